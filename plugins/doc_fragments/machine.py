@@ -10,7 +10,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Shared by kubevirt_vmi and kubevirt_replicaset."""
+    """Shared by kubevirt_vmi, kubevirt_replicaset and kubevirt_pool."""
 
     DOCUMENTATION = r"""
 options:

@@ -115,6 +115,21 @@ def test_a_set_is_scaled_and_exposed(task: Task) -> None:
     assert task("kubevirt_vmi_info", label_selectors=["app=workers"])["resources"] == []
 
 
+def test_a_pool_is_scaled_and_changed(task: Task) -> None:
+    pooled = {"name": "pooled", **WAIT}
+    machine = {key: value for key, value in WEB.items() if key != "name"}
+    made = task("kubevirt_pool", **machine, **pooled, labels={"app": "pooled"})
+    assert made["result"]["status"]["readyReplicas"] == 1
+    assert not changed(task("kubevirt_pool", **machine, **pooled, labels={"app": "pooled"}))
+    before = task("kubevirt_vmi_info", name="pooled-0")["resources"][0]["metadata"]["uid"]
+    assert changed(task("kubevirt_pool", **pooled, memory="96Mi"))
+    (after,) = task("kubevirt_vmi_info", name="pooled-0")["resources"]
+    assert after["spec"]["domain"]["memory"]["guest"] == "96Mi", "all of them were restarted when the task ended"
+    assert after["metadata"]["uid"] != before
+    assert changed(task("kubevirt_pool", **pooled, state="absent"))
+    assert task("kubevirt_vmi_info", label_selectors=["app=pooled"])["resources"] == []
+
+
 def test_the_reason_of_a_wait_in_vain_is_the_schedulers(task: Task) -> None:
     result = task(**{**WEB, "name": "large", "memory": "4Ti"}, wait=True, wait_timeout=5)
     assert result["failed"] is True

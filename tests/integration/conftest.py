@@ -19,7 +19,8 @@ from tests.integration.served import serving
 
 NAMESPACED = (
     "kubevirt_migration", "kubevirt_migration_info",
-    "kubevirt_replicaset", "kubevirt_replicaset_info", "kubevirt_vm", "kubevirt_vm_info", "kubevirt_vmi",
+    "kubevirt_pool", "kubevirt_pool_info", "kubevirt_replicaset", "kubevirt_replicaset_info",
+    "kubevirt_vm", "kubevirt_vm_info", "kubevirt_vmi",
     "kubevirt_vmi_info", "kubevirt_service",
 )  # fmt: skip
 

@@ -19,8 +19,8 @@ _DEFINITIONS = Path(__file__).resolve().parents[2] / "roles/control_plane/files/
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _KINDS = "/apis/kubevirt.io/v1"
 _SERVED = (
-    "virtualmachines", "virtualmachineinstances", "virtualmachineinstancereplicasets",
-    "virtualmachineinstancemigrations",
+    f"{_KINDS}/virtualmachines", f"{_KINDS}/virtualmachineinstances", f"{_KINDS}/virtualmachineinstancereplicasets",
+    f"{_KINDS}/virtualmachineinstancemigrations", "/apis/pool.kubevirt.io/v1beta1/virtualmachinepools",
 )  # fmt: skip
 
 
@@ -48,6 +48,6 @@ def _wait_until_served(api: Api, seconds: float = 30) -> None:
 
 def _is_served(api: Api) -> bool:
     try:
-        return all(api.get(f"{_KINDS}/{plural}") is not None for plural in _SERVED)
+        return all(api.get(path) is not None for path in _SERVED)
     except ApiError:
         return False

@@ -290,6 +290,36 @@ def test_a_set_is_created_scaled_and_left_to_an_autoscaler(task: Task, api: Api)
     assert task("kubevirt_replicaset", name="workers", state="absent")["changed"] is False
 
 
+def test_a_pool_is_created_changed_and_left_to_an_autoscaler(task: Task, api: Api) -> None:
+    labels = {"app": "pooled"}
+    machine = {"runStrategy": "Halted", "template": {"spec": {"domain": {"devices": {}}}}}
+    whole = {
+        "metadata": {"name": "pooled"},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": labels},
+            "virtualMachineTemplate": {"metadata": {"labels": labels}, "spec": machine},
+        },
+    }
+    assert task("kubevirt_pool", definition=whole)["method"] == "create"
+    assert task("kubevirt_pool", definition=whole)["changed"] is False
+    assert task("kubevirt_pool", name="pooled", replicas=3)["method"] == "patch"
+    proactive = {"type": "proactive", "sort_policy": "Oldest"}
+    assert task("kubevirt_pool", name="pooled", update_strategy=proactive, max_unavailable="50%")["method"] == "patch"
+    assert task("kubevirt_pool", name="pooled", update_strategy={"type": "unmanaged"})["method"] == "patch"
+    del whole["spec"]["replicas"]
+    machine["template"]["spec"]["hostname"] = "h"
+    assert task("kubevirt_pool", definition=whole)["method"] == "apply"
+    assert task("kubevirt_pool", definition=whole)["changed"] is False
+    (found,) = task("kubevirt_pool_info", name="pooled")["resources"]
+    assert (found["spec"]["replicas"], found["spec"]["updateStrategy"]) == (3, {"unmanaged": {}})
+    assert found["spec"]["virtualMachineTemplate"]["spec"]["template"]["spec"]["hostname"] == "h"
+    late = task("kubevirt_pool_info", name="pooled", wait=True, wait_timeout=1)
+    assert "default/pooled is not ready after 1 s: 0 of 3 machines are ready, 0 are there" in late["msg"]
+    assert task("kubevirt_pool", name="pooled", state="absent", wait=True)["method"] == "delete"
+    assert task("kubevirt_pool", name="pooled", state="absent")["changed"] is False
+
+
 def test_a_service_is_created_changed_and_deleted(task: Task, api: Api) -> None:
     task(name="exposed", memory="64Mi", image="registry/guest:1", running=False)
     web = {"vm": "exposed", "ports": [{"port": 80, "target_port": 8080}]}

@@ -20,10 +20,10 @@ HIDDEN_FIELDS = ["metadata.annotations[kubemacpool.io/transaction-timestamp]", "
 EXCLUSIVE = [["name", "generate_name"], ["running", "run_strategy"]]
 
 
-def wait_spec() -> dict[str, Any]:
+def wait_spec(api_version: str = names.API_VERSION) -> dict[str, Any]:
     """Return the options that say how long to wait, and for what not to look."""
     return {
-        "api_version": {"type": "str", "default": names.API_VERSION},
+        "api_version": {"type": "str", "default": api_version},
         "wait": {"type": "bool", "default": False},
         "wait_sleep": {"type": "int"},
         "wait_timeout": {"type": "int", "default": 120},

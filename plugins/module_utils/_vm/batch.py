@@ -27,7 +27,7 @@ def run(
     params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool, kind: Kind = cluster.VM
 ) -> dict[str, Any]:
     """Bring all objects of a task into their states; return the task's result. With several, errors come at the end."""
-    terms = terms_from(params, check_mode=check_mode, diff=diff)
+    terms = terms_from(params, check_mode=check_mode, diff=diff, kind=kind)
     requests = requests_from(params, kind)
     if terms.wait_for_claims:
         from . import claims  # most tasks ask for none

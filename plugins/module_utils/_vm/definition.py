@@ -12,9 +12,8 @@ from typing import Any
 from .._client.errors import BadArgument
 from ..kubevirt_api import names
 from . import shape
-from .cluster import REPLICA_SET, VMI, Kind
+from .cluster import MODULES, Kind
 
-_MODULES = {"VirtualMachine": "kubevirt_vm", VMI.name: "kubevirt_vmi", REPLICA_SET.name: "kubevirt_replicaset"}
 _OF_THE_SERVER = ("creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 
 Object = dict[str, Any]
@@ -23,13 +22,13 @@ Object = dict[str, Any]
 def begun(definition: Mapping[str, Any], api_version: str, kind: Kind) -> Object:
     """Return what a definition declares, as an object of the kind, with metadata; BadArgument where it cannot be."""
     if definition.get("kind", kind.name) != kind.name:
-        other = _MODULES.get(str(definition["kind"]))
+        other = MODULES.get(str(definition["kind"]))
         hint = f", and {other} for that" if other else ""
         raise BadArgument(f"definition: kind is {definition['kind']!r}; this module is for {kind.name}{hint}")
     group = str(definition.get("apiVersion", api_version)).partition("/")[0]
-    if group != names.GROUP:
+    if group != kind.group:
         where = "definition: apiVersion" if "apiVersion" in definition else "api_version:"
-        raise BadArgument(f"{where} {definition.get('apiVersion', api_version)!r} is not of the group {names.GROUP}")
+        raise BadArgument(f"{where} {definition.get('apiVersion', api_version)!r} is not of the group {kind.group}")
     shape.check("definition", definition)
     vm = copy.deepcopy({key: value for key, value in definition.items() if key != "status"})
     vm["apiVersion"], vm["kind"] = api_version, kind.name

@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._client.waiter import Verdict
 from ..kubevirt_api import condition_types, phases, printable_statuses, run_strategies
 from ..kubevirt_api.asked import is_deleting, run_strategy
 from ..kubevirt_api.predicates import condition, is_final, is_ready, is_up_to_date, phase
-from . import guest_goal
+from . import cluster, guest_goal
 from .instance_power import is_paused
+
+if TYPE_CHECKING:
+    from .rollout import Change
 
 CRASHES = 3
 """Starts that failed in a row before waiting for another is given up; the control plane goes on trying."""
@@ -28,7 +31,10 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Goal:
-    """What a VM should become. kind: running, stopped, gone, there; or what its guest should (guest_goal.KINDS)."""
+    """What a VM should become.
+
+    kind: running, stopped, gone, there; what a set keeps (cluster.MEMBERS); or what its guest should (guest_goal.KINDS).
+    """
 
     kind: str
     not_instance: str | None = None
@@ -39,6 +45,8 @@ class Goal:
     """Type, status and reason of a condition that must be there as well."""
     uid: str | None = None
     """Of what is to be gone: another of its name is none of our business."""
+    change: Change | None = None
+    """What the machines of a pool are to have as well."""
 
 
 def goal_of(state: str, vm: Object | None, old_instance_uid: str | None = None) -> Goal | None:
@@ -94,10 +102,10 @@ def _judge(goal: Goal, vm: Object | None, vmi: Object | None) -> Verdict:
     if vm is None:
         hopeless = None if goal.may_come else "somebody deleted it meanwhile"
         return Verdict(hopeless=hopeless, missing="it is not there")
-    if goal.kind == "replicas":
+    if goal.kind in cluster.MEMBERS:
         from . import replica_set  # most goals are others
 
-        return replica_set.judge(vm)
+        return replica_set.judge(vm, goal.kind)
     if goal.kind in guest_goal.KINDS:
         return guest_goal.judge(goal.kind, vmi, may_come=goal.may_come)
     return Verdict(done=True) if goal.kind == "there" else _judge_power(goal, vm, vmi)

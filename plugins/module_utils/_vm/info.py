@@ -39,12 +39,17 @@ def instances(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, 
 
 def replica_sets(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
     """Return the result of kubevirt_replicaset_info."""
-    return _result(params, _found(params, api, cluster.REPLICA_SET, "replicas"))
+    return _result(params, _found(params, api, cluster.REPLICA_SET, cluster.REPLICA_SET.members))
+
+
+def pools(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
+    """Return the result of kubevirt_pool_info."""
+    return _result(params, _found(params, api, cluster.POOL, cluster.POOL.members))
 
 
 def _found(params: Mapping[str, Any], api: Api, kind: Kind, goal: str) -> list[Object] | None:
     """Return the objects, None if the cluster does not know the kind; what is waited for would never come then."""
-    terms = _terms(params)
+    terms = terms_from(params, check_mode=True, diff=False, kind=kind)
     _check(params)
     resource = kind.resource(params.get("namespace"), terms.api_version)
     try:

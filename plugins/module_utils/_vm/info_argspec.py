@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from .._client.argspec import auth_argument_spec
+from ..kubevirt_api import names
 from . import argspec
 
 
 def info_spec() -> dict[str, Any]:
-    """Return the options of kubevirt_replicaset_info; the others have one more."""
+    """Return the options of kubevirt_replicaset_info; those of machines and instances have one more."""
     return {
         **auth_argument_spec(),
         **argspec.wait_spec(),
@@ -22,6 +23,11 @@ def info_spec() -> dict[str, Any]:
         "label_selectors": {"type": "list", "elements": "str", "default": []},
         "field_selectors": {"type": "list", "elements": "str", "default": []},
     }
+
+
+def pool_info_spec() -> dict[str, Any]:
+    """Return the options of kubevirt_pool_info."""
+    return {**info_spec(), **argspec.wait_spec(names.POOL_API_VERSION)}
 
 
 def vmi_info_spec() -> dict[str, Any]:

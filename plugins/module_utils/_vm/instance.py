@@ -24,8 +24,6 @@ from .request import Terms, VmRequest
 from .service import Interrupted, Outcome
 
 FIELDS_SHOWN = 10
-_MODULES = {cluster.VM.name: "kubevirt_vm", cluster.REPLICA_SET.name: "kubevirt_replicaset"}
-"""By which the makers of instances are changed."""
 
 Object = dict[str, Any]
 
@@ -95,7 +93,7 @@ def _remedy(request: VmRequest, live: Object) -> str:
         return "Use force=true to have it deleted and made anew, or kubevirt_vm for a machine that can be changed"
     return (
         f"It belongs to {maker['kind']} {request.namespace}/{maker['name']}, which makes its instances as it declares"
-        f" them; change that ({_MODULES.get(maker['kind'], maker['kind'])})"
+        f" them; change that ({cluster.MODULES.get(maker['kind'], maker['kind'])})"
     )
 
 

@@ -14,7 +14,7 @@ from .._client.errors import VirtError
 from .._client.parallel import in_parallel
 from ..kubevirt_api import printable_statuses, run_strategies
 from ..kubevirt_api.predicates import is_ready, is_up_to_date
-from .cluster import REPLICA_SET, VM, VMI
+from .cluster import VM, VMI
 from .goal import Goal, goal_of, judge
 from .replica_set import is_paused
 from .request import Terms, VmRequest
@@ -91,8 +91,8 @@ def _goal(request: VmRequest, outcome: Outcome | VirtError, terms: Terms) -> Goa
 def _goal_of(request: VmRequest, outcome: Outcome) -> Goal | None:
     if request.kind is VMI and request.state == "present":
         return Goal("instance")
-    if request.kind is REPLICA_SET and request.state == "present":
-        return None if is_paused(outcome.after or {}) else Goal("replicas")
+    if request.kind.members and request.state == "present":
+        return None if is_paused(outcome.after or {}) else Goal(request.kind.members, change=outcome.change)
     return goal_of(request.state, outcome.after or outcome.before, outcome.old_instance_uid)
 
 

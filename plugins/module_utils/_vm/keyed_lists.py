@@ -15,10 +15,12 @@ Path = tuple[str, ...]
 ITEM = "[]"
 """The step from a list to one of its items."""
 
-_MACHINES = (("spec", "template", "spec"), ("spec",))
-"""Where the spec of an instance is: in what has a template, and in the instance itself."""
+POOLED: Path = ("spec", "virtualMachineTemplate")
+"""Where a pool has what a VirtualMachine is."""
+_MACHINES: tuple[Path, ...] = (("spec", "template", "spec"), ("spec",), (*POOLED, "spec", "template", "spec"))
+"""Where the spec of an instance is: in what has a template, in the instance itself, and in a pool."""
 KEYS: dict[Path, Path] = {
-    ("spec", "dataVolumeTemplates"): ("metadata", "name"),
+    **{(*vm, "spec", "dataVolumeTemplates"): ("metadata", "name") for vm in ((), POOLED)},
     **{
         (*machine, one): ("name",)
         for machine in _MACHINES
@@ -36,6 +38,8 @@ _CLOUD_INIT = (
     frozenset({"userData", "userDataBase64", "secretRef"}),
     frozenset({"networkData", "networkDataBase64", "networkDataSecretRef"}),
 )
+STRATEGIES = frozenset({"opportunistic", "proactive", "unmanaged"})
+"""Of a pool, to scale in and to change its machines."""
 _PROBE = (frozenset({"exec", "guestAgentPing", "httpGet", "tcpSocket"}),)
 _RIVALS: dict[Path, tuple[frozenset[str], ...]] = {
     ("disks", ITEM): (frozenset({"disk", "lun", "cdrom", "floppy"}),),
@@ -48,6 +52,8 @@ _RIVALS: dict[Path, tuple[frozenset[str], ...]] = {
     ("dataVolumeTemplates", ITEM, "spec"): (frozenset({"pvc", "storage"}), frozenset({"source", "sourceRef"})),
     ("cloudInitNoCloud",): _CLOUD_INIT,
     ("cloudInitConfigDrive",): _CLOUD_INIT,
+    ("spec", "scaleInStrategy"): (STRATEGIES,),
+    ("spec", "updateStrategy"): (STRATEGIES,),
     ("firmware", "bootloader"): (frozenset({"bios", "efi"}),),
     ("domain", "clock"): (frozenset({"utc", "timezone"}),),
     ("livenessProbe",): _PROBE,

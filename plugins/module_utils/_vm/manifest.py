@@ -17,7 +17,7 @@ from typing import Any
 from .._client.errors import BadArgument
 from ..kubevirt_api import names
 from . import overlay, shape
-from .cluster import REPLICA_SET, VM, VMI, Kind
+from .cluster import POOL, VM, VMI, Kind
 from .keyed_lists import Path, key_of
 
 SIZE_LIMIT = 1 << 20
@@ -49,7 +49,7 @@ class Declared:
 
 def build(params: Mapping[str, Any], kind: Kind = VM) -> Declared:
     """Return what the options declare; BadArgument names the option and the field that cannot be used."""
-    vm = _begun(params.get("definition"), params.get("api_version") or names.API_VERSION, kind)
+    vm = _begun(params.get("definition"), params.get("api_version") or kind.api_version, kind)
     _name(vm["metadata"], params)
     for option, at, value in _machine(params, kind):
         shape.check(option, value, at)
@@ -62,14 +62,15 @@ def build(params: Mapping[str, Any], kind: Kind = VM) -> Declared:
     vm = _labelled(vm, params, kind)
     if has_machine(params):
         vm = laid(vm, below(kind.inside(shape.DEVICES), {}), "definition")
-    spec = vm.get("spec") or {}
-    if kind is VM:
-        _run_strategy(spec, params)
-    if kind is REPLICA_SET:
+    if kind.vm is not None:
+        vm = _with_run_strategy(vm, (*kind.vm, "spec"), params)
+    if kind.members:
         given = {key: params[key] for key in ("replicas", "paused", "selector") if params.get(key) is not None}
-        spec = {**spec, **given}
-    if spec:
-        vm["spec"] = spec
+        vm = replaced(vm, ("spec",), {**(vm.get("spec") or {}), **given}) if given else vm
+    if kind is POOL:
+        from . import pool  # has options of its own
+
+        vm = pool.declared(vm, params)
     if len(json.dumps(vm, default=str)) > SIZE_LIMIT:
         raise BadArgument("the definition expands beyond 1 MiB, more than the API server stores")
     return Declared(vm, default_disks)
@@ -117,7 +118,7 @@ def laid(vm: Object, fragment: Object, option: str) -> Object:
 
 
 def _begun(given: Mapping[str, Any] | None, api_version: str, kind: Kind) -> Object:
-    if not given and api_version == names.API_VERSION:
+    if not given and api_version == kind.api_version:
         return {"apiVersion": api_version, "kind": kind.name, "metadata": {}}
     from . import definition  # options alone are what most tasks have
 
@@ -137,6 +138,12 @@ def _name(metadata: dict[str, Any], params: Mapping[str, Any]) -> None:
         metadata.pop("generateName", None)
 
 
+def _with_run_strategy(vm: Object, path: Path, params: Mapping[str, Any]) -> Object:
+    spec = dict(at(vm, path) or {})
+    _run_strategy(spec, params)
+    return replaced(vm, path, spec) if spec else vm
+
+
 def _run_strategy(spec: dict[str, Any], params: Mapping[str, Any]) -> None:
     if params.get("running") is not None:
         spec["runStrategy"] = "Always" if params["running"] else "Halted"
@@ -154,8 +161,8 @@ def _labelled(vm: Object, params: Mapping[str, Any], kind: Kind) -> Object:
         if params.get(option):
             metadata = {"metadata": {option: shape.texts(option, params[option])}}
             vm = laid(vm, metadata, option)
-            if has_machine(params) and kind is not VMI:
-                vm = laid(vm, {"spec": {"template": metadata}}, option)
+            for template in kind.templates if has_machine(params) else ():
+                vm = laid(vm, below(template, metadata), option)
     return vm
 
 
@@ -182,8 +189,7 @@ def _machine(params: Mapping[str, Any], kind: Kind) -> list[tuple[str, Path, Any
         found.append(("eviction_strategy", shape.MACHINE, {"evictionStrategy": params["eviction_strategy"]}))
     for option, name in (("further_attempts", names.FURTHER_ATTEMPTS), ("run_timeout", names.RUN_TIMEOUT)):
         if params.get(option) is not None:
-            where = (*kind.machine[:-1], "metadata", "annotations")
-            found.append((option, where, {name: str(_count(option, params[option]))}))
+            found.append((option, shape.ANNOTATIONS, {name: str(_count(option, params[option]))}))
     if params.get("start_paused") and kind is VMI:
         found.append(("start_paused", shape.MACHINE, {"startStrategy": "Paused"}))
     return [(option, kind.inside(path), value) for option, path, value in found if value]

@@ -14,7 +14,7 @@ import json
 from typing import Any
 
 from ..kubevirt_api import names
-from .keyed_lists import ITEM, KEYS, Path, key_of
+from .keyed_lists import ITEM, KEYS, POOLED, Path, key_of
 
 Object = dict[str, Any]
 _LEFT_ALONE: frozenset[Path] = frozenset(
@@ -22,6 +22,7 @@ _LEFT_ALONE: frozenset[Path] = frozenset(
         ("apiVersion",), ("kind",),
         ("spec", "running"), ("spec", "runStrategy"),  # who declares none leaves it as it is
         ("spec", "replicas"), ("spec", "selector"),  # as well
+        (*POOLED, "spec", "running"), (*POOLED, "spec", "runStrategy"),
         ("metadata", "annotations", names.DECLARED_ITEMS),
     }
 )  # fmt: skip

@@ -58,17 +58,20 @@ def _with_strategy(request: VmRequest, declared: Object, live: Object) -> Object
 
     Power states set the strategy aside: starting and stopping are requests of their own.
     """
-    spec = declared.get("spec") or {}
-    if all(spec.get(key) is None for key in STRATEGY_FIELDS):
+    path = request.kind.vm
+    machine = None if path is None else manifest.at(declared, path)
+    spec = (machine or {}).get("spec") or {}
+    if path is None or all(spec.get(key) is None for key in STRATEGY_FIELDS):
         return declared
-    wanted, here = run_strategy(declared), run_strategy(live)
-    there = live.get("spec") or {}
+    of_live = manifest.at(live, path) or {}
+    wanted, here = run_strategy(machine or {}), run_strategy(of_live)
+    there = of_live.get("spec") or {}
     spec = {key: value for key, value in spec.items() if key not in STRATEGY_FIELDS}
     if wanted == here:
         spec.update({key: there[key] for key in STRATEGY_FIELDS if there.get(key) is not None})
     elif not is_set_aside(request.state, wanted, start_paused=request.start_paused):
         spec.update({"runStrategy": wanted, "running": None})
-    return {**declared, "spec": spec}
+    return manifest.replaced(declared, (*path, "spec"), spec)
 
 
 def is_set_aside(state: str, wanted: str, *, start_paused: bool = False) -> bool:

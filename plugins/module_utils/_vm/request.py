@@ -92,13 +92,13 @@ class Terms(NamedTuple):
     """A deletion is waited for until the claims that go with a VM are gone."""
 
 
-def terms_from(params: Mapping[str, Any], *, check_mode: bool, diff: bool) -> Terms:
+def terms_from(params: Mapping[str, Any], *, check_mode: bool, diff: bool, kind: Kind = VM) -> Terms:
     """Read the task's own options."""
     for option in ("wait_timeout", "wait_sleep"):
         if params.get(option) is not None and params[option] <= 0:
             raise BadArgument(f"{option} is {params[option]}: it must be positive, in seconds")
     return Terms(
-        api_version=params.get("api_version") or names.API_VERSION,
+        api_version=params.get("api_version") or kind.api_version,
         check_mode=check_mode,
         diff=diff,
         wait=bool(params.get("wait")),

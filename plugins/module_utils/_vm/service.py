@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._client.api import Api
 from .._client.errors import Conflict, NotFound, VirtError
-from ..kubevirt_api import names
 from ..kubevirt_api.asked import is_deleting
 from . import present
-from .cluster import VMI
+from .cluster import POOL, VMI
 from .request import Terms, VmRequest
+
+if TYPE_CHECKING:
+    from .rollout import Change
 
 ATTEMPTS = 8
 """Rounds against others who write the same object meanwhile."""
@@ -41,6 +43,8 @@ class Outcome(NamedTuple):
     """The object as the server returned it last; None when it is gone."""
     old_instance_uid: str | None = None
     """Of the instance that a restart is to replace."""
+    change: Change | None = None
+    """What the machines of a pool are to have because of it."""
 
 
 class Interrupted(Exception):
@@ -70,7 +74,7 @@ def ensure(
                 _told(error, begun)
                 raise
         except VirtError as error:
-            if request.state == "absent" and isinstance(error, NotFound) and not api.serves(names.GROUP):
+            if request.state == "absent" and isinstance(error, NotFound) and not api.serves(request.kind.group):
                 return Outcome(changed=False)  # a kind that is not there has no objects
             _told(error, begun)
             raise
@@ -131,6 +135,12 @@ def ensure_present(api: Api, request: VmRequest, terms: Terms, live: Object | No
             return Outcome(changed=False, before=live, after=live)
         from . import writing  # most runs find nothing to write
 
+        if request.kind is POOL and terms.wait and not terms.check_mode:
+            from . import rollout
+
+            old = rollout.noted(api, live, request.namespace)
+            done = writing.changed(api, request, terms, live, write)
+            return done._replace(change=rollout.change_of(old, done.before, done.after or {}))
         return writing.changed(api, request, terms, live, write)
     from . import writing
 

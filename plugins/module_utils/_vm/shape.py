@@ -8,21 +8,30 @@ from __future__ import annotations
 from typing import Any
 
 from .._client.errors import NOT_TEXT, BadArgument
-from .keyed_lists import KEYS, Path, key_of
+from .keyed_lists import KEYS, POOLED, Path, key_of
 
 MACHINE: Path = ("spec", "template", "spec")
 DOMAIN: Path = (*MACHINE, "domain")
 DEVICES: Path = (*DOMAIN, "devices")
 DISKS: Path = (*DEVICES, "disks")
 VOLUMES: Path = (*MACHINE, "volumes")
+ANNOTATIONS: Path = (*MACHINE[:-1], "metadata", "annotations")
 
+_MACHINES: tuple[Path, ...] = (("spec", "template"), MACHINE, DOMAIN, DEVICES)
+_VMS: tuple[Path, ...] = (
+    ("metadata",), ("spec",), *_MACHINES, ("spec", "template", "metadata"), ("spec", "instancetype"),
+    ("spec", "preference"),
+)  # fmt: skip
 _MAPPINGS: tuple[Path, ...] = (
-    ("metadata",), ("spec",), ("spec", "template"), ("spec", "template", "metadata"), MACHINE, DOMAIN, DEVICES,
-    ("spec", "instancetype"), ("spec", "preference"), ("spec", "domain"), ("spec", "domain", "devices"),
+    *_VMS, ("spec", "domain"), ("spec", "domain", "devices"), POOLED, *((*POOLED, *one) for one in _VMS),
+    ("spec", "nameGeneration"), ("spec", "scaleInStrategy"), ("spec", "updateStrategy"),
 )  # fmt: skip
 _NEVER_NULL = frozenset(
-    {("spec", "template"), MACHINE, DOMAIN, DEVICES, ("spec", "domain"), ("spec", "domain", "devices")}
-)
+    {
+        *_MACHINES, ("spec", "domain"), ("spec", "domain", "devices"), POOLED, (*POOLED, "spec"),
+        *((*POOLED, *one) for one in _MACHINES),
+    }
+)  # fmt: skip
 """A machine cannot be without them, so null (or nothing at all, in YAML) takes nothing away: it is a mistake."""
 
 

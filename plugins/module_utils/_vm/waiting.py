@@ -65,6 +65,11 @@ class _Wait:
         """Tell whether these are VMs, which have an instance each, of their name."""
         return self.resource.kind == cluster.VM.name
 
+    @property
+    def _set(self) -> cluster.Kind | None:
+        """Return the kind of what keeps several alike, None where these are no such."""
+        return cluster.SETS.get(self.resource.kind)
+
     def until_all(self) -> dict[str, Object | VirtError | None]:
         leaving = [name for name, goal in self.goals.items() if goal.kind == "gone"]
         uids = {name: uid for name in leaving if (uid := self._instance_uid(name))}
@@ -74,6 +79,7 @@ class _Wait:
         waiter = Waiter(self.api, self.resource, self._judge, deadline=self.deadline, prepare=self._list_instances)
         reached = waiter.until(others)
         done.update({name: self._result(name, one) for name, one in reached.items()})
+        done.update({name: self._followed(name, done[name]) for name in others if self.goals[name].change})
         gone = [name for name in leaving if done[name] is None]
         if gone and self._has_instances:  # the instances that they owned go with them
             waiter = Waiter(self.api, self._instances, self._judge_instance, deadline=self.deadline)
@@ -85,8 +91,8 @@ class _Wait:
         for name in gone:
             if name in uids:
                 done[name] = self._pods_left(name, uids[name])
-            elif self.resource.kind == cluster.REPLICA_SET.name:
-                done[name] = self._members_left(name)
+            elif self._set is not None:
+                done[name] = self._members_left(name, self._set)
             if name in claims and done[name] is None:
                 done[name] = self._claims_left(name, claims[name])
         return done
@@ -114,20 +120,44 @@ class _Wait:
                 return error
         return None
 
-    def _members_left(self, name: str) -> VirtError | None:
-        """Wait for the instances of a replica set; each stays until its Pods are gone."""
+    def _followed(self, name: str, found: Object | VirtError | None) -> Object | VirtError | None:
+        """Wait until the machines of a pool have a change, and for as many to be ready once more."""
+        change = self.goals[name].change
+        if change is None or not isinstance(found, dict):
+            return found
+        from . import rollout
+
+        late = rollout.followed(self.api, self.resource, found, change, self.deadline)
+        if late is not None:
+            what, one = late
+            where = f"{what} {one.obj['metadata']['name']}" if one.obj else what
+            facts = self._explained(name)
+            why = f"{where}: {one.trouble or one.verdict.missing}"
+            text = f"{self.resource.title(name)} is not ready after {self.timeout_seconds:g} s: {why}"
+            return TimedOut(text, **{**facts, "reason": why})
+        again = Waiter(self.api, self.resource, self._judge, deadline=self.deadline).until([name])
+        return self._result(name, again[name])
+
+    def _members_left(self, name: str, kind: cluster.Kind) -> VirtError | None:
+        """Wait for what a set kept; each stays until its instance, and that until its Pods are gone."""
         seen = self.seen.get(name)
         if seen is None:
             return None
-        from .replica_set import instances
+        from . import replica_set
 
-        members = instances(self.api, seen, self.resource.namespace or "")
-        return self._all_left(name, "instance", self._instances, members)
+        namespace = self.resource.namespace or ""
+        found = replica_set.members(self.api, seen, namespace, kind)
+        if kind is not cluster.POOL:
+            return self._all_left(name, "instance", self._instances, found)
+        uids = {one["metadata"].get("uid") for one in found}
+        runs = [one for one in self.api.list(self._instances) if _owners(one) & uids]
+        machines = self._all_left(name, "machine", cluster.VM.resource(namespace), found)
+        return machines or self._all_left(name, "instance", self._instances, runs)
 
     def _instance_uid(self, name: str) -> str | None:
         """Return the UID by which the Pods of what is being deleted are known."""
         obj = self.seen.get(name)
-        if self.resource.kind == cluster.REPLICA_SET.name:
+        if self._set is not None:
             return None
         if self._has_instances:
             vm = obj
@@ -204,10 +234,10 @@ class _Wait:
 
     def _explained(self, name: str) -> dict[str, Any]:
         namespace = self.resource.namespace or ""
-        if self.resource.kind == cluster.REPLICA_SET.name:
+        if self._set is not None:
             from . import replica_set
 
-            return replica_set.explain(self.api, self.seen.get(name), namespace)
+            return replica_set.explain(self.api, self.seen.get(name), namespace, self._set)
         return diagnose.explain(self.api, self.seen.get(name), namespace, name, self.resource.kind)
 
     def _left_behind(self, name: str, what: str, reached: Reached) -> VirtError:
@@ -219,11 +249,14 @@ class _Wait:
 def _is_owned(vmi: Object | None, vm: Object | None) -> bool:
     if vmi is None or vm is None:
         return False
-    owners = vmi["metadata"].get("ownerReferences") or ()
-    return any(owner.get("uid") == vm["metadata"].get("uid") for owner in owners)
+    return vm["metadata"].get("uid") in _owners(vmi)
+
+
+def _owners(obj: Object) -> set[str]:
+    return {owner.get("uid") for owner in obj["metadata"].get("ownerReferences") or ()}
 
 
 def _wanted(goal: Goal) -> str:
-    if goal.kind in ("instance", "there", "replicas"):
+    if goal.kind in ("instance", "there", *cluster.MEMBERS):
         return "ready"
     return "running anew" if goal.not_instance else goal.kind

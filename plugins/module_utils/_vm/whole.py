@@ -15,8 +15,7 @@ from .._client.errors import BadArgument
 from ..kubevirt_api import names, run_strategies
 from ..kubevirt_api.asked import run_strategy
 from . import compare, manifest, overlay, ownership
-from .cluster import REPLICA_SET, VM
-from .keyed_lists import KEYS
+from .keyed_lists import KEYS, POOLED, Path
 from .present import STRATEGY_FIELDS, Write, guarded, is_set_aside
 from .request import VmRequest
 
@@ -24,6 +23,13 @@ DEFAULT_RUN_STRATEGY = run_strategies.ALWAYS
 """Of a VM that is created; like a peer's, where a VM runs unless told otherwise."""
 _IDENTITY = ("resourceVersion", "uid", "finalizers", "ownerReferences")
 """Of the metadata of a VM that is replaced."""
+
+_LEFT_ALONE: tuple[tuple[Path, tuple[str, ...]], ...] = (
+    (("spec",), STRATEGY_FIELDS),
+    (("spec",), ("replicas",)),
+    (("spec",), ("selector",)),
+    ((*POOLED, "spec"), STRATEGY_FIELDS),
+)
 
 _NO_VERSION = "1"
 """Before the first object of any cluster. Not "0": that is no version, and what follows is not said as a conflict."""
@@ -34,10 +40,10 @@ Object = dict[str, Any]
 def for_creation(request: VmRequest) -> Write:
     """Return the write that makes the VM."""
     body: Object = overlay.over_live({}, request.declared.vm)
-    if request.kind is VM:
-        body["spec"] = _with_first_strategy(request, body)
-    if request.kind is REPLICA_SET:
-        body["spec"] = _with_selector(request, body["spec"])
+    if request.kind.vm is not None:
+        body = _with_first_strategy(request, body, request.kind.vm)
+    if request.kind.members:
+        body["spec"] = _with_selector(request, body)
     if request.name is None:
         return Write("create", body)
     return Write("apply", _noted(body, body))
@@ -54,15 +60,16 @@ def only_new(write: Write) -> Write:
     return write._replace(body={**write.body, "metadata": {**write.body["metadata"], "resourceVersion": _NO_VERSION}})
 
 
-def _with_selector(request: VmRequest, spec: Object) -> Object:
-    """Return a new set's spec, which knows its instances by the labels that they are given."""
+def _with_selector(request: VmRequest, body: Object) -> Object:
+    """Return the spec of a new set or pool, which knows what it keeps by the labels that it gives."""
+    spec: Object = body["spec"]
     if spec.get("selector") is not None:
         return spec
-    labels = manifest.at(spec, ("template", "metadata", "labels"))
+    labels = manifest.at(body, (*request.kind.templates[0], "metadata", "labels"))
     if not labels:
         raise BadArgument(
-            f"{request.title}: labels are missing; a set knows its instances by them, so give the option labels, or a"
-            " selector and a template with labels that it selects"
+            f"{request.title}: labels are missing; it knows its {request.kind.members} by them, so give the option"
+            " labels, or a selector and a template with labels that it selects"
         )
     if request.is_whole:
         raise BadArgument(
@@ -71,19 +78,20 @@ def _with_selector(request: VmRequest, spec: Object) -> Object:
     return {**spec, "selector": {"matchLabels": labels}}
 
 
-def _with_first_strategy(request: VmRequest, body: Object) -> Object:
-    spec = {key: value for key, value in (body.get("spec") or {}).items() if key not in STRATEGY_FIELDS}
-    spec["runStrategy"] = _first_strategy(request)
-    if "running" in (body.get("spec") or {}) and run_strategy(body) == spec["runStrategy"]:
-        spec["running"] = body["spec"]["running"]  # spelt as declared
+def _with_first_strategy(request: VmRequest, body: Object, path: Path) -> Object:
+    machine: Object = manifest.at(body, path) or {}
+    given = machine.get("spec") or {}
+    spec = {key: value for key, value in given.items() if key not in STRATEGY_FIELDS}
+    spec["runStrategy"] = _first_strategy(request, machine)
+    if "running" in given and run_strategy(machine) == spec["runStrategy"]:
+        spec["running"] = given["running"]  # spelt as declared
         del spec["runStrategy"]
-    return spec
+    return manifest.replaced(body, (*path, "spec"), spec)
 
 
-def _first_strategy(request: VmRequest) -> str:
-    spec = request.declared.vm.get("spec") or {}
-    is_given = any(spec.get(key) is not None for key in STRATEGY_FIELDS)
-    wanted = run_strategy(request.declared.vm) if is_given else DEFAULT_RUN_STRATEGY
+def _first_strategy(request: VmRequest, machine: Object) -> str:
+    is_given = any((machine.get("spec") or {}).get(key) is not None for key in STRATEGY_FIELDS)
+    wanted = run_strategy(machine) if is_given else DEFAULT_RUN_STRATEGY
     if request.start_paused and wanted in (run_strategies.ALWAYS, run_strategies.HALTED):
         return run_strategies.HALTED  # a start of its own follows
     if not is_set_aside(request.state, wanted):
@@ -131,23 +139,20 @@ def _to_apply(declared: Object, live: Object, wanted: Object) -> Object:
             body = manifest.replaced(body, path, left)
         if not is_declared:
             noted = manifest.replaced(noted, path, [])  # none of the items is ours
-    spec = body.get("spec") or {}
-    kept = _undeclared(spec, live)
-    carried = {key: kept[key] for key in kept if ownership.is_applied(live, FIELD_MANAGER, ("spec", key))}
-    spec = {**spec, **carried}
-    return _noted(guarded({**body, "spec": spec}, live), noted)
+    for path, value in _undeclared(body, live):
+        if ownership.is_applied(live, FIELD_MANAGER, path):
+            body = manifest.replaced(body, path, value)
+    return _noted(guarded({**body, "spec": body.get("spec") or {}}, live), noted)
 
 
-def _undeclared(spec: Object, live: Object) -> Object:
-    """Return what stays as it is where nobody declares it: when a VM runs, how many instances a set has, and which."""
-    here = live.get("spec") or {}
-    return {
-        key: here[key]
-        for keys in (STRATEGY_FIELDS, ("replicas",), ("selector",))
-        if not any(key in spec for key in keys)
-        for key in keys
-        if here.get(key) is not None
-    }
+def _undeclared(body: Object, live: Object) -> list[tuple[Path, Any]]:
+    """Return what stays as it is where nobody declares it, and where: when a VM runs, how many a set has, and which."""
+    found = []
+    for holder, keys in _LEFT_ALONE:
+        declared, here = manifest.at(body, holder) or {}, manifest.at(live, holder) or {}
+        if not any(key in declared for key in keys):
+            found += [((*holder, key), here[key]) for key in keys if here.get(key) is not None]
+    return found
 
 
 def _noted(body: Object, declared: Object) -> Object:
@@ -162,7 +167,8 @@ def _noted(body: Object, declared: Object) -> Object:
 def _replacement(declared: Object, live: Object) -> Object:
     """Return the VM as declared, with nothing left but what it is known by, and what is not its users' to say."""
     body: Object = overlay.over_live(ownership.added_by_others(live, FIELD_MANAGER), declared)
-    body["spec"].update(_undeclared(body["spec"], live))
+    for path, value in _undeclared(body, live):
+        body = manifest.replaced(body, path, value)
     kept = {key: live["metadata"][key] for key in _IDENTITY if key in live["metadata"]}
     body["metadata"] = {**body["metadata"], **kept}
     return _noted(body, overlay.over_live({}, declared))

@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from . import fake_fields, fake_guests, fake_migrations
+from . import fake_fields, fake_guests, fake_migrations, fake_pools
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]  # plural, namespace, name
@@ -27,6 +27,7 @@ KINDS = {
     "virtualmachines": ("kubevirt.io/v1", "VirtualMachine"),
     "virtualmachineinstances": ("kubevirt.io/v1", "VirtualMachineInstance"),
     "virtualmachineinstancereplicasets": ("kubevirt.io/v1", "VirtualMachineInstanceReplicaSet"),
+    "virtualmachinepools": ("pool.kubevirt.io/v1beta1", "VirtualMachinePool"),
     "virtualmachineinstancemigrations": ("kubevirt.io/v1", "VirtualMachineInstanceMigration"),
     "nodes": ("v1", "Node"),
     "services": ("v1", "Service"),
@@ -79,6 +80,8 @@ class World:
         self.refuse_next: list[Refused] = []
         self.mischief: Callable[[str, str], bytes | None] | None = None
         """What a request is answered with by whatever stands before the API server: bytes; None: let through."""
+        self.pools_change = True
+        """Whether pools give their machines what changes in their template, and take them along when they go."""
         self.keyed_lists = False
         """Whether the CRD says that lists are maps by name."""
 
@@ -202,7 +205,7 @@ class World:
             self.reconcile(new["metadata"]["namespace"], new["metadata"]["name"])
         elif plural == fake_migrations.MIGRATIONS:
             fake_migrations.begin(self, new)
-        elif old is None or plural == "virtualmachineinstancereplicasets":
+        elif old is None or plural in fake_guests.KEEPERS:
             fake_guests.begin(self, plural, new)
         return self.objects.get((plural, new["metadata"]["namespace"], new["metadata"]["name"]), new)
 
@@ -217,6 +220,8 @@ class World:
                 if plural == "virtualmachines" and options.get("propagationPolicy") != "Orphan":
                     self.drop("virtualmachineinstances", namespace, name)
                 self.drop(plural, namespace, name)
+                if plural == fake_pools.POOLS:
+                    fake_pools.collect(self, old)
             return old
 
     def _existing(self, plural: str, namespace: str, name: str) -> Object:

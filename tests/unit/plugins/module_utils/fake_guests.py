@@ -8,12 +8,15 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+from . import fake_pools
+
 if TYPE_CHECKING:
     from .fake_api import World
 
 Object = dict[str, Any]
 INSTANCES = "virtualmachineinstances"
 SETS = "virtualmachineinstancereplicasets"
+KEEPERS = (SETS, fake_pools.POOLS)
 
 
 def admit(plural: str, old: Object | None, new: Object) -> bool:
@@ -42,6 +45,8 @@ def begin(world: World, plural: str, obj: Object) -> None:
         world.put(plural, begun(obj))
     elif plural == SETS:
         scale(world, obj)
+    elif plural == fake_pools.POOLS:
+        fake_pools.scale(world, obj)
 
 
 def begun(vmi: Object) -> Object:

@@ -24,7 +24,13 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import (
 )
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.cluster import Kind
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.instance_power import is_frozen, is_paused
-from ansible_collections.virtops.kubevirt.plugins.modules import kubevirt_replicaset, kubevirt_vm, kubevirt_vmi
+from ansible_collections.virtops.kubevirt.plugins.modules import (
+    kubevirt_pool,
+    kubevirt_replicaset,
+    kubevirt_vm,
+    kubevirt_vmi,
+)
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils import fake_pools
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World, serving
 
 
@@ -94,11 +100,37 @@ OF_SETS: dict[str, Callable[[World], bool]] = {
     "Declare one as the API has it": lambda world: ready_replicas(world, "others") == 1,
     "Delete the set with its instances": lambda world: (SETS, "default", "workers") not in world.objects,
 }
+OF_POOLS: dict[str, Callable[[World], bool]] = {
+    "Keep two machines running and wait until they are ready": lambda world: running(world) == {"web-0", "web-1"},
+    "Scale them to three": lambda world: running(world) == {"web-0", "web-1", "web-2"},
+    "Have changes restart one machine at a time, the oldest first": lambda world: (
+        (pool(world)["maxUnavailable"], pool(world)["updateStrategy"])
+        == (1, {"proactive": {"selectionPolicy": {"sortPolicy": "Oldest"}}})
+    ),
+    "Give all of them more memory, and wait until they run with it": lambda world: all(
+        memory(world.vm(f"web-{number}")["spec"]["template"]) == "512Mi" for number in range(3)
+    ),
+    "Have machines that are too many go by their numbers, the highest first": lambda world: (
+        pool(world)["scaleInStrategy"] == {"proactive": {"selectionPolicy": {"sortPolicy": "DescendingOrder"}}}
+    ),
+    "Have nobody make, change or delete machines for a while": lambda world: pool(world)["paused"],
+    "Go on, and leave running machines as they are when the template changes": lambda world: (
+        (pool(world)["paused"], pool(world)["updateStrategy"]) == (False, {"opportunistic": {}})
+    ),
+    "Declare one as the API has it": lambda world: "others-0" in running(world),
+    "Delete the pool with its machines": lambda world: (fake_pools.POOLS, "default", "web") not in world.objects,
+}
 MODULES: dict[str, tuple[ModuleType, dict[str, Any], Kind, dict[str, Callable[[World], bool]]]] = {
     "kubevirt_vm": (kubevirt_vm, argspec.vm_spec(), cluster.VM, DONE),
     "kubevirt_vmi": (kubevirt_vmi, instance_argspec.vmi_spec(), cluster.VMI, OF_INSTANCES),
+    "kubevirt_pool": (kubevirt_pool, instance_argspec.pool_spec(), cluster.POOL, OF_POOLS),
     "kubevirt_replicaset": (kubevirt_replicaset, instance_argspec.replicaset_spec(), cluster.REPLICA_SET, OF_SETS),
 }
+
+
+def pool(world: World) -> dict[str, Any]:
+    found: dict[str, Any] = world.objects[fake_pools.POOLS, "default", "web"]["spec"]
+    return found
 
 
 def replica_set(world: World, name: str = "workers") -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils import fake_guests
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import Refused, World, serving
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.modules.test_modules import ROOT, run
 
@@ -21,12 +22,17 @@ TASKS: dict[str, dict[str, Any]] = {
     "kubevirt_vm": {**WEB, "memory": "1Gi", "run_strategy": "Always"},
     "kubevirt_vmi": WEB,
     "kubevirt_replicaset": {**WEB, "definition": {"spec": {"replicas": 1, "template": {"spec": MACHINE}}}},
+    "kubevirt_pool": {
+        **WEB,
+        "definition": {"spec": {"replicas": 1, "virtualMachineTemplate": {"spec": {"template": {"spec": MACHINE}}}}},
+    },
     "kubevirt_service": {**WEB, "vm": "web", "ports": [{"port": 80}]},
     "kubevirt_migration": WEB,
     "kubevirt_migration_info": WEB,
     "kubevirt_vm_info": WEB,
     "kubevirt_vmi_info": WEB,
     "kubevirt_replicaset_info": WEB,
+    "kubevirt_pool_info": WEB,
     "kubevirt_control_plane_info": {},
 }
 """One for each module that asks an API server."""
@@ -97,5 +103,6 @@ def in_vain() -> World:
     status = {"phase": "Scheduling", "conditions": []}
     metadata = {"name": "web", "namespace": "default"}
     world.put("virtualmachineinstances", {"metadata": dict(metadata), "spec": {}, "status": status})
-    world.put("virtualmachineinstancereplicasets", {"metadata": dict(metadata), "spec": {"replicas": 2}, "status": {}})
+    for plural in fake_guests.KEEPERS:
+        world.put(plural, {"metadata": dict(metadata), "spec": {"replicas": 2}, "status": {}})
     return world

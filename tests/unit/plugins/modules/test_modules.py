@@ -23,6 +23,8 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import argspe
 from ansible_collections.virtops.kubevirt.plugins.modules import (
     kubevirt_migration,
     kubevirt_migration_info,
+    kubevirt_pool,
+    kubevirt_pool_info,
     kubevirt_replicaset,
     kubevirt_replicaset_info,
     kubevirt_service,
@@ -38,6 +40,8 @@ MODULES = {
     "kubevirt_vm": (kubevirt_vm, argspec.vm_spec()),
     "kubevirt_vmi": (kubevirt_vmi, instance_argspec.vmi_spec()),
     "kubevirt_replicaset": (kubevirt_replicaset, instance_argspec.replicaset_spec()),
+    "kubevirt_pool": (kubevirt_pool, instance_argspec.pool_spec()),
+    "kubevirt_pool_info": (kubevirt_pool_info, info_argspec.pool_info_spec()),
     "kubevirt_service": (kubevirt_service, ensure.argument_spec()),
     "kubevirt_migration": (kubevirt_migration, migration_argspec.migration_spec()),
     "kubevirt_migration_info": (kubevirt_migration_info, migration_argspec.migration_info_spec()),

@@ -48,6 +48,12 @@ def of_sets(api: Api) -> Task:
     return _tasks(api, cluster.REPLICA_SET)
 
 
+@pytest.fixture
+def of_pools(api: Api) -> Task:
+    """Run one task of kubevirt_pool."""
+    return _tasks(api, cluster.POOL)
+
+
 def _tasks(api: Api, kind: cluster.Kind) -> Task:
     def run(*, check_mode: bool = False, diff: bool = False, **params: Any) -> dict[str, Any]:
         defaults = {"state": "present", "wait_timeout": 2, "hidden_fields": ["metadata.managedFields"]}

@@ -85,7 +85,7 @@ def test_what_is_not_declared_of_a_whole_stays_where_an_autoscaler_put_it(world:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        pytest.param({"memory": "1Gi"}, "labels are missing; a set knows its instances by them", id="no labels"),
+        pytest.param({"memory": "1Gi"}, "labels are missing; it knows its instances by them", id="no labels"),
         pytest.param({"definition": {"spec": {"template": TEMPLATE}}}, "spec.selector is missing", id="no selector"),
         pytest.param({"replicas": -1, **MACHINE}, "replicas is -1: it must not be negative", id="negative"),
         pytest.param({"definition": {"kind": "VirtualMachine"}}, "this module is for VirtualMachineIn", id="kind"),
