@@ -33,7 +33,7 @@ Object = dict[str, Any]
 class Goal:
     """What a VM should become.
 
-    kind: running, stopped, gone, there; what a set keeps (cluster.MEMBERS); or what its guest should (guest_goal.KINDS).
+    kind: running, stopped, gone, there; what a set keeps (cluster.MEMBERS); or what a guest should (guest_goal.KINDS).
     """
 
     kind: str
