@@ -52,6 +52,8 @@ HANDLER_RUN = "/run/virtops/migration"
 
 CAPABILITY_CACHE = ("cache", "libvirt", "qemu", "cache", "capabilities")
 """Path components below RUN of the directory of libvirt's QEMU capability cache."""
+HOST_CPU = "cpu.json"
+"""File beside a node's own caches: what its processor is, for guests that use it."""
 QEMU_LOGS = f"{RUN}/cache/libvirt/qemu/log"
 """Where libvirt, in session mode, has QEMU's own messages."""
 

@@ -21,6 +21,7 @@ from weakref import WeakSet
 
 import libvirt
 
+from controlplane.domain.host_cpu import host_model, read_host_cpu
 from controlplane.hypervisor import events
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
 from controlplane.hypervisor.errors import FAILURES, NoSuchDomain, TimedOut
@@ -84,6 +85,17 @@ class Connection:
         """Have a guest of another connection come here. HypervisorError. See hypervisor.migration."""
         made = await guest.sent(self._handle, parameters, flags, wire=self._wire, deadline_seconds=deadline_seconds)
         return self._keep(Guest(made, guest.name, self._wire, self._deadline))
+
+    async def host_cpu(self) -> dict[str, Any] | None:
+        """Say what the node's processor is and has for guests that use KVM; None where none can have it."""
+        about = (None, "x86_64", "q35", "kvm")
+        said = await self._call("ask what a domain can have", self._handle.getDomainCapabilities, *about, 0)
+        model = host_model(said)
+        if model is None:
+            return None
+        expand = libvirt.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES
+        ask = self._handle.baselineHypervisorCPU
+        return read_host_cpu(said, await self._call("ask what its processor has", ask, *about, [model], expand))
 
     async def ping(self, deadline_seconds: float) -> None:
         """Ask for something that needs no domain, to see that libvirtd answers. TimedOut ends the connection."""

@@ -27,6 +27,7 @@ PodUid = Annotated[str, msgspec.Meta(max_length=64, pattern=r"^[A-Za-z0-9]([-A-Z
 """One path component, whatever else it says."""
 Text = Annotated[str, msgspec.Meta(max_length=_TEXT_LIMIT)]
 Name = Annotated[str, msgspec.Meta(max_length=128)]
+Names = Annotated[tuple[Name, ...], msgspec.Meta(max_length=256)]
 Address = Annotated[str, msgspec.Meta(max_length=45)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 
@@ -73,6 +74,20 @@ class KvmFinding(msgspec.Struct, frozen=True):
 
     is_usable: bool
     reason: Text = ""
+
+
+class HostCpu(msgspec.Struct, frozen=True):
+    """The processor that guests have here who take it as it is."""
+
+    model: Name
+    """The one that libvirt knows that comes next to it."""
+    vendor: Name = ""
+    models: Names = ()
+    """Those that a guest can be given here."""
+    required: Names = ()
+    """Features beyond the model's."""
+    features: Names = ()
+    """All of them."""
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
@@ -160,6 +175,8 @@ class NodeState(msgspec.Struct, frozen=True, tag=True):
     usable: Annotated[tuple[Name, ...], msgspec.Meta(max_length=16)] = ()
     registered: Annotated[tuple[Name, ...], msgspec.Meta(max_length=16)] = ()
     """Those that the kubelet has taken."""
+    cpu: HostCpu | None = None
+    """None where guests have none of the node's: they are emulated, or libvirt does not know it."""
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True):

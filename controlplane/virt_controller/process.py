@@ -61,6 +61,7 @@ from controlplane.virt_controller.metrics.machines import Machines
 from controlplane.virt_controller.metrics.migrations import Migrations
 from controlplane.virt_controller.metrics.transitions import Transitions
 from controlplane.virt_controller.migration.filed import BY_VMI, by_vmi
+from controlplane.virt_controller.migration.node_labels import labels_of_nodes
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
 from controlplane.virt_controller.migration_wakes import connect_evacuations, connect_migrations
 from controlplane.virt_controller.node.reconciler import NodeReconciler
@@ -222,6 +223,7 @@ class Process:
             image_pull_secrets=self._settings.image_pull_secrets,
             claims=reader_of(claims),
             kept_from=self._marked,
+            node_labels=labels_of_nodes(nodes),
         )
         evacuation = EvacuationReconciler(
             vmis=vmis,

@@ -37,7 +37,7 @@ from controlplane.kube.events import Story, create_event
 from controlplane.kube.lease import Heartbeat
 from controlplane.kube.transport import Transport
 from controlplane.kube.watch import WatchCache
-from controlplane.node_link.messages import KvmFinding, NodeState
+from controlplane.node_link.messages import HostCpu, KvmFinding, NodeState
 from controlplane.until_told import until_told
 from controlplane.virt_handler import node
 from controlplane.virt_handler.callers import CALLERS, take_authority
@@ -238,15 +238,15 @@ class Handler:
         """
         state, known, listing = await self._node.other_than(None), None, None
         while True:
-            if state.kvm is not None and state.kvm != known:
+            if state.kvm is not None and (state.kvm, state.cpu) != known:
                 offered = group.create_task(self._wait_until_offered())
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_PLUGINS_SECONDS):
                         await asyncio.shield(offered)
                 if listing is not None:
                     listing.cancel()
-                known = state.kvm
-                listing = group.create_task(self._keep_listed(known))
+                known = (state.kvm, state.cpu)
+                listing = group.create_task(self._keep_listed(*known))
             state = await self._node.other_than(state)
 
     async def _wait_until_offered(self) -> None:
@@ -269,7 +269,7 @@ class Handler:
             await asyncio.sleep(_OFFERED_SECONDS)
         self._missing = set()
 
-    async def _keep_listed(self, kvm: KvmFinding) -> None:
+    async def _keep_listed(self, kvm: KvmFinding, cpu: HostCpu | None) -> None:
         settings = self._settings
         door = {
             **node.door_annotations(settings.address, settings.door_port, self._pair.der),
@@ -278,7 +278,13 @@ class Handler:
 
         def serving(found: Json) -> Json:
             takes = settings.is_on_control_plane or not node.is_for_control_plane(found)
-            return node.serving_patch(kvm, self._clock.now(), door, takes_machines=takes)
+            return node.serving_patch(
+                kvm,
+                self._clock.now(),
+                door,
+                takes_machines=takes,
+                processor=node.processor_labels(found, cpu),
+            )
 
         await keep_listed(self._client, settings.node, serving, self._heartbeat, held=lambda: self._clearing.held)
 

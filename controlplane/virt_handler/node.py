@@ -11,12 +11,14 @@ from __future__ import annotations
 import base64
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from kubevirt_api.names import SCHEDULABLE
 
+from controlplane.api.cpu_labels import label_processor, of_processor
 from controlplane.handler_link import ADDRESS, CERTIFICATE
-from controlplane.node_link.messages import KvmFinding
+from controlplane.node_link.messages import HostCpu, KvmFinding
 
 KVM_USABLE = "kubevirt.io/kvm-usable"
 """Label: "true" where a virtual processor was seen to run."""
@@ -38,19 +40,41 @@ def is_for_control_plane(node: Mapping[str, Any]) -> bool:
 
 
 def serving_patch(
-    kvm: KvmFinding, now: float, door: Mapping[str, str], *, takes_machines: bool = True
+    kvm: KvmFinding,
+    now: float,
+    door: Mapping[str, str],
+    *,
+    takes_machines: bool = True,
+    processor: Mapping[str, str | None] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Say whether machines can be scheduled here, on what they would run, and where virt-api may ask about them."""
+    """Say whether machines can be scheduled here, on what they would run, and where virt-api may ask about them.
+
+    processor: labels of it, see processor_labels.
+    """
     stamp = datetime.fromtimestamp(int(now), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "metadata": {
             "labels": {
+                **processor,
                 SCHEDULABLE: "true" if takes_machines else "false",
                 KVM_USABLE: "true" if kvm.is_usable else "false",
             },
             "annotations": {HEARTBEAT: stamp, KVM_REASON: None if kvm.is_usable else kvm.reason, **door},
         }
     }
+
+
+def processor_labels(node: Mapping[str, Any], cpu: HostCpu | None) -> dict[str, str | None]:
+    """Say what the processor is for guests that use it, and take back what it is not any more."""
+    said = of_processor(node.get("metadata", {}).get("labels") or {})
+    wanted = (
+        {}
+        if cpu is None
+        else label_processor(
+            model=cpu.model, vendor=cpu.vendor, models=cpu.models, required=cpu.required, features=cpu.features
+        )
+    )
+    return {**dict.fromkeys(said), **wanted}
 
 
 def held_back(patch: dict[str, Any]) -> dict[str, Any]:

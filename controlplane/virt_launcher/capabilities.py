@@ -6,7 +6,8 @@
 libvirt keeps what it learnt about QEMU in a file, and believes it only where the programs' ctimes are the same. They
 are set when the node unpacks the image, so the file can be made only on that node, from that image. This program runs
 libvirtd once without and once with /dev/kvm (a launcher may have it or not) and leaves the files in the directory
-that it is given: emulation/*.xml and kvm/*.xml. virt-handler gives copies of them to the launchers.
+that it is given: emulation/*.xml and kvm/*.xml. virt-handler gives copies of them to the launchers. With /dev/kvm it
+also says what the node's processor is (kvm/cpu.json), by which a migration's target is chosen.
 
 The files for emulation do not say that QEMU tells of each CPU feature by a property. libvirt then asks for all features
 with two questions, instead of for each property with one: 464 of the 478 that a start has, 0.3 s of a processor. What
@@ -20,16 +21,18 @@ It never fails its Pod: without the files a VM starts half a second slower, and 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from controlplane import logs
 from controlplane.domain import layout
-from controlplane.hypervisor.connection import open_connection, register_event_loop, socket_uri
+from controlplane.hypervisor.connection import Connection, open_connection, register_event_loop, socket_uri
 from controlplane.hypervisor.errors import HypervisorError
 
 log = logging.getLogger(__name__)
@@ -92,7 +95,9 @@ def _attempt_as_launcher(target: Path) -> None:
 def _attempt(target: Path) -> None:
     try:
         with tempfile.TemporaryDirectory(prefix="run-", dir=target) as run:
-            asyncio.run(_probe(Path(run)))
+            cpu = asyncio.run(_probe(Path(run), asks_for_cpu=target.name == _WITH_KVM))
+            if cpu is not None:
+                (target / layout.HOST_CPU).write_text(json.dumps(cpu))
             for one in Path(run).joinpath(*layout.CAPABILITY_CACHE).glob("*.xml"):
                 said = one.read_text()
                 (target / one.name).write_text(without_each_property(said) if target.name == _EMULATION else said)
@@ -106,21 +111,21 @@ def without_each_property(said: str) -> str:
     return "".join(line for line in said.splitlines(keepends=True) if line.strip() != _EACH_PROPERTY)
 
 
-async def _probe(run: Path) -> None:
+async def _probe(run: Path, *, asks_for_cpu: bool) -> dict[str, Any] | None:
     register_event_loop()
     async with asyncio.timeout(DEADLINE_SECONDS):
         daemon = await asyncio.create_subprocess_exec(
             _LIBVIRTD, env=_environment(run), stdin=asyncio.subprocess.DEVNULL
         )
         try:
-            await _define(str(run.joinpath(*layout.LIBVIRT_SOCKET)))
+            return await _define(str(run.joinpath(*layout.LIBVIRT_SOCKET)), asks_for_cpu=asks_for_cpu)
         finally:
             with suppress(ProcessLookupError):
                 daemon.terminate()
             await daemon.wait()
 
 
-async def _define(socket: str) -> None:
+async def _define(socket: str, *, asks_for_cpu: bool) -> dict[str, Any] | None:
     while True:
         try:
             connection = await open_connection(socket_uri(socket))
@@ -129,8 +134,17 @@ async def _define(socket: str) -> None:
             await asyncio.sleep(0.02)  # it listens a moment after it was started; the deadline is the caller's
     try:
         await connection.define(_PROBE)
+        return await _host_cpu(connection) if asks_for_cpu else None
     finally:
         await connection.close()
+
+
+async def _host_cpu(connection: Connection) -> dict[str, Any] | None:
+    try:
+        return await connection.host_cpu()
+    except HypervisorError as error:
+        log.warning("it is not known what the processor is", extra={"error": str(error)})
+        return None
 
 
 def _environment(run: Path) -> dict[str, str]:

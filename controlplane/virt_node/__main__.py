@@ -16,7 +16,7 @@ from controlplane.interrupts import make_interruptible
 from controlplane.node_link.messages import NodeState
 from controlplane.node_link.offer import Offer
 from controlplane.until_told import until_told
-from controlplane.virt_node.capabilities import read_capabilities
+from controlplane.virt_node.capabilities import read_capabilities, read_host_cpu
 from controlplane.virt_node.inotify import Inotify
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from controlplane.virt_node.network import netns
@@ -48,6 +48,7 @@ async def run(settings: Settings) -> None:
                     devices=settings.devices_directory,
                     kvm_probe=settings.kvm_probe,
                     inotify=inotify,
+                    cpu=read_host_cpu(settings.capabilities_directory),
                 )
             )
     finally:

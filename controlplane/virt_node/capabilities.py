@@ -14,6 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
+from controlplane.domain.layout import HOST_CPU
+from controlplane.node_link.messages import HostCpu
+
 log = logging.getLogger(__name__)
 
 WITH_KVM, WITHOUT_KVM = "kvm", "emulation"
@@ -36,6 +41,18 @@ def read_capabilities(directory: Path) -> Capabilities:
     found = Capabilities(_read(directory / WITH_KVM), _read(directory / WITHOUT_KVM))
     log.info("capability caches", extra={"with_kvm": len(found.with_kvm), "without_kvm": len(found.without_kvm)})
     return found
+
+
+def read_host_cpu(directory: Path) -> HostCpu | None:
+    """Read what the node's processor is for guests that use it; None where nobody found out."""
+    path = directory / WITH_KVM / HOST_CPU
+    try:
+        return msgspec.json.decode(path.read_bytes()[:_LIMIT_BYTES], type=HostCpu)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        log.warning("cannot read what the processor is", extra={"path": str(path), "error": str(error)})
+        return None
 
 
 def _read(directory: Path) -> dict[str, bytes]:

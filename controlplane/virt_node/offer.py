@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from controlplane.node_link.messages import KvmFinding, NodeState
+from controlplane.node_link.messages import HostCpu, KvmFinding, NodeState
 from controlplane.node_link.offer import Offer
 from controlplane.virt_node.device_plugins.device import DEVICES, KVM, is_present, private_node
 from controlplane.virt_node.device_plugins.plugin import Plugin
@@ -32,15 +32,18 @@ async def note_registered(offer: Offer, resource: str, *, is_registered: bool) -
     await offer.become(msgspec.structs.replace(state, registered=tuple(sorted(names))))
 
 
-async def offer_devices(offer: Offer, *, plugins: Path, devices: Path, kvm_probe: Path, inotify: Inotify) -> None:
+async def offer_devices(
+    offer: Offer, *, plugins: Path, devices: Path, kvm_probe: Path, inotify: Inotify, cpu: HostCpu | None = None
+) -> None:
     """Probe KVM once, then serve a plugin for each device that the node has, until cancelled.
 
-    plugins: the kubelet's directory; devices: where our own device nodes are made.
+    plugins: the kubelet's directory; devices: where our own device nodes are made. cpu: of guests that use KVM.
     """
     kvm = await _probe(kvm_probe)
     present = [one for one in DEVICES if is_present(one)]
     usable = [one for one in present if one is not KVM or kvm.is_usable]
-    await offer.become(NodeState(kvm, tuple(one.resource for one in present), tuple(one.resource for one in usable)))
+    resources, offered = tuple(one.resource for one in present), tuple(one.resource for one in usable)
+    await offer.become(NodeState(kvm, resources, offered, cpu=cpu if kvm.is_usable else None))
     async with asyncio.TaskGroup() as group:
         for device in present:
             plugin = Plugin(device, private_node(device, devices), is_healthy=device in usable)

@@ -91,6 +91,7 @@ class SecretName(Node, frozen=True, kw_only=True):
 
 class PodSpec(Node, frozen=True, kw_only=True):
     node_name: str = ""
+    node_selector: dict[str, str] = msgspec.field(default_factory=dict)
     image_pull_secrets: tuple[SecretName, ...] = ()
     containers: tuple[Container, ...] = ()
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -39,7 +39,7 @@ from controlplane.virt_controller.migration.hand_over import begin, replace_stat
 from controlplane.virt_controller.migration.memory import Memories, name_version
 from controlplane.virt_controller.migration.policy import Policies
 from controlplane.virt_controller.migration.status import derive_status
-from controlplane.virt_controller.migration.target_pod import build_target_pod
+from controlplane.virt_controller.migration.target_pod import NO_LABELS, build_target_pod
 from controlplane.virt_controller.migration.telling import explain_end, explain_refusal
 from controlplane.virt_controller.migration.turn import is_turn, next_ones
 from controlplane.virt_controller.migration.unfinished import Unfinished
@@ -83,8 +83,11 @@ class MigrationReconciler:
         image_pull_secrets: tuple[str, ...] = (),
         claims: ReadClaims = no_claims,
         kept_from: Callable[[], frozenset[str]] = frozenset,
+        node_labels: Callable[[str], Mapping[str, str]] = lambda _name: NO_LABELS,
     ) -> None:
-        """migrations has the index BY_VMI. kept_from: says to which nodes no machines are sent now."""
+        """migrations has the index BY_VMI. kept_from: says to which nodes no machines are sent now. node_labels: says
+        which labels a node has.
+        """
         self._migrations = migrations
         self._vmis = vmis
         self._pods = pods
@@ -97,6 +100,7 @@ class MigrationReconciler:
         self._image_pull_secrets = image_pull_secrets
         self._read_claims = claims
         self._kept_from = kept_from
+        self._node_labels = node_labels
         self._wake: Callable[[Key], None] = lambda _key: None
         self._memories = Memories()
         self._unfinished = Unfinished(migrations, vmis, lambda key: pods.get(key) is not None)
@@ -232,6 +236,7 @@ class MigrationReconciler:
                 image_pull_secrets=self._image_pull_secrets,
                 claims=NO_CLAIMS if vmi is None else self._read_claims(key.namespace, vmi.spec.volumes),
                 kept_from=self._kept_from(),
+                source_labels=NO_LABELS if vmi is None else self._node_labels(vmi.status.node_name),
             )
         except ValueError as error:
             raise Invalid(f"cannot build the target Pod of {key}: {error}") from error

@@ -4,28 +4,47 @@
 """The Pod that a migration goes to: a launcher Pod as any other, beside what ties it to its source. Pure.
 
 Its images are the very ones that the source has, as far as the source's kubelet says which those are: under a tag there
-may be another one by now, and a guest would go on with another disk below it.
+may be another one by now, and a guest would go on with another disk below it. Its node is one whose processor can carry
+the guest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
+from kubevirt_api.names import KVM_DEVICE
+
+from controlplane.api.cpu_labels import needed_at_target
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.migration.world import World
 from controlplane.virt_controller.vmi.launcher_pod import Target, build_launcher_pod
 
 Json = dict[str, Any]
 
+NO_LABELS: Mapping[str, str] = MappingProxyType({})
+
 
 def build_target_pod(
-    world: World, *, image: str, image_pull_secrets: tuple[str, ...], claims: Claims, kept_from: frozenset[str]
+    world: World,
+    *,
+    image: str,
+    image_pull_secrets: tuple[str, ...],
+    claims: Claims,
+    kept_from: frozenset[str],
+    source_labels: Mapping[str, str] = NO_LABELS,
 ) -> Json:
-    """Build the Pod. ValueError names what in the VMI cannot be built. image: of the launcher, the newest."""
+    """Build the Pod. ValueError names what in the VMI cannot be built.
+
+    image: of the launcher, the newest. source_labels: of the node that the guest is on.
+    """
     vmi, migration = world.vmi, world.migration
     if vmi is None:
         raise ValueError("its instance is gone")
+    source = next((one for one in world.launchers if one.uid in vmi.status.active_pods), None)
     built = build_launcher_pod(
         vmi,
         attempt=max(vmi.status.attempt, 1),
@@ -39,10 +58,19 @@ def build_target_pod(
             migration=migration.metadata.name,
             migration_uid=world.uid,
             node_selector=migration.spec.added_node_selector,
+            needs=_needs(vmi, source, source_labels),
         ),
     )
-    source = next((one for one in world.launchers if one.uid in vmi.status.active_pods), None)
     return built if source is None else _pinned(built, source)
+
+
+def _needs(vmi: VirtualMachineInstance, source: Pod | None, labels: Mapping[str, str]) -> dict[str, str]:
+    """Say which nodes have a processor that can carry the guest; every node where it is emulated."""
+    if source is None or not source.was_given(KVM_DEVICE):
+        return {}
+    cpu = vmi.spec.domain.cpu
+    model = "" if cpu is None else cpu.model
+    return needed_at_target(model, own=vmi.spec.node_selector, of_pod=source.spec.node_selector, of_node=labels)
 
 
 def _pinned(body: Json, source: Pod) -> Json:

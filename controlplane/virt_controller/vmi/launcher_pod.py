@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kubevirt_api import names
@@ -49,6 +49,9 @@ class Target:
     """Name of the migration."""
     migration_uid: str
     node_selector: dict[str, str]
+    """What the migration asks for; the instance's own goes before it."""
+    needs: dict[str, str] = field(default_factory=dict)
+    """What the guest cannot do without, whoever asks for something else."""
 
 
 def build_launcher_pod(
@@ -137,6 +140,7 @@ def _spec(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str
             **spec.node_selector,
             "kubernetes.io/arch": spec.architecture or "amd64",
             names.SCHEDULABLE: "true",
+            **({} if target is None else target.needs),
         },
         "containers": [_compute(launch, _ports(spec))],
         "volumes": [

@@ -15,6 +15,7 @@ from typing import Any
 
 from kubevirt_api.names import HANDLER_ACCOUNT
 
+from controlplane.api.cpu_labels import label_processor
 from controlplane.api.objects.decode import decode_vmi, encode
 from controlplane.api.objects.lease import lease_name
 from controlplane.domain.agent import Info, Interface, Interfaces, OsInfo, Told
@@ -65,8 +66,28 @@ DOOR = {
     CERTIFICATE: base64.b64encode(LONGEST).decode(),
 }
 
+PROCESSOR = {
+    "metadata": {
+        "labels": label_processor(
+            model="EPYC",
+            vendor="AMD",
+            models=[f"m{one}" for one in range(100)],
+            required=[f"r{one}" for one in range(60)],
+            features=[f"f{one}" for one in range(200)],
+        )
+    }
+}
+"""More than libvirt has ever told of one."""
+
 NODE_ROWS: dict[str, Row] = {
     "it says that it serves": patch(MINE, node.serving_patch(NO_KVM, 0, DOOR), None),
+    "it says what its processor has": patch(MINE, PROCESSOR, None),
+    "it says of its processor what is no yes": patch(
+        MINE, {"metadata": {"labels": {"cpu-model.node.kubevirt.io/EPYC": "false"}}}, ONLY_OURS
+    ),
+    "it says very much of its processor": metadata(
+        MINE, "at most 640", labels={f"cpu-feature.node.kubevirt.io/f{one}": "true" for one in range(641)}
+    ),
     "it says that it leaves": patch(MINE, node.leaving_patch(), None),
     "it takes a label of ours off": patch(MINE, {"metadata": {"labels": {"kubevirt.io/kvm-usable": None}}}, None),
     "another node": patch(THEIRS, FAR, 'of node "node-1" may not change node "node-2"'),

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from controlplane.node_link.messages import HostCpu
 from controlplane.virt_handler.node import (
     door_annotations,
     is_for_control_plane,
     is_needed,
     leaving_patch,
     offers,
+    processor_labels,
     serving_patch,
 )
 from controlplane.virt_node.kvm import KvmFinding
@@ -115,3 +117,16 @@ def test_a_patch_that_changes_nothing_is_not_sent(node: dict[str, Any], expected
 )
 def test_a_node_offers_what_the_kubelet_wrote_down(allocatable: dict[str, str] | None, expected: bool) -> None:
     assert offers({"status": {"allocatable": allocatable}}, ["tun", "kvm"]) is expected
+
+
+def test_what_the_processor_was_is_taken_back() -> None:
+    was = {"cpu-model.node.kubevirt.io/qemu64": "true", "host-model-cpu.node.kubevirt.io/EPYC": "true", "zone": "a"}
+    labels = processor_labels(a_node(was), HostCpu(model="EPYC"))
+    assert labels == {
+        "cpu-model.node.kubevirt.io/qemu64": None,
+        "host-model-cpu.node.kubevirt.io/EPYC": "true",
+        "cpu-model-migration.node.kubevirt.io/EPYC": "true",
+    }
+    node = a_node({"host-model-cpu.node.kubevirt.io/EPYC": "true", **SERVING})
+    assert is_needed(node, serving_patch(USABLE, 0.0, {}, processor=processor_labels(node, None)))
+    assert not is_needed(a_node(SERVING), serving_patch(USABLE, 0.0, {}, processor=processor_labels({}, None)))

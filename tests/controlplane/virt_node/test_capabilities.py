@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.virt_node import capabilities
-from controlplane.virt_node.capabilities import read_capabilities
+from controlplane.virt_node.capabilities import read_capabilities, read_host_cpu
 
 
 def test_a_launcher_gets_what_fits_its_devices(tmp_path: Path) -> None:
@@ -34,3 +34,20 @@ def test_what_is_too_large_for_a_cache_is_left_out(tmp_path: Path, monkeypatch: 
     (tmp_path / "kvm" / "fits.xml").write_text("four")
     (tmp_path / "kvm" / "huge.xml").write_text("fifth")
     assert [*read_capabilities(tmp_path).files(with_kvm=True)] == ["fits.xml"]
+
+
+def test_what_the_processor_is_comes_from_launchers_that_can_use_it(tmp_path: Path) -> None:
+    (tmp_path / "kvm").mkdir()
+    (tmp_path / "kvm" / "cpu.json").write_text('{"model": "EPYC", "vendor": "AMD", "features": ["avx2"]}')
+    found = read_host_cpu(tmp_path)
+    assert found is not None
+    assert (found.model, found.features) == ("EPYC", ("avx2",))
+    assert read_capabilities(tmp_path).files(with_kvm=True) == {}
+
+
+@pytest.mark.parametrize("said", [None, "", "{}", '{"model": 1}', "\xff"])
+def test_a_processor_of_which_nothing_is_known_is_none(tmp_path: Path, said: str | None) -> None:
+    (tmp_path / "kvm").mkdir()
+    if said is not None:
+        (tmp_path / "kvm" / "cpu.json").write_text(said)
+    assert read_host_cpu(tmp_path) is None

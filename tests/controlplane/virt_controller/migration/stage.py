@@ -27,6 +27,7 @@ from controlplane.engine.overlay import RememberingApi
 from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
+from controlplane.virt_controller.migration.node_labels import labels_of_nodes
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from tests.controlplane.simulation.store import Json, Store
@@ -70,7 +71,7 @@ class Stage(SmallWorld):
         self.reconciler, self.vmi_reconciler, self.evacuation = self.another()
         if store is None:
             for number in (1, 2, 3):
-                labels = {SCHEDULABLE: "true"}
+                labels = {SCHEDULABLE: "true", "host-model-cpu.node.kubevirt.io/EPYC": "true"}
                 self.store.create(NODE, "", {"metadata": {"name": f"node-{number}", "labels": labels}, "spec": {}})
         self.start()
 
@@ -92,6 +93,7 @@ class Stage(SmallWorld):
                 pods=pods,
                 policies=self.overlays[MIGRATION_POLICY],
                 launcher_image="launcher:2",
+                node_labels=labels_of_nodes(nodes),
             ),
             VmiReconciler(**parts, pods=pods, nodes=nodes, launcher_image="launcher:1"),
             EvacuationReconciler(**parts, nodes=nodes, migrations=migrations),

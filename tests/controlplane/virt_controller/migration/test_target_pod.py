@@ -23,11 +23,16 @@ DEVICES = {"domain": {"devices": {"disks": [{"name": "root", "disk": {"bus": "vi
 PINNED = "registry.example/os@sha256:" + "0" * 64
 
 
-def build(source: Pod | None) -> dict[str, Any]:
-    world = a_world(a_migration("Pending"), an_instance(spec={**DEVICES, **DISK}))
+def build(source: Pod | None, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    world = a_world(a_migration("Pending"), an_instance(spec={**DEVICES, **DISK, **spec}))
     world = replace(world, launchers=() if source is None else (source,))
     return build_target_pod(
-        world, image="launcher:2", image_pull_secrets=(), claims=NO_CLAIMS, kept_from=frozenset({"node-9"})
+        world,
+        image="launcher:2",
+        image_pull_secrets=(),
+        claims=NO_CLAIMS,
+        kept_from=frozenset({"node-9"}),
+        source_labels=labels or {},
     )
 
 
@@ -65,3 +70,34 @@ def test_its_name_is_one_of_both_and_never_too_long() -> None:
     assert len(long) <= 63
     assert "." not in long
     assert long.endswith("-bbbbbbbb-mdddddddd")
+
+
+ASKED = {"cpu-model-migration.node.kubevirt.io/qemu64": "true", "zone": "a"}
+EPYC = {"host-model-cpu.node.kubevirt.io/EPYC": "true"}
+
+
+def on_kvm(**spec: Any) -> Pod:
+    compute = {"name": "compute", "resources": {"limits": {"devices.kubevirt.io/kvm": "1"}}}
+    return decode({"metadata": {"name": "pod", "uid": POD_UID}, "spec": {"containers": [compute], **spec}}, Pod)
+
+
+def test_a_guest_that_uses_its_processor_goes_to_one_that_can_carry_it() -> None:
+    selector = build(on_kvm(), EPYC, nodeSelector=ASKED)["spec"]["nodeSelector"]
+    assert selector["cpu-model-migration.node.kubevirt.io/EPYC"] == "true"
+    assert selector.items() >= ASKED.items()
+
+
+def test_a_guest_that_has_moved_before_needs_what_it_needed_then() -> None:
+    before = {"cpu-model-migration.node.kubevirt.io/Skylake-Client": "true"}
+    selector = build(on_kvm(nodeSelector=before), EPYC)["spec"]["nodeSelector"]
+    assert selector.items() >= before.items()
+    assert "cpu-model-migration.node.kubevirt.io/EPYC" not in selector
+
+
+def test_an_emulated_guest_goes_anywhere() -> None:
+    assert "cpu-model" not in str(build(a_source("root", PINNED), EPYC)["spec"]["nodeSelector"])
+
+
+def test_a_guest_whose_node_does_not_say_what_its_processor_is_goes_nowhere() -> None:
+    with pytest.raises(ValueError, match="does not say which processor"):
+        build(on_kvm())

@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Labels by which a Node says what its processor can carry, in upstream's words; and what of them a guest needs. Pure.
+
+Only of processors that guests use as they are (KVM): under emulation every node can carry every guest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+HOST_MODEL, HOST_PASSTHROUGH = "host-model", "host-passthrough"
+MODEL = "cpu-model.node.kubevirt.io/"
+"""A guest that names this model can be here."""
+MIGRATION = "cpu-model-migration.node.kubevirt.io/"
+"""A guest that has the processor of a node of this model can come here."""
+FEATURE = "cpu-feature.node.kubevirt.io/"
+OF_HOST = "host-model-cpu.node.kubevirt.io/"
+"""The model that comes next to the node's processor."""
+REQUIRED = "host-model-required-features.node.kubevirt.io/"
+"""What the node's processor has beyond that model."""
+VENDOR = "cpu-vendor.node.kubevirt.io/"
+PREFIXES = (MODEL, MIGRATION, FEATURE, OF_HOST, REQUIRED, VENDOR)
+PINNING = (MIGRATION, FEATURE, OF_HOST)
+"""Of labels by which a Pod that a guest has come to was chosen: what the guest began with, wherever it is now."""
+_IS = "true"
+
+
+class UnknownProcessorError(ValueError):
+    """A guest has the processor of its node, and the node does not say what that is."""
+
+
+def label_processor(
+    *, model: str, vendor: str, models: Iterable[str], required: Iterable[str], features: Iterable[str]
+) -> dict[str, str]:
+    """Say what a processor is and has."""
+    usable = {*models}
+    said = (
+        *(MODEL + one for one in usable),
+        *(MIGRATION + one for one in {*usable, model}),
+        *(FEATURE + one for one in {*features, *required}),
+        *(REQUIRED + one for one in required),
+        OF_HOST + model,
+        VENDOR + vendor,
+    )
+    return {one: _IS for one in sorted(said) if not one.endswith("/")}
+
+
+def of_processor(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels that are about the processor."""
+    return {name: value for name, value in labels.items() if name.startswith(PREFIXES)}
+
+
+def needed_at_target(
+    model: str, *, own: Mapping[str, str], of_pod: Mapping[str, str], of_node: Mapping[str, str]
+) -> dict[str, str]:
+    """Say which labels the node has to have to which a guest goes. UnknownProcessorError.
+
+    model: what its instance asks for. own: the instance's own node selector; of_pod: that of the Pod that it is in;
+    of_node: labels of the node that it is on. A guest that has moved before keeps the processor that it began with, by
+    which its Pod was chosen: else it could not go back.
+    """
+    if model not in ("", HOST_MODEL, HOST_PASSTHROUGH):
+        return {MODEL + model: _IS}
+    added = {name: value for name, value in of_pod.items() if name not in own and name.startswith(PINNING)}
+    if any(name.startswith(MIGRATION) for name in added):
+        return added
+    host = sorted(name.removeprefix(OF_HOST) for name in of_node if name.startswith(OF_HOST))
+    if not host:
+        raise UnknownProcessorError("its node does not say which processor the guest has: it has no label " + OF_HOST)
+    required = (name.removeprefix(REQUIRED) for name in of_node if name.startswith(REQUIRED))
+    return {
+        MIGRATION + host[0]: _IS,
+        **{FEATURE + one: _IS for one in required},
+        **({OF_HOST + host[0]: _IS} if model == HOST_PASSTHROUGH else {}),
+    }

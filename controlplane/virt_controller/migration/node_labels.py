@@ -1,0 +1,23 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the nodes say of themselves, for whoever chooses one that a guest can go to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from controlplane.api.objects.decode import decode
+from controlplane.api.objects.node import Node
+from controlplane.api.objects.resources import Key
+from controlplane.engine.ports import Cache
+
+
+def labels_of_nodes(nodes: Cache) -> Callable[[str], Mapping[str, str]]:
+    """Return what says which labels a node has; none, of a node that is not known."""
+
+    def labels_of(name: str) -> Mapping[str, str]:
+        raw = nodes.get(Key("", name))
+        return {} if raw is None else decode(raw, Node).metadata.labels
+
+    return labels_of

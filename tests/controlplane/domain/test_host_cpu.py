@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The node's processor by libvirt's word. The texts are cut from what libvirt 11 said."""
+
+from __future__ import annotations
+
+from controlplane.domain.host_cpu import host_model, read_host_cpu
+
+MODE = """<mode name='host-model' supported='yes'>
+      <model fallback='forbid'>EPYC</model>
+      <vendor>AMD</vendor>
+      <feature policy='require' name='x2apic'/>
+      <feature policy='require' name='ss'/>
+      <feature policy='disable' name='svm'/>
+    </mode>"""
+SAID = f"""<domainCapabilities><arch>x86_64</arch><cpu>
+    <mode name='host-passthrough' supported='yes'/>
+    {MODE}
+    <mode name='custom' supported='yes'>
+      <model usable='yes' vendor='unknown' canonical='486-v1'>486</model>
+      <model usable='no' vendor='Intel' canonical='Broadwell-v1'>Broadwell</model>
+      <blockers model='Broadwell'><feature name='hle'/></blockers>
+      <model usable='yes' vendor='AMD'>EPYC</model>
+    </mode></cpu></domainCapabilities>"""
+EXPANDED = """<cpu mode='custom' match='exact'><model fallback='forbid'>EPYC</model><vendor>AMD</vendor>
+  <feature policy='require' name='avx2'/><feature policy='require' name='x2apic'/>
+  <feature policy='disable' name='svm'/></cpu>"""
+
+
+def test_a_processor_is_a_model_and_what_it_has_beyond() -> None:
+    assert read_host_cpu(SAID, EXPANDED) == {
+        "model": "EPYC",
+        "vendor": "AMD",
+        "models": ["486", "EPYC"],
+        "required": ["ss", "x2apic"],
+        "features": ["avx2", "x2apic"],
+    }
+
+
+def test_libvirt_is_asked_for_all_features_of_the_processor_as_it_told_it() -> None:
+    asked = host_model(SAID)
+    assert asked is not None
+    assert asked.startswith('<cpu mode="custom" match="exact"><model fallback="forbid">EPYC</model>')
+    assert '<feature policy="disable" name="svm" />' in asked
+
+
+def test_where_no_guest_can_have_it_nothing_is_told() -> None:
+    without = SAID.replace(MODE, "<mode name='host-model' supported='no'/>")
+    assert host_model(without) is None
+    assert read_host_cpu(without, EXPANDED) is None
+
+
+def test_what_is_too_long_for_a_label_is_left_out() -> None:
+    found = read_host_cpu(SAID.replace("name='ss'", f"name='{'s' * 61}'"), EXPANDED)
+    assert found is not None
+    assert found["required"] == ["x2apic"]
