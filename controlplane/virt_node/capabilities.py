@@ -45,13 +45,13 @@ def read_capabilities(directory: Path) -> Capabilities:
 
 def read_host_cpu(directory: Path) -> HostCpu | None:
     """Read what the node's processor is for guests that use it; None where nobody found out."""
-    path = directory / WITH_KVM / HOST_CPU
+    one = directory / WITH_KVM / HOST_CPU
     try:
-        return msgspec.json.decode(path.read_bytes()[:_LIMIT_BYTES], type=HostCpu)
+        return None if one.stat().st_size > _LIMIT_BYTES else msgspec.json.decode(one.read_bytes(), type=HostCpu)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:
-        log.warning("cannot read what the processor is", extra={"path": str(path), "error": str(error)})
+        log.warning("cannot read what the processor is", extra={"path": str(one), "error": str(error)})
         return None
 
 

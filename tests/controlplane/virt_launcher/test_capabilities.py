@@ -71,10 +71,11 @@ class Probe:
     """A libvirtd that has written down what QEMU can do."""
 
     def __init__(self, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        async def probe(run: Path) -> None:
+        async def probe(run: Path, *, asks_for_cpu: bool) -> dict[str, str] | None:
             cache = run.joinpath(*layout.CAPABILITY_CACHE)
             cache.mkdir(parents=True)
             (cache / "926803a9.xml").write_text(SAID)
+            return {"model": "EPYC"} if asks_for_cpu else None
 
         monkeypatch.setattr(capabilities, "_probe", probe)
         target.mkdir()
@@ -93,4 +94,9 @@ def test_what_is_found_with_kvm_stays_as_libvirt_has_written_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There the features of a guest's CPU are compared with the host's, those of model-specific registers too."""
-    assert Probe(tmp_path / "kvm", monkeypatch).left == {"926803a9.xml": SAID}
+    assert Probe(tmp_path / "kvm", monkeypatch).left["926803a9.xml"] == SAID
+
+
+def test_what_the_processor_is_is_said_for_guests_that_use_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Probe(tmp_path / "kvm", monkeypatch).left["cpu.json"] == '{"model": "EPYC"}'
+    assert "cpu.json" not in Probe(tmp_path / "emulation", monkeypatch).left
