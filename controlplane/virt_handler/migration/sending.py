@@ -140,10 +140,11 @@ class Sending:
             await _let_go_on(there)
 
     async def _until_gone(self, guest: Guest) -> None:
-        """Wait until QEMU here has ended, and end it where libvirt did not: the guest must not go on before. Failed.
+        """Wait until QEMU here has ended: the guest must not go on at the target before. Failed.
 
-        One that runs stays: it was let go on meanwhile (a resume waits in libvirtd for the end of the job), and what it
-        has done since is nowhere else.
+        One that runs was let go on meanwhile (a resume waits in libvirtd for the end of the job), and what it has done
+        since is nowhere else. One that libvirt here has left paused, as it did not hear the last word, goes on here:
+        to end it would leave the guest to a target that may be dead, with no more said than that it was ended.
         """
         until = self._clock.monotonic() + GONE_SECONDS
         while not is_migrated(state := await guest.state()):
@@ -154,8 +155,7 @@ class Sending:
             if state.life is Life.RUNNING:
                 raise Failed("the guest was let go on before its QEMU had ended")
             if state == LEFT:
-                with suppress(HypervisorError):
-                    await guest.destroy()
+                raise Failed("the source did not hear that the target has all of the guest")
             await asyncio.sleep(0.1)
 
 

@@ -33,6 +33,7 @@ from controlplane.virt_handler.vmi import guest_told, resume
 from controlplane.virt_handler.vmi.leaving import (
     Seen,
     is_migrated,
+    is_sending,
     is_paused_by_migration,
     tell_ended,
     tell_gone,
@@ -62,6 +63,8 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
     verdict = weigh(world)
     if isinstance(verdict, Dead) and (left := _has_left(world, vmi)) is not None:
         return msgspec.structs.replace(vmi.status, migration_state=left)
+    if isinstance(verdict, Dead) and world.launcher is not None and is_sending(world.launcher.sighting):
+        return None  # what is gone here may be about to go on at the target: this process is to know in a moment
     if isinstance(verdict, Alive) and world.launcher is not None and world.launcher.is_gone:
         return None  # it is about to be ended: nothing better is said of a guest whose Pod was removed
     is_busy = world.launcher is not None and world.launcher.doing != ""

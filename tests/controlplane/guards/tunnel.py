@@ -91,8 +91,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         file="controlplane/virt_handler/migration/sending.py",
         line="            if state == LEFT:\n",
-        without="            if True:\n",
-        because="What libvirt is ending by itself would be ended as if by a person, and told so.",
+        without="            if False:\n",
+        because="A guest that its source did not hear to have arrived would stand still for a minute.",
         tests=(f"{_HERE}/test_sending.py",),
     ),
     Guard(

@@ -188,6 +188,11 @@ def test_a_guest_that_crashed_at_the_source_has_failed() -> None:
     assert status.phase == "Failed"
 
 
+def test_nothing_is_said_of_a_guest_that_is_gone_while_it_is_let_go_on_at_the_target() -> None:
+    """What comes of that, this process knows in a moment."""
+    assert derive_status(world(begun(), CRASHED, transfer=SENDING), None) is None
+
+
 def arrived(state: State, **fields: Any) -> World:
     """The target, to which the instance was given."""
     vmi = come(**fields.pop("vmi", {}))
