@@ -33,8 +33,8 @@ from controlplane.virt_handler.vmi import guest_told, resume
 from controlplane.virt_handler.vmi.leaving import (
     Seen,
     is_migrated,
-    is_sending,
     is_paused_by_migration,
+    is_sending,
     tell_ended,
     tell_gone,
     tell_up,

@@ -131,9 +131,23 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_handler/vmi/status.py",
-        line="    if isinstance(verdict, Dead) and world.launcher is not None and is_sending(world.launcher.sighting):\n",
-        without="    if False:\n",
+        line=" and is_sending(world.launcher.sighting):\n",
+        without=" and False:\n",
         because="A guest that goes on at its target would be said to have ended, and be ended there.",
         tests=("tests/controlplane/virt_handler/vmi/test_leaving.py",),
+    ),
+    Guard(
+        file="controlplane/virt_controller/migration/policy.py",
+        line="        if one.spec.selectors.virtual_machine_instance_selector.items() <= labels.items()\n        and ",
+        without="        if ",
+        because="A policy for some machines would be taken for all machines of a namespace.",
+        tests=("tests/controlplane/virt_controller/migration/test_policy.py",),
+    ),
+    Guard(
+        file="controlplane/virt_controller/migration/policy.py",
+        line="        and one.spec.selectors.namespace_selector.items() <= namespace.items()\n",
+        without="",
+        because="A policy for some namespaces would be taken for the machines of all.",
+        tests=("tests/controlplane/virt_controller/migration/test_policy.py",),
     ),
 )

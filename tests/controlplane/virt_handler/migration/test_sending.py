@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from controlplane.domain.state import Life, State
-from controlplane.hypervisor.errors import HypervisorError
 from controlplane.virt_handler.launchers.ports import Failed
 from controlplane.virt_handler.migration.sending import Sending
 
