@@ -79,11 +79,15 @@ class Journeys:
         timer = threading.Timer(after, fault) if fault is not None else None
         if timer is not None:
             timer.start()
-        self._see_it_through(name, migration, may_end=ends)
+        is_over = self._is_over(name, migration)
         if timer is not None:
             timer.join()
+        if is_over:
+            self._see_what_came(name, migration, may_end=ends)
 
-    def _see_it_through(self, name: str, migration: str, *, may_end: bool) -> None:
+    def _is_over(self, name: str, migration: str) -> bool:
+        """Wait until a migration has ended."""
+
         def phase() -> str:
             found = self.cluster.get("vmim", migration)
             said = "gone" if found is None else found.get("status", {}).get("phase", "")
@@ -93,29 +97,40 @@ class Journeys:
             said = self.cluster.eventually(phase, seconds=OVER_SECONDS, what=f"migration {migration} is over")
         except NotYet:
             self.wrong.append(f"migration {migration} of {name} is not over: {self.cluster.get('vmim', migration)}")
-            return
+            return False
         self.outcomes[said] += 1
+        self.journal.answer(said)
+        return True
+
+    def _see_what_came(self, name: str, migration: str, *, may_end: bool) -> None:
+        """See that a guest counts on once its fault is over: the same one, unless it may have ended.
+
+        What a guest has printed is there after its end, too: it must be seen to count.
+        """
+        known, seen_first = self.counters[name], dict[str, int]()
+
+        def counts_on() -> bool:
+            seen = self._count(name)
+            if seen is None or (not may_end and (seen[0] != known[0] or seen[1] <= known[1])):
+                return False
+            if seen[1] <= seen_first.setdefault(*seen):
+                return False
+            self.counters[name] = seen
+            return True
+
         try:
             self.cluster.eventually(self._is_whole, seconds=HEALED_SECONDS, what="nodes and API are there")
-            self.cluster.eventually(lambda: self._goes_on(name, may_end=may_end), seconds=60, what=f"{name} goes on")
+            self.cluster.eventually(counts_on, seconds=60, what=f"{name} goes on")
         except NotYet:
-            seen = self.cluster.get("vmi", name)
-            self.wrong.append(f"{name} was {self.counters[name]}, and is {self._count(name)} after {migration}: {seen}")
-        self.journal.answer(f"{said}; {self.counters[name]}")
+            vmi = self.cluster.get("vmi", name)
+            self.wrong.append(f"{name} was {known}, and is {self._count(name)} after {migration}: {vmi}")
+        self.journal.answer(str(self.counters[name]))
 
     def _is_whole(self) -> bool:
         """Tell whether what was broken is back: not what a kubelet lets wait before it starts it again."""
         said = self.cluster.kubectl("get", "nodes", "-o", "jsonpath={..conditions[?(@.type=='Ready')].status}").split()
         handlers = self.cluster.kubectl("get", "ds", "-n", "kubevirt", "-o", "jsonpath={..status.numberReady}").split()
         return said == ["True"] * len(self.cluster.nodes) and set(handlers) == {str(len(self.cluster.nodes))}
-
-    def _goes_on(self, name: str, *, may_end: bool) -> bool:
-        """Tell whether the guest counts on: the same one, unless it may have ended."""
-        seen, (uid, before) = self._count(name), self.counters[name]
-        if seen is None or (not may_end and (seen[0] != uid or seen[1] <= before)):
-            return False
-        self.counters[name] = seen
-        return True
 
     def _count(self, name: str) -> tuple[str, int] | None:
         """Return the instance that runs and its guest's counter, of the Pod that has it."""
