@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 
 WITH_KVM, WITHOUT_KVM = "kvm", "emulation"
 _LIMIT_BYTES = 4 << 20
+_HOST_CPU = msgspec.json.Decoder(HostCpu)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def read_host_cpu(directory: Path) -> HostCpu | None:
     """Read what the node's processor is for guests that use it; None where nobody found out."""
     one = directory / WITH_KVM / HOST_CPU
     try:
-        return None if one.stat().st_size > _LIMIT_BYTES else msgspec.json.decode(one.read_bytes(), type=HostCpu)
+        return None if one.stat().st_size > _LIMIT_BYTES else _HOST_CPU.decode(one.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:

@@ -39,8 +39,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_WHOLE,
-        line='        for keys in (STRATEGY_FIELDS, ("replicas",), ("selector",))',
-        without="        for keys in (STRATEGY_FIELDS,)",
+        line='    (("spec",), ("replicas",)),\n    (("spec",), ("selector",)),\n',
+        without="",
         because="A change of something else would undo what an autoscaler did, or orphan a set's instances.",
         tests=_BY_SET,
     ),
@@ -60,7 +60,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_WAITING,
-        line="                done[name] = self._members_left(name)",
+        line="                done[name] = self._members_left(name, self._set)",
         without="                pass",
         because="Deletion would be reported while the set's guests still run.",
         tests=_BY_SET,
@@ -158,8 +158,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_WHOLE,
-        line='_noted(guarded({**body, "spec": spec}, live), noted)',
-        without='_noted({**body, "spec": spec}, noted)',
+        line='_noted(guarded({**body, "spec": body.get("spec") or {}}, live), noted)',
+        without='_noted({**body, "spec": body.get("spec") or {}}, noted)',
         because="A list that was read would overwrite the item that somebody adds meanwhile.",
         tests=_STORIES,
     ),
@@ -235,7 +235,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_SERVICE,
-        line=" and not api.serves(names.GROUP):",
+        line=" and not api.serves(request.kind.group):",
         without=":",
         because="A 404 of whoever answers there is no proof that a VM is gone.",
         tests=_BY_SERVICE,
