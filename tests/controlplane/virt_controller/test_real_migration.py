@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An evacuation on a real API server, by virt-controller as its own account: every right, every write, to the end.
 
-There are no nodes: the test binds Pods, and reports for kubelets and both virt-handlers.
+There are no nodes, which could say what processor a guest has of theirs, so the machines name one. The test binds Pods,
+and reports for kubelets and both virt-handlers.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ VMI = {
     "apiVersion": "kubevirt.io/v1",
     "kind": "VirtualMachineInstance",
     "metadata": {"name": "moves", "namespace": "default"},
-    "spec": {"domain": {"memory": {"guest": "64Mi"}, "devices": {}}, "evictionStrategy": "LiveMigrate"},
+    "spec": {
+        "domain": {"cpu": {"model": "EPYC"}, "memory": {"guest": "64Mi"}, "devices": {}},
+        "evictionStrategy": "LiveMigrate",
+    },
 }
 STAMP = "2026-01-01T00:00:00Z"
 STATE = ".status.migrationState"
@@ -60,6 +64,7 @@ def test_a_guest_is_evacuated(cluster: Cluster) -> None:
         uid = cluster.get(*job.split("/"))["metadata"]["uid"]
         target = f"virt-launcher-moves-{short}-m{uid[:8]}"
         target_uid = come_up(cluster, target, "node-2")
+        assert cluster.get("pod", target)["spec"]["nodeSelector"]["cpu-model.node.kubevirt.io/EPYC"] == "true"
         cluster.wait(job, ".status.phase", "PreparingTarget")
         cluster.wait("vmi/moves", f"{STATE}.targetPodUID", target_uid)
         tell(cluster, targetNodeAddress="10.0.0.2", targetDirectMigrationNodePorts={"4321": 0})
