@@ -125,9 +125,11 @@ class Cluster:
             *(f"--for=jsonpath={{{path}}}={value}", f"--timeout={seconds * PATIENCE:.0f}s"),
         )
         if done.returncode != 0:
-            raise NotYet(
-                f"{kind}/{name} {path} is not {value}: {done.stderr}\n{json.dumps(self.get(kind, name, namespace))}"
+            said = self.try_kubectl(
+                *("logs", "-n", namespace, "-l", f"vmi.kubevirt.io/id={name}", "-c", "compute", "--tail=15")
             )
+            seen = json.dumps(self.get(kind, name, namespace))
+            raise NotYet(f"{kind}/{name} {path} is not {value}: {done.stderr}\n{said.stdout[-1500:]}\n{seen}")
 
     def wait_gone(self, kind: str, name: str, *, seconds: float = 60, namespace: str = "default") -> None:
         """Wait by watch until an object is gone."""

@@ -24,7 +24,12 @@ pytestmark = pytest.mark.lab
 GOES = "#!/bin/sh\npoweroff -f\n"
 PANICS = "#!/bin/sh\necho c >/proc/sysrq-trigger\n"
 REBOOTS = "#!/bin/sh\nreboot -f\n"
-HANGS = "#!/bin/sh\nwatchdog -F -t 1 -T 4 /dev/watchdog &\nsleep 2\nkill -9 $!\n"
+HANGS = """#!/bin/sh
+watchdog -F -t 1 -T 4 /dev/watchdog &
+until ls -l /proc/$!/fd | grep -q /dev/watchdog; do sleep 1; done
+sleep 2
+kill -9 $!
+"""
 DEAF = "#!/bin/sh\nrm -r /etc/acpi\n"
 IS_DEAF = "user-data exited with 0"
 SLOW_SECONDS = 61.0
