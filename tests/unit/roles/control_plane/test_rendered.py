@@ -98,6 +98,21 @@ def test_every_object_is_marked(made: dict[str, Any]) -> None:
         assert labels["app.kubernetes.io/part-of"] == "kubevirt"
 
 
+def test_a_virt_handler_takes_migrations_from_the_others_on_any_port_that_a_process_is_given(tmp_path: Path) -> None:
+    made = render(tmp_path, {})["definitions"]
+    (policy,) = (one for one in made if one["kind"] == "NetworkPolicy" and one["metadata"]["name"] == "virt-handler")
+    handler = policy["spec"]["podSelector"]["matchLabels"]
+
+    ports = [
+        port
+        for rule in policy["spec"]["ingress"]
+        for port in rule["ports"]
+        if {"podSelector": {"matchLabels": handler}} in rule.get("from", [])
+    ]
+
+    assert ports == [{"protocol": "TCP", "port": 1024, "endPort": 65535}]
+
+
 def test_what_is_in_a_secret_is_never_the_role_s_to_write(made: dict[str, Any]) -> None:
     secrets = [one for one in made["definitions"] if one["kind"] == "Secret"]
     assert len(secrets) > 1
