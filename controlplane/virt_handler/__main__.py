@@ -12,6 +12,7 @@ import random
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from typing import Literal
 
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
@@ -54,6 +55,7 @@ from controlplane.virt_handler.listed import keep_listed
 from controlplane.virt_handler.metrics import HandlerMetrics
 from controlplane.virt_handler.migration.doors import MigrationDoors
 from controlplane.virt_handler.migration.lane import Lane
+from controlplane.virt_handler.migration.network import waiting_address
 from controlplane.virt_handler.migration.peer import announcement
 from controlplane.virt_handler.migration.sending import Sending
 from controlplane.virt_handler.node_client import NodeClient, dial_virt_node
@@ -98,7 +100,12 @@ class Handler:
         tools = Tools(self._node, self._clock, _connect, started=self._metrics.started, send=sending.send)
         self._registry = Registry(self._pods, tools, self._enqueue)
         doors = MigrationDoors(
-            migration_pair, settings.address, self._node, client, lane, changed=lambda _uid: self._enqueue_coming()
+            migration_pair,
+            partial(waiting_address, settings.address, settings.migration_network),
+            self._node,
+            client,
+            lane,
+            changed=lambda _uid: self._enqueue_coming(),
         )
         self._incoming: Runner[Coming, IncomingAction, VirtualMachineInstanceStatus] = Runner(
             "incoming",

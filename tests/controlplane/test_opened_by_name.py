@@ -118,6 +118,9 @@ BY_NAME: Listed = {
         "own.bind(path)": "our own socket, where no launcher sees it",
         "os.unlink(self._own)": "the same",
     },
+    "virt_handler/migration/network.py": {
+        "Path('/proc/net/if_inet6').read_text(encoding='ascii')": "the kernel's: addresses of our own Pod",
+    },
     "virt_handler/report_file.py": {"os.fdopen(descriptor, 'rb', closefd=False)": "no name: a descriptor"},
     "virt_handler/launchers/session.py": {"self._tools.connect(found.path)": "no name: a descriptor"},
     "peers.py": {"context.load_cert_chain(f'/proc/self/fd/{descriptor}')": "no name: memory of our own"},
@@ -135,6 +138,9 @@ READ_WHOLE: Listed = {
     "virt_node/kvm.py": {"process.communicate()": "a program's of our own image"},
     "virt_node/network/links.py": {"path.read_text()": "the kernel's: a sysctl"},
     "virt_handler/own_pair.py": {"child.communicate()": "a program's of our own image, for so long"},
+    "virt_handler/migration/network.py": {
+        "Path('/proc/net/if_inet6').read_text(encoding='ascii')": "the kernel's: addresses of our own Pod",
+    },
     "virt_launcher/capabilities.py": {
         "Path('/proc/self/mounts').read_text()": "the kernel's",
         "one.read_text()": "our own libvirtd's, in an init container of our own Pod",

@@ -8,7 +8,12 @@ from __future__ import annotations
 from typing import Protocol
 
 from controlplane.api.objects.migration_state import MigrationState
+from controlplane.engine.errors import Invalid
 from controlplane.virt_handler.incoming.world import Door
+
+
+class NoPlace(Invalid):
+    """This node has no address at which it may wait for a migration, and will have none by itself."""
 
 
 class Doors(Protocol):
@@ -20,6 +25,7 @@ class Doors(Protocol):
         """Return the UIDs of the migrations of an instance for which a door is open."""
 
     async def open(self, vmi_uid: str, moving: MigrationState) -> None:
-        """Open a door to the source that the migration names. ApiError when that one is not known."""
+        """Open a door to the source that the migration names. ApiError when that one is not known,
+        NoPlace when this node has none for it."""
 
     async def close(self, migration_uid: str) -> None: ...

@@ -80,8 +80,7 @@ class IncomingReconciler:
         return decide(world)
 
     def derive_status(self, world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceStatus | None:
-        del problem  # told in the log
-        return derive_status(world)
+        return derive_status(world, problem)
 
     async def apply(self, world: World, action: Action) -> None:
         """Do one action; a verb of a launcher only begins. Unavailable: it cannot, from which nothing follows."""

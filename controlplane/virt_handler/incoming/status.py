@@ -11,20 +11,22 @@ from controlplane.api.objects.migration_state import TUNNEL, MigrationState
 from controlplane.api.objects.pod import bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.domain.state import Life, State
-from controlplane.virt_handler.incoming.world import World
+from controlplane.engine.plan import Problem
+from controlplane.virt_handler.incoming.ports import NoPlace
+from controlplane.virt_handler.incoming.world import Action, OpenDoor, World
 from controlplane.virt_handler.vmi.status import format_stamp
 
 TRIES = 5
 """So often a network is tried before the migration is given up."""
 
 
-def derive_status(world: World) -> VirtualMachineInstanceStatus | None:
-    """Compute the status; None when the written one is right already."""
+def derive_status(world: World, problem: Problem[Action] | None = None) -> VirtualMachineInstanceStatus | None:
+    """Compute the status; None when the written one is right already. problem: the step that was refused, if any."""
     old, vmi = world.moving, world.vmi
     if vmi is None or not world.is_expected:
         return None
     new = _with_door(world, _with_domain(world, old))
-    if old.start_timestamp is None and (trouble := _trouble(world)):
+    if old.start_timestamp is None and (trouble := _trouble(world, problem)):
         new = msgspec.structs.replace(
             old, failed=True, completed=True, failure_reason=bounded(trouble), end_timestamp=format_stamp(world.now)
         )
@@ -70,8 +72,10 @@ def _is_own(world: World) -> bool:
     )
 
 
-def _trouble(world: World) -> str:
+def _trouble(world: World, problem: Problem[Action] | None) -> str:
     """Say why it cannot come here: for good, before anything was sent."""
+    if problem is not None and isinstance(problem.step, OpenDoor) and isinstance(problem.error, NoPlace):
+        return f"the target cannot be prepared: {problem.error}"
     launcher = world.launcher
     if launcher is None:
         return ""

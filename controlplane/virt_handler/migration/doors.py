@@ -43,9 +43,17 @@ class MigrationDoors:
     """Implements incoming.ports.Doors."""
 
     def __init__(
-        self, pair: OwnPair, address: str, node: Node, api: Api, lane: Lane, *, changed: Callable[[str], None]
+        self,
+        pair: OwnPair,
+        address: Callable[[], str],
+        node: Node,
+        api: Api,
+        lane: Lane,
+        *,
+        changed: Callable[[str], None],
     ) -> None:
-        """address: where to listen, and what is told to sources. changed: told the UID of the instance of a door."""
+        """address: says where to listen, and what is told to sources; NoPlace. changed: told the UID of the instance
+        of a door."""
         self._pair = pair
         self._address = address
         self._node = node
@@ -62,8 +70,9 @@ class MigrationDoors:
         return frozenset(uid for uid, one in self._open.items() if one.vmi_uid == vmi_uid)
 
     async def open(self, vmi_uid: str, moving: MigrationState) -> None:
-        """Open a door to the source that the migration names. ApiError when that one is not known."""
-        uid = moving.migration_uid
+        """Open a door to the source that the migration names. ApiError when that one is not known; NoPlace when
+        this node has none for it."""
+        uid, address = moving.migration_uid, self._address()
         peer = await find_peer(self._api, moving.source_node)
         context = listening_context(self._pair, peer)
 
@@ -72,11 +81,11 @@ class MigrationDoors:
 
         entrance = Entrance(binding_of(moving), context, dial)
         try:
-            port = await self._lane.run(entrance.open(self._address))
+            port = await self._lane.run(entrance.open(address))
         except OSError as error:
             raise Unavailable(f"cannot listen for a migration: {error}") from error
         timer = asyncio.get_running_loop().call_later(DOOR_SECONDS, self._end, uid)
-        self._open[uid] = _Open(vmi_uid, Door(self._address, port), entrance, timer)
+        self._open[uid] = _Open(vmi_uid, Door(address, port), entrance, timer)
         log.info("waiting for a migration", extra={"uid": uid, "port": port})
 
     async def close(self, migration_uid: str) -> None:

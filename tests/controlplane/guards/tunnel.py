@@ -22,6 +22,20 @@ _BY_TUNNEL = (f"{_HERE}/test_tunnel.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_handler/migration/network.py",
+        line="    if not found and network:\n",
+        without="    if False:\n",
+        because="Memory of guests would go by another network than the one that was chosen for it.",
+        tests=(f"{_HERE}/test_network.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/incoming/status.py",
+        line="isinstance(problem.step, OpenDoor) and isinstance(problem.error, NoPlace)",
+        without="isinstance(problem.step, OpenDoor)",
+        because="A source that says only later by what it is known would have its migration end at once.",
+        tests=("tests/controlplane/virt_handler/incoming/test_incoming.py",),
+    ),
+    Guard(
         file=_BINDING,
         line="    if greeting.binding != expected:\n",
         without="    if False:\n",

@@ -25,6 +25,8 @@ def test_the_socket_of_virt_node_can_be_moved() -> None:
 def test_where_to_listen_can_be_said() -> None:
     assert read_settings(LEAST).address == ""
     assert read_settings({**LEAST, "HEALTH_ADDRESS": "10.0.0.7"}).address == "10.0.0.7"
+    assert read_settings(LEAST).migration_network == ""
+    assert read_settings({**LEAST, "MIGRATION_NETWORK": "net/one"}).migration_network == "net/one"
     said = [read_settings({**LEAST, "ON_CONTROL_PLANE": word}).is_on_control_plane for word in ("true", "false", "")]
     assert said == [True, False, False]
 

@@ -11,8 +11,10 @@ import pytest
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
-from controlplane.engine.plan import Plan
+from controlplane.engine.errors import Invalid
+from controlplane.engine.plan import Plan, Problem
 from controlplane.virt_handler.incoming.decide import decide
+from controlplane.virt_handler.incoming.ports import NoPlace
 from controlplane.virt_handler.incoming.status import TRIES, derive_status
 from controlplane.virt_handler.incoming.world import Action, CloseDoor, Door, OpenDoor, World
 from controlplane.virt_handler.vmi.world import Destroy, Dial, Launcher, PrepareNetwork, Setback, Sighting
@@ -142,6 +144,31 @@ TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
     "given to it": (world(come(), launcher(target(RUNNING)), door=DOOR), None),
     "gone": (world(None, door=DOOR), None),
 }
+
+
+NOWHERE: Problem[Action] = Problem(OPEN, NoPlace("no address on migration0"))
+
+
+def test_a_node_that_cannot_be_reached_by_migrations_says_so_before_one_begins() -> None:
+    here = launcher(target())
+    status = derive_status(world(moving(), here), NOWHERE)
+    moved = None if status is None else status.migration_state
+    assert moved is not None
+    assert (moved.failed, moved.completed) == (True, True)
+    assert moved.failure_reason == "the target cannot be prepared: no address on migration0"
+
+
+@pytest.mark.parametrize(
+    ("vmi", "problem"),
+    [
+        (moving(), Problem(OPEN, Invalid("the other has not said by what it is known"))),
+        (moving(), Problem(DIAL, NoPlace("no address on migration0"))),
+        (begun(), NOWHERE),
+    ],
+    ids=["what may pass", "another step", "begun"],
+)
+def test_no_other_refusal_ends_a_migration(vmi: VirtualMachineInstance, problem: Problem[Action]) -> None:
+    assert derive_status(world(vmi, launcher(target())), problem) is None
 
 
 @pytest.mark.parametrize("name", TOLD)

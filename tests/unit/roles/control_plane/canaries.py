@@ -54,6 +54,7 @@ CANARIES = {
         f"{name}_annotations": Canary({"canary": f"of-{name}"}, f'"canary": "of-{name}"', {f"{kind}/virt-{name}"})
         for name, kind in WORKLOADS.items()
     },
+    "migration_network": Canary("canary/moves", '"canary/moves@migration0"', {"DaemonSet/virt-handler"}),
     "webhook_client_ca": Canary("canary-ca", "canary-ca", {"Deployment/virt-api"}),
     "webhook_client_names": Canary(["canary-client"], "canary-client", {"Deployment/virt-api"}),
     "metrics_from": Canary(

@@ -229,3 +229,26 @@ def test_both_and_neither_of_what_proves_api_servers_are_taken() -> None:
 
 def test_options_of_an_installation_do_not_keep_from_removing_it() -> None:
     assert of_webhooks(PEM, [], control_plane_state="absent") is None
+
+
+NETWORKS = {"k8s.v1.cni.cncf.io/networks": "kubevirt/moves@migration0"}
+
+
+def test_networks_of_virt_handler_that_are_said_twice_are_refused() -> None:
+    said = refusal(control_plane_migration_network="kubevirt/moves", control_plane_handler_annotations=NETWORKS)
+
+    assert said is not None
+    assert "unset one" in said
+    assert "kubevirt/moves@migration0,other" in said
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"control_plane_migration_network": "moves", "control_plane_handler_annotations": {"other": "annotation"}},
+        {"control_plane_handler_annotations": NETWORKS},
+    ],
+    ids=["option", "annotation"],
+)
+def test_networks_of_virt_handler_that_are_said_once_are_taken(options: dict[str, Any]) -> None:
+    assert refusal(**options) is None
