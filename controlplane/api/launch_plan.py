@@ -109,7 +109,7 @@ class AgentProbe:
     """What the launcher asks of the guest's agent when the kubelet asks the launcher."""
 
     name: str
-    """livenessProbe or readinessProbe."""
+    """livenessProbe or readinessProbe; startupProbe asks no agent, only whether the guest goes on."""
     command: tuple[str, ...]
     """Run in the guest, without a shell; () only asks whether the agent answers."""
     timeout_seconds: int

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers the kubelet's probes that ask the guest's agent (probe.py is what the kubelet runs).
+"""Answers the kubelet's probes that ask the guest's agent, or whether a guest has come (probe.py is what it runs).
 
 A liveness probe that fails ends the guest, so it fails only by what the guest did or did not do: an agent that does
 not answer, a command that fails. Where nobody could ask (libvirtd is away, no domain yet, a person has paused it)
@@ -30,7 +30,7 @@ from controlplane.hypervisor.errors import (
 )
 from controlplane.hypervisor.guest import Guest
 from controlplane.virt_launcher import agent_exec, libvirtd
-from controlplane.virt_launcher.probe import LIVENESS
+from controlplane.virt_launcher.probe import LIVENESS, STARTUP
 
 _NAME_LIMIT, _NAME_SECONDS = 64, 1.0
 """Of the name of a probe: what is not said in that time, or is longer, is none."""
@@ -104,6 +104,8 @@ async def answer_probe(probe: AgentProbe, find: Callable[[], Awaitable[Guest | N
         return _unheard(probe, "the guest does not run yet")
     if state.life is Life.PAUSED:
         return _unheard(probe, "the guest is paused")
+    if probe.name == STARTUP:
+        return Answer(0, "the guest goes on")
     return await _ask_agent(probe, guest)
 
 

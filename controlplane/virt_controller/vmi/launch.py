@@ -56,27 +56,36 @@ def derive_launch(
     configuration: KubeVirtConfiguration,
     image_pull_secrets: tuple[str, ...] = (),
     claims: Claims = NO_CLAIMS,
+    is_target: bool = False,
 ) -> Launch:
-    """Derive a launch. ValueError names what in the VMI cannot be built."""
+    """Derive a launch. ValueError names what in the VMI cannot be built.
+
+    is_target: its guest comes from another node.
+    """
     guest, needed = guest_of(vmi), volumes_in_pod(vmi.spec, claims)
     space = derive_disk_space(vmi.spec, configuration)
     return Launch(
         pod_name=pod_name(vmi, attempt),
         vmi_id=vmi_id(vmi.metadata.name),
         guest=guest,
-        plan=build_plan(vmi, guest, container_disk_limit(configuration), claims),
+        plan=build_plan(vmi, guest, container_disk_limit(configuration), claims, is_target=is_target),
         resources=build_resources(vmi.spec.domain, configuration.developer_configuration, space),
         run_bytes=space.run,
         mounted=tuple(one for each in needed for one in each.mounted),
         pull_secrets=tuple(sorted({*image_pull_secrets, *(each.pull_secret for each in needed)} - {""})),
         image=image,
         pull_policy=configuration.image_pull_policy or "IfNotPresent",
-        probes=build_probes(vmi.spec),
+        probes=build_probes(vmi.spec, is_target=is_target),
     )
 
 
 def build_plan(
-    vmi: VirtualMachineInstance, guest: Guest, largest_container_disk: int, claims: Claims = NO_CLAIMS
+    vmi: VirtualMachineInstance,
+    guest: Guest,
+    largest_container_disk: int,
+    claims: Claims = NO_CLAIMS,
+    *,
+    is_target: bool = False,
 ) -> Plan:
     """Build the plan: what the launcher must know before a domain exists. ValueError names what cannot be planned."""
     return Plan(
@@ -85,7 +94,7 @@ def build_plan(
         grace_period_seconds=vmi.spec.grace_period_seconds,
         container_disk_limit_bytes=largest_container_disk,
         dhcp=_dhcp(vmi, guest),
-        probes=agent_probes(vmi.spec),
+        probes=agent_probes(vmi.spec, is_target=is_target),
         **sorted_steps(volumes_in_plan(vmi.spec, guest, claims)),
     )
 

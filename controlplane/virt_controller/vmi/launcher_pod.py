@@ -77,6 +77,7 @@ def build_launcher_pod(
         configuration=configuration,
         image_pull_secrets=image_pull_secrets,
         claims=claims,
+        is_target=target is not None,
     )
     return {
         "apiVersion": POD.api_version,

@@ -5,6 +5,9 @@
 
 httpGet and tcpSocket stay what they are: the Pod's address leads to the guest. exec and guestAgentPing become a
 command in the launcher that is told only which probe it is; what that asks of the guest is in the launch plan.
+
+Where a guest is to come from another node nobody answers by the network yet. The kubelet has a container's other probes
+wait for its startupProbe: that of such a launcher is good once the guest goes on, and never asked again.
 """
 
 from __future__ import annotations
@@ -21,20 +24,35 @@ Json = dict[str, Any]
 EXTRA_DELAY_SECONDS, EXTRA_TIMEOUT_SECONDS = 10, 1
 """Added where the guest agent is asked, as upstream does: it comes up after the guest, and asking takes a process."""
 _COMMAND = ("/usr/bin/python3", "-I", "-B", "-m", "controlplane.virt_launcher.probe")
+_STARTUP = "startupProbe"
+_UNTIL_IT_COMES: Json = {"periodSeconds": 1, "timeoutSeconds": 86400, "failureThreshold": 2**31 - 1}
+"""However long a migration takes: what ends one that takes too long is not the kubelet. The program waits for it."""
 
 
-def build_probes(spec: VirtualMachineInstanceSpec) -> Json:
-    """Return the container's livenessProbe and readinessProbe, as far as there are any."""
-    return {name: _build(name, probe) for name, probe in _named(spec).items()}
+def build_probes(spec: VirtualMachineInstanceSpec, *, is_target: bool = False) -> Json:
+    """Return the container's probes, as far as there are any. is_target: its guest comes from another node."""
+    built = {name: _build(name, probe) for name, probe in _named(spec).items()}
+    if is_target and _waits_for_the_guest(spec):
+        built[_STARTUP] = {**_UNTIL_IT_COMES, "exec": {"command": [*_COMMAND, _STARTUP]}}
+    return built
 
 
-def agent_probes(spec: VirtualMachineInstanceSpec) -> tuple[AgentProbe, ...]:
-    """Return what the launcher asks of the guest's agent when the kubelet asks the launcher."""
-    return tuple(
+def agent_probes(spec: VirtualMachineInstanceSpec, *, is_target: bool = False) -> tuple[AgentProbe, ...]:
+    """Return what the launcher asks of the guest's agent, or of libvirt, when the kubelet asks the launcher."""
+    asked = [
         AgentProbe(name=name, command=probe.exec.command if probe.exec else (), timeout_seconds=_timeout(probe))
         for name, probe in _named(spec).items()
         if _is_agent_asked(probe)
-    )
+    ]
+    if is_target and _waits_for_the_guest(spec):
+        asked.append(AgentProbe(name=_STARTUP, command=(), timeout_seconds=1))
+    return tuple(asked)
+
+
+def _waits_for_the_guest(spec: VirtualMachineInstanceSpec) -> bool:
+    """Tell whether the kubelet would end a launcher for what its guest, which is yet to come, cannot answer."""
+    liveness = spec.liveness_probe
+    return liveness is not None and not _is_agent_asked(liveness)
 
 
 def _named(spec: VirtualMachineInstanceSpec) -> dict[str, Probe]:

@@ -58,6 +58,20 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_POD,
     ),
     Guard(
+        file=_POD,
+        line="    return liveness is not None and not _is_agent_asked(liveness)",
+        without="    return liveness is None",
+        because="A migration's target would be ended before its guest has come.",
+        tests=_BY_POD,
+    ),
+    Guard(
+        file=_DESK,
+        line="    if probe.name == STARTUP:",
+        without='    if probe.name == "":',
+        because="The liveness of a guest without an agent would never be asked for again once it has moved.",
+        tests=_BY_DESK,
+    ),
+    Guard(
         file=_DESK,
         line="    if state.life is Life.PAUSED:",
         without="    if state.life is None:",
@@ -108,8 +122,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_ASKER,
-        line="        return 0 if name == LIVENESS else 1",
-        without="        return 1",
+        line="        return 0 if name == LIVENESS else 1, f",
+        without="        return 1, f",
         because="A launcher that cannot be asked proves nothing of its guest.",
         tests=_BY_DESK,
     ),

@@ -30,6 +30,7 @@ from controlplane.virt_launcher.probes import Answer, Desk, answer_probe
 RUNNING = State(Life.RUNNING, "booted")
 LIVENESS = AgentProbe("livenessProbe", ("/bin/alive",), 30)
 READINESS = replace(LIVENESS, name="readinessProbe")
+STARTUP = replace(LIVENESS, name="startupProbe", command=())
 PING = replace(LIVENESS, command=())
 
 
@@ -128,6 +129,21 @@ async def test_a_guest_that_does_not_do_its_part_is_bad(question: AgentProbe, gu
 async def test_where_nobody_could_ask_a_guest_is_neither_ended_nor_ready(guest: dict[str, Any]) -> None:
     assert (await answered(LIVENESS, FakeGuest(**guest))).code == 0
     assert (await answered(READINESS, FakeGuest(**guest))).code == 1
+
+
+@pytest.mark.parametrize(
+    ("guest", "code"),
+    [
+        pytest.param(None, 1, id="no domain"),
+        pytest.param(FakeGuest(life=State(Life.SHUT_OFF, "unknown")), 1, id="it is to be made"),
+        pytest.param(FakeGuest(life=State(Life.PAUSED, "migration")), 1, id="it comes"),
+        pytest.param(FakeGuest(), 0, id="it goes on"),
+        pytest.param(FakeGuest(failure=AgentSilent("no agent")), 0, id="it goes on and has no agent"),
+    ],
+)
+async def test_a_guest_has_come_when_it_goes_on_whatever_its_agent_does(guest: FakeGuest | None, code: int) -> None:
+    assert (await answered(STARTUP, guest)).code == code
+    assert guest is None or not guest.asked
 
 
 async def test_before_there_is_a_domain_a_guest_is_neither_ended_nor_ready() -> None:
@@ -246,6 +262,27 @@ async def test_an_answer_may_come_in_pieces(tmp_path: Path) -> None:
     path = str(tmp_path / "s")
     async with await asyncio.start_unix_server(speak, path):
         assert await asyncio.to_thread(probe.ask, "livenessProbe", path) == "17 the command failed\n"
+
+
+async def test_the_kubelet_s_program_waits_for_a_guest_that_comes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each failure would be an Event, of which a kubelet tells a few for each Pod and then no more."""
+    path, asked = str(tmp_path / "s"), 0
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+        assert await reader.readline() == b"startupProbe\n"
+        writer.write(b"1 the guest is paused\n" if asked < 3 else b"0 the guest goes on\n")
+        writer.close()
+
+    monkeypatch.setattr(probe, "PAUSE_SECONDS", 0.001)
+    async with await asyncio.start_unix_server(speak, path):
+        assert await asyncio.to_thread(probe.main, ["startupProbe"], path) == 0
+
+    assert asked == 3
+    assert capsys.readouterr().out.strip() == "the guest goes on"
 
 
 class Libvirtd:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.launch_plan import PLAN_ANNOTATION, parse_plan
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.pod import Pod
 from controlplane.domain.volumes.registry import NO_CLAIMS
@@ -101,3 +102,13 @@ def test_an_emulated_guest_goes_anywhere() -> None:
 def test_a_guest_whose_node_does_not_say_what_its_processor_is_goes_nowhere() -> None:
     with pytest.raises(ValueError, match="does not say which processor"):
         build(on_kvm())
+
+
+def test_a_guest_that_has_not_come_yet_is_not_found_dead() -> None:
+    """The kubelet asks a Pod's address from the start; only what is sent there makes an answer."""
+    body = build(None, livenessProbe={"tcpSocket": {"port": 22}})
+
+    (container,) = body["spec"]["containers"]
+    plan = parse_plan(body["metadata"]["annotations"][PLAN_ANNOTATION].encode())
+    assert container["startupProbe"]["exec"]["command"][-1] == "startupProbe"
+    assert [one.name for one in plan.probes] == ["startupProbe"]

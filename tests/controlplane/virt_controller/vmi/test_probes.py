@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from controlplane.api.launch_plan import AgentProbe
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
@@ -52,3 +54,32 @@ def test_a_ping_has_no_command_and_a_second_by_default() -> None:
         "timeoutSeconds": 2,
     }
     assert agent_probes(spec) == (AgentProbe("readinessProbe", (), 1),)
+
+
+@pytest.mark.parametrize("way", ["httpGet", "tcpSocket"])
+def test_where_a_guest_is_yet_to_come_the_network_is_asked_for_it_once_it_goes_on(way: str) -> None:
+    probe = {way: {"port": 80}, "periodSeconds": 3}
+    spec = a_spec(livenessProbe=probe)
+
+    built = build_probes(spec, is_target=True)
+
+    assert built["livenessProbe"] == probe
+    assert built["startupProbe"]["exec"] == {"command": [*ASKING, "startupProbe"]}
+    assert built["startupProbe"]["failureThreshold"] > 10**9
+    assert built["startupProbe"]["timeoutSeconds"] > 3600, "it waits, and each failure would be an Event"
+    assert agent_probes(spec, is_target=True) == (AgentProbe("startupProbe", (), 1),)
+
+
+@pytest.mark.parametrize(
+    "probes",
+    [
+        {"livenessProbe": {"exec": {"command": ["true"]}}},
+        {"livenessProbe": {"guestAgentPing": {}}},
+        {"readinessProbe": {"httpGet": {"port": 80}}},
+    ],
+)
+def test_where_a_guest_is_yet_to_come_what_ends_nothing_is_asked_at_once(probes: dict[str, Any]) -> None:
+    spec = a_spec(**probes)
+
+    assert build_probes(spec, is_target=True) == build_probes(spec)
+    assert agent_probes(spec, is_target=True) == agent_probes(spec)
