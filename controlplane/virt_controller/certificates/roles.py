@@ -5,13 +5,11 @@
 
 A server's pair is not for clients and a client's not for servers (extended key usage); a URI in each names its role,
 and whoever verifies a peer compares it with the one role that it expects. So a virt-handler cannot call another as if
-it were virt-api, nor pass for a migration's source by the pair that it serves with.
+it were virt-api.
 
-The pairs of migrations are issued, and nothing uses them yet: no account but virt-controller's may read them.
-
-What a virt-handler serves with is not among them: RBAC cannot tell nodes apart, so a Secret would be every node's, and
-a captured one could pass for another. Each makes a pair of its own that never leaves its process, and says in an
-annotation of its Node, which only it may write, by which certificate it is known (controlplane/handler_link.py).
+What a virt-handler serves with is not among them, nor what it shows another one in a migration: RBAC cannot tell nodes
+apart, so a Secret would be every node's, and a captured one could pass for another. Each makes pairs of its own that
+never leave its process, and annotations of its Node, which only it may write, say by which certificates it is known.
 """
 
 from __future__ import annotations
@@ -39,8 +37,6 @@ class Role:
 ROLES: tuple[Role, ...] = (
     Role("virt-api/server", "kubevirt-virt-api-certs", "server", ("virt-api",), trusts=False),
     Role(VIRT_API_CLIENT, "kubevirt-virt-api-client-certs", "client"),
-    Role("migration/source", "kubevirt-migration-source-certs", "client"),
-    Role("migration/target", "kubevirt-migration-target-certs", "server", ("virt-handler-migration",)),
 )
 
 

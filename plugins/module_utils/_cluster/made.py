@@ -26,6 +26,10 @@ Key = tuple[str, str, str]
 
 _PLACES = {one.kind: place for place, one in enumerate(MADE_KINDS)}
 _PRUNED = frozenset(one.kind for one in MADE_KINDS if one.is_pruned)
+_FORMER = frozenset(
+    {("Secret", "kubevirt-migration-source-certs"), ("Secret", "kubevirt-migration-target-certs")},
+)
+"""Of kinds that are kept, by kind and name: what an older version made and nothing of anybody's is in."""
 
 
 def key(obj: Object) -> Key:
@@ -61,9 +65,11 @@ def superfluous(ours: Iterable[Object], wanted: Sequence[Object]) -> list[Object
     It must also have been applied by us: whoever copies an object of ours copies its labels as well.
     """
     names = {key(one) for one in wanted}
-    return [
-        one for one in ours if names and key(one) not in names and one["kind"] in _PRUNED and _was_applied_by_us(one)
-    ]
+    return [one for one in ours if names and key(one) not in names and _may_go(one) and _was_applied_by_us(one)]
+
+
+def _may_go(obj: Object) -> bool:
+    return obj["kind"] in _PRUNED or (obj["kind"], obj["metadata"]["name"]) in _FORMER
 
 
 def _was_applied_by_us(obj: Object) -> bool:

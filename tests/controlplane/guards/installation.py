@@ -43,8 +43,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_MADE,
-        line=' and one["kind"] in _PRUNED',
-        without="",
+        line='    return obj["kind"] in _PRUNED or',
+        without="    return True or",
         because="An upgrade would take definitions, and with them every machine, or Secrets that virt-controller made.",
         tests=_TESTS,
     ),

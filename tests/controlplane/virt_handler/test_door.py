@@ -108,7 +108,7 @@ async def test_virt_api_asks_and_is_answered(opened: Opened) -> None:
     [
         "",
         role_uri(NAMESPACE, "virt-api/server"),
-        role_uri(NAMESPACE, "migration/source"),
+        role_uri(NAMESPACE, "virt-handler/client"),
         role_uri("other", VIRT_API_CLIENT),
         f"{role_uri(NAMESPACE, VIRT_API_CLIENT)}x",
     ],

@@ -529,7 +529,7 @@ SECRETS = {
     "the authority": (CA_KEY,),
     "the serving pair": (SERVING_KEY,),
     "both": (CA_KEY, SERVING_KEY),
-    "a peer's": (PEER_KEYS[1],),
+    "a peer's": (PEER_KEYS[0],),
     "all": (CA_KEY, SERVING_KEY, *PEER_KEYS),
 }
 

@@ -88,6 +88,16 @@ def test_what_holds_data_is_never_superfluous(kind: str) -> None:
     assert made.superfluous([an_object(kind, "old", "kubevirt")], [ROLE]) == []
 
 
+@pytest.mark.parametrize("name", ["kubevirt-migration-source-certs", "kubevirt-migration-target-certs"])
+def test_a_secret_whose_pair_is_no_longer_issued_is_superfluous(name: str) -> None:
+    secret = an_object("Secret", name, "kubevirt")
+    assert made.superfluous([secret], [ROLE]) == [secret]
+
+
+def test_a_former_secrets_name_makes_nothing_else_superfluous() -> None:
+    assert made.superfluous([an_object("Namespace", "kubevirt-migration-source-certs")], [ROLE]) == []
+
+
 @pytest.mark.parametrize(
     "fields",
     [
