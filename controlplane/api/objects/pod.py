@@ -85,6 +85,15 @@ class Container(Node, frozen=True, kw_only=True):
     resources: PodResources = msgspec.field(default_factory=PodResources)
 
 
+class ImageSource(Node, frozen=True, kw_only=True):
+    reference: str = ""
+
+
+class Volume(Node, frozen=True, kw_only=True):
+    name: str = ""
+    image: ImageSource | None = None
+
+
 class SecretName(Node, frozen=True, kw_only=True):
     name: str = ""
 
@@ -94,6 +103,7 @@ class PodSpec(Node, frozen=True, kw_only=True):
     node_selector: dict[str, str] = msgspec.field(default_factory=dict)
     image_pull_secrets: tuple[SecretName, ...] = ()
     containers: tuple[Container, ...] = ()
+    volumes: tuple[Volume, ...] = ()
 
 
 class Pod(Node, frozen=True, kw_only=True):
@@ -156,8 +166,12 @@ class Pod(Node, frozen=True, kw_only=True):
 
     @property
     def image_digests(self) -> dict[str, str]:
-        """Return which image each volume of images has, by the kubelet's word; not every kubelet says so."""
-        return {
+        """Return which image each volume of images has, by what was asked for, else by the kubelet's word.
+
+        A tag says nothing, and not every kubelet says what it has found under one.
+        """
+        asked = {one.name: one.image.reference for one in self.spec.volumes if one.image is not None}
+        said = {
             mount.name: mount.volume_status.image.image_ref
             for one in self.status.container_statuses
             for mount in one.volume_mounts
@@ -165,6 +179,7 @@ class Pod(Node, frozen=True, kw_only=True):
             and mount.volume_status.image is not None
             and DIGEST in mount.volume_status.image.image_ref
         }
+        return said | {name: reference for name, reference in asked.items() if DIGEST in reference}
 
     def was_given(self, resource: str) -> bool:
         """Tell whether its launcher has a device plugin's resource; the domain must not ask for what is not there."""

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The Pod that a migration goes to: a launcher Pod as any other, beside what ties it to its source. Pure.
 
-Its images are the very ones that the source has, as far as the source's kubelet says which those are: under a tag there
+Its images are the very ones that the source has, as far as the source's Pod says which those are: under a tag there
 may be another one by now, and a guest would go on with another disk below it. Its node is one whose processor can carry
 the guest.
 """

@@ -59,6 +59,12 @@ def test_an_image_whose_source_says_no_digest_is_left_as_it_is(said: str) -> Non
     assert image_of(build(a_source(name, said))) == (name, asked)
 
 
+def test_an_image_that_was_pinned_once_stays_so_where_the_kubelet_says_no_digest() -> None:
+    volumes = [{"name": "run", "emptyDir": {}}, {"name": image_of(build(None))[0], "image": {"reference": PINNED}}]
+    moved = decode({"metadata": {"name": "pod", "uid": POD_UID}, "spec": {"volumes": volumes}}, Pod)
+    assert image_of(build(moved))[1] == PINNED
+
+
 def test_it_goes_to_no_quarantined_node() -> None:
     nodes = build(None)["spec"]["affinity"]["nodeAffinity"]
     assert "node-9" in str(nodes["requiredDuringSchedulingIgnoredDuringExecution"])
