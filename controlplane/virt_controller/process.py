@@ -305,8 +305,8 @@ class Process:
             return self._leadership.is_leader
 
         vms, vmis = self._caches[VIRTUAL_MACHINE], self._caches[VIRTUAL_MACHINE_INSTANCE]
-        self._metrics.registry.register(Machines(vms.all, vmis.all, is_leader))
         migrations = self._caches[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
+        self._metrics.registry.register(Machines(vms.all, vmis.all, is_leader, migrations.all))
         self._metrics.registry.register(Migrations(migrations.all, is_leader))
         vmis.subscribe(Transitions(self._metrics.registry, is_leader).changed)
         gauge(

@@ -21,6 +21,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from controlplane.api.objects.phase import is_known
+from controlplane.virt_controller.metrics.migration_times import Moved, Moving, migration_times
 from controlplane.virt_controller.stamps import read_stamp
 
 GROUPS: dict[str, frozenset[str]] = {
@@ -74,6 +75,7 @@ class _VmiStatus(msgspec.Struct, rename="camel"):
     phase: str = ""
     node_name: str = ""
     interfaces: list[_Interface] = []
+    migration_state: Moving | None = None
 
 
 class _Vmi(msgspec.Struct):
@@ -90,10 +92,14 @@ class Machines(Collector):
     """A collector for prometheus_client; may be asked in another thread than the caches are filled in."""
 
     def __init__(
-        self, vms: Callable[[], Iterable[bytes]], vmis: Callable[[], Iterable[bytes]], is_leader: Callable[[], bool]
+        self,
+        vms: Callable[[], Iterable[bytes]],
+        vmis: Callable[[], Iterable[bytes]],
+        is_leader: Callable[[], bool],
+        migrations: Callable[[], Iterable[bytes]] = tuple,
     ) -> None:
-        """vms, vmis: what is cached, as a copy that nobody changes."""
-        self._vms, self._vmis, self._is_leader = vms, vmis, is_leader
+        """vms, vmis, migrations: what is cached, as a copy that nobody changes."""
+        self._vms, self._vmis, self._migrations, self._is_leader = vms, vmis, migrations, is_leader
 
     def describe(self) -> Iterator[Metric]:
         """Name nothing beforehand: the registry would read every machine to learn the names."""
@@ -103,7 +109,9 @@ class Machines(Collector):
         """Show every machine, if we are who acts: else each would be counted once for every replica."""
         if self._is_leader():
             yield from vm_metrics(_read(self._vms(), _VM_DECODER))
-            yield from vmi_metrics(_read(self._vmis(), _VMI_DECODER))
+            moved: list[Moved] = []
+            yield from vmi_metrics(_read(self._vmis(), _VMI_DECODER), moved)
+            yield from migration_times(moved, self._migrations)
 
 
 def _read(cached: Iterable[bytes], decoder: msgspec.json.Decoder[Seen]) -> Iterator[Seen]:
@@ -150,8 +158,8 @@ def vm_metrics(vms: Iterable[_Vm]) -> Iterator[Metric]:
     yield from (info, made, *since.values())
 
 
-def vmi_metrics(vmis: Iterable[_Vmi]) -> Iterator[Metric]:
-    """Show instances: their phases, nodes and addresses."""
+def vmi_metrics(vmis: Iterable[_Vmi], moved: list[Moved]) -> Iterator[Metric]:
+    """Show instances: their phases, nodes and addresses. moved: gets those that tell of a migration."""
     info = GaugeMetricFamily(
         "kubevirt_vmi_info",
         "Information about VirtualMachineInstances.",
@@ -168,6 +176,8 @@ def vmi_metrics(vmis: Iterable[_Vmi]) -> Iterator[Metric]:
         shown = {one.name: one.ip_address for one in status.interfaces if one.name and _is_address(one.ip_address)}
         for name, address in shown.items():
             addresses.add_metric((*whole, name, address, "ExternalInterface"), 1)
+        if status.migration_state is not None:
+            moved.append(Moved(whole, status.migration_state))
     yield from (info, addresses)
 
 

@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When each instance's last migration began and ended, by what the instance tells of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from controlplane.virt_controller.stamps import read_stamp
+
+NO_NAME = "<none>"
+"""Of a migration that is not kept any more, as upstream has it."""
+_LABELS = ("node", "namespace", "name", "migration_name")
+
+
+class Moving(msgspec.Struct, rename="camel", gc=False):
+    """An instance's migrationState, as far as it is shown."""
+
+    migration_uid: str = ""
+    start_timestamp: str | None = None
+    end_timestamp: str | None = None
+    completed: bool = False
+    failed: bool = False
+
+
+class Moved(NamedTuple):
+    """An instance (node, namespace, name), and what it tells of its last migration."""
+
+    instance: tuple[str, str, str]
+    moving: Moving
+
+
+class _Meta(msgspec.Struct, gc=False):
+    uid: str = ""
+    name: str = ""
+
+
+class _Migration(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
+_decoder = msgspec.json.Decoder(_Migration)
+
+
+def migration_times(moved: list[Moved], migrations: Callable[[], Iterable[bytes]]) -> Iterator[Metric]:
+    """Show them; migrations are read only where one is to be named."""
+    began = GaugeMetricFamily(
+        "kubevirt_vmi_migration_start_time_seconds", "The time at which the migration started.", labels=_LABELS
+    )
+    ended = GaugeMetricFamily(
+        "kubevirt_vmi_migration_end_time_seconds",
+        "The time at which the migration ended.",
+        labels=(*_LABELS, "status"),
+    )
+    names = dict(_names(migrations())) if moved else {}
+    for instance, moving in moved:
+        labels = (*instance, names.get(moving.migration_uid, NO_NAME))
+        if (seconds := read_stamp(moving.start_timestamp)) is not None:
+            began.add_metric(labels, seconds)
+        if (seconds := read_stamp(moving.end_timestamp)) is not None:
+            ended.add_metric((*labels, _how(moving)), seconds)
+    yield from (began, ended)
+
+
+def _how(moving: Moving) -> str:
+    if not moving.completed:
+        return ""
+    return "failed" if moving.failed else "succeeded"
+
+
+def _names(cached: Iterable[bytes]) -> Iterator[tuple[str, str]]:
+    for raw in cached:
+        try:
+            meta = _decoder.decode(raw).metadata
+        except (msgspec.DecodeError, UnicodeError):  # its reconciler says so
+            continue
+        yield meta.uid, meta.name
