@@ -12,8 +12,10 @@ import re
 from typing import NamedTuple
 
 import msgspec
+from kubevirt_api import condition_types
 
 from controlplane.api.launch_plan import KERNEL_PANICKED, NOT_IN_TIME, WATCHDOG_EXPIRED
+from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition, Node, ObjectMeta, OwnerReference, Quantity
 from controlplane.api.objects.resources import Key
 
@@ -159,6 +161,13 @@ class Pod(Node, frozen=True, kw_only=True):
     def is_up(self) -> bool:
         """Tell whether the launcher runs; a service mesh's sidecars are not waited for."""
         return self.status.phase == "Running" and self.compute.running is not None and not self.is_deleting
+
+    @property
+    def is_unschedulable(self) -> bool:
+        """Tell whether no node fits it for now, by the scheduler's word."""
+        said = conditions.find(self.status.conditions, condition_types.POD_SCHEDULED)
+        is_refused = said is not None and (said.status, said.reason) == ("False", condition_types.UNSCHEDULABLE)
+        return is_refused and not self.spec.node_name
 
     @property
     def launcher_image(self) -> str:

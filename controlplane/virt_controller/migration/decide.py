@@ -28,7 +28,7 @@ from controlplane.api.objects.migration import (
 )
 from controlplane.api.objects.pod import Pod
 from controlplane.engine.plan import Plan, Tell
-from controlplane.virt_controller.migration.status import CANCELLED, doubt, next_step, seconds_left
+from controlplane.virt_controller.migration.status import CANCELLED, WAITED_FOR_SECONDS, doubt, next_step, seconds_left
 from controlplane.virt_controller.migration.world import (
     KEPT,
     LABEL_LENGTH,
@@ -75,7 +75,10 @@ def _begin(world: World) -> Plan[Action]:
 def _wait(world: World) -> Plan[Action]:
     if world.target is None:
         return Plan((_look(world.target_pod),))
-    return Plan(look_again_in=seconds_left(world))
+    left = seconds_left(world)
+    if left is not None and world.is_unschedulable:
+        left = min(left, WAITED_FOR_SECONDS + 1.0)  # others may begin to wait meanwhile, and nobody tells
+    return Plan(look_again_in=left)
 
 
 def _hand_over(world: World) -> Plan[Action]:

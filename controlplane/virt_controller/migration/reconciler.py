@@ -41,7 +41,7 @@ from controlplane.virt_controller.migration.policy import Policies
 from controlplane.virt_controller.migration.status import derive_status
 from controlplane.virt_controller.migration.target_pod import NO_LABELS, build_target_pod
 from controlplane.virt_controller.migration.telling import explain_end, explain_refusal
-from controlplane.virt_controller.migration.turn import is_turn, next_ones
+from controlplane.virt_controller.migration.turn import is_turn, keeps_waiting, next_ones
 from controlplane.virt_controller.migration.unfinished import Unfinished
 from controlplane.virt_controller.migration.world import (
     Action,
@@ -148,7 +148,11 @@ class MigrationReconciler:
         sent = {one.uid for one in pods if self._pods.is_delete_sent(_pod_key(one), one.uid)}
         if self._migrations.is_delete_sent(_key(world.migration), world.uid):
             sent.add(world.uid)
-        return replace(world, target=target, source=source, deletes_sent=frozenset(sent))
+        found = replace(world, target=target, source=source, deletes_sent=frozenset(sent))
+        if not found.is_unschedulable:
+            return found
+        settings = found.configuration.migrations
+        return replace(found, keeps_waiting=keeps_waiting(found.uid, self._unfinished.entries(), settings))
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)

@@ -34,7 +34,10 @@ from controlplane.virt_controller.stamps import render_stamp
 ABORT_REQUESTED, BY_QUOTA = "migrationAbortRequested", "migrationRejectedByResourceQuota"
 UNSCHEDULABLE_SECONDS, PENDING_SECONDS, PREPARE_SECONDS = 300.0, 900.0, 150.0
 """So long a target Pod may be without a node, be on its way in all, and the two virt-handlers take to begin."""
+WAITED_FOR_SECONDS = 30.0
+"""So long a target Pod may be without a node while others wait for their turn because of it."""
 UNSCHEDULABLE = "no node was found for the target Pod in time"
+GIVES_WAY = "no node was found for the target Pod, and others wait for their turn"
 CANCELLED = "the migration was cancelled"
 UNSCHEDULABLE_TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
 PENDING_TIMEOUT = "kubevirt.io/migrationPendingPodTimeoutSeconds"
@@ -123,8 +126,9 @@ def _why_late(world: World) -> str:
     entered = seconds_in(world, SCHEDULING)
     if pod is None or pod.is_up or entered is None:
         return ""
-    if not pod.spec.node_name and entered > _limit(world, UNSCHEDULABLE_TIMEOUT, UNSCHEDULABLE_SECONDS):
-        return UNSCHEDULABLE
+    patience = WAITED_FOR_SECONDS if world.keeps_waiting else UNSCHEDULABLE_SECONDS
+    if not pod.spec.node_name and entered > _limit(world, UNSCHEDULABLE_TIMEOUT, patience):
+        return GIVES_WAY if world.keeps_waiting else UNSCHEDULABLE
     return "the target Pod did not come up in time" if entered > _limit(world, PENDING_TIMEOUT, PENDING_SECONDS) else ""
 
 

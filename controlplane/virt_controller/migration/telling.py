@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from controlplane.api.objects.migration import FAILED, SUCCEEDED
 from controlplane.api.objects.migration import VirtualMachineInstanceMigrationStatus as Status
 from controlplane.engine.plan import Problem
-from controlplane.virt_controller.migration.status import UNSCHEDULABLE, why_failed
+from controlplane.virt_controller.migration.status import GIVES_WAY, UNSCHEDULABLE, why_failed
 from controlplane.virt_controller.migration.world import (
     Action,
     CreateTarget,
@@ -41,7 +41,7 @@ def explain_end(world: World, status: Status) -> list[Told]:
         return []
     why = why_failed(world)
     found = [Told("Warning", "FailedMigration", f"The guest stays where it is: {why}")]
-    if why == UNSCHEDULABLE:
+    if why in (UNSCHEDULABLE, GIVES_WAY):
         found.insert(0, Told("Warning", "migrationTargetPodUnschedulable", why))
     if world.is_cancelled:
         found.append(Told("Normal", "SuccessfulAbortMigration", "The migration was cancelled"))

@@ -53,6 +53,13 @@ def is_turn(uid: str, entries: Iterable[Entry], settings: MigrationConfiguration
     return any(one.migration.metadata.uid == uid for one in next_ones(entries, settings, trying=uid))
 
 
+def keeps_waiting(uid: str, entries: Iterable[Entry], settings: MigrationConfiguration) -> bool:
+    """Tell whether another one, which can begin, has to wait because of this one."""
+    known = list(entries)
+    others = [one for one in known if one.migration.metadata.uid != uid]
+    return len(next_ones(others, settings)) > len(next_ones(known, settings))
+
+
 def next_ones(entries: Iterable[Entry], settings: MigrationConfiguration, *, trying: str = "") -> list[Entry]:
     """List those that may begin now, first ones first. trying: UID of one that is looked at, refused before or not."""
     known = list(entries)

@@ -36,6 +36,8 @@ class World:
     """Pods that the instance controls, and those that it was granted."""
     is_turn: bool = False
     """Limits and those before it let it begin."""
+    keeps_waiting: bool = False
+    """Others could begin, were it not for this one, whose Pod finds no node."""
     others: tuple[VirtualMachineInstanceMigration, ...] = ()
     """Of the same instance."""
     now: float
@@ -106,6 +108,11 @@ class World:
     def target_label(self) -> str:
         """What the instance's label says of a target."""
         return "" if self.vmi is None else self.vmi.metadata.labels.get(MIGRATION_TARGET_NODE, "")
+
+    @property
+    def is_unschedulable(self) -> bool:
+        """Tell whether no node fits its Pod for now, by the scheduler's word."""
+        return self.target is not None and self.target.is_unschedulable
 
     @property
     def is_target_down(self) -> bool:

@@ -131,6 +131,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_controller/migration/test_hand_over.py",),
     ),
     Guard(
+        file=_STATUS,
+        line="    patience = WAITED_FOR_SECONDS if world.keeps_waiting else UNSCHEDULABLE_SECONDS",
+        without="    patience = WAITED_FOR_SECONDS",
+        because="A migration for which a node is to be made or freed would fail though nobody waits for its place.",
+        tests=_BY_STORY,
+    ),
+    Guard(
         file="controlplane/virt_controller/migration/turn.py",
         line="        if len(found) >= free:",
         without="        if False:",

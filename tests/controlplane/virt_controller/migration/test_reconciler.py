@@ -422,6 +422,56 @@ async def test_a_target_that_does_not_come_up_is_given_up(
     assert ("migrationTargetPodUnschedulable" in stage.reasons) == (node is None)
 
 
+SECOND = Key("default", "second")
+NO_NODE = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
+
+
+async def with_another(stage: Stage, **limits: int) -> None:
+    """Have one that finds no node, and another one of the same node."""
+    stage.configuration = stage.limit(**limits)
+    await stage.run_guest("other")
+    await stage.run_guest()
+    stage.migrate()
+    await stage.work()
+    stage.set_pod(stage.target, NO_NODE)
+    stage.migrate("second", "other")
+
+
+@pytest.mark.parametrize("limits", [{"cluster": 1}, {"node": 1}])
+async def test_a_target_that_finds_no_node_keeps_nobody_waiting_for_long(stage: Stage, limits: dict[str, int]) -> None:
+    await with_another(stage, **limits)
+    outcome = await stage.work()
+    assert outcome.look_again_in is not None
+    stage.clock.advance(29)
+    await stage.work()
+    assert (stage.phase(), stage.phase(SECOND)) == ("Scheduling", "Pending")
+
+    stage.clock.advance(outcome.look_again_in - 29)
+    await stage.work()
+    await stage.work()
+    assert (stage.phase(), stage.phase(SECOND)) == ("Failed", "Scheduling")
+    assert "migrationTargetPodUnschedulable" in stage.reasons
+
+
+async def test_a_target_that_finds_no_node_is_waited_for_where_nobody_waits(stage: Stage) -> None:
+    await with_another(stage)
+    stage.clock.advance(200)
+    outcome = await stage.work()
+    assert (stage.phase(), stage.phase(SECOND)) == ("Scheduling", "Scheduling")
+    assert outcome.look_again_in is not None
+    assert outcome.look_again_in <= 31, "others may begin to wait"
+
+
+async def test_a_target_that_finds_no_node_has_the_time_that_its_migration_asks_for(stage: Stage) -> None:
+    await with_another(stage, cluster=1)
+    annotations = {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "120"}
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"metadata": {"annotations": annotations}})
+    stage.catch_up()
+    stage.clock.advance(119)
+    await stage.work()
+    assert stage.phase() == "Scheduling"
+
+
 async def test_one_that_nobody_begins_is_given_up(stage: Stage) -> None:
     await stage.until("TargetReady")
     outcome = await stage.work()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from controlplane.api.objects.migration_state import MigrationConfiguration
-from controlplane.virt_controller.migration.turn import Entry, is_turn, next_ones
+from controlplane.virt_controller.migration.turn import Entry, is_turn, keeps_waiting, next_ones
 from tests.controlplane.virt_controller.migration.worlds import a_migration
 
 CRITICAL, USER, TIDYING = "system-critical", "user-triggered", "system-maintenance"
@@ -60,3 +60,21 @@ def test_one_that_was_refused_tries_again_when_it_is_looked_at() -> None:
     entries = [one("a", can_begin=False), one("b", "Running")]
     assert is_turn("a", entries, MigrationConfiguration())
     assert next_ones(entries, MigrationConfiguration()) == []
+
+
+@pytest.mark.parametrize(
+    ("others", "cluster", "node", "expected"),
+    [
+        pytest.param([], 1, 1, False, id="nobody waits"),
+        pytest.param([one("b")], 1, 5, True, id="one waits for a place in the cluster"),
+        pytest.param([one("b")], 5, 1, True, id="one waits for a place of the node"),
+        pytest.param([one("b", node="node-2")], 5, 1, False, id="one may begin"),
+        pytest.param([one("b", "Running"), one("c")], 5, 1, False, id="two are before it"),
+        pytest.param([one("b", can_begin=False)], 1, 1, False, id="one cannot begin anyway"),
+    ],
+)
+def test_who_keeps_others_waiting(others: list[Entry], cluster: int, node: int, expected: bool) -> None:
+    settings = MigrationConfiguration(
+        parallel_migrations_per_cluster=cluster, parallel_outbound_migrations_per_node=node
+    )
+    assert keeps_waiting("a", [one("a", "Scheduling"), *others], settings) is expected
