@@ -83,9 +83,23 @@ def judge(change: Change, before: Object, vm: Object | None) -> Verdict:
     if vm is None or vm["metadata"]["uid"] != uid or uid not in change.old or _revision(vm) != change.old[uid]:
         return Verdict(done=True)
     spec = vm.get("spec") or {}
-    laid = overlay.over_live({"spec": spec}, {"spec": change.patch})["spec"]
+    patch = _as_far_as_there(change.patch, spec)
+    laid = overlay.over_live({"spec": spec}, {"spec": patch})["spec"]
     left = compare.merge_patch(_without_numbered(spec), _without_numbered(laid))
-    return Verdict(done=not left and not _has_numbered(change.patch), missing="it is as it was before the change")
+    return Verdict(done=not left and not _has_numbered(patch), missing="it is as it was before the change")
+
+
+def _as_far_as_there(patch: Object, live: Object) -> Object:
+    """Return a merge patch without what it takes away from where there is nothing."""
+    kept: Object = {}
+    for key, value in patch.items():
+        here = live.get(key)
+        if isinstance(value, dict) and value:
+            if inner := _as_far_as_there(value, here if isinstance(here, dict) else {}):
+                kept[key] = inner
+        elif value is not None or here is not None:
+            kept[key] = value
+    return kept
 
 
 def judge_run(vm: Object, vmi: Object | None) -> Verdict:
@@ -108,7 +122,7 @@ def _template(obj: Object) -> Object:
 
 
 def _has_numbered(patch: Object) -> bool:
-    return any(manifest.at(patch, path) is not None for path in _NUMBERED)
+    return any(path[-1] in (manifest.at(patch, path[:-1]) or {}) for path in _NUMBERED)
 
 
 def _without_numbered(spec: Object) -> Object:

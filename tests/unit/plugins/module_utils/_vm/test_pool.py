@@ -256,6 +256,17 @@ def a_machine(revision: str, uid: str = "u", **spec: Any) -> dict[str, Any]:
         pytest.param({"a": 2}, a_machine("1", a=2), True, id="has it already"),
         pytest.param({"a": 2}, a_machine("2", a=1), True, id="made from another template"),
         pytest.param({"a": None}, a_machine("1", a=1), False, id="something is taken away"),
+        pytest.param({"a": None}, a_machine("1", b=1), True, id="nobody had what is taken away"),
+        pytest.param({"a": {"b": None}}, a_machine("1", c=1), True, id="nobody had where it is taken from"),
+        pytest.param({"a": {"b": None}}, a_machine("1", a={"c": 1}), True, id="nobody had it there"),
+        pytest.param({"a": {"b": {"c": None}}}, a_machine("1", a={}), True, id="nobody had it, deeper"),
+        pytest.param({"a": {"b": None}}, a_machine("1", a={"b": 1}), False, id="something is taken away, deeper"),
+        pytest.param({"a": {"b": None}, "c": 2}, a_machine("1", c=1), False, id="and something else changes"),
+        pytest.param({"a": {}}, a_machine("1"), False, id="something empty comes"),
+        pytest.param({"dataVolumeTemplates": None}, a_machine("1"), True, id="nobody had volumes of its own"),
+        pytest.param(
+            {"dataVolumeTemplates": None}, a_machine("1", dataVolumeTemplates=[{}]), False, id="its volumes are to go"
+        ),
         pytest.param({"dataVolumeTemplates": []}, a_machine("1"), False, id="volumes of its own tell nothing"),
         pytest.param({"a": 2}, a_machine("1", uid="other", a=1), True, id="another of its name"),
         pytest.param({"a": 2}, None, True, id="gone"),
