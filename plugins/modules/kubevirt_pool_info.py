@@ -15,6 +15,7 @@ author:
 extends_documentation_fragment:
   - virtops.kubevirt.auth
   - virtops.kubevirt.wait
+  - virtops.kubevirt.read
   - virtops.kubevirt.attributes.info
   - virtops.kubevirt.attributes.actiongroup
 options:
@@ -31,18 +32,6 @@ options:
     description:
       - Namespace to look in; all by default.
     type: str
-  label_selectors:
-    description:
-      - Label selectors that must all match, such as V(app=web).
-    type: list
-    elements: str
-    default: []
-  field_selectors:
-    description:
-      - Field selectors that must all match, such as V(metadata.name=web).
-    type: list
-    elements: str
-    default: []
   wait:
     description:
       - Wait until they have as many machines as they want, all of them ready.
@@ -50,23 +39,6 @@ options:
       - Fails at once where the cluster does not know the kind.
     type: bool
     default: false
-  wait_condition:
-    description:
-      - A condition to wait for, with O(wait=true), in the place of what is waited for otherwise.
-    type: dict
-    suboptions:
-      type:
-        description: Its type, such as V(ReplicaFailure).
-        type: str
-        required: true
-      status:
-        description: Its status. A condition that is not there counts as V("False").
-        type: str
-        choices: ['True', 'False', Unknown]
-        default: 'True'
-      reason:
-        description: Its reason; any by default.
-        type: str
 seealso:
   - module: virtops.kubevirt.kubevirt_pool
 """

@@ -15,6 +15,7 @@ author:
 extends_documentation_fragment:
   - virtops.kubevirt.auth
   - virtops.kubevirt.wait
+  - virtops.kubevirt.read
   - virtops.kubevirt.attributes.info
   - virtops.kubevirt.attributes.actiongroup
 options:
@@ -26,18 +27,6 @@ options:
     description:
       - Namespace to look in; all by default.
     type: str
-  label_selectors:
-    description:
-      - Label selectors that must all match, such as V(app=web).
-    type: list
-    elements: str
-    default: []
-  field_selectors:
-    description:
-      - Field selectors that must all match, such as V(metadata.name=web).
-    type: list
-    elements: str
-    default: []
   running:
     description:
       - What to wait for, with O(wait=true).
@@ -45,28 +34,12 @@ options:
   wait:
     description:
       - Wait until they are running and ready; with O(running=false) until they have stopped.
+      - With O(wait_condition) and O(running) until both are so. The condition is looked for in the instance while there is one,
+        else in the VirtualMachine.
       - With O(name) and O(namespace) also until it is there.
       - Fails at once where the cluster does not know the kind.
     type: bool
     default: false
-  wait_condition:
-    description:
-      - A condition to wait for, with O(wait=true), in the place of what is waited for otherwise; with O(running), both.
-      - It is looked for in the instance while there is one, else in the VirtualMachine.
-    type: dict
-    suboptions:
-      type:
-        description: Its type, such as V(AgentConnected).
-        type: str
-        required: true
-      status:
-        description: Its status. A condition that is not there counts as V("False").
-        type: str
-        choices: ['True', 'False', Unknown]
-        default: 'True'
-      reason:
-        description: Its reason; any by default.
-        type: str
 seealso:
   - module: virtops.kubevirt.kubevirt_vm
 """

@@ -38,7 +38,7 @@ def tasks(example: Any) -> list[dict[str, Any]]:
 def options(module: str) -> set[str]:
     """Return the options of a module and of its fragments."""
     known: set[str] = set()
-    names = [f"modules/{module}", "doc_fragments/auth", "doc_fragments/wait", "doc_fragments/machine"]
+    names = [f"modules/{module}", *(f"doc_fragments/{one}" for one in ("auth", "wait", "machine", "read"))]
     for text in ((ROOT / f"plugins/{name}.py").read_text() for name in names):
         found = re.search(r'DOCUMENTATION = r"""\n(.*?)"""', text, re.DOTALL)
         assert found

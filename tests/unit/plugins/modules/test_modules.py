@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.virtops.kubevirt.plugins.doc_fragments import machine
+from ansible_collections.virtops.kubevirt.plugins.doc_fragments import machine, read
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.argspec import auth_argument_spec
 from ansible_collections.virtops.kubevirt.plugins.module_utils._migration import argspec as migration_argspec
 from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure
@@ -121,8 +121,10 @@ def test_documentation_and_specification_are_equal(name: str) -> None:
     module, spec = MODULES[name]
     documentation = yaml.safe_load(module.DOCUMENTATION)
     own = options(documentation)
-    if "virtops.kubevirt.machine" in documentation["extends_documentation_fragment"]:
-        own = {**options(yaml.safe_load(machine.ModuleDocFragment.DOCUMENTATION)), **own}
+    extended = documentation["extends_documentation_fragment"]
+    for fragment_name, fragment in (("machine", machine), ("read", read)):
+        if f"virtops.kubevirt.{fragment_name}" in extended:
+            own = {**options(yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)), **own}
     assert own == {key: value for key, value in specified(spec).items() if key in own}
     assert spec.keys() - own.keys() <= {*auth_argument_spec(), *argspec.wait_spec()}
 
