@@ -130,6 +130,9 @@ def secure(connection: socket.socket, context: ssl.SSLContext, *, server_name: s
     """Wrap a connection, which is not proven yet. server_name: of the side that calls. OSError: it is closed."""
     context.options |= ssl.OP_IGNORE_UNEXPECTED_EOF  # see `finish`
     try:
+        if connection.family != socket.AF_UNIX:
+            # QEMU and libvirt ask and answer in small pieces; TCP would keep one until that before it is acknowledged.
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         wrapped = context.wrap_socket(
             connection,
             server_side=server_name is None,

@@ -207,3 +207,18 @@ async def test_a_connection_that_cannot_be_wrapped_is_closed() -> None:
     with called, pytest.raises(ssl.SSLError):
         secure(caller, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), server_name="of a server")
     assert caller.fileno() == -1
+
+
+async def test_small_pieces_are_not_kept_until_those_before_them_are_acknowledged() -> None:
+    """What asks in two pieces and waits for the answer would stand still for 40 ms, each time."""
+    caller, called = tcp_pair()
+    descriptors = [one.fileno() for one in (caller, called)]  # they stay what they are
+    ends = [
+        secure(caller, calling_context(pair_of(SOURCE), pair_of(TARGET).der), server_name=name_of(TARGET)),
+        secure(called, listening_context(pair_of(TARGET), pair_of(SOURCE).der)),
+    ]
+    for descriptor in descriptors:
+        with socket.socket(fileno=os.dup(descriptor)) as same:
+            assert same.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+    for end in ends:
+        end.close()
