@@ -21,11 +21,14 @@ BENCHES = {
     "idle-launcher": "tests.bench.idle_launcher",
     "idle-node": "tests.bench.idle_node",
     "lab-start": "tests.bench.lab_start",
+    "mig-busy": "tests.bench.mig_busy",
+    "mig-evacuate-10": "tests.bench.mig_evacuate",
+    "mig-idle": "tests.bench.mig_idle",
+    "mig-stream": "tests.bench.tunnel",
     "node-start": "tests.bench.node_start",
     "node-start-20": "tests.bench.node_start_many",
     "overlay": "tests.bench.overlay",
     "start-storm": "tests.bench.start_storm",
-    "tunnel": "tests.bench.tunnel",
 }
 """name -> module with run(report); imported only when it runs, for each needs other parts of the project."""
 

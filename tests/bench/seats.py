@@ -117,17 +117,22 @@ class Seats:
         raise NotYet(f"nothing came of it within {LIMIT_SECONDS} s: {self._cluster.get('vmi', name, self._namespace)}")
 
     def _libvirt(self, name: str) -> Any:
-        """Dial libvirt in its launcher, through the node's file system."""
-        pod = self._cluster.launcher(name, self._namespace)
-        root = f"/proc/{self._lab.node(pod['spec']['nodeName']).running_pid()}/root"
-        directory = (
-            f"/var/lib/kubelet/pods/{pod['metadata']['uid']}/volumes/kubernetes.io~empty-dir/{layout.RUN_VOLUME}"
-        )
-        descriptor = os.open("/".join((root + directory, *layout.LIBVIRT_SOCKET)), os.O_PATH)
-        try:  # the path itself is longer than the address of a Unix socket may be
-            return libvirt.open(f"qemu+unix:///session?socket=/proc/self/fd/{descriptor}")
-        finally:
-            os.close(descriptor)
+        return libvirt_of(self._lab, self._cluster.launcher(name, self._namespace))
+
+
+def run_directory(lab: Lab, pod: Object) -> str:
+    """Name the directory in which a launcher runs, through its node's file system."""
+    root = f"/proc/{lab.node(pod['spec']['nodeName']).running_pid()}/root"
+    return f"{root}/var/lib/kubelet/pods/{pod['metadata']['uid']}/volumes/kubernetes.io~empty-dir/{layout.RUN_VOLUME}"
+
+
+def libvirt_of(lab: Lab, pod: Object) -> Any:
+    """Dial libvirt in a launcher."""
+    descriptor = os.open("/".join((run_directory(lab, pod), *layout.LIBVIRT_SOCKET)), os.O_PATH)
+    try:  # the path itself is longer than the address of a Unix socket may be
+        return libvirt.open(f"qemu+unix:///session?socket=/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
 
 
 def phase_of(vmi: Object) -> str:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""tunnel: how fast a guest's memory gets from one virt-handler to another on this machine, beside a bare relay.
+"""mig-stream: how fast a guest's memory gets from one virt-handler to another on this machine, beside a bare relay.
 
 No cluster and no guest: a process writes to a socket as the source's QEMU does, another reads as the target's. Between
 them are two more, with either the tunnel's two ends (TLS) or a copying loop each (none). How long the event loop of the
@@ -46,10 +46,10 @@ def run(report: Report) -> None:
     pairs = asyncio.run(_make_pairs())
     bare = _measure(_bare_target, _bare_source, pairs)["rate"]
     tunnel = _measure(_tunnel_target, _tunnel_source, pairs)
-    report({"name": "tunnel-bare", "value": round(bare), "unit": "MB/s"})
+    report({"name": "mig-stream-bare", "value": round(bare), "unit": "MB/s"})
     report(
         {
-            "name": "tunnel",
+            "name": "mig-stream",
             "value": round(tunnel["rate"]),
             "unit": "MB/s",
             "target": MB_A_SECOND_AT_LEAST,
@@ -59,7 +59,7 @@ def run(report: Report) -> None:
     )
     report(
         {
-            "name": "tunnel-others-wait",
+            "name": "mig-stream-others-wait",
             "value": round(tunnel["waited"] * 1e3, 1),
             "unit": "ms, the longest that the other event loop waited",
         }

@@ -74,6 +74,8 @@ class LauncherPod:
     plan: Plan
     mounts: dict[str, pathlib.Path] = field(default_factory=dict)
     """Read-only, by where they are in the Pod."""
+    shared: dict[str, pathlib.Path] = field(default_factory=dict)
+    """Writable ones."""
     name: str = field(default_factory=lambda: f"virtops-{uuid.uuid4().hex[:8]}")
     process: subprocess.Popen[bytes] | None = None
 
@@ -192,6 +194,7 @@ class LauncherPod:
         bound["/etc/resolv.conf"] = (self.home / "resolv.conf", "ro")
         bound[layout.PLAN_DIRECTORY] = (self.home / "plan", "ro")
         bound |= {where: (what, "ro") for where, what in self.mounts.items()}
+        bound |= {where: (what, "rw") for where, what in self.shared.items()}
         return [
             {"destination": where, "type": "bind", "source": str(what), "options": ["rbind", mode]}
             for where, (what, mode) in bound.items()

@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The floor of a migration: the same guest from one libvirtd to another on this machine, with nothing of ours between.
+
+Two launchers without a cluster, with the launcher's own image. Both have one directory for the sockets on which the
+target listens, so QEMU speaks to QEMU; libvirtd has what a node's launchers are given to know about QEMU, and lets the
+guest go on by itself. The domain is built from an instance and a launch plan of the cluster, so it is the same guest.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import libvirt
+
+from controlplane.api.launch_plan import Plan, parse_report
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain import layout
+from controlplane.domain.builders.disk import device_names
+from controlplane.domain.builders.domain import build_domain
+from controlplane.domain.builders.facts import Facts, Link
+from controlplane.domain.codec import render_text
+from controlplane.domain.migratable import sent_disks
+from controlplane.virt_launcher.capabilities import without_each_property
+from tests.bench.ticks import Ticks
+from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
+
+SETTLED_SECONDS = 3.0
+"""A guest that has just said that it is ready has not loaded everything yet."""
+LIMIT_SECONDS = 120.0
+TICKS = 20
+SERIAL_LOG = Path(layout.SERIAL_LOG).name
+_AT = f"{layout.RUN}/{layout.MIGRATION_DIRECTORY}"
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How one migration went: seconds."""
+
+    total: float
+    stood: float
+    """The guest, by its ticks."""
+    by_libvirt: float
+    """The same by libvirt, which does not count what comes after its last step."""
+
+
+@dataclass
+class Bare:
+    """Moves a guest ever again, each time between two new launchers."""
+
+    images: Images
+    home: Path
+    vmi: VirtualMachineInstance
+    plan: Plan
+    rounds: int = 0
+    capabilities: dict[str, str] = field(default_factory=dict)
+    """Of libvirt's cache, by name: what the first launcher's libvirtd has found out."""
+
+    def warm_up(self) -> None:
+        """Have a libvirtd find out what QEMU can do, as a container of each node does."""
+        _unused = self.move()
+        cache = self._home("source").joinpath("run", *layout.CAPABILITY_CACHE)
+        self.capabilities = {one.name: without_each_property(one.read_text()) for one in cache.glob("*.xml")}
+
+    def move(self) -> Moved:
+        """Boot the guest and move it."""
+        self.rounds += 1
+        source, target = (self._launcher(name) for name in ("source", "target"))
+        try:
+            for one in (source, target):
+                self._begin(one)
+            here, there = (_dial(one) for one in (source, target))
+            domain = here.defineXML(self._domain(source))
+            domain.create()
+            _until(lambda: "tick" in source.console, source, "a guest that ticks")
+            time.sleep(SETTLED_SECONDS)
+            return self._measure(domain, there, source, target)
+        finally:
+            for one in (source, target):
+                one.remove()
+
+    def _measure(self, domain: Any, there: Any, source: LauncherPod, target: LauncherPod) -> Moved:
+        logs = [one.run / SERIAL_LOG for one in (source, target)]
+        names = device_names(self.vmi)
+        disks = sorted(names[one] for one in sent_disks(self.vmi) if one in names)
+        parameters = {
+            libvirt.VIR_MIGRATE_PARAM_URI: f"unix://{layout.migration_socket('memory')}",
+            libvirt.VIR_MIGRATE_PARAM_DISKS_URI: f"unix://{layout.migration_socket('disks')}",
+            libvirt.VIR_MIGRATE_PARAM_MIGRATE_DISKS: disks,
+        }
+        flags = libvirt.VIR_MIGRATE_LIVE | libvirt.VIR_MIGRATE_PERSIST_DEST | libvirt.VIR_MIGRATE_NON_SHARED_INC
+        with Ticks(lambda: logs) as ticks:
+            began = time.monotonic()
+            moved = domain.migrate3(there, parameters, flags)
+            total = time.monotonic() - began
+            _until(lambda: ticks.count(logs[1]) > TICKS, target, "a guest that ticks on")
+            return Moved(total, ticks.gap(*logs), downtime_of(moved))
+
+    def _home(self, name: str) -> Path:
+        return self.home / f"{name}-{self.rounds}"
+
+    def _launcher(self, name: str) -> LauncherPod:
+        home = self._home(name)
+        home.mkdir()
+        sockets = self.home / f"sockets-{self.rounds}"
+        sockets.mkdir(exist_ok=True)
+        os.chown(sockets, layout.UID, layout.UID)
+        return LauncherPod(
+            home, self.images, self.plan, {layout.image_mount("root"): self.images.guest}, {_AT: sockets}
+        )
+
+    def _begin(self, pod: LauncherPod) -> None:
+        pod.start()
+        pod.make_network(self._gateway())
+        directory = pod.run
+        for name in layout.CAPABILITY_CACHE if self.capabilities else ():
+            directory /= name
+            directory.mkdir(exist_ok=True)
+            os.chown(directory, layout.UID, layout.UID)
+        for name, text in self.capabilities.items():
+            (directory / name).write_text(text)
+            os.chown(directory / name, layout.UID, layout.UID)
+
+    def _gateway(self) -> str:
+        dhcp = self.plan.dhcp
+        assert dhcp is not None
+        return f"{dhcp.router}/{dhcp.address.partition('/')[2]}"
+
+    def _domain(self, pod: LauncherPod) -> str:
+        _until((pod.run / layout.REPORT).exists, pod, "a report")
+        mounts = {"root": layout.image_mount("root")}
+        report = parse_report((pod.run / layout.REPORT).read_bytes(), mounts=mounts)
+        assert self.plan.dhcp is not None
+        links = {"default": Link(self.plan.dhcp.mac, layout.TAP, 1500)}
+        facts = Facts(pod_uid="pod", epoch=1, is_kvm=False, report=report, links=links)
+        return render_text(build_domain(self.vmi, facts))
+
+
+def downtime_of(domain: Any) -> float:
+    """Return for how long a guest that has come stood still, by libvirt: seconds."""
+    stats = domain.jobStats(libvirt.VIR_DOMAIN_JOB_STATS_COMPLETED | libvirt.VIR_DOMAIN_JOB_STATS_KEEP_COMPLETED)
+    return float(stats["downtime"]) / 1e3
+
+
+def _dial(pod: LauncherPod) -> Any:
+    _until(pod.socket.exists, pod, "a libvirtd")
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while True:
+        try:
+            return libvirt.open(f"qemu+unix:///session?socket={pod.socket}")
+        except libvirt.libvirtError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _until(is_so: Callable[[], object], pod: LauncherPod, what: str) -> None:
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while not is_so():
+        if time.monotonic() > deadline or pod.process is None or pod.process.poll() is not None:
+            raise AssertionError(f"no {what}\n--- log\n{pod.log}\n--- console\n{pod.console[-2000:]}")
+        time.sleep(0.01)

@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""mig-evacuate-10: `kubectl drain` of a node with ten guests, until the last has left.
+
+Beside it, in the same run, libvirt's own call for one guest like them, ten times: what one after another would take
+without Kubernetes, without launchers to be made.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+from tests.bench.moves import floor_of
+from tests.bench.node_start import Report
+from tests.bench.ticks import IDLE
+from tests.e2e.cluster import Cluster
+from tests.e2e.deployed import deployed
+from tests.e2e.machines import a_vm
+
+MANY, FLOOR_ROUNDS, LIMIT_SECONDS = 10, 3, 600
+RATIO_AT_MOST = 2.5
+NAMES = [f"evacuee-{number}" for number in range(MANY)]
+
+
+def run(report: Report) -> None:
+    """Measure on a cluster made for it; AssertionError when the bar does not hold, after everything was reported."""
+    with deployed("bench", nodes=2) as cluster:
+        measure(cluster, report)
+
+
+def measure(cluster: Cluster, report: Report) -> None:
+    """Have ten guests on one node, and drain it."""
+    leaves, stays = cluster.nodes
+    cluster.kubectl("cordon", stays)
+    cluster.apply(*(_an_evacuee(name) for name in NAMES))
+    for name in NAMES:
+        cluster.running(name, seconds=LIMIT_SECONDS)
+    cluster.kubectl("uncordon", stays)
+    with floor_of(cluster, NAMES[0]) as floor:
+        call = statistics.median(floor.move().total for _unused in range(FLOOR_ROUNDS))
+    began = time.monotonic()
+    cluster.kubectl(
+        *("drain", leaves, "--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={LIMIT_SECONDS}s"),
+        "--pod-selector=kubevirt.io=virt-launcher",
+    )
+    taken = time.monotonic() - began
+    moved = [cluster.get("vmi", name) or {} for name in NAMES]
+    elsewhere = sum(one.get("status", {}).get("nodeName") == stays for one in moved)
+    cluster.kubectl("uncordon", leaves)
+    cluster.kubectl("delete", "vm", *NAMES)
+    _report(report, taken, call, elsewhere)
+
+
+def _an_evacuee(name: str) -> dict[str, Any]:
+    vm = a_vm(name, user_data=IDLE)
+    spec = vm["spec"]["template"]["spec"]
+    spec["evictionStrategy"] = "LiveMigrate"
+    spec["domain"]["resources"] = {"requests": {"cpu": "5m"}}
+    return vm
+
+
+def _report(report: Report, taken: float, call: float, elsewhere: int) -> None:
+    ratio = taken / (MANY * call)
+    report(
+        {
+            "name": "mig-evacuate-10",
+            "value": round(taken, 1),
+            "unit": "s (kubectl drain)",
+            "each": round(taken / MANY, 2),
+            "peer": round(MANY * call, 1),
+            "peer_is": "libvirt's call for one such guest, ten times, same run",
+            "ratio": round(ratio, 2),
+            "target": RATIO_AT_MOST,
+        }
+    )
+    if elsewhere != MANY:
+        raise AssertionError(f"{elsewhere} of {MANY} have moved")
+    if ratio > RATIO_AT_MOST:
+        raise AssertionError(f"it takes {ratio:.2f} times as long as ten calls")

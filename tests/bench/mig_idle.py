@@ -1,0 +1,19 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""mig-idle: a guest that does next to nothing moves to another node."""
+
+from __future__ import annotations
+
+from tests.bench.moves import measure
+from tests.bench.node_start import Report
+from tests.bench.ticks import IDLE
+from tests.e2e.deployed import deployed
+
+RATIO_AT_MOST = 2.0
+
+
+def run(report: Report) -> None:
+    """Measure on a cluster made for it; AssertionError when the bar does not hold, after everything was reported."""
+    with deployed("bench", nodes=2) as cluster:
+        measure(cluster, report, "mig-idle", IDLE, at_most=RATIO_AT_MOST)

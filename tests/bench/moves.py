@@ -1,0 +1,152 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Migrations on a real cluster of two nodes beside bare ones of the same guest, in alternation: time, and downtime.
+
+There are two floors: libvirt's own call between two launchers that wait for it, and that with a bare Pod of the
+launcher's shape before it, for a migration in Kubernetes begins with one. Processors are the machine's, and others may
+want them: the ratios say more than the seconds.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from controlplane.api.launch_plan import PLAN_ANNOTATION, parse_plan
+from controlplane.api.objects.decode import decode_vmi
+from lab import Lab
+from tests.bench.bare_migration import SERIAL_LOG, TICKS, Bare, Moved, downtime_of
+from tests.bench.node_start import PODS, Report, bare_pod, has_started, timed
+from tests.bench.seats import Object, libvirt_of, run_directory
+from tests.bench.ticks import Ticks
+from tests.controlplane.virt_launcher.launcher_pod import built_images
+from tests.e2e.cluster import Cluster
+from tests.e2e.machines import a_vm
+
+MIGRATIONS = "/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachineinstancemigrations"
+NAME, NAMESPACE = "mover", "default"
+ROUNDS = 5
+
+
+def measure(
+    cluster: Cluster, report: Report, name: str, user_data: str, *, at_most: float, rounds: int = ROUNDS
+) -> None:
+    """Move a guest so often; AssertionError when it takes too many times as long as the floor with a Pod."""
+    cluster.apply(a_vm(NAME, user_data=user_data))
+    cluster.running(NAME)
+    bare, ours, pods = list[Moved](), list[Moved](), list[float]()
+    with floor_of(cluster, NAME) as floor:
+        for number in range(rounds):
+            bare.append(floor.move())
+            pods.append(_a_bare_pod(cluster, f"bare-{number}"))
+            ours.append(_move(cluster, f"{NAME}-{number}"))
+    ratio = _report_total(report, name, ours, bare, pods, at_most)
+    _report_downtime(report, name, ours, bare)
+    if ratio > at_most:
+        raise AssertionError(f"{name} takes {ratio:.2f} times as long as a bare Pod and libvirt's call")
+
+
+@contextmanager
+def floor_of(cluster: Cluster, name: str) -> Iterator[Bare]:
+    """Have the same guest as a VM's ready to be moved without the cluster, inside the block."""
+    vmi, pod = cluster.get("vmi", name), cluster.launcher(name)
+    assert vmi is not None
+    plan = parse_plan(pod["metadata"]["annotations"][PLAN_ANNOTATION].encode())
+    with tempfile.TemporaryDirectory() as directory:
+        home = Path(directory)
+        home.chmod(0o755)
+        floor = Bare(built_images(home / "images"), home, decode_vmi(vmi), plan)
+        floor.warm_up()
+        yield floor
+
+
+def _a_bare_pod(cluster: Cluster, name: str) -> float:
+    taken = timed(cluster, (PODS, PODS), bare_pod(name, NAMESPACE), has_started)
+    cluster.kubectl("delete", "pod", name, "-n", NAMESPACE)
+    return taken
+
+
+def _move(cluster: Cluster, name: str) -> Moved:
+    lab, source = Lab(cluster.name), _granted(cluster)
+    cluster.eventually(lambda: len(_logs(cluster)) == 1, seconds=60, what="one launcher alone has a console")
+    body = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"vmiName": NAME},
+    }
+    here = Path(run_directory(lab, source), SERIAL_LOG)
+    with Ticks(lambda: _logs(cluster)) as ticks:
+        total = timed(cluster, (MIGRATIONS, MIGRATIONS), body, lambda one: _is_over(one, name))
+        target = _granted(cluster)
+        there = Path(run_directory(lab, target), SERIAL_LOG)
+        cluster.eventually(lambda: ticks.count(there) > TICKS, seconds=60, what="the guest ticks on")
+    libvirtd = libvirt_of(lab, target)
+    try:
+        moved = Moved(total, ticks.gap(here, there), downtime_of(libvirtd.listAllDomains()[0]))
+    finally:
+        libvirtd.close()
+    cluster.wait_gone("pod", source["metadata"]["name"])
+    return moved
+
+
+def _granted(cluster: Cluster) -> Object:
+    """Return the Pod that has the guest."""
+    vmi = cluster.get("vmi", NAME)
+    assert vmi is not None
+    (uid,) = vmi["status"]["activePods"]
+    return next(one for one in cluster.list("pods", "-n", NAMESPACE) if one["metadata"]["uid"] == uid)
+
+
+def _is_over(migration: Object, name: str) -> bool:
+    if migration["metadata"].get("name") != name:
+        return False
+    phase = migration.get("status", {}).get("phase")
+    if phase == "Failed":
+        raise AssertionError(f"{name} failed: {migration['status']}")
+    return bool(phase == "Succeeded")
+
+
+def _logs(cluster: Cluster) -> list[Path]:
+    """Name the consoles of all launchers of all nodes."""
+    lab = Lab(cluster.name)
+    roots = [Path(f"/proc/{lab.node(node).running_pid()}/root/var/lib/kubelet/pods") for node in cluster.nodes]
+    return [one for root in roots for one in root.glob(f"*/volumes/kubernetes.io~empty-dir/*/{SERIAL_LOG}")]
+
+
+def _report_total(
+    report: Report, name: str, ours: list[Moved], bare: list[Moved], pods: list[float], at_most: float
+) -> float:
+    took = [one.total for one in ours]
+    total, call, pod = (statistics.median(some) for some in (took, [one.total for one in bare], pods))
+    ratio = total / (call + pod)
+    report(
+        {
+            "name": name,
+            "value": round(total, 2),
+            "unit": "s (median of POST to Succeeded)",
+            "min": round(min(took), 2),
+            "max": round(max(took), 2),
+            "rounds": len(took),
+            "peer": round(call + pod, 2),
+            "peer_is": "a bare Pod of the launcher's shape, and libvirt's call for the same guest, same run",
+            "ratio": round(ratio, 2),
+            "target": at_most,
+            "call_alone": round(call, 2),
+            "ratio_to_call_alone": round(total / call, 2),
+        }
+    )
+    return ratio
+
+
+def _report_downtime(report: Report, name: str, ours: list[Moved], bare: list[Moved]) -> None:
+    figures: dict[str, Any] = {"name": f"{name}-downtime"}
+    for way in ("stood", "by_libvirt"):
+        mine, theirs = (statistics.median(getattr(one, way) for one in some) for some in (ours, bare))
+        figures |= {way: round(mine * 1e3), f"{way}_bare": round(theirs * 1e3), f"{way}_ratio": round(mine / theirs, 2)}
+    report(figures | {"unit": "ms (medians; stood: between two ticks of the guest, of 20 ms each)"})
