@@ -32,20 +32,21 @@ def decide(world: World) -> Plan[Action]:
 
 
 def _prepare(world: World, launcher: Launcher) -> Plan[Action]:
-    """Towards a launcher that can take a guest in, and a door for it."""
+    """Towards a launcher that can take a guest in, and a door for it, which needs no launcher: both at once."""
+    door: tuple[Action, ...] = ()
+    if world.door is None:
+        door = (OpenDoor(world.moving.migration_uid, because="a guest is to come"),)
     sighting, uid = launcher.sighting, launcher.pod.uid
     if not sighting.is_here or launcher.doing:
-        return Plan()
+        return Plan(door)
     if not sighting.is_network_ready:
         pause = _pause(world, launcher)
         if pause > 0:
-            return Plan(look_again_in=pause)
-        return Plan((PrepareNetwork(uid, because="a guest is to come to its launcher"),))
+            return Plan(door, look_again_in=pause)
+        return Plan((PrepareNetwork(uid, because="a guest is to come to its launcher"), *door))
     if not sighting.is_admitted:
-        return Plan((Dial(uid, because="a guest is to come to its launcher"),))
-    if not sighting.is_connected or world.door is not None:
-        return Plan()
-    return Plan((OpenDoor(world.moving.migration_uid, because="its launcher can take the guest in"),))
+        return Plan((Dial(uid, because="a guest is to come to its launcher"), *door))
+    return Plan(door)
 
 
 def _end(world: World, launcher: Launcher) -> Plan[Action]:

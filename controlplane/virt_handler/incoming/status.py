@@ -51,8 +51,9 @@ def _with_domain(world: World, old: MigrationState) -> MigrationState:
 
 
 def _with_door(world: World, new: MigrationState) -> MigrationState:
-    """Say where the source is waited for. Once it has begun, it knows."""
-    if world.door is None or new.start_timestamp is not None:
+    """Say where the source is waited for, when the launcher can take the guest in. Once it has begun, it knows."""
+    can_take = world.launcher is not None and world.launcher.sighting.is_connected
+    if world.door is None or not can_take or new.start_timestamp is not None:
         return new
     ports = {str(world.door.port): TUNNEL}
     return msgspec.structs.replace(

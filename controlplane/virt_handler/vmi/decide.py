@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kubevirt_api.names import MIGRATION_JOB
+
 from controlplane.api.objects.phase import (
     BEFORE_HAND_OVER,
     FAILED,
@@ -314,8 +316,16 @@ def _expect(world: World) -> Plan[Action]:
     uid, vmi = launcher.pod.uid, None if launcher.expected is None else launcher.expected.vmi
     if launcher.expected is None:
         return Plan((ReadVmi(uid, because="its launcher is here before it was handed over"),))
-    is_wanted = vmi is not None and vmi.metadata.deletion_timestamp is None and vmi.status.phase in BEFORE_HAND_OVER
+    is_wanted = vmi is not None and vmi.metadata.deletion_timestamp is None and _may_come(vmi, launcher)
     sighting = launcher.sighting
     if not is_wanted or sighting.is_network_ready or not sighting.is_here or sighting.failure is not None:
         return Plan()
     return _prepare(world, launcher, "its launcher is up")
+
+
+def _may_come(vmi: VirtualMachineInstance, launcher: Launcher) -> bool:
+    """Tell whether a guest may be given to this Pod: nobody has it yet, or it is to move here."""
+    if vmi.status.phase in BEFORE_HAND_OVER:
+        return True
+    is_target = MIGRATION_JOB in launcher.pod.metadata.labels and launcher.pod.uid not in vmi.status.active_pods
+    return vmi.status.phase == RUNNING and is_target

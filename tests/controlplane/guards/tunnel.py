@@ -9,12 +9,14 @@ from tests.controlplane.guards.guard import Guard
 
 _BINDING = "controlplane/virt_handler/migration/binding.py"
 _ENTRANCE = "controlplane/virt_handler/migration/entrance.py"
+_INCOMING = "controlplane/virt_handler/incoming/status.py"
 _PASSAGE = "controlplane/virt_handler/migration/passage.py"
 _PEER = "controlplane/virt_handler/migration/peer.py"
 _PUMP = "controlplane/virt_handler/migration/pump.py"
 _RECEPTION = "controlplane/virt_handler/migration/reception.py"
 _HERE = "tests/controlplane/virt_handler/migration"
 _BY_BINDING = (f"{_HERE}/test_binding.py",)
+_BY_INCOMING = ("tests/controlplane/virt_handler/incoming/test_incoming.py",)
 _BY_PEER = (f"{_HERE}/test_peer.py",)
 _BY_PUMP = (f"{_HERE}/test_pump.py",)
 _BY_RECEPTION = (f"{_HERE}/test_reception.py",)
@@ -169,5 +171,12 @@ GUARDS: tuple[Guard, ...] = (
         without="            pass\n",
         because="Each of QEMU's and libvirt's questions in two pieces would wait 40 ms for TCP.",
         tests=_BY_PUMP,
+    ),
+    Guard(
+        file=_INCOMING,
+        line="    if world.door is None or not can_take or new.start_timestamp is not None:\n",
+        without="    if world.door is None or new.start_timestamp is not None:\n",
+        because="A source would begin with a door behind which nobody can take the guest in.",
+        tests=_BY_INCOMING,
     ),
 )

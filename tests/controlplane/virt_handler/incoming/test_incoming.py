@@ -34,7 +34,7 @@ from tests.controlplane.virt_handler.moving import (
 DOOR = Door("10.244.1.9", 4711)
 PREPARE = PrepareNetwork(TARGET_POD, "a guest is to come to its launcher")
 DIAL = Dial(TARGET_POD, "a guest is to come to its launcher")
-OPEN = OpenDoor(MIGRATION, "its launcher can take the guest in")
+OPEN = OpenDoor(MIGRATION, "a guest is to come")
 CLOSE = CloseDoor(MIGRATION, "nothing comes by it any more")
 END = Destroy(TARGET_POD, "its migration has failed")
 OFF = State(Life.SHUT_OFF, "destroyed")
@@ -60,22 +60,28 @@ def world(
 
 FRESH = Sighting(is_here=True)
 SET_UP = Sighting(is_here=True, is_network_ready=True, interface=ETH0)
+DIALLED = Sighting(is_here=True, is_network_ready=True, is_admitted=True)
 FAILED = {"failed": True, "completed": True}
 
 ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "no launcher": (world(moving()), Plan()),
-    "a launcher that is not up": (world(moving(), launcher(Sighting())), Plan()),
-    "a launcher": (world(moving(), launcher(FRESH)), Plan((PREPARE,))),
+    "a launcher that is not up": (world(moving(), launcher(Sighting())), Plan((OPEN,))),
+    "a launcher": (world(moving(), launcher(FRESH)), Plan((PREPARE, OPEN))),
+    "a launcher, and a door": (world(moving(), launcher(FRESH), door=DOOR), Plan((PREPARE,))),
     "a launcher that has ended": (world(moving(), launcher(FRESH, pod=a_pod(TARGET_POD, phase="Failed"))), Plan()),
     "a launcher that is to go": (world(moving(), launcher(FRESH, pod=a_pod(TARGET_POD, deleting=True))), Plan()),
     "a launcher that is gone": (world(moving(), launcher(FRESH, gone=True)), Plan()),
-    "a network is being set up": (world(moving(), launcher(FRESH, doing="prepare the network")), Plan()),
+    "a network is being set up": (world(moving(), launcher(FRESH, doing="prepare the network")), Plan((OPEN,))),
     "a network of which nothing came": (
         world(moving(), launcher(FRESH, setback=Setback("no", is_refusal=True, at=1000.0, count=2))),
-        Plan(look_again_in=0.2),
+        Plan((OPEN,), look_again_in=0.2),
     ),
-    "a network": (world(moving(), launcher(SET_UP)), Plan((DIAL,))),
-    "dialled": (world(moving(), launcher(Sighting(is_here=True, is_network_ready=True, is_admitted=True))), Plan()),
+    "a network": (world(moving(), launcher(SET_UP)), Plan((DIAL, OPEN))),
+    "a network, and a door": (world(moving(), launcher(SET_UP), door=DOOR), Plan((DIAL,))),
+    "dialled": (
+        world(moving(), launcher(Sighting(is_here=True, is_network_ready=True, is_admitted=True))),
+        Plan((OPEN,)),
+    ),
     "in contact": (world(moving(), launcher(target())), Plan((OPEN,))),
     "a door": (world(ready(), launcher(target()), door=DOOR), Plan()),
     "on its way": (world(begun(), launcher(target(BY_MIGRATION)), door=DOOR), Plan()),
@@ -113,6 +119,7 @@ REFUSALS = Setback("no tap", is_refusal=True, at=1000.0, count=TRIES + 1)
 TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
     "no door": (world(moving(), launcher(target())), None),
     "a door": (world(moving(), launcher(target()), door=DOOR), ADDRESS),
+    "a door, and no contact yet": (world(moving(), launcher(SET_UP), door=DOOR), None),
     "told": (world(ready(), launcher(target()), door=DOOR), None),
     "another door, of another process": (
         world(ready(), launcher(target()), door=Door("10.244.1.8", 5000)),

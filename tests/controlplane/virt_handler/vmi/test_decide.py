@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import msgspec
 import pytest
+from kubevirt_api.names import MIGRATION_JOB
 
 from controlplane.api.objects.decode import decode as decode_object
 from controlplane.api.objects.phase import OWNERS
@@ -77,6 +78,10 @@ def away(seconds: float) -> NodeTrouble:
     return NodeTrouble("virt-node is not there", since=1000.0 - seconds)
 
 
+_TARGET = pod_object("tttt")
+_TARGET["metadata"]["labels"][MIGRATION_JOB] = "migration"
+A_TARGET = decode_object(_TARGET, Pod)
+UNPREPARED = seen(None, is_network_ready=False)
 ROWS: dict[str, tuple[World, Plan[Action]]] = {
     # The way to a start.
     "launcher not connected": (a_world(a_vmi(), a_launcher()), Plan()),
@@ -136,6 +141,23 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "expected, and handed over meanwhile": (
         a_world(None, a_launcher(seen(None, is_network_ready=False), expected=Expected(a_vmi()))),
+        Plan(),
+    ),
+    "expected by a migration": (
+        a_world(None, a_launcher(UNPREPARED, A_TARGET, expected=Expected(a_vmi("Running")))),
+        Plan((PrepareNetwork("tttt", "its launcher is up"),)),
+    ),
+    "expected by a migration, and being deleted": (
+        a_world(
+            None,
+            a_launcher(
+                seen(None, is_network_ready=False), A_TARGET, expected=Expected(a_vmi("Running", deleting=True))
+            ),
+        ),
+        Plan(),
+    ),
+    "expected by a migration, and its run is over": (
+        a_world(None, a_launcher(UNPREPARED, A_TARGET, expected=Expected(a_vmi("Failed")))),
         Plan(),
     ),
     "two launchers before the hand-over": (
