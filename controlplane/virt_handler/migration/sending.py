@@ -32,6 +32,7 @@ from controlplane.hypervisor.migration import Options, migrate
 from controlplane.node_link.messages import MigrationChannel
 from controlplane.virt_handler.launchers.ports import Failed, Node, Order
 from controlplane.virt_handler.migration.binding import Channel, binding_of
+from controlplane.virt_handler.migration.departure import Departure
 from controlplane.virt_handler.migration.lane import Lane
 from controlplane.virt_handler.migration.passage import Passage, Target
 from controlplane.virt_handler.migration.peer import calling_context, find_peer, name_of
@@ -122,6 +123,8 @@ class Sending:
         key = Key(order.vmi.metadata.namespace, order.vmi.metadata.name)
         work = asyncio.create_task(migrate(guest, target, _options(order, settings)))
         watch = asyncio.create_task(_watch(guest, settings, self._clock, partial(self._progressed, key)))
+        departure = Departure(self._node, order.pod_uid, guest.name, target)
+        ahead = asyncio.create_task(_go_ahead(departure, is_held=order.is_held))
         try:
             await asyncio.wait((work, watch), return_when=asyncio.FIRST_COMPLETED)
             why = watch.result() if watch.done() and not watch.cancelled() else ""
@@ -130,8 +133,12 @@ class Sending:
                 await asyncio.wait((work,), timeout=GONE_SECONDS)
             if not work.done():
                 await target.close()  # which ends the call, whatever libvirt there does
+            if departure.there is not None:
+                await _come_after(ahead, work)
+                return
             there = await _come_to(work, why)
         finally:
+            ahead.cancel()
             watch.cancel()
             work.cancel()
             self._progressed(key, None)
@@ -157,6 +164,20 @@ class Sending:
             if state == LEFT:
                 raise Failed("the source did not hear that the target has all of the guest")
             await asyncio.sleep(0.1)
+
+
+async def _go_ahead(departure: Departure, *, is_held: bool) -> None:
+    """Have the guest go on at the target as soon as it has left, ahead of libvirt's word of it."""
+    await departure.watch()
+    if departure.there is not None and not is_held:
+        await _let_go_on(departure.there)
+
+
+async def _come_after(ahead: asyncio.Task[None], work: asyncio.Task[Guest]) -> None:
+    """Wait until it goes on there, whatever libvirt says of the migration: nothing of it is left here."""
+    await ahead
+    if work.done() and (error := work.exception()) is not None:
+        log.warning("a guest has moved, though libvirt does not say so", extra={"error": str(error)})
 
 
 async def _come_to(work: asyncio.Task[Guest], why: str) -> Guest:

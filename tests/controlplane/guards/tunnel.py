@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.controlplane.guards.guard import Guard
 
 _BINDING = "controlplane/virt_handler/migration/binding.py"
+_DEPARTURE = "controlplane/virt_handler/migration/departure.py"
 _ENTRANCE = "controlplane/virt_handler/migration/entrance.py"
 _INCOMING = "controlplane/virt_handler/incoming/status.py"
 _PASSAGE = "controlplane/virt_handler/migration/passage.py"
@@ -16,6 +17,7 @@ _PUMP = "controlplane/virt_handler/migration/pump.py"
 _RECEPTION = "controlplane/virt_handler/migration/reception.py"
 _HERE = "tests/controlplane/virt_handler/migration"
 _BY_BINDING = (f"{_HERE}/test_binding.py",)
+_BY_DEPARTURE = (f"{_HERE}/test_departure.py",)
 _BY_INCOMING = ("tests/controlplane/virt_handler/incoming/test_incoming.py",)
 _BY_PEER = (f"{_HERE}/test_peer.py",)
 _BY_PUMP = (f"{_HERE}/test_pump.py",)
@@ -178,5 +180,19 @@ GUARDS: tuple[Guard, ...] = (
         without="    if world.door is None or new.start_timestamp is not None:\n",
         because="A source would begin with a door behind which nobody can take the guest in.",
         tests=_BY_INCOMING,
+    ),
+    Guard(
+        file=_DEPARTURE,
+        line="                self.there = await self._whole()\n",
+        without="                self.there = await self._target.guest(self._name)\n",
+        because="A guest that ran on at its source, and then died, would go on from before that at its target.",
+        tests=_BY_DEPARTURE,
+    ),
+    Guard(
+        file=_DEPARTURE,
+        line="        while (await self._node.find_traces(self._pod_uid)).emulators:\n",
+        without="        while False:\n",
+        because="A guest would go on at its target while its QEMU is there at its source.",
+        tests=_BY_DEPARTURE,
     ),
 )

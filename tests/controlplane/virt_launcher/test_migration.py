@@ -24,6 +24,8 @@ from controlplane.domain.state import Life, State
 from controlplane.hypervisor.connection import Connection
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest
+from controlplane.virt_handler.migration.departure import Departure
+from controlplane.virt_handler.vmi.world import Traces
 from tests.controlplane.virt_launcher.launched import UID, until
 from tests.controlplane.virt_launcher.launcher_pod import Images
 from tests.controlplane.virt_launcher.moved import EPOCH, POD_UID, Moving, moving
@@ -215,6 +217,23 @@ async def test_a_source_that_does_not_hear_that_the_target_has_all_waits_though_
     await (await guest_at(moved.at_source)).resume()
     await counts_on(moved)
     assert moved.target.console == "", "it has never run there"
+
+
+async def test_one_that_has_left_is_seen_to_have(moved: Moving) -> None:
+    """By what libvirt says at the target, and by the processes of its source."""
+
+    class Node:
+        async def find_traces(self, _unused: str) -> Traces:
+            return Traces(True, 1, moved.qemus()[0])
+
+    departure = Departure(Node(), "source-pod", UID, moved.at_target)
+    watch = asyncio.create_task(departure.watch())
+    await moved.send()
+    async with asyncio.timeout(SECONDS):
+        await watch
+    assert departure.there is not None
+    assert moved.qemus() == (0, 1)
+    assert await moved.states() == (MIGRATED, WHOLE)
 
 
 async def test_a_source_that_has_heard_it_is_gone_whether_it_can_say_so_or_not(moved: Moving) -> None:

@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.objects.migration_state import MigrationState
 from controlplane.domain.state import Life, State
-from controlplane.virt_handler.launchers.ports import Failed
+from controlplane.hypervisor.errors import Disconnected
+from controlplane.virt_handler.launchers.ports import Failed, Order
+from controlplane.virt_handler.migration import sending
 from controlplane.virt_handler.migration.sending import Sending
+from tests.controlplane.virt_handler.builders import a_vmi
 
 LEFT, MIGRATED = State(Life.PAUSED, "migration"), State(Life.SHUT_OFF, "migrated")
 CRASHED = State(Life.SHUT_OFF, "crashed")
@@ -77,3 +81,72 @@ async def test_a_source_that_did_not_hear_that_the_target_has_all_is_to_go_on() 
 async def test_a_source_that_does_not_end_keeps_the_target_waiting() -> None:
     with pytest.raises(Failed, match="does not end"):
         await until_gone(Guest([ENDS]))
+
+
+class Departed:
+    """Says at once that the guest has left, or that nobody can tell."""
+
+    def __init__(self, there: Guest | None) -> None:
+        self.there: Guest | None = None
+        self._found = there
+
+    async def watch(self) -> None:
+        self.there = self._found
+
+
+class Traveller(Guest):
+    """A guest that is here or there. Whoever lets it go on is told."""
+
+    name = "vm"
+    resumes = 0
+
+    async def resume(self) -> None:
+        self.resumes += 1
+
+
+async def send(
+    monkeypatch: pytest.MonkeyPatch, guest: Guest, there: Traveller, *, has_left: bool, works: bool, held: bool = False
+) -> None:
+    async def migrate(*_unused: object) -> Traveller:
+        for _turn in range(5):
+            await asyncio.sleep(0)
+        if not works:
+            raise Disconnected("the last word is lost")
+        return there
+
+    monkeypatch.setattr(sending, "Guest", Guest)
+    monkeypatch.setattr(sending, "migrate", migrate)
+    monkeypatch.setattr(sending, "_options", lambda *_unused: None)
+    monkeypatch.setattr(sending, "_watch", lambda *_unused: asyncio.Event().wait())
+    monkeypatch.setattr(sending, "Departure", lambda *_unused: Departed(there if has_left else None))
+    made: Any = Sending
+    order: Any = Order(a_vmi("Running"), MigrationState(), "source-pod", guest, is_held=held, begin=None)
+    async with asyncio.timeout(10):
+        await made(None, None, None, None, Clock(), directory="")._send(order, None)
+
+
+@pytest.mark.parametrize("has_left", [False, True])
+async def test_it_goes_on_at_its_target_once(monkeypatch: pytest.MonkeyPatch, has_left: bool) -> None:
+    there = Traveller([MIGRATED])
+    await send(monkeypatch, Traveller([MIGRATED]), there, has_left=has_left, works=True)
+    assert there.resumes == 1
+
+
+@pytest.mark.parametrize("has_left", [False, True])
+async def test_one_that_a_person_has_paused_stays_so(monkeypatch: pytest.MonkeyPatch, has_left: bool) -> None:
+    there = Traveller([MIGRATED])
+    await send(monkeypatch, Traveller([MIGRATED]), there, has_left=has_left, works=True, held=True)
+    assert there.resumes == 0
+
+
+async def test_one_that_goes_on_there_has_moved_whatever_libvirt_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = Traveller([MIGRATED])
+    await send(monkeypatch, Traveller([LEFT]), there, has_left=True, works=False)
+    assert there.resumes == 1
+
+
+async def test_one_of_which_nobody_knows_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = Traveller([MIGRATED])
+    with pytest.raises(Failed, match="the last word is lost"):
+        await send(monkeypatch, Traveller([LEFT]), there, has_left=False, works=False)
+    assert there.resumes == 0
