@@ -24,6 +24,7 @@ START_SECONDS = 60.0
 ANSWER_LIMIT = 64 << 10
 """Characters of an agent's answer that are handed on. libvirt takes 10 MiB of an agent's, and 4 MiB of libvirtd's."""
 ABORT_SECONDS = 30.0
+STOP_SECONDS = 45.0
 _OTHERS_SECONDS = 35.0
 """So long libvirt waits by itself: 30 s for the end of another question, 5 s for an agent to show that it listens."""
 
@@ -99,6 +100,12 @@ class Guest:
     async def pause(self) -> None:
         """Stop the guest's processors. One that is paused already stays so for the reason that it has."""
         await self._call("pause", "suspend")
+
+    async def stop_to_send(self) -> None:
+        """Stop the guest's processors for the migration that is under way. When this returns, nothing of it comes late:
+        libvirt waits for 30 s at most. It lets the guest go on itself when the migration fails.
+        """
+        await self._call("stop", "suspend", deadline_seconds=STOP_SECONDS)
 
     async def resume(self) -> None:
         """Let a paused guest go on."""

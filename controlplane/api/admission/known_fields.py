@@ -56,9 +56,9 @@ UNBUILT: dict[str, frozenset[str]] = {
             virtualMachineInstancesPerNode virtualMachineOptions vmRolloutStrategy vmStateStorageClass
             webhookConfiguration""",
         "MigrationConfiguration": """
-            allowPostCopy allowWorkloadDisruption disableTLS matchSELinuxLevelOnMigration maxDowntimeMs network
-            nodeDrainTaintKey unsafeMigrationOverride utilityVolumesTimeout""",
-        "MigrationPolicySpec": "allowPostCopy allowWorkloadDisruption experimental maxDowntimeMs",
+            allowPostCopy disableTLS matchSELinuxLevelOnMigration maxDowntimeMs network nodeDrainTaintKey
+            unsafeMigrationOverride utilityVolumesTimeout""",
+        "MigrationPolicySpec": "allowPostCopy experimental maxDowntimeMs",
         "VirtualMachineInstanceMigrationSpec": "receive sendTo",
         "VirtualMachinePoolSpec": "autohealing",
         "DeveloperConfiguration": """
@@ -85,7 +85,6 @@ ONE_OF: dict[str, frozenset[str]] = {
 OFF_WHEN_FALSE = frozenset(
     [
         "allowPostCopy",
-        "allowWorkloadDisruption",
         "autoattachInputDevice",
         "autoattachVSOCK",
         "blockMultiQueue",

@@ -36,6 +36,8 @@ class MigrationPolicySpec(Node, frozen=True, kw_only=True):
     """Seconds that a migration may take for each GiB of memory and local disks; 0 is no bound."""
     allow_auto_converge: bool | None = None
     """Slow a guest down that writes its memory faster than it is sent."""
+    allow_workload_disruption: bool | None = None
+    """Pause a guest that was not sent in its time, so that the rest can be; then as long again is left for that."""
 
 
 class MigrationPolicyStatus(Node, frozen=True, kw_only=True):

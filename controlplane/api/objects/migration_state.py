@@ -43,6 +43,8 @@ class MigrationConfiguration(Node, frozen=True, kw_only=True):
     """Seconds without progress after which it is given up; 0 is no bound."""
     allow_auto_converge: bool = False
     """Slow a guest down that writes its memory faster than it is sent."""
+    allow_workload_disruption: bool = False
+    """Pause a guest that was not sent in its time, so that the rest can be; then as long again is left for that."""
 
 
 class MigrationState(Node, frozen=True, kw_only=True):
@@ -85,7 +87,7 @@ class MigrationState(Node, frozen=True, kw_only=True):
     abort_status: _Word = ""
     """Aborting, Succeeded or Failed."""
     mode: _Word = ""
-    """PreCopy."""
+    """PreCopy: the guest runs while it is sent. Paused: it was stopped so that it can be."""
     migration_policy_name: _Name = ""
     """MigrationPolicy that it goes by."""
     migration_configuration: MigrationConfiguration | None = None

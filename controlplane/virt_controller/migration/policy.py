@@ -52,6 +52,7 @@ def merge(policy: MigrationPolicy | None, settings: MigrationConfiguration) -> M
         "bandwidth_per_migration": policy.spec.bandwidth_per_migration,
         "completion_timeout_per_gib": policy.spec.completion_timeout_per_gib,
         "allow_auto_converge": policy.spec.allow_auto_converge,
+        "allow_workload_disruption": policy.spec.allow_workload_disruption,
     }
     return msgspec.structs.replace(settings, **{name: value for name, value in said.items() if value is not None})
 

@@ -16,7 +16,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import State
 from controlplane.hypervisor.events import Event
 from controlplane.node_link.messages import Masquerade, MigrationChannel, PodInterface
-from controlplane.virt_handler.vmi.ports import Begin
+from controlplane.virt_handler.vmi.ports import Writes
 from controlplane.virt_handler.vmi.world import Traces
 
 Result = TypeVar("Result")
@@ -90,8 +90,8 @@ class Order:
     guest: Guest
     is_held: bool
     """A person has paused it: it stays paused there."""
-    begin: Begin
-    """Asked before the first byte is sent."""
+    writes: Writes
+    """Asked before the first byte is sent, and before the guest is stopped."""
 
 
 Send = Callable[[Order], Awaitable[None]]

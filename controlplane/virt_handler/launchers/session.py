@@ -47,9 +47,9 @@ from controlplane.virt_handler.launchers.ports import (
     Send,
 )
 from controlplane.virt_handler.launchers.soft_reboot import soft_reboot
-from controlplane.virt_handler.vmi.leaving import is_sending
+from controlplane.virt_handler.vmi.leaving import is_sending, is_to_stop
 from controlplane.virt_handler.vmi.person import hold_after, is_held, refuse
-from controlplane.virt_handler.vmi.ports import Begin, Granted, NoContact, StartRefused, VerbRefused
+from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused, VerbRefused, Writes
 from controlplane.virt_handler.vmi.resume import count_next
 from controlplane.virt_handler.vmi.verdict import is_own, is_startable
 from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting, Transfer
@@ -245,7 +245,7 @@ class Session:
         """
         await self.refresh()
         seen = self._sighting
-        if is_sending(seen):
+        if is_sending(seen) or is_to_stop(vmi):
             raise VerbRefused("VMI is migrating; try again when that is over")
         state, observed = seen.state, seen.observed
         if state is None or observed is None or not _is_up(state) or not is_own(self.launcher(), self._vmi_uid):
@@ -289,7 +289,7 @@ class Session:
         """Take note that the guest is being sent from now on."""
         self._publish(transfer=Transfer(moving.migration_uid))
 
-    async def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, begin: Begin) -> None:
+    async def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
         """Send the guest to its migration's target; what came of it is in the sighting. Nothing is raised."""
         why, has_moved = "virt-handler is being stopped", False
         try:
@@ -297,7 +297,7 @@ class Session:
             if guest is None or not is_own(self.launcher(), self._vmi_uid):
                 raise Failed("VMI is not running")
             held = is_held(vmi, self._sighting)
-            await self._tools.send(Order(vmi, moving, self.pod.uid, guest, is_held=held, begin=begin))
+            await self._tools.send(Order(vmi, moving, self.pod.uid, guest, is_held=held, writes=writes))
             has_moved = True
         except (Failed, NoContact, NodeError, HypervisorError, ApiError, OSError) as error:
             why = str(error)

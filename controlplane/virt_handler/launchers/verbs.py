@@ -21,7 +21,7 @@ from controlplane.api.objects.pod import bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.ports import Clock
 from controlplane.handler_link import Verb
-from controlplane.virt_handler.vmi.ports import Begin, Busy, Granted, NoContact, StartRefused, VerbRefused
+from controlplane.virt_handler.vmi.ports import Busy, Granted, NoContact, StartRefused, VerbRefused, Writes
 from controlplane.virt_handler.vmi.world import Expected, Launcher, Setback
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Contact(Protocol):
 
     def expect_transfer(self, moving: MigrationState) -> None: ...
 
-    async def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, begin: Begin) -> None: ...
+    async def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None: ...
 
     async def abort_transfer(self) -> None: ...
 
@@ -114,7 +114,7 @@ class Verbs:
         """Begin to let a paused guest go on. NoContact when a verb is under way."""
         self._begin("resume", self._contact.resume)
 
-    def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, begin: Begin) -> None:
+    def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
         """Begin to send the guest to its migration's target. It may last for hours: it is no verb that others wait for.
 
         NoContact while a verb is under way.
@@ -122,7 +122,7 @@ class Verbs:
         if self._doing:
             raise NoContact(f"cannot begin a migration: the launcher is busy with another verb ({self._doing})")
         self._contact.expect_transfer(moving)
-        self._spawn(self._contact.transfer(vmi, moving, begin))
+        self._spawn(self._contact.transfer(vmi, moving, writes))
 
     def abort_transfer(self) -> None:
         """Have the migration given up that is under way."""

@@ -4,7 +4,7 @@
 """Sends a guest to the target of its migration: the source's part, from the tunnel to the guest that goes on there.
 
 What comes back is that QEMU here is gone for good, or a failure. In between libvirt decides; while it works its
-progress is looked at, and a migration that does not get on, or is not done in its time, is given up.
+progress is looked at, and what is to be done about one that does not get on, or is not done in its time (converge).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from math import ceil, inf
 from socket import socket
 
 from controlplane.api.objects import quantity
@@ -32,6 +31,7 @@ from controlplane.hypervisor.migration import Options, migrate
 from controlplane.node_link.messages import MigrationChannel
 from controlplane.virt_handler.launchers.ports import Failed, Node, Order
 from controlplane.virt_handler.migration.binding import Channel, binding_of
+from controlplane.virt_handler.migration.converge import Watch
 from controlplane.virt_handler.migration.departure import Departure
 from controlplane.virt_handler.migration.lane import Lane
 from controlplane.virt_handler.migration.passage import Passage, Target
@@ -41,12 +41,9 @@ from controlplane.virt_handler.vmi.leaving import is_migrated
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 1.0
-"""Between looks at a migration's progress."""
 ABORTED = "Live migration has been aborted: it {}"
 GONE_SECONDS = 60.0
 """QEMU takes a tenth of a second to end once its guest has left."""
-GIB = 1 << 30
 LEFT = State(Life.PAUSED, "migration")
 """At the source, when all has been sent."""
 Progressed = Callable[[Key, Progress | None], None]
@@ -88,7 +85,7 @@ class Sending:
         try:
             target = await open_connection(socket_uri(path))
             try:
-                await order.begin()
+                await order.writes.begin()
                 await self._send(order, target)
             finally:
                 with suppress(HypervisorError):
@@ -119,30 +116,30 @@ class Sending:
         guest = order.guest
         if not isinstance(guest, Guest):
             raise Failed("the guest is none of libvirt's")
-        settings = order.moving.migration_configuration or MigrationConfiguration()
         key = Key(order.vmi.metadata.namespace, order.vmi.metadata.name)
-        work = asyncio.create_task(migrate(guest, target, _options(order, settings)))
-        watch = asyncio.create_task(_watch(guest, settings, self._clock, partial(self._progressed, key)))
+        settings = order.moving.migration_configuration or MigrationConfiguration()
+        watch = Watch(
+            guest,
+            settings,
+            self._clock,
+            order.writes.stop,
+            is_held=order.is_held,
+            progressed=partial(self._progressed, key),
+        )
         departure = Departure(self._node, order.pod_uid, guest.name, target)
         ahead = asyncio.create_task(_go_ahead(departure, is_held=order.is_held))
         try:
-            await asyncio.wait((work, watch), return_when=asyncio.FIRST_COMPLETED)
-            why = watch.result() if watch.done() and not watch.cancelled() else ""
-            if not work.done():
-                await _give_up(guest)
-                await asyncio.wait((work,), timeout=GONE_SECONDS)
-            if not work.done():
-                await target.close()  # which ends the call, whatever libvirt there does
-            if departure.there is not None:
-                await _come_after(ahead, work)
+            there = await _migrate(guest, target, _options(order, settings), watch, departure)
+            if there is None:
+                await ahead
                 return
-            there = await _come_to(work, why)
+            await self._until_gone(guest)
+        except (Failed, HypervisorError):
+            await watch.let_go_on()
+            raise
         finally:
             ahead.cancel()
-            watch.cancel()
-            work.cancel()
             self._progressed(key, None)
-        await self._until_gone(guest)
         if not order.is_held:
             await _let_go_on(there)
 
@@ -173,11 +170,31 @@ async def _go_ahead(departure: Departure, *, is_held: bool) -> None:
         await _let_go_on(departure.there)
 
 
-async def _come_after(ahead: asyncio.Task[None], work: asyncio.Task[Guest]) -> None:
-    """Wait until it goes on there, whatever libvirt says of the migration: nothing of it is left here."""
-    await ahead
-    if work.done() and (error := work.exception()) is not None:
-        log.warning("a guest has moved, though libvirt does not say so", extra={"error": str(error)})
+async def _migrate(
+    guest: Guest, target: Connection, options: Options, watch: Watch, departure: Departure
+) -> Guest | None:
+    """Have libvirt send it, and look to its end; return it, or None when it has left already, whatever libvirt says.
+
+    Failed.
+    """
+    work = asyncio.create_task(migrate(guest, target, options))
+    looking = asyncio.create_task(watch.run())
+    try:
+        await asyncio.wait((work, looking), return_when=asyncio.FIRST_COMPLETED)
+        why = looking.result() if looking.done() and not looking.cancelled() else ""
+        if not work.done():
+            await _give_up(guest)
+            await asyncio.wait((work,), timeout=GONE_SECONDS)
+        if not work.done():
+            await target.close()  # which ends the call, whatever libvirt there does
+        if departure.there is None:
+            return await _come_to(work, why)
+        if work.done() and (error := work.exception()) is not None:
+            log.warning("a guest has moved, though libvirt does not say so", extra={"error": str(error)})
+        return None
+    finally:
+        looking.cancel()
+        work.cancel()
 
 
 async def _come_to(work: asyncio.Task[Guest], why: str) -> Guest:
@@ -212,33 +229,3 @@ def _options(order: Order, settings: MigrationConfiguration) -> Options:
         bytes_per_second=quantity.to_bytes(settings.bandwidth_per_migration),
         auto_converge=settings.allow_auto_converge,
     )
-
-
-async def _watch(
-    guest: Guest, settings: MigrationConfiguration, clock: Clock, progressed: Callable[[Progress], None]
-) -> str:
-    """Look at the progress; return why the migration is to be given up."""
-    began, least, since = clock.monotonic(), inf, clock.monotonic()
-    while True:
-        await asyncio.sleep(LOOK_SECONDS)
-        try:
-            progress = await guest.progress()
-        except HypervisorError:
-            continue  # the call that migrates says more
-        progressed(progress)
-        now = clock.monotonic()
-        if 0 < progress.remaining < least:
-            least, since = progress.remaining, now
-        if why := too_long(progress, settings, lasted=now - began, stood=now - since):
-            return why
-
-
-def too_long(progress: Progress, settings: MigrationConfiguration, *, lasted: float, stood: float) -> str:
-    """Say why a migration has taken too long; "" when it has not. lasted, stood: seconds in all, without progress."""
-    gib = max(1, ceil(progress.total / GIB))
-    longest = settings.completion_timeout_per_gib * gib
-    if longest and lasted > longest:
-        return f"was not done after {longest} s, {settings.completion_timeout_per_gib} for each GiB"
-    if settings.progress_timeout and stood > settings.progress_timeout:
-        return f"did not get on for {settings.progress_timeout} s"
-    return ""

@@ -4,7 +4,9 @@
 """The source's part in a migration: what is done at the node that has the guest, and what is said of it. Pure.
 
 While QEMU exists here, the guest has never run at the target (docs/adr/0016). So a guest that a broken migration has
-left paused goes on here, whatever became of the target; and `completed` is said only of a QEMU that is gone.
+left paused goes on here, whatever became of the target; and `completed` is said only of a QEMU that is gone. Where a
+guest is stopped so that the rest of it can be sent, that is written before it is done (mode Paused): libvirt calls it a
+person's pause if the migration has ended by then, and whoever comes after this process lets it go on all the same.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from controlplane.virt_handler.vmi.world import (
     Transfer,
 )
 
-PRE_COPY = "PreCopy"
+PRE_COPY, STOPPED = "PreCopy", "Paused"
+"""Modes of a migration, upstream's words."""
 ABORTING, ABORTED, NOT_ABORTED = "Aborting", "Succeeded", "Failed"
 ABORT_AGAIN_SECONDS = 5.0
 CANCELLED = "the migration was cancelled: Live migration has been aborted"
@@ -61,10 +64,26 @@ def is_sending(sighting: Sighting) -> bool:
     return sighting.transfer is not None and not sighting.transfer.is_over
 
 
-def is_left_paused(launcher: Launcher, state: State) -> bool:
+def is_left_paused(vmi: VirtualMachineInstance, launcher: Launcher, state: State) -> bool:
     """Tell whether a migration has paused the guest that nobody is carrying out any more."""
-    by_migration = state.life is Life.PAUSED and state.reason == "migration"
+    by_migration = state.life is Life.PAUSED and (state.reason == "migration" or is_stopped(vmi, launcher.sighting))
     return by_migration and not is_sending(launcher.sighting)
+
+
+def is_to_stop(vmi: VirtualMachineInstance | None) -> bool:
+    """Tell whether a migration that is not over has, or is about to have, the guest stopped so that it can be sent."""
+    moving = None if vmi is None else under_way(vmi)
+    return vmi is not None and moving is not None and moving.mode == STOPPED and _is_here(vmi, moving)
+
+
+def is_stopped(vmi: VirtualMachineInstance | None, sighting: Sighting) -> bool:
+    """Tell whether the guest is paused so that it can be sent. Nobody else pauses one from the word of that on."""
+    state = sighting.state
+    return is_to_stop(vmi) and state is not None and state.life is Life.PAUSED and state.reason in ("migration", "user")
+
+
+def _is_here(vmi: VirtualMachineInstance, moving: MigrationState) -> bool:
+    return moving.source_pod_uid in vmi.status.active_pods
 
 
 def decide_leaving(seen: Seen) -> Plan[Action] | None:
@@ -73,7 +92,7 @@ def decide_leaving(seen: Seen) -> Plan[Action] | None:
     transfer = seen.launcher.sighting.transfer
     if transfer is not None and not transfer.is_over:
         return _while_sending(seen, moving, transfer)
-    if is_left_paused(seen.launcher, seen.state):
+    if is_left_paused(seen.vmi, seen.launcher, seen.state):
         return Plan((Resume(uid, because="its migration has ended, and it is here"),))
     if moving is None or moving.start_timestamp is not None or _own(moving, transfer) is not None:
         return None
@@ -108,7 +127,7 @@ def tell_up(seen: Seen, stamp: str) -> MigrationState | None:
     if transfer is not None and not transfer.is_over:
         is_news = moving.abort_requested and not moving.abort_status
         return msgspec.structs.replace(moving, abort_status=ABORTING) if is_news else None
-    if is_sending(seen.launcher.sighting) or is_left_paused(seen.launcher, seen.state):
+    if is_sending(seen.launcher.sighting) or is_left_paused(seen.vmi, seen.launcher, seen.state):
         return None  # another one is being ended, or the guest is yet to go on
     why = _why_over(seen, moving, transfer)
     return None if why is None else _failed(moving, why, stamp)
@@ -168,9 +187,17 @@ def is_paused_by_migration(vmi: VirtualMachineInstance | None, sighting: Sightin
 
 
 def refuse_transfer(
-    now: VirtualMachineInstance, before: VirtualMachineInstance, action: BeginTransfer, launcher: Launcher
+    now: VirtualMachineInstance,
+    before: VirtualMachineInstance,
+    action: BeginTransfer,
+    launcher: Launcher,
+    *,
+    is_begun: bool = False,
 ) -> str:
-    """Say why this VMI, as the API server has it now, is not to be sent from this Pod; "" when it is."""
+    """Say why this VMI, as the API server has it now, is not to be sent from this Pod; "" when it is.
+
+    is_begun: it is being sent, and is to be stopped for that.
+    """
     moving = now.status.migration_state
     reasons = {
         "it is another VMI by now": now.metadata.uid != before.metadata.uid,
@@ -180,7 +207,7 @@ def refuse_transfer(
         "its migration is another one, or over": moving is None
         or not moving.is_under_way
         or moving.migration_uid != action.migration_uid,
-        "it has begun already": moving is not None and moving.start_timestamp is not None,
+        "it has begun already": moving is not None and moving.start_timestamp is not None and not is_begun,
         "it is cancelled": moving is not None and moving.abort_requested,
     }
     return next((reason for reason, applies in reasons.items() if applies), "")

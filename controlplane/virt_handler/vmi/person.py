@@ -16,14 +16,16 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.handler_link import Verb
-from controlplane.virt_handler.vmi.leaving import is_paused_by_migration
+from controlplane.virt_handler.vmi.leaving import is_paused_by_migration, is_stopped
 from controlplane.virt_handler.vmi.world import Sighting
 
 
 def is_held(vmi: VirtualMachineInstance | None, sighting: Sighting) -> bool:
     """Tell whether a person has paused the guest and nobody has unpaused it since, whatever else has paused it."""
     state = sighting.state
-    if state is None or state.life is not Life.PAUSED or is_paused_by_migration(vmi, sighting):
+    if state is None or state.life is not Life.PAUSED:
+        return False
+    if is_paused_by_migration(vmi, sighting) or is_stopped(vmi, sighting):
         return False
     if state.reason == "user" or sighting.is_held is not None:
         return state.reason == "user" or sighting.is_held is True

@@ -9,6 +9,7 @@ controlplane.virt_handler.launchers implements them with sockets and libvirt.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from controlplane.api.objects.migration_state import MigrationState
@@ -42,8 +43,17 @@ Granted = Callable[[], Awaitable[VirtualMachineInstance]]
 """Ask the API server itself: the VMI as it is now; NoContact says why the run is not granted, or that nobody knows."""
 
 
-Begin = Callable[[], Awaitable[None]]
-"""Have it written that a migration begins; NoContact says why it may not, or that nobody knows."""
+Write = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """What is written of a migration before it is done. NoContact says why it may not be, or that nobody knows."""
+
+    begin: Write
+    """It begins."""
+    stop: Write
+    """The guest is stopped, so that the rest of it can be sent."""
 
 
 class Session(Protocol):
@@ -76,7 +86,7 @@ class Session(Protocol):
     def resume(self) -> None:
         """Let a paused guest go on."""
 
-    def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, begin: Begin) -> None:
+    def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
         """Send the guest to its migration's target, beside whatever verb: how it goes is told in the sighting."""
 
     def abort_transfer(self) -> None:

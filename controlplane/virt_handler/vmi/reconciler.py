@@ -17,15 +17,14 @@ from controlplane.api.objects.decode import DecodeError, decode_vmi, encode
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
-from controlplane.engine.errors import ApiError, Conflict, Invalid, NotFound, Unavailable
+from controlplane.engine.errors import ApiError, Invalid, NotFound, Unavailable
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Cache, Clock, Json
 from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
-from controlplane.virt_handler.vmi.leaving import PRE_COPY, refuse_transfer
 from controlplane.virt_handler.vmi.memory import Memories, Memory
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Session, Sessions
-from controlplane.virt_handler.vmi.status import derive_status, format_stamp
+from controlplane.virt_handler.vmi.status import derive_status
 from controlplane.virt_handler.vmi.story import TellEvent, Told, about, story_of_action, story_of_phase
 from controlplane.virt_handler.vmi.verdict import sought_pod
 from controlplane.virt_handler.vmi.world import (
@@ -47,10 +46,9 @@ from controlplane.virt_handler.vmi.world import (
     StartDomain,
     World,
 )
+from controlplane.virt_handler.vmi.writes import writes_of
 
 log = logging.getLogger(__name__)
-
-BEGIN_TRIES = 5
 
 
 class VmiReconciler:
@@ -214,7 +212,7 @@ class VmiReconciler:
                 leaver = world.vmi
                 moving = None if leaver is None else leaver.status.migration_state
                 if leaver is not None and moving is not None:
-                    session.transfer(leaver, moving, lambda: self._begin_transfer(leaver, action, session))
+                    session.transfer(leaver, moving, writes_of(leaver, action, session, self._api, self._clock))
             case AbortTransfer():
                 session.abort_transfer()
             case _:
@@ -247,30 +245,6 @@ class VmiReconciler:
         if held := self._held():
             raise NoContact(f"the start has to wait: {held}")
         return now
-
-    async def _begin_transfer(self, vmi: VirtualMachineInstance, action: BeginTransfer, session: Session) -> None:
-        """Have the API server take that a migration begins: for that VMI as it is now, or not at all. NoContact."""
-        meta, stamp = vmi.metadata, format_stamp(self._clock.now())
-        key = Key(meta.namespace, meta.name)
-        for _unused in range(BEGIN_TRIES):
-            try:
-                now = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))
-                if refusal := refuse_transfer(now, vmi, action, session.launcher()):
-                    raise NoContact(f"the migration is not to begin: {refusal}")
-                await self._api.patch(
-                    VIRTUAL_MACHINE_INSTANCE,
-                    key,
-                    {"status": {"migrationState": {"startTimestamp": stamp, "mode": PRE_COPY}}},
-                    subresource="status",
-                    resource_version=now.metadata.resource_version,
-                    uid=meta.uid,
-                )
-            except Conflict:
-                continue
-            except (ApiError, DecodeError) as error:
-                raise NoContact(f"cannot have it written that the migration begins: {error}") from error
-            return
-        raise NoContact("cannot have it written that the migration begins: the VMI changes all the time")
 
     async def _destroy_removed(self, session: Session) -> None:
         """Ask before: a Pod that is listed no more may only have lost the label by which it is listed."""

@@ -35,6 +35,7 @@ from controlplane.virt_handler.vmi.leaving import (
     is_migrated,
     is_paused_by_migration,
     is_sending,
+    is_stopped,
     tell_ended,
     tell_gone,
     tell_up,
@@ -49,7 +50,9 @@ PATIENCE_SECONDS = 30.0
 """After the hand-over a launcher answers in half a second. After this long the VMI says what it waits for."""
 VIRT_NODE_NOT_READY = "VirtNodeNotReady"
 _PAUSES = {"user": condition_types.PAUSED_BY_USER, "ioerror": "PausedIOError"}
+_STOPPED = "PausedByMigrationMonitor"
 _PAUSE_MESSAGES = {
+    _STOPPED: "VMI was paused so that its migration can end",
     condition_types.PAUSED_BY_USER: "VMI was paused by user",
     "PausedIOError": "VMI was paused, low-level IO error detected",
 }
@@ -271,6 +274,8 @@ def _paused(world: World, verdict: Verdict) -> Condition | None:
     reason = (
         condition_types.PAUSED_BY_USER
         if is_held(world.vmi, world.launcher.sighting)
+        else _STOPPED
+        if is_stopped(world.vmi, world.launcher.sighting)
         else _PAUSES.get(verdict.state.reason)
     )
     if reason is None:

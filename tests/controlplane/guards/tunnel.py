@@ -11,6 +11,7 @@ _BINDING = "controlplane/virt_handler/migration/binding.py"
 _DEPARTURE = "controlplane/virt_handler/migration/departure.py"
 _ENTRANCE = "controlplane/virt_handler/migration/entrance.py"
 _INCOMING = "controlplane/virt_handler/incoming/status.py"
+_CONVERGE = "controlplane/virt_handler/migration/converge.py"
 _PASSAGE = "controlplane/virt_handler/migration/passage.py"
 _PEER = "controlplane/virt_handler/migration/peer.py"
 _PUMP = "controlplane/virt_handler/migration/pump.py"
@@ -98,6 +99,48 @@ GUARDS: tuple[Guard, ...] = (
         because="A launcher could have virt-handler call its target as often as it likes.",
         tests=_BY_TUNNEL,
         may_hang=True,
+    ),
+    Guard(
+        file=_CONVERGE,
+        line="            await self._write_stop()\n",
+        without="",
+        because="A guest that is stopped when virt-handler dies would be taken for one that a person has paused.",
+        tests=(f"{_HERE}/test_converge.py",),
+    ),
+    Guard(
+        file=_CONVERGE,
+        line="        await asyncio.wait((self._stopping,))  # one that came later would be nobody's\n",
+        without="",
+        because="A guest whose migration has failed would be stopped a moment later, and nobody let it go on.",
+        tests=(f"{_HERE}/test_converge.py",),
+    ),
+    Guard(
+        file=_CONVERGE,
+        line='            if await self._guest.state() == State(Life.PAUSED, "user"):\n',
+        without="            if False:\n",
+        because="A guest that was stopped when its migration had just failed would stand still.",
+        tests=(f"{_HERE}/test_converge.py",),
+    ),
+    Guard(
+        file=_CONVERGE,
+        line="settings.allow_workload_disruption and not is_held)",
+        without="settings.allow_workload_disruption)",
+        because="A pause of its owner's would be taken for the migration's, and be ended with it.",
+        tests=(f"{_HERE}/test_converge.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/vmi/leaving.py",
+        line=" or is_stopped(vmi, launcher.sighting))\n",
+        without=")\n",
+        because="A guest that was stopped for its migration would stand still when virt-handler has died.",
+        tests=("tests/controlplane/virt_handler/vmi/test_leaving.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/launchers/session.py",
+        line=" or is_to_stop(vmi):\n",
+        without=":\n",
+        because="A person's pause would be taken for that of a migration whose virt-handler has died, and be ended.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_obey.py",),
     ),
     Guard(
         file="controlplane/virt_handler/migration/sending.py",

@@ -54,7 +54,12 @@ def ready(**state: Any) -> VirtualMachineInstance:
 
 def begun(**state: Any) -> VirtualMachineInstance:
     """It was written that it begins."""
-    return ready(startTimestamp=BEGUN, mode="PreCopy", **state)
+    return ready(**{"startTimestamp": BEGUN, "mode": "PreCopy", **state})
+
+
+def stopping(**state: Any) -> VirtualMachineInstance:
+    """It was written that its guest is stopped, so that it can be sent."""
+    return begun(**{"mode": "Paused", **state})
 
 
 def come(**state: Any) -> VirtualMachineInstance:

@@ -13,7 +13,7 @@ import asyncio
 import os
 import random
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -24,6 +24,7 @@ from controlplane.engine.ports import Json
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
 from controlplane.virt_handler.clearing import Clearing
+from controlplane.virt_handler.launchers.ports import Send
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.node_client import NodeClient
@@ -70,6 +71,8 @@ class Node:
     clearing: Clearing | None = None
     others: dict[str, FakeLibvirtd] = field(default_factory=dict)
     """Those of further launchers, by the UID of their Pod."""
+    send: Send | None = None
+    """Sends a guest to the target of its migration; None: it cannot be sent."""
 
     def __post_init__(self) -> None:
         self.heard = FakeHeartbeat(self.clock)
@@ -107,6 +110,8 @@ class Node:
         self.virt_node = VirtNode(self.directory, self.network, self.proc)
         client = NodeClient(self.virt_node.dial)
         tools = Tools(client, self.clock, self._connect, resync_seconds=self.resync_seconds)
+        if self.send is not None:
+            tools = replace(tools, send=self.send)
 
         def add_all() -> None:
             for key in self.vmis.keys():  # noqa: SIM118

@@ -45,6 +45,13 @@ while :; do
 done
 """
 """Writes on its disks, and says what is on them, ever again."""
+BUSY = """#!/bin/sh
+mkdir /busy && mount -t tmpfs none /busy
+for name in a b; do dd if=/dev/urandom of=/busy/$name bs=1M count=16; done
+echo busy
+while :; do cp /busy/a /busy/c; cp /busy/b /busy/c; done
+"""
+"""Writes 16 MiB of its memory again and again."""
 SOME_BYTES = 8 << 20
 """Of a guest's memory: much has been sent, and most has not."""
 
@@ -119,7 +126,7 @@ class Moving:
     valve: Valve
     connections: list[Connection] = dataclasses.field(default_factory=list)
 
-    async def send(self) -> Guest:
+    async def send(self, bytes_per_second: int = 0) -> Guest:
         """Send the guest, as a client that has just come: its connections are closed when it has."""
         source, target = [await self._dial(toll) for toll in self.calls.values()]
         guest = await source.guest(UID)
@@ -130,6 +137,7 @@ class Moving:
             memory_socket=layout.migration_socket("memory"),
             disks_socket=layout.migration_socket("disks"),
             disks=DISKS,
+            bytes_per_second=bytes_per_second,
         )
         try:
             return await migrate(guest, target, options)
@@ -166,6 +174,15 @@ class Moving:
     async def until_target(self, state: State | None) -> None:
         await self._until(lambda states: states[1] == state, str(state))
 
+    async def until_given_up(self) -> None:
+        """Wait until the source's libvirt has done with a migration."""
+        guest = await self.at_source.guest(UID)
+        assert guest is not None
+        deadline = time.monotonic() + 60
+        while (await guest.progress()).total:
+            assert time.monotonic() < deadline, self.source.log
+            await asyncio.sleep(0.02)
+
     async def _until(self, is_right: Callable[[States], bool], wanted: str) -> None:
         """Wait for libvirt, which tells of some of it and not of all."""
         deadline = time.monotonic() + 60
@@ -186,9 +203,11 @@ async def _state(connection: Connection) -> State | None:
 
 
 @asynccontextmanager
-async def moving(images: Images, home: pathlib.Path) -> AsyncIterator[Moving]:
-    """Boot a guest, and make its target and the way there."""
-    pods = [_begin(images, home / name) for name in ("source", "target")]
+async def moving(
+    images: Images, home: pathlib.Path, script: str = CHECKS, data_bytes: int = 1 << 30
+) -> AsyncIterator[Moving]:
+    """Boot a guest that runs a script, and make its target and the way there. data_bytes: of its empty disk."""
+    pods = [_begin(images, home / name, script, data_bytes) for name in ("source", "target")]
     closing: list[Connection] = []
     calls: dict[str, Toll] = {}
     try:
@@ -228,10 +247,15 @@ async def moving(images: Images, home: pathlib.Path) -> AsyncIterator[Moving]:
             pod.remove()
 
 
-def _begin(images: Images, home: pathlib.Path) -> LauncherPod:
+def _begin(images: Images, home: pathlib.Path, script: str, data_bytes: int) -> LauncherPod:
     home.mkdir()
     (seed,) = PLAN.cloud_init
-    plan = dataclasses.replace(PLAN, cloud_init=(dataclasses.replace(seed, user_data=CHECKS),))
+    (data,) = PLAN.empty_disks
+    plan = dataclasses.replace(
+        PLAN,
+        cloud_init=(dataclasses.replace(seed, user_data=script),),
+        empty_disks=(dataclasses.replace(data, capacity_bytes=data_bytes),),
+    )
     pod = LauncherPod(home, images, plan, {layout.image_mount("root"): images.guest})
     pod.start()
     return pod

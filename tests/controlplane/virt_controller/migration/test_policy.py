@@ -64,9 +64,17 @@ def test_the_most_specific_one_counts(policies: list[MigrationPolicy], chosen: s
 
 def test_what_it_says_is_over_the_settings_and_nothing_else() -> None:
     settings = MigrationConfiguration(bandwidth_per_migration="1Mi", allow_auto_converge=True, progress_timeout=7)
-    policy = a_policy("a", bandwidthPerMigration=0, allowAutoConverge=False, completionTimeoutPerGiB=0)
+    policy = a_policy(
+        "a",
+        bandwidthPerMigration=0,
+        allowAutoConverge=False,
+        allowWorkloadDisruption=True,
+        completionTimeoutPerGiB=0,
+    )
 
     merged = merge(policy, settings)
+
+    assert merged.allow_workload_disruption
 
     assert (merged.bandwidth_per_migration, merged.allow_auto_converge) == (0, False)
     assert (merged.completion_timeout_per_gib, merged.progress_timeout) == (0, 7)
@@ -102,7 +110,6 @@ async def test_one_that_cannot_be_read_is_passed_over_and_a_namespace_is_not_ask
     ("spec", "told"),
     [
         ({"selectors": {}, "allowPostCopy": True}, "spec.allowPostCopy: known to KubeVirt, not built"),
-        ({"selectors": {}, "allowWorkloadDisruption": True}, "spec.allowWorkloadDisruption: known to KubeVirt, not"),
         ({"selectors": {}, "maxDowntimeMs": 5}, "spec.maxDowntimeMs: known to KubeVirt, not built"),
         ({"selectors": {}, "bandwidth": 5}, "spec.bandwidth: no such field"),
         ({"selectors": {"labels": {}}}, "spec.selectors.labels: no such field"),

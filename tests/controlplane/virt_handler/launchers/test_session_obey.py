@@ -18,6 +18,7 @@ from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 from tests.controlplane.virt_handler.builders import OFF, POD_UID, RUNNING, VMI_UID, domain_text
 from tests.controlplane.virt_handler.fakes import FakeAgent, FakeConnection, FakeGuest, FakeLibvirtd
 from tests.controlplane.virt_handler.launchers.test_session_verbs import a_session
+from tests.controlplane.virt_handler.moving import stopping
 
 BY_ERROR = State(Life.PAUSED, "ioerror")
 EVERY: tuple[Verb, ...] = get_args(Verb)
@@ -54,6 +55,16 @@ async def test_a_guest_is_paused_and_let_go_on(up: Up) -> None:
     await up.session.obey("unpause", None)
     assert up.state == State(Life.RUNNING, "unpaused")
     assert up.libvirtd.asked == ["pause", "resume"]
+
+
+@pytest.mark.parametrize("state", [RUNNING, State(Life.PAUSED, "migration"), State(Life.PAUSED, "user")])
+@pytest.mark.parametrize("verb", ["pause", "unpause", "reset"])
+async def test_nothing_is_done_to_one_that_is_stopped_so_that_it_can_be_sent(up: Up, verb: Verb, state: State) -> None:
+    """By whichever process: the next one could not tell whose pause it is."""
+    up.guest.life = state
+    with pytest.raises(VerbRefused, match="VMI is migrating"):
+        await up.session.obey(verb, stopping())
+    assert up.libvirtd.asked == []
 
 
 @pytest.mark.parametrize(("verb", "asked"), [("reset", "reset"), ("softreboot", "reboot")])

@@ -54,6 +54,7 @@ from tests.controlplane.virt_handler.moving import (
     come,
     moving,
     ready,
+    stopping,
 )
 
 SENDING, MOVED = Transfer(MIGRATION), Transfer(MIGRATION, is_over=True, has_moved=True)
@@ -102,6 +103,17 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         Plan(look_again_in=0.2),
     ),
     "paused in the last step": (world(begun(), BY_MIGRATION, transfer=SENDING), Plan()),
+    "stopped so that it can be sent": (world(stopping(), BY_MIGRATION, transfer=SENDING), Plan()),
+    "stopped, by a pause that comes late": (world(stopping(), WHOLE, transfer=SENDING), Plan()),
+    "stopped for nothing": (world(stopping(), BY_MIGRATION, transfer=BROKEN), Plan((HERE,))),
+    "stopped for nothing, by a pause that came late": (world(stopping(), WHOLE, transfer=BROKEN), Plan((HERE,))),
+    "stopped by another process, which is gone": (world(stopping(), WHOLE), Plan((HERE,))),
+    "to be stopped by another process, which is gone": (world(stopping(), RUNNING), Plan()),
+    "stopped once, and a person has paused it since": (
+        world(stopping(completed=True, failed=True, paused=True), WHOLE),
+        Plan(),
+    ),
+    "paused by a person before, and its sender is gone": (world(begun(paused=True), WHOLE), Plan()),
     "moved": (world(begun(), MIGRATED, transfer=MOVED), Plan()),
     "over": (world(begun(completed=True, failed=True)), Plan()),
 }
@@ -130,6 +142,11 @@ TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
     "broken, and the guest is yet to go on": (world(begun(), BY_MIGRATION, transfer=BROKEN), None),
     "another process has begun it": (world(begun()), {"failed": True, "failure_reason": RESTARTED}),
     "another process has left it paused": (world(begun(), BY_MIGRATION), None),
+    "another process has left it stopped": (world(stopping(), WHOLE), None),
+    "another process had it stopped, and it goes on": (
+        world(stopping()),
+        {"failed": True, "failure_reason": RESTARTED, "mode": "Paused"},
+    ),
     "another one is being ended": (world(begun(), transfer=Transfer("other")), None),
     "deleted before it began": (
         world(ready(deleting=True), deleting_since=1000.0),
@@ -235,6 +252,20 @@ def test_a_guest_that_has_come_is_reached_under_its_new_addresses() -> None:
     assert derive_status(replace(before, vmi=told), None) is None
 
 
+@pytest.mark.parametrize("state", [BY_MIGRATION, WHOLE], ids=lambda state: state.reason)
+@pytest.mark.parametrize("transfer", [SENDING, BROKEN, None])
+def test_a_guest_that_is_stopped_says_so_and_is_nobodys_pause(state: State, transfer: Transfer | None) -> None:
+    assert not is_held(stopping(), Sighting(state=state))
+    status = derive_status(world(stopping(), state, transfer=transfer), None)
+    assert status is not None
+    told = {one.type: one.reason for one in status.conditions}
+    assert told["Paused"] == "PausedByMigrationMonitor"
+    told_so = msgspec.structs.replace(stopping(), status=status)
+    status = derive_status(world(told_so, RUNNING, transfer=transfer), None)
+    assert status is not None
+    assert "Paused" not in {one.type for one in status.conditions}
+
+
 REFUSED: dict[str, tuple[VirtualMachineInstance, str]] = {
     "ready": (ready(), ""),
     "deleted": (ready(deleting=True), "the VMI is being deleted"),
@@ -252,6 +283,13 @@ REFUSED: dict[str, tuple[VirtualMachineInstance, str]] = {
 def test_a_migration_begins_only_for_the_instance_as_it_is_now(name: str) -> None:
     now, said = REFUSED[name]
     assert refuse_transfer(now, ready(), BEGIN, a_launcher()) == said
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED.keys() - {"ready", "begun"}))
+def test_a_guest_is_stopped_only_for_the_instance_as_it_is_now(name: str) -> None:
+    now, said = REFUSED[name]
+    assert refuse_transfer(now, ready(), BEGIN, a_launcher(), is_begun=True) == said
+    assert refuse_transfer(begun(), ready(), BEGIN, a_launcher(), is_begun=True) == ""
 
 
 def test_another_instance_of_the_name_is_not_sent() -> None:

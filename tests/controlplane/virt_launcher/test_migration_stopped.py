@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A guest that writes its memory faster than it is sent: it is stopped for that, and goes on whatever comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import pathlib
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from controlplane.api.objects.migration_state import MigrationConfiguration
+from controlplane.domain.state import Life, State
+from controlplane.hypervisor.errors import HypervisorError
+from controlplane.virt_handler.migration.converge import Watch
+from tests.controlplane.virt_launcher.launched import until
+from tests.controlplane.virt_launcher.launcher_pod import Images
+from tests.controlplane.virt_launcher.moved import BUSY, Moving, moving
+from tests.controlplane.virt_launcher.test_migration import (
+    GOES_ON,
+    MIGRATED,
+    MIGRATES,
+    SECONDS,
+    WHOLE,
+    break_off,
+    counts_on,
+    guest_at,
+    last_count,
+    let_pass,
+)
+
+pytestmark = [pytest.mark.guest, pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
+
+SLOW = 10 << 20
+"""Bytes in a second: the guest writes several times as many."""
+PATIENT_SECONDS = 25
+STOPPED_BY_PERSON = State(Life.PAUSED, "user")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def moved(images: Images, tmp_path: pathlib.Path) -> AsyncIterator[Moving]:
+    async with moving(images, tmp_path, BUSY, data_bytes=1 << 20) as made:
+        await until(lambda: "\nbusy" in made.source.console, "guest that is busy", made.source)
+        yield made
+
+
+async def nobody() -> None:
+    return None
+
+
+async def test_a_guest_that_cannot_be_sent_while_it_runs_is_stopped_and_goes_on_at_its_target(moved: Moving) -> None:
+    guest = await guest_at(moved.at_source)
+    told: list[State] = []
+    remaining: list[int] = []
+
+    async def write_stop() -> None:
+        told.append(await guest.state())
+
+    settings = MigrationConfiguration(completion_timeout_per_gib=PATIENT_SECONDS, allow_workload_disruption=True)
+    watch = Watch(guest, settings, time, write_stop, progressed=lambda seen: remaining.append(seen.remaining))
+    looking = asyncio.create_task(watch.run())
+    try:
+        there = await moved.send(SLOW)
+    finally:
+        looking.cancel()
+
+    assert [state.life for state in told] == [Life.RUNNING]
+    assert any(later > earlier > 0 for earlier, later in itertools.pairwise(remaining)), "it was sent more than once"
+    assert await moved.states() == (MIGRATED, WHOLE)
+    assert moved.qemus() == (0, 1)
+    await there.resume()
+    assert await moved.states() == (MIGRATED, GOES_ON)
+    await until(lambda: last_count(moved.target.console) > last_count(moved.source.console), "count", moved.target)
+
+
+BREAKS = ("given up", "memory", "control", "client", "QEMU of the target")
+
+
+async def test_one_that_was_stopped_for_nothing_goes_on(moved: Moving) -> None:
+    """Whatever has broken: libvirt lets it go on, or says that it is its migration that has paused it.
+
+    A pause that comes after the end is a person's for libvirt; and one that is a person's stays.
+    """
+    guest = await guest_at(moved.at_source)
+    for what in BREAKS:
+        await stopped_halfway(moved, what)
+        source, target = await moved.states()
+        assert source is not None
+        assert source == MIGRATES or source.life is Life.RUNNING, (what, source)
+        assert (target, moved.qemus()) == (None, (1, 0)), what
+        if source == MIGRATES:
+            await guest.resume()
+        await counts_on(moved)
+
+    watch = Watch(guest, MigrationConfiguration(), time, nobody)
+    await watch.stop()
+    assert await guest.state() == STOPPED_BY_PERSON
+    await watch.let_go_on()
+    await counts_on(moved)
+
+    await guest.pause()
+    await stopped_halfway(moved, "client")
+    assert await moved.states() == (STOPPED_BY_PERSON, None)
+
+
+async def stopped_halfway(moved: Moving, what: str) -> None:
+    """Stop a guest of which some memory has been sent, break that, and wait until libvirt has done with it."""
+    let_pass(moved)
+    moved.calls["target"].also = [moved.calls["source"]] if what == "client" else []
+    moved.valve.is_full.clear()
+    moved.valve.is_open.clear()
+    work = asyncio.create_task(moved.send())
+    async with asyncio.timeout(SECONDS):
+        await moved.valve.is_full.wait()
+    guest = await guest_at(moved.at_source)
+    before = await guest.state()
+    await guest.stop_to_send()
+    assert await guest.state() == (before if before.life is Life.PAUSED else MIGRATES)
+    await break_off(moved, what)
+    with pytest.raises(HypervisorError):
+        await work
+    await moved.until_target(None)
+    await moved.until_given_up()
