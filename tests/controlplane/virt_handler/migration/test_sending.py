@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -94,6 +95,20 @@ class Departed:
         self.there = self._found
 
 
+class Patient:
+    """Gives no migration up, and stops no guest."""
+
+    def __init__(self, *_unused: object, **_fields: object) -> None:
+        pass
+
+    async def run(self) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    async def let_go_on(self) -> None:
+        pass
+
+
 class Traveller(Guest):
     """A guest that is here or there. Whoever lets it go on is told."""
 
@@ -117,10 +132,11 @@ async def send(
     monkeypatch.setattr(sending, "Guest", Guest)
     monkeypatch.setattr(sending, "migrate", migrate)
     monkeypatch.setattr(sending, "_options", lambda *_unused: None)
-    monkeypatch.setattr(sending, "_watch", lambda *_unused: asyncio.Event().wait())
+    monkeypatch.setattr(sending, "Watch", Patient)
     monkeypatch.setattr(sending, "Departure", lambda *_unused: Departed(there if has_left else None))
     made: Any = Sending
-    order: Any = Order(a_vmi("Running"), MigrationState(), "source-pod", guest, is_held=held, begin=None)
+    no_writes: Any = SimpleNamespace(stop=None)
+    order: Any = Order(a_vmi("Running"), MigrationState(), "source-pod", guest, is_held=held, writes=no_writes)
     async with asyncio.timeout(10):
         await made(None, None, None, None, Clock(), directory="")._send(order, None)
 
