@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from controlplane.api import go_duration
 from controlplane.api.admission.problem import excerpt
 from controlplane.api.admission.validate.metadata import check_labels
 from controlplane.handler_link import THAW_LIMIT_SECONDS, USUAL_THAW_SECONDS, Verb
-from controlplane.virt_api import go_duration
 
 Options = TypeVar("Options")
 

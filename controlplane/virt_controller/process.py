@@ -46,6 +46,7 @@ from controlplane.engine.runner import Runner
 from controlplane.health import Health
 from controlplane.kube.cache import by_lack_of_controller, by_node
 from controlplane.kube.client import Client, Selection
+from controlplane.kube.eviction import evict
 from controlplane.kube.follow import Follower
 from controlplane.kube.leader import Leadership
 from controlplane.kube.optional import OptionalWatch
@@ -84,6 +85,9 @@ from controlplane.virt_controller.wake import (
     connect_pools,
     connect_replica_sets,
 )
+from controlplane.virt_controller.workload_update.concerned import Concerned
+from controlplane.virt_controller.workload_update.reconciler import WorkloadUpdateReconciler
+from controlplane.virt_controller.workload_update.wakes import GATHER_SECONDS, connect_workload_updates
 
 log = logging.getLogger(__name__)
 
@@ -246,6 +250,18 @@ class Process:
             events=self._events,
             namespace=self._settings.namespace,
         )
+        self._concerned = Concerned(vmis, pods, self._settings.launcher_image)
+        updates = WorkloadUpdateReconciler(
+            kubevirts=overlays[KUBEVIRT],
+            vmis=vmis,
+            pods=pods,
+            migrations=migrations,
+            concerned=self._concerned,
+            api=api,
+            evict=partial(evict, self._client),
+            clock=self._clock,
+            events=self._events,
+        )
         runners = (
             self._runner("vm", vm),
             self._runner("vmi", vmi),
@@ -256,6 +272,7 @@ class Process:
             self._runner("migration", migration),
             self._runner("evacuation", evacuation),
             self._runner("pool", pool),
+            self._runner("workload-update", updates),
         )
         connect(
             vms=vms,
@@ -286,6 +303,12 @@ class Process:
         migration.wake_by(runners[6].add)
         connect_evacuations(migrations=migrations, vmis=vmis, nodes=nodes, wake=runners[7].add)
         connect_pools(pools=overlays[VIRTUAL_MACHINE_POOL], vms=vms, vmis=vmis, wake=runners[8].add)
+        connect_workload_updates(
+            kubevirts=overlays[KUBEVIRT],
+            migrations=migrations,
+            concerned=self._concerned,
+            wake=partial(runners[9].add, after=GATHER_SECONDS),
+        )
         connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
         overlays[KUBEVIRT].subscribe(lambda _key, _before, _after: runners[5].add(ALL_NODES))
@@ -318,6 +341,12 @@ class Process:
             "kubevirt_virt_controller_ready_status",
             "Indication for a virt-controller that is ready to take the lead.",
             lambda: float(not self._waiting_for()),
+        )
+        gauge(
+            "kubevirt_vmi_number_of_outdated",
+            "Indication for the total number of VirtualMachineInstance workloads that are not running within the most "
+            "up-to-date version of the virt-launcher environment.",
+            lambda: float(self._concerned.outdated if is_leader() else 0),
         )
         gauge(
             "virtops_quarantined_nodes",

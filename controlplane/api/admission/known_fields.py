@@ -44,7 +44,7 @@ UNBUILT: dict[str, frozenset[str]] = {
         "KubeVirtSpec": """
             certificateRotateStrategy customizeComponents imagePullSecrets imageRegistry imageTag infra monitorAccount
             monitorNamespace productComponent productName productVersion serviceMonitorNamespace synchronizationPort
-            uninstallStrategy workloadUpdateStrategy workloads""",
+            uninstallStrategy workloads""",
         "KubeVirtConfiguration": """
             additionalGuestMemoryOverheadRatio apiConfiguration architectureConfiguration
             autoCPULimitNamespaceLabelSelector changedBlockTrackingLabelSelectors commonInstancetypesDeployment

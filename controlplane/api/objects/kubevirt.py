@@ -15,6 +15,9 @@ from controlplane.api.objects.resources import KUBEVIRT, Resource
 from controlplane.api.objects.run_limits import LONGEST_TIMEOUT_SECONDS, MOST_FURTHER_ATTEMPTS
 from controlplane.api.schema.bounds import PullPolicy, bounded, one_of
 
+LIVE_MIGRATE, EVICT = "LiveMigrate", "Evict"
+UpdateMethod = Annotated[str, one_of(LIVE_MIGRATE, EVICT)]
+
 
 class DeveloperConfiguration(Node, frozen=True, kw_only=True):
     """Settings that trade safety or speed."""
@@ -61,9 +64,23 @@ class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
     """Settings of migrations."""
 
 
+class WorkloadUpdateStrategy(Node, frozen=True, kw_only=True):
+    """How running machines get to the launcher of the control plane that is deployed."""
+
+    workload_update_methods: Annotated[tuple[UpdateMethod, ...], bounded(max_items=2)] = ()
+    """LiveMigrate: those that can be are moved while they run. Evict: the others are stopped, by evictions of Pods.
+    None: they stay in the launcher that they have."""
+    batch_eviction_size: Annotated[int, bounded(minimum=0, maximum=1000)] = 10
+    """How many are evicted at once; 0 is none."""
+    batch_eviction_interval: Annotated[str, bounded(max_length=64)] = "1m"
+    """From one batch to the next, as 1m30s; five seconds at least."""
+
+
 class KubeVirtSpec(Node, frozen=True, kw_only=True):
     """How the control plane is configured."""
 
+    workload_update_strategy: WorkloadUpdateStrategy = WorkloadUpdateStrategy()
+    """How running machines get to the launcher of the control plane that is deployed."""
     image_pull_policy: PullPolicy = ""
     """Pull policy that the control plane's images were deployed with; the deployment sets it, this field records it."""
     configuration: KubeVirtConfiguration = KubeVirtConfiguration()
@@ -87,6 +104,10 @@ class KubeVirtStatus(Node, frozen=True, kw_only=True):
     """Version that is deployed."""
     default_architecture: str = ""
     """CPU architecture of machines that name none."""
+    outdated_virtual_machine_instance_workloads: int | None = None
+    """How many running machines are not in the launcher of the control plane that is deployed."""
+    last_workload_eviction: Annotated[str, bounded(max_length=64)] = ""
+    """When machines were evicted last to get to another launcher."""
 
 
 class KubeVirt(Object, frozen=True, kw_only=True):

@@ -40,6 +40,8 @@ MIGRATION_TARGET_NODE = "kubevirt.io/migrationTargetNodeName"
 """On a VirtualMachineInstance while it migrates: the node that it goes to."""
 VMI_NAME = "kubevirt.io/vmi-name"
 """On a VirtualMachineInstanceMigration: the instance that it moves."""
+OUTDATED_LAUNCHER = "kubevirt.io/outdatedLauncherImage"
+"""On a VirtualMachineInstance whose launcher is not that of the control plane that is deployed."""
 POOL_REVISION = "kubevirt.io/vm-pool-revision-name"
 """On a pool's VirtualMachines and, by their templates, on instances: what template they were made from."""
 
@@ -77,6 +79,8 @@ MIGRATION_JOB_NAME = "kubevirt.io/migrationJobName"
 """On the launcher Pod that a migration goes to: name of the VirtualMachineInstanceMigration."""
 EVACUATION_MIGRATION = "kubevirt.io/evacuationMigration"
 """On a VirtualMachineInstanceMigration that virt-controller made: the node that is left."""
+WORKLOAD_UPDATE_MIGRATION = "kubevirt.io/workloadUpdateMigration"
+"""On a VirtualMachineInstanceMigration that virt-controller made to bring an instance to what it is to be."""
 
 RESERVED_ANNOTATIONS = (VM_GENERATION, TEMPLATE_HASH)
 """Annotations of a VirtualMachineInstance that only the control plane sets."""

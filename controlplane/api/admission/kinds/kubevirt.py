@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from controlplane.api import go_duration
 from controlplane.api.admission.problem import Problem, excerpt
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate.storage import MIN_DISK
@@ -17,6 +18,8 @@ from controlplane.api.objects.meta import Quantity
 MAX_CONTAINER_DISK = 64 * 2**40
 MIN_BANDWIDTH, MAX_BANDWIDTH = 2**20, 2**40
 """Bytes in a second: libvirt counts in whole MiB, and less than one moves no guest before its time is over."""
+MAX_INTERVAL = 86400.0
+"""Seconds from one batch of evictions to the next."""
 
 
 def _warn(kubevirt: Json) -> Iterator[str]:
@@ -30,6 +33,7 @@ def _check(spec: KubeVirtSpec, _unused: KubeVirtConfiguration) -> Iterator[Probl
     yield from _check_container_disks(spec)
     rate = spec.configuration.migrations.bandwidth_per_migration
     yield from check_bandwidth(rate, "spec.configuration.migrations.bandwidthPerMigration")
+    yield from _check_workload_updates(spec)
 
 
 def _check_container_disks(spec: KubeVirtSpec) -> Iterator[Problem]:
@@ -51,6 +55,16 @@ def check_bandwidth(rate: Quantity, where: str) -> Iterator[Problem]:
         return
     if size and not MIN_BANDWIDTH <= size <= MAX_BANDWIDTH:
         yield Problem(where, f"{excerpt(rate)} is out of range; must be 0 (no bound) or from 1Mi to 1Ti, in a second")
+
+
+def _check_workload_updates(spec: KubeVirtSpec) -> Iterator[Problem]:
+    where, interval = (
+        "spec.workloadUpdateStrategy.batchEvictionInterval",
+        spec.workload_update_strategy.batch_eviction_interval,
+    )
+    found = go_duration.seconds(interval)
+    if interval and (found is None or not 0 <= found <= MAX_INTERVAL):
+        yield Problem(where, f"{excerpt(interval)} is no time from 0s to 24h; write e.g. 1m30s")
 
 
 RULES = Rules(spec=_check, warn=_warn)

@@ -72,6 +72,9 @@ CANARIES = {
     "further_attempts": _said(7, "furtherAttempts", KUBEVIRT),
     "run_timeout": _said(7172, "runTimeoutSeconds", KUBEVIRT),
     "quarantine": _said(7173, "quarantineSeconds", KUBEVIRT),
+    "workload_update_methods": Canary(["Evict"], '"workloadUpdateMethods": ["Evict"]', KUBEVIRT),
+    "workload_eviction_size": _said(717, "batchEvictionSize", KUBEVIRT),
+    "workload_eviction_interval": _said("717s", "batchEvictionInterval", KUBEVIRT),
     "log_level": Canary("WARNING", '"value": "WARNING"', CLUSTER | NODES),
 }
 EVERYWHERE = {"namespace": "canary-namespace"}

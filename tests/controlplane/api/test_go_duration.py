@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.virt_api import go_duration
+from controlplane.api import go_duration
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which instances are not in the launcher that they are to be in, or are to move for another reason. No I/O.
+
+Kept as the cache changes, own writes included, so that nobody reads ten thousand instances to find the few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from controlplane.api.objects.decode import DecodeError, decode, decode_vmi
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.resources import Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.overlay import Overlay
+from controlplane.virt_controller.workload_update.machine import Machine, read_machine
+
+Reason = Callable[[VirtualMachineInstance, Pod | None], str | None]
+"""Says why an instance that runs in a Pod is to move to another one; None: it is not. Pure."""
+
+
+class Concerned:
+    def __init__(self, vmis: Overlay, pods: Overlay, launcher_image: str, reasons: Sequence[Reason] = ()) -> None:
+        """reasons: asked, in this order, of each instance that runs and is in no other launcher."""
+        self._vmis = vmis
+        self._pods = pods
+        self._launcher_image = launcher_image
+        self._reasons = reasons
+        self._known: dict[Key, tuple[bytes, Machine]] = {}
+        self._wake: Callable[[], None] = lambda: None
+        vmis.subscribe(self._changed)
+
+    def __call__(self) -> list[Machine]:
+        """List them as they are known now; the cache tells of own writes later."""
+        for key, (known, _unused) in list(self._known.items()):
+            raw = self._vmis.get(key)
+            if raw is not known:
+                self._keep(key, raw)
+        return [machine for _unused, machine in self._known.values()]
+
+    def wake_by(self, wake: Callable[[], None]) -> None:
+        """Have somebody woken by every change of one that is concerned, or was."""
+        self._wake = wake
+
+    @property
+    def outdated(self) -> int:
+        """How many run in another launcher. May be asked in another thread."""
+        return count_outdated([machine for _unused, machine in list(self._known.values())])
+
+    def pod_of(self, machine: Machine) -> Pod | None:
+        """Return the Pod that has its guest."""
+        return self._pod(machine.uid, machine.pod)
+
+    def _changed(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
+        was_concerned = key in self._known
+        self._keep(key, after)
+        if was_concerned or key in self._known:
+            self._wake()
+
+    def _keep(self, key: Key, raw: bytes | None) -> None:
+        machine = None if raw is None else self._read(raw)
+        if raw is None or machine is None:
+            self._known.pop(key, None)
+        else:
+            self._known[key] = raw, machine
+
+    def _read(self, raw: bytes) -> Machine | None:
+        try:
+            machine = read_machine(raw, self._launcher_image)
+            if self._reasons and machine.is_running and not machine.is_outdated:
+                machine = replace(machine, reason=self._find_reason(decode_vmi(raw), machine))
+        except (msgspec.DecodeError, UnicodeError, DecodeError):  # its reconciler says so
+            return None
+        return machine if machine.is_outdated or machine.is_labelled or machine.reason else None
+
+    def _find_reason(self, vmi: VirtualMachineInstance, machine: Machine) -> str:
+        pod = self.pod_of(machine)
+        return next((text for one in self._reasons if (text := one(vmi, pod))), "")
+
+    def _pod(self, owner: str, uid: str) -> Pod | None:
+        for raw in map(self._pods.get, self._pods.indexed("owner", owner)):
+            pod = None if raw is None else decode(raw, Pod)
+            if pod is not None and pod.uid == uid:
+                return pod
+        return None
+
+
+def count_outdated(machines: Sequence[Machine]) -> int:
+    return sum(one.is_outdated and one.is_running for one in machines)

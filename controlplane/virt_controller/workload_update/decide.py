@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which instances are labelled, moved and evicted now, so that all get to the launcher that is deployed: pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from controlplane.api.objects.kubevirt import EVICT, LIVE_MIGRATE
+from controlplane.api.objects.migration import SYSTEM_CRITICAL, USER_TRIGGERED
+from controlplane.engine.plan import Each, Plan
+from controlplane.virt_controller.kubevirt.status import DEPLOYED
+from controlplane.virt_controller.workload_update.world import (
+    Action,
+    BeginBatch,
+    Candidate,
+    CreateMigration,
+    DropMigration,
+    Evict,
+    Label,
+    World,
+)
+
+LABELS = 100
+"""So many labels are written in one pass: moves do not wait for all of them."""
+OUTDATED = "its launcher is not the one that is deployed"
+
+
+def decide(world: World) -> Plan[Action]:
+    """Choose who has its turn. Nothing of an instance that was refused lately."""
+    kubevirt = world.kubevirt
+    if kubevirt.metadata.deletion_timestamp is not None or kubevirt.status.phase != DEPLOYED:
+        return Plan()
+    parts = (_labels(world)[:LABELS], _drops(world), _moves(world))
+    steps: list[Action | Each[Action]] = [Each(tuple(one)) for one in parts if one]
+    batch = _evictions(world)
+    if batch:
+        steps += [BeginBatch(len(batch), because="the last one is long enough ago"), Each(tuple(batch))]
+    return Plan(tuple(steps), look_again_in=_next_look(world))
+
+
+def _labels(world: World) -> list[Action]:
+    wrong = (one for one in world.candidates if one.machine.is_outdated != one.machine.is_labelled)
+    return [
+        Label(one.machine, because=OUTDATED if one.machine.is_outdated else "its launcher is the one that is deployed")
+        for one in wrong
+        if one.held_for <= 0
+    ]
+
+
+def _drops(world: World) -> list[Action]:
+    return [
+        DropMigration(one.machine, job.metadata.name, job.metadata.uid, because="there is no reason for it any more")
+        for one in world.candidates
+        if not _has_a_reason(one) and one.held_for <= 0
+        for job in one.unbegun
+    ]
+
+
+def _moves(world: World) -> list[Action]:
+    """Make no more than can begin: what waits would only be in the way of people's."""
+    limits = world.kubevirt.spec.configuration.migrations
+    free, leaving = limits.parallel_migrations_per_cluster - world.under_way, Counter(world.leaving)
+    found: list[Action] = []
+    for one in sorted(_movable(world), key=lambda one: one.order):
+        if len(found) >= free:
+            break
+        machine = one.machine
+        if one.waits_for(world.now) > 0 or leaving[machine.node] >= limits.parallel_outbound_migrations_per_node:
+            continue
+        leaving[machine.node] += 1
+        priority = SYSTEM_CRITICAL if machine.is_outdated else USER_TRIGGERED
+        found.append(CreateMigration(machine, one.next_name, priority, because=machine.reason or OUTDATED))
+    return found
+
+
+def _evictions(world: World) -> list[Action]:
+    if world.next_batch_in > 0:
+        return []
+    due = sorted((one for one in _evictable(world) if one.held_for <= 0), key=lambda one: one.order)
+    return [Evict(one.machine, because=OUTDATED) for one in due[: world.strategy.batch_eviction_size]]
+
+
+def _next_look(world: World) -> float | None:
+    waits = [one.held_for for one in world.candidates]
+    waits += [one.waits_for(world.now) for one in _movable(world)]
+    if world.strategy.batch_eviction_size and any(_evictable(world)):
+        waits.append(world.next_batch_in)
+    return min((one for one in waits if one > 0), default=None)
+
+
+def _movable(world: World) -> Iterator[Candidate]:
+    if LIVE_MIGRATE in world.strategy.workload_update_methods:
+        yield from (one for one in world.candidates if _is_due(one) and one.machine.is_migratable)
+
+
+def _evictable(world: World) -> Iterator[Candidate]:
+    """Those that are outdated and cannot, or must not, be moved. For no other reason a machine is stopped."""
+    methods = world.strategy.workload_update_methods
+    if EVICT not in methods:
+        return
+    for one in world.candidates:
+        is_moved = LIVE_MIGRATE in methods and one.machine.is_migratable
+        if _is_due(one) and one.machine.is_outdated and not is_moved:
+            yield one
+
+
+def _has_a_reason(one: Candidate) -> bool:
+    return one.machine.is_outdated or bool(one.machine.reason)
+
+
+def _is_due(one: Candidate) -> bool:
+    """Tell whether it runs in one Pod, is not what it is to be and says so, and nothing is being done about that."""
+    machine = one.machine
+    if machine.is_outdated != machine.is_labelled:
+        return False  # what is decided on it rests on the version before the label
+    return machine.is_running and bool(machine.pod) and _has_a_reason(one) and not one.is_moving and not one.is_evicted

@@ -1,0 +1,246 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The workload update controller: reads what it keeps into a World, writes labels, migrations, evictions, a count.
+
+The key is the KubeVirt. What is refused about one machine holds up that machine alone: it is told there, and kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import assert_never
+
+from kubevirt_api.names import MIGRATION_FINALIZER, OUTDATED_LAUNCHER, VMI_NAME, WORKLOAD_UPDATE_MIGRATION
+
+from controlplane.api.objects.decode import DecodeError, decode, decode_kubevirt, encode
+from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.resources import (
+    KUBEVIRT,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+    Key,
+)
+from controlplane.api.vmi_id import vmi_id
+from controlplane.engine.errors import (
+    AlreadyExists,
+    Conflict,
+    Forbidden,
+    Invalid,
+    Throttled,
+    Unavailable,
+    Unjudged,
+)
+from controlplane.engine.overlay import Overlay
+from controlplane.engine.patch import merge_patch
+from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.ports import Api, Clock, Json
+from controlplane.virt_controller.migration.filed import BY_VMI
+from controlplane.virt_controller.migration.unfinished import Unfinished
+from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.tell import Events, Regarding
+from controlplane.virt_controller.workload_update.concerned import Concerned
+from controlplane.virt_controller.workload_update.decide import decide
+from controlplane.virt_controller.workload_update.machine import Machine
+from controlplane.virt_controller.workload_update.memory import Memory
+from controlplane.virt_controller.workload_update.status import Telling, derive_telling
+from controlplane.virt_controller.workload_update.world import (
+    Action,
+    BeginBatch,
+    Candidate,
+    CreateMigration,
+    DropMigration,
+    Evict,
+    Label,
+    World,
+)
+
+log = logging.getLogger(__name__)
+
+REFUSED = (Forbidden, Invalid, Throttled, Unjudged)
+"""An answer that is about what was asked, and changed nothing."""
+EvictPod = Callable[[Key, str], Awaitable[None]]
+
+
+class WorkloadUpdateReconciler:
+    def __init__(
+        self,
+        *,
+        kubevirts: Overlay,
+        vmis: Overlay,
+        pods: Overlay,
+        migrations: Overlay,
+        concerned: Concerned,
+        api: Api,
+        evict: EvictPod,
+        clock: Clock,
+        events: Events,
+    ) -> None:
+        """migrations has the index BY_VMI. evict: asks for the eviction of a Pod by name and UID; raises ApiError."""
+        self._kubevirts = kubevirts
+        self._caches = (kubevirts, vmis, pods, migrations)
+        self._migrations = migrations
+        self._concerned = concerned
+        self._api = api
+        self._evict = evict
+        self._clock = clock
+        self._events = events
+        self._memory = Memory(clock)
+        self._unfinished = Unfinished(migrations, vmis, lambda key: pods.get(key) is not None)
+
+    def observe(self, key: Key) -> World | None:
+        """Read what is known. Unavailable while a cache is not complete: then absence means nothing."""
+        if not all(one.synced for one in self._caches):
+            raise Unavailable(f"cannot update the workloads of {key}: not everything is known yet")
+        raw = self._kubevirts.get(key)
+        if raw is None or key != min(self._kubevirts.keys(), key=str):
+            return None  # one of them is in charge
+        machines = self._concerned()
+        self._memory.keep_only({one.uid for one in machines})
+        begun = [one for one in self._unfinished.entries() if not one.is_waiting or one.can_begin]
+        return World(
+            kubevirt=decode_kubevirt(raw),
+            candidates=tuple(map(self._candidate, machines)),
+            under_way=len(begun),
+            leaving=Counter(one.source for one in begun),
+            now=self._clock.now(),
+            told=self._memory.told,
+        )
+
+    def decide(self, world: World) -> Plan[Action]:
+        return decide(world)
+
+    def derive_status(self, world: World, _problem: Problem[Action] | None) -> Telling | None:
+        return derive_telling(world)
+
+    async def apply(self, world: World, action: Action) -> None:
+        if isinstance(action, BeginBatch):
+            stamp = {"status": {"lastWorkloadEviction": render_stamp(self._clock.now())}}
+            await self._patch_kubevirt(world, stamp)
+            return
+        try:
+            await self._apply_to_one(action)
+        except REFUSED as error:
+            self._memory.refuse(action.machine.uid)
+            reason = {Evict: "FailedEvict", CreateMigration: "FailedCreate"}.get(type(action), "FailedUpdate")
+            self._tell(action.machine, "Warning", reason, f"cannot bring it to another launcher: {error}")
+        else:
+            self._memory.accept(action.machine.uid)
+
+    async def _apply_to_one(self, action: Label | CreateMigration | DropMigration | Evict) -> None:
+        machine = action.machine
+        match action:
+            case Label():
+                labels = {OUTDATED_LAUNCHER: "" if machine.is_outdated else None}
+                patch = {"metadata": {"labels": labels}}
+                await self._api.patch(
+                    VIRTUAL_MACHINE_INSTANCE,
+                    machine.key,
+                    patch,
+                    resource_version=machine.version,
+                    uid=machine.uid,
+                )
+            case CreateMigration():
+                await self._create(action)
+                text = f"Created Migration {action.name} for automated workload update: {action.because}"
+                self._tell(machine, "Normal", "SuccessfulCreate", text, occurrence=action.name)
+            case DropMigration():
+                key = Key(machine.key.namespace, action.name)
+                await self._api.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key, uid=action.uid)
+            case Evict():
+                await self._evict_one(machine)
+            case _:
+                assert_never(action)
+
+    async def write_status(self, world: World, status: Telling) -> None:
+        if status.status is not None:
+            patch = {"status": merge_patch(encode(world.kubevirt.status), encode(status.status))}
+            await self._patch_kubevirt(world, patch)
+        for one in status.back_offs:
+            self._memory.note_told(one.machine.uid, one.after)
+            text = f"backing off: {one.failures} migration(s) in a row to another launcher failed"
+            self._tell(one.machine, "Warning", "MigrationBackoff", text, occurrence=one.after)
+
+    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+        log.warning("refused", extra={"key": world.kubevirt.metadata.name, "error": str(problem.error)})
+
+    async def _create(self, action: CreateMigration) -> None:
+        """Make the migration, unless the instance is not by the API server's word as it was decided on."""
+        machine, key = action.machine, Key(action.machine.key.namespace, action.name)
+        found = (await self._api.get(VIRTUAL_MACHINE_INSTANCE, machine.key))["metadata"]
+        if (found["uid"], found["resourceVersion"]) != (machine.uid, machine.version):
+            raise Conflict(f"cannot move VirtualMachineInstance {machine.key}: it has changed meanwhile")
+        self._memory.note_made(machine.uid, key)
+        try:
+            await self._api.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key.namespace, build_migration(action))
+        except AlreadyExists as error:
+            # Another leader's, or ours from a write whose answer was lost: look at it, then decide again.
+            await self._api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key)
+            raise Conflict(str(error)) from error
+
+    async def _evict_one(self, machine: Machine) -> None:
+        pod = self._concerned.pod_of(machine)
+        if pod is None:
+            raise Conflict(f"cannot evict VirtualMachineInstance {machine.key}: its Pod is not known")
+        await self._evict(Key(machine.key.namespace, pod.metadata.name), pod.uid)
+        self._memory.note_evicted(machine.uid, pod.uid)
+        text = "Initiated eviction of VMI as part of automated workload update"
+        self._tell(machine, "Normal", "SuccessfulEvict", text, occurrence=pod.uid)
+
+    async def _patch_kubevirt(self, world: World, patch: Json) -> None:
+        meta = world.kubevirt.metadata
+        await self._api.patch(
+            KUBEVIRT,
+            Key(meta.namespace, meta.name),
+            patch,
+            subresource="status",
+            resource_version=meta.resource_version,
+            uid=meta.uid,
+        )
+
+    def _candidate(self, machine: Machine) -> Candidate:
+        known = self._memory.of(machine.uid)
+        return Candidate(
+            machine=machine,
+            migrations=tuple(self._of(machine)),
+            refusals=known.refusals,
+            held_for=self._memory.held_for(machine.uid),
+            is_evicted=bool(machine.pod) and known.evicted == machine.pod,
+        )
+
+    def _of(self, machine: Machine) -> list[VirtualMachineInstanceMigration]:
+        """List its migrations; an index of the cache does not know at once the one that was made here."""
+        made = self._memory.of(machine.uid).made
+        keys = {*self._migrations.indexed(BY_VMI, str(machine.key)), *([] if made is None else [made])}
+        found = []
+        for raw in map(self._migrations.get, sorted(keys)):
+            try:
+                one = None if raw is None else decode(raw, VirtualMachineInstanceMigration)
+            except DecodeError:
+                continue
+            if one is not None and one.spec.vmi_name == machine.key.name:
+                found.append(one)
+        return found
+
+    def _tell(self, machine: Machine, kind: str, reason: str, text: str, *, occurrence: str = "") -> None:
+        regarding = Regarding(VIRTUAL_MACHINE_INSTANCE, machine.key, machine.uid)
+        self._events.record(regarding, "Normal" if kind == "Normal" else "Warning", reason, text, occurrence=occurrence)
+
+
+def build_migration(action: CreateMigration) -> Json:
+    """Build the migration as an update asks for it."""
+    key = action.machine.key
+    return {
+        "apiVersion": VIRTUAL_MACHINE_INSTANCE_MIGRATION.api_version,
+        "kind": VIRTUAL_MACHINE_INSTANCE_MIGRATION.kind,
+        "metadata": {
+            "name": action.name,
+            "namespace": key.namespace,
+            "labels": {VMI_NAME: vmi_id(key.name)},
+            "annotations": {WORKLOAD_UPDATE_MIGRATION: ""},
+            "finalizers": [MIGRATION_FINALIZER],
+        },
+        "spec": {"vmiName": key.name, "priority": action.priority},
+    }

@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is told of workload updates: in the KubeVirt's status how many are outdated, in Events who waits. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from controlplane.api.objects.kubevirt import KubeVirtStatus
+from controlplane.virt_controller.workload_update.concerned import count_outdated
+from controlplane.virt_controller.workload_update.machine import Machine
+from controlplane.virt_controller.workload_update.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class BackOff:
+    """The next migration of a machine waits, because this one failed."""
+
+    machine: Machine
+    after: str
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    status: KubeVirtStatus | None
+    """None: the written one is right."""
+    back_offs: tuple[BackOff, ...]
+
+
+def derive_telling(world: World) -> Telling | None:
+    """Compute what there is to tell; None when all of it was."""
+    old = world.kubevirt.status
+    if world.kubevirt.metadata.deletion_timestamp is not None:
+        return None
+    found = count_outdated([one.machine for one in world.candidates])
+    new = msgspec.structs.replace(old, outdated_virtual_machine_instance_workloads=found)
+    back_offs = tuple(_back_offs(world))
+    if new == old and not back_offs:
+        return None
+    return Telling(None if new == old else new, back_offs)
+
+
+def _back_offs(world: World) -> list[BackOff]:
+    found = []
+    for one in world.candidates:
+        failures = one.failures
+        if failures and one.waits_for(world.now) > 0 and failures[0].metadata.uid not in world.told:
+            found.append(BackOff(one.machine, failures[0].metadata.uid, len(failures)))
+    return found

@@ -1,0 +1,219 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who is labelled, moved and evicted so that all get to the launcher that is deployed, as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kubevirt_api.names import WORKLOAD_UPDATE_MIGRATION
+
+from controlplane.api.objects.decode import decode_kubevirt
+from controlplane.api.objects.kubevirt import KubeVirt
+from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.resources import Key
+from controlplane.engine.plan import Each
+from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.workload_update.decide import LABELS, decide
+from controlplane.virt_controller.workload_update.machine import Machine
+from controlplane.virt_controller.workload_update.status import derive_telling
+from controlplane.virt_controller.workload_update.world import Candidate, World
+from tests.controlplane.virt_controller.builders import NOW
+from tests.controlplane.virt_controller.migration.worlds import a_migration
+
+MOVE, EVICT, BOTH, NEITHER = ["LiveMigrate"], ["Evict"], ["LiveMigrate", "Evict"], []  # type: ignore[var-annotated]
+
+
+def a_kubevirt(methods: list[str], *, last: float | None = None, limits: Any = None, **strategy: Any) -> KubeVirt:
+    status = {"phase": "Deployed"} | ({} if last is None else {"lastWorkloadEviction": render_stamp(last)})
+    spec = {"workloadUpdateStrategy": {"workloadUpdateMethods": methods, **strategy}}
+    spec["configuration"] = {"migrations": limits or {}}
+    return decode_kubevirt({"metadata": {"name": "kubevirt", "namespace": "kubevirt"}, "spec": spec, "status": status})
+
+
+def a_machine(name: str = "web", **changes: Any) -> Machine:
+    usual = {"uid": f"{name}-uid", "version": "1", "node": "node-1", "pod": f"{name}-pod", "is_outdated": True}
+    return Machine(key=Key("default", name), **{**usual, "is_labelled": True, "is_running": True, **changes})
+
+
+def a_candidate(name: str = "web", *migrations: VirtualMachineInstanceMigration, **changes: Any) -> Candidate:
+    facts = {one: changes.pop(one) for one in ("refusals", "held_for", "is_evicted") if one in changes}
+    return Candidate(machine=a_machine(name, **changes), migrations=migrations, **facts)
+
+
+def an_update(number: int, phase: str = "Failed", ago: float = 0.0) -> VirtualMachineInstanceMigration:
+    name, notes = f"kubevirt-workload-update-webuid-{number}", {WORKLOAD_UPDATE_MIGRATION: ""}
+    return a_migration(phase, uid=name, name=name, annotations=notes, entered=render_stamp(NOW - ago))
+
+
+def planned(kubevirt: KubeVirt, *candidates: Candidate, **facts: Any) -> str:
+    plan = decide(World(kubevirt=kubevirt, candidates=candidates, now=NOW, **facts))
+    actions = [one for step in plan.steps for one in (step.actions if isinstance(step, Each) else (step,))]
+    return "+".join(type(one).__name__ for one in actions) or "-"
+
+
+CAN = {"is_migratable": True}
+TABLE: dict[str, tuple[Candidate, str, str, str]] = {
+    # for each: what is done with LiveMigrate, with Evict, with both
+    "can be moved": (a_candidate(**CAN), "CreateMigration", "BeginBatch+Evict", "CreateMigration"),
+    "cannot be moved": (a_candidate(), "-", "BeginBatch+Evict", "BeginBatch+Evict"),
+    "does not run": (a_candidate(is_running=False, **CAN), "-", "-", "-"),
+    "of no one Pod": (a_candidate(pod="", **CAN), "-", "-", "-"),
+    "is on its way": (a_candidate(is_on_its_way=True, **CAN), "-", "-", "-"),
+    "a person moves it": (a_candidate("web", a_migration("Running"), **CAN), "-", "-", "-"),
+    "a person has moved it": (
+        a_candidate("web", a_migration("Failed"), **CAN),
+        "CreateMigration",
+        "BeginBatch+Evict",
+        "CreateMigration",
+    ),
+    "was evicted": (a_candidate(is_evicted=True), "-", "-", "-"),
+    "was refused lately": (a_candidate(held_for=5.0, **CAN), "-", "-", "-"),
+    "failed lately": (a_candidate("web", an_update(1, ago=19), **CAN), "-", "BeginBatch+Evict", "-"),
+    "failed 20 s ago": (
+        a_candidate("web", an_update(1, ago=20), **CAN),
+        "CreateMigration",
+        "BeginBatch+Evict",
+        "CreateMigration",
+    ),
+    "failed twice, 39 s ago": (
+        a_candidate("web", an_update(1, ago=90), an_update(2, ago=39), **CAN),
+        "-",
+        "BeginBatch+Evict",
+        "-",
+    ),
+    "to move for another reason": (
+        a_candidate(is_outdated=False, is_labelled=False, reason="more memory", **CAN),
+        "CreateMigration",
+        "-",
+        "CreateMigration",
+    ),
+    "to move for another reason, and cannot": (
+        a_candidate(is_outdated=False, is_labelled=False, reason="more memory"),
+        "-",
+        "-",
+        "-",
+    ),
+    "up to date by now": (a_candidate(is_outdated=False, **CAN), "Label", "Label", "Label"),
+    "not labelled yet": (
+        a_candidate(is_labelled=False),
+        "Label",
+        "Label",
+        "Label",
+    ),
+    "up to date, and one of ours waits": (
+        a_candidate("web", an_update(1, "Pending"), is_outdated=False, is_labelled=False),
+        "DropMigration",
+        "DropMigration",
+        "DropMigration",
+    ),
+    "up to date, and one of ours has begun": (
+        a_candidate("web", an_update(1, "Scheduling"), is_outdated=False, is_labelled=False),
+        "-",
+        "-",
+        "-",
+    ),
+    "up to date, and a person's waits": (
+        a_candidate("web", a_migration("Pending"), is_outdated=False, is_labelled=False),
+        "-",
+        "-",
+        "-",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TABLE)
+def test_what_is_done_about_one(case: str) -> None:
+    candidate, *expected = TABLE[case]
+    assert [planned(a_kubevirt(methods), candidate) for methods in (MOVE, EVICT, BOTH)] == expected
+
+
+def test_without_a_method_they_are_labelled_and_stay() -> None:
+    assert planned(a_kubevirt(NEITHER), a_candidate(is_labelled=False, **CAN)) == "Label"
+
+
+@pytest.mark.parametrize("limits", [{"parallelMigrationsPerCluster": 3}, {"parallelOutboundMigrationsPerNode": 3}])
+def test_no_more_are_moved_than_may_be(limits: Any) -> None:
+    many = [a_candidate(f"m{number}", **CAN) for number in range(9)]
+    usual = {"parallelMigrationsPerCluster": 5, "parallelOutboundMigrationsPerNode": 5}
+    kubevirt = a_kubevirt(MOVE, limits={**usual, **limits})
+    assert planned(kubevirt, *many) == "+".join(["CreateMigration"] * 3)
+    assert planned(kubevirt, *many, under_way=2, leaving={"node-1": 2}) == "CreateMigration"
+    assert planned(kubevirt, *many, under_way=5, leaving={"node-1": 5}) == "-"
+
+
+def test_batches_are_as_large_and_as_rare_as_the_strategy_says() -> None:
+    many = [a_candidate(f"m{number}") for number in range(20)]
+    assert planned(a_kubevirt(EVICT), *many).count("Evict") == 10
+    assert planned(a_kubevirt(EVICT, batchEvictionSize=3), *many).count("Evict") == 3
+    assert planned(a_kubevirt(EVICT, batchEvictionSize=0), *many) == "-"
+    assert planned(a_kubevirt(EVICT, last=NOW - 59), *many) == "-"
+    assert planned(a_kubevirt(EVICT, last=NOW - 60), *many).count("Evict") == 10
+    assert planned(a_kubevirt(EVICT, last=NOW - 20, batchEvictionInterval="20s"), *many).count("Evict") == 10
+    assert planned(a_kubevirt(EVICT, last=NOW - 4, batchEvictionInterval="0s"), *many) == "-"
+    assert planned(a_kubevirt(EVICT, last=NOW + 10_000, batchEvictionInterval="junk"), *many) == "-"
+
+
+def test_it_looks_again_when_somebody_has_waited() -> None:
+    def look(methods: list[str], *candidates: Candidate, **options: Any) -> float | None:
+        return decide(World(kubevirt=a_kubevirt(methods, **options), candidates=candidates, now=NOW)).look_again_in
+
+    assert look(EVICT, a_candidate(), last=NOW - 10) == 50
+    assert look(EVICT, a_candidate(), last=NOW + 10_000) == 60
+    assert look(MOVE, a_candidate("web", an_update(1, ago=5), **CAN)) == 15
+    assert look(MOVE, a_candidate(held_for=7.0)) == 7
+    assert look(MOVE, a_candidate(**CAN)) is None
+    assert look(EVICT, a_candidate(is_evicted=True), last=NOW - 10) is None
+
+
+def test_who_has_failed_less_comes_first() -> None:
+    kubevirt = a_kubevirt(MOVE, limits={"parallelMigrationsPerCluster": 1})
+    candidates = (a_candidate("a", refusals=1, **CAN), a_candidate("b", **CAN))
+    (step,) = decide(World(kubevirt=kubevirt, candidates=candidates, now=NOW)).steps
+    assert isinstance(step, Each)
+    assert [one.machine.key.name for one in step.actions if hasattr(one, "machine")] == ["b"]
+
+
+def test_a_pass_writes_so_many_labels_and_no_more() -> None:
+    many = [a_candidate(f"m{number}", is_labelled=False) for number in range(LABELS + 1)]
+    assert planned(a_kubevirt(NEITHER), *many).count("Label") == LABELS
+
+
+@pytest.mark.parametrize("change", [{"deletionTimestamp": "2026-01-01T00:00:00Z"}, None])
+def test_nothing_is_done_for_a_control_plane_that_goes_or_is_not_there_yet(change: Any) -> None:
+    meta = {"name": "kubevirt", **(change or {})}
+    status = {"phase": "Deployed" if change else "Deploying"}
+    spec = {"workloadUpdateStrategy": {"workloadUpdateMethods": BOTH}}
+    kubevirt = decode_kubevirt({"metadata": meta, "spec": spec, "status": status})
+    assert planned(kubevirt, a_candidate(is_labelled=False, **CAN)) == "-"
+
+
+def test_names_are_counted_from_what_is_there() -> None:
+    assert a_candidate().next_name == "kubevirt-workload-update-webuid-1"
+    assert a_candidate("web", an_update(3), a_migration()).next_name == "kubevirt-workload-update-webuid-4"
+
+
+def test_those_that_run_and_are_outdated_are_counted_and_a_back_off_is_told_once() -> None:
+    candidates = (
+        a_candidate("web", an_update(1, ago=5), **CAN),
+        a_candidate("stopped", is_running=False),
+        a_candidate("new", is_outdated=False),
+    )
+    world = World(kubevirt=a_kubevirt(MOVE), candidates=candidates, now=NOW)
+    telling = derive_telling(world)
+    assert telling is not None
+    assert telling.status is not None
+    assert telling.status.outdated_virtual_machine_instance_workloads == 1
+    (told,) = telling.back_offs
+    again = derive_telling(World(kubevirt=world.kubevirt, candidates=candidates, now=NOW, told=frozenset({told.after})))
+    assert again is not None
+    assert again.back_offs == ()
+
+
+def test_none_is_a_number_too() -> None:
+    telling = derive_telling(World(kubevirt=a_kubevirt(NEITHER), now=NOW))
+    assert telling is not None
+    assert telling.status is not None
+    assert telling.status.outdated_virtual_machine_instance_workloads == 0

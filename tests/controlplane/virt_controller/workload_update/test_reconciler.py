@@ -1,0 +1,261 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Guests that run in a launcher that is not deployed any more, on a store with rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kubevirt_api.names import OUTDATED_LAUNCHER, WORKLOAD_UPDATE_MIGRATION
+
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.resources import (
+    KUBEVIRT,
+    NODE,
+    POD,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+    Key,
+)
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.errors import Forbidden, Throttled, Unavailable
+from controlplane.engine.overlay import Overlay
+from controlplane.engine.plan import Outcome
+from controlplane.engine.reconcile import reconcile
+from controlplane.virt_controller.workload_update.concerned import Concerned, Reason
+from controlplane.virt_controller.workload_update.reconciler import WorkloadUpdateReconciler
+from tests.controlplane.simulation.cache import LaggingCache
+from tests.controlplane.simulation.clock import SimulatedClock
+from tests.controlplane.simulation.store import Json, Store
+from tests.controlplane.virt_controller.migration import stage as migrating
+from tests.controlplane.virt_controller.migration.stage import WEB, Stage
+
+NAME = Key("kubevirt", "kubevirt")
+ALL = (*migrating.RESOURCES, KUBEVIRT)
+
+
+class Updating(Stage):
+    """A migration's stage with a KubeVirt, and evictions that end a Pod or are refused."""
+
+    def __init__(self, methods: list[str], reasons: tuple[Reason, ...] = (), image: str = "launcher:2") -> None:
+        store = Store(SimulatedClock(), ALL)
+        for number in (1, 2, 3):
+            store.create(NODE, "", {"metadata": {"name": f"node-{number}"}, "spec": {}})
+        spec = {"workloadUpdateStrategy": {"workloadUpdateMethods": methods}}
+        store.create(KUBEVIRT, "kubevirt", {"metadata": {"name": "kubevirt"}, "spec": spec})
+        store.patch(KUBEVIRT, NAME, {"status": {"phase": "Deployed"}}, subresource="status")
+        super().__init__(store)
+        self.caches[KUBEVIRT] = LaggingCache(store, KUBEVIRT)
+        self.overlays[KUBEVIRT] = Overlay(self.caches[KUBEVIRT])
+        self.caches[KUBEVIRT].start()
+        self.refusal: Exception | None = None
+        self.evicted: list[str] = []
+        self.updates = self.an_updater(reasons, image)
+
+    def an_updater(self, reasons: tuple[Reason, ...] = (), image: str = "launcher:2") -> WorkloadUpdateReconciler:
+        vmis, pods = self.overlays[VIRTUAL_MACHINE_INSTANCE], self.overlays[POD]
+        self.concerned = Concerned(vmis, pods, image, reasons)
+        return WorkloadUpdateReconciler(
+            kubevirts=self.overlays[KUBEVIRT],
+            vmis=vmis,
+            pods=pods,
+            migrations=self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION],
+            concerned=self.concerned,
+            api=self.api,
+            evict=self.evict,
+            clock=self.clock,
+            events=self.told,
+        )
+
+    async def evict(self, pod: Key, uid: str) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.evicted.append(pod.name)
+        self.store.delete(POD, pod, uid=uid)
+
+    async def update(self) -> Outcome:
+        outcome = await reconcile(self.updates, NAME)
+        self.catch_up()
+        return outcome
+
+    @property
+    def migrations(self) -> list[Json]:
+        return [body for _key, body in self.store.list(VIRTUAL_MACHINE_INSTANCE_MIGRATION)]
+
+    @property
+    def state(self) -> Json:
+        return self.store.get(KUBEVIRT, NAME)["status"]
+
+    def labels(self, key: Key = WEB) -> Json:
+        return self.instance(key)["metadata"].get("labels", {})
+
+
+async def a_stage(*methods: str, **options: Any) -> Updating:
+    stage = Updating(list(methods), **options)
+    await stage.run_guest()
+    return stage
+
+
+async def test_one_is_labelled_counted_and_moved_once() -> None:
+    stage = await a_stage("LiveMigrate")
+    await stage.update()
+    await stage.update()
+    assert stage.labels()[OUTDATED_LAUNCHER] == ""
+    assert stage.state["outdatedVirtualMachineInstanceWorkloads"] == 1
+    (made,) = stage.migrations
+    assert made["metadata"]["name"].startswith("kubevirt-workload-update-")
+    assert made["metadata"]["annotations"] == {WORKLOAD_UPDATE_MIGRATION: ""}
+    assert made["spec"] == {"vmiName": "web", "priority": "system-critical"}
+    assert stage.reasons.count("SuccessfulCreate") >= 1
+
+
+async def test_it_is_up_to_date_when_it_has_moved() -> None:
+    stage = await a_stage("LiveMigrate")
+    await stage.update()
+    await stage.work()
+    stage.bring_up_target()
+    await stage.work()
+    stage.open_door()
+    stage.begin()
+    stage.arrive()
+    stage.leave()
+    await stage.work()
+    await stage.update()
+    await stage.update()
+    assert stage.status["launcherContainerImageVersion"] == "launcher:2"
+    assert OUTDATED_LAUNCHER not in stage.labels()
+    assert stage.state["outdatedVirtualMachineInstanceWorkloads"] == 0
+    assert len(stage.migrations) == 1
+    assert stage.concerned() == []
+
+
+async def test_without_methods_it_is_labelled_and_stays() -> None:
+    stage = await a_stage()
+    assert (await stage.update()).error is None
+    assert OUTDATED_LAUNCHER in stage.labels()
+    assert (stage.migrations, stage.evicted) == ([], [])
+
+
+async def test_one_in_the_launcher_that_is_deployed_is_nobodys() -> None:
+    stage = await a_stage("LiveMigrate", "Evict", image="launcher:1")
+    await stage.update()
+    assert (stage.migrations, stage.evicted, stage.labels().get(OUTDATED_LAUNCHER)) == ([], [], None)
+    assert stage.concerned.outdated == 0
+
+
+async def test_a_label_that_a_person_wrote_is_taken_off() -> None:
+    stage = await a_stage(image="launcher:1")
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"labels": {OUTDATED_LAUNCHER: "x"}}})
+    stage.catch_up()
+    await stage.update()
+    assert OUTDATED_LAUNCHER not in stage.labels()
+
+
+async def test_one_that_cannot_move_is_evicted_once_and_the_batch_is_written_down_before() -> None:
+    stage = await a_stage("LiveMigrate", "Evict")
+    stage.tell_instance({"conditions": [{"type": "LiveMigratable", "status": "False"}]})
+    await stage.update()
+    await stage.update()
+    assert len(stage.evicted) == 1
+    assert stage.state["lastWorkloadEviction"]
+    assert stage.reasons.count("SuccessfulEvict") == 1
+
+
+async def test_no_batch_is_begun_whose_time_could_not_be_written() -> None:
+    stage = await a_stage("Evict")
+    stage.direct.refusals["patch status of KubeVirt"] = Forbidden("no")
+    await stage.update()
+    assert stage.evicted == []
+
+
+async def test_another_leader_counts_from_the_batch_that_was_written_down() -> None:
+    stage = await a_stage("Evict")
+    await stage.update()
+    stage.updates = stage.an_updater()
+    await stage.run_guest("other")
+    await stage.update()
+    assert len(stage.evicted) == 1
+
+
+async def test_one_whose_eviction_is_refused_is_told_and_holds_up_nobody() -> None:
+    stage = await a_stage("Evict")
+    await stage.run_guest("other")
+    stage.refusal = Throttled("cannot evict Pod: it is to stay")
+    outcome = await stage.update()
+    assert outcome.error is None
+    assert outcome.look_again_in == 20
+    assert stage.reasons.count("FailedEvict") == 2
+    stage.refusal = None
+    stage.clock.advance(60)
+    await stage.update()
+    assert len(stage.evicted) == 2
+
+
+async def test_one_whose_migration_is_refused_is_told_and_holds_up_nobody() -> None:
+    stage = await a_stage("LiveMigrate")
+    stage.direct.refusals["create VirtualMachineInstanceMigration"] = Forbidden("quota")
+    outcome = await stage.update()
+    assert outcome.error is None
+    assert stage.reasons.count("FailedCreate") == 1
+    stage.direct.refusals.clear()
+    stage.clock.advance(20)
+    await stage.update()
+    assert len(stage.migrations) == 1
+
+
+async def test_one_that_fails_is_followed_by_another_after_a_while() -> None:
+    stage = await a_stage("LiveMigrate")
+    await stage.update()
+    await stage.work()
+    stage.end_pod(stage.target)
+    await stage.work()
+    outcome = await stage.update()
+    assert outcome.look_again_in == 20
+    await stage.update()
+    assert stage.reasons.count("MigrationBackoff") == 1
+    assert len(stage.migrations) == 1
+    stage.clock.advance(20)
+    await stage.update()
+    assert [body["metadata"]["name"][-2:] for body in stage.migrations] == ["-1", "-2"]
+
+
+async def test_it_gets_one_migration_of_two_leaders() -> None:
+    stage = await a_stage("LiveMigrate")
+    other = stage.an_updater()
+    stage.tell_instance({"evacuationNodeName": None})  # both have it in their caches
+    await reconcile(stage.updates, NAME)
+    await reconcile(other, NAME)
+    await stage.update()
+    assert len(stage.migrations) == 1
+
+
+async def test_one_that_has_changed_meanwhile_is_looked_at_again() -> None:
+    stage = await a_stage("LiveMigrate")
+    stage.store.patch(
+        VIRTUAL_MACHINE_INSTANCE, WEB, {"status": {"launcherContainerImageVersion": "launcher:2"}}, subresource="status"
+    )
+    await reconcile(stage.updates, NAME)
+    assert stage.migrations == []
+
+
+async def test_another_reason_moves_one_and_stops_none() -> None:
+    def reason(vmi: VirtualMachineInstance, pod: Pod | None) -> str | None:
+        return "it has another memory" if pod is not None and vmi.metadata.name == "web" else None
+
+    stage = await a_stage("LiveMigrate", "Evict", reasons=(reason,), image="launcher:1")
+    await stage.update()
+    (made,) = stage.migrations
+    assert made["spec"]["priority"] == "user-triggered"
+    assert stage.evicted == []
+    assert stage.state["outdatedVirtualMachineInstanceWorkloads"] == 0
+
+
+async def test_nothing_is_decided_before_all_is_known() -> None:
+    stage = await a_stage("LiveMigrate")
+    stage.caches[POD].synced = False
+    with pytest.raises(Unavailable):
+        stage.updates.observe(NAME)
+    stage.caches[POD].synced = True
+    assert stage.updates.observe(Key("kubevirt", "other")) is None
