@@ -36,6 +36,7 @@ READERS = {
     "virt_controller/vmi/reconciler.py": (1, "times of conditions and phases"),
     "virt_handler/__main__.py": (2, "the node's heartbeat annotation, validity of certificates"),
     "virt_handler/power.py": (1, "times of Events"),
+    "virt_controller/workload_update/reconciler.py": (2, "failed migrations, the last batch; bounded by the pauses"),
     "virt_controller/evacuation/reconciler.py": (1, "times at which migrations failed; bounded by the back-off"),
     "virt_controller/migration/reconciler.py": (2, "times of phases, and when a migration ended"),
     "virt_handler/incoming/reconciler.py": (2, "times of migrations"),

@@ -158,7 +158,7 @@ CHANGES: dict[str, tuple[Callable[[LateApi], object], Woken]] = {
     ),
     "the configuration": (
         write(KUBEVIRT, KEY, {"spec": {"configuration": {"furtherAttempts": 1}}}),
-        {("kubevirt", str(KEY)), ("vmi", "default/web"), ("quarantine", "")},
+        {("kubevirt", str(KEY)), ("vmi", "default/web"), ("quarantine", ""), ("workload-update", str(KEY))},
     ),
     "a claim": (write(PERSISTENT_VOLUME_CLAIM, DISK_KEY, {}), VM_AND_INSTANCE),
     "a DataVolume": (write(DATA_VOLUME, DISK_KEY, {"status": {"phase": "Succeeded"}}), VM_AND_INSTANCE),
