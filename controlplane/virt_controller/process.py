@@ -87,6 +87,7 @@ from controlplane.virt_controller.wake import (
 )
 from controlplane.virt_controller.workload_update.concerned import Concerned
 from controlplane.virt_controller.workload_update.reconciler import WorkloadUpdateReconciler
+from controlplane.virt_controller.workload_update.roll_out import RollOut
 from controlplane.virt_controller.workload_update.wakes import GATHER_SECONDS, connect_workload_updates
 
 log = logging.getLogger(__name__)
@@ -251,12 +252,14 @@ class Process:
             namespace=self._settings.namespace,
         )
         self._concerned = Concerned(vmis, pods, self._settings.launcher_image)
+        roll_out = RollOut(nodes, self._settings.image)
         updates = WorkloadUpdateReconciler(
             kubevirts=overlays[KUBEVIRT],
             vmis=vmis,
             pods=pods,
             migrations=migrations,
             concerned=self._concerned,
+            roll_out=roll_out,
             api=api,
             evict=partial(evict, self._client),
             clock=self._clock,
@@ -307,6 +310,7 @@ class Process:
             kubevirts=overlays[KUBEVIRT],
             migrations=migrations,
             concerned=self._concerned,
+            roll_out=roll_out,
             wake=partial(runners[9].add, after=GATHER_SECONDS),
         )
         connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)

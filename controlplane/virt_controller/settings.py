@@ -20,6 +20,8 @@ class Settings:
     namespace: str
     """Where the control plane lives: the Lease, the KubeVirt object and the certificates are there."""
     launcher_image: str
+    image: str = ""
+    """Of the control plane, as the role names it: virt-handlers of it say the same of their nodes."""
     image_pull_secrets: tuple[str, ...] = ()
     """Of the launcher image: names of Secrets in the namespaces of VMIs."""
     pod_name: str = ""
@@ -32,8 +34,8 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read POD_NAMESPACE and VIRT_LAUNCHER_IMAGE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS and
-    IMAGE_PULL_SECRETS, a list in JSON. SettingsError.
+    """Read POD_NAMESPACE and VIRT_LAUNCHER_IMAGE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS,
+    CONTROL_PLANE_IMAGE and IMAGE_PULL_SECRETS, a list in JSON. SettingsError.
     """
     needed = ("POD_NAMESPACE", "VIRT_LAUNCHER_IMAGE")
     problems = [f"{name} is not set" for name in needed if not environment.get(name)]
@@ -49,6 +51,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     return Settings(
         namespace=environment["POD_NAMESPACE"],
         launcher_image=environment["VIRT_LAUNCHER_IMAGE"],
+        image=environment.get("CONTROL_PLANE_IMAGE", ""),
         image_pull_secrets=secrets,
         pod_name=environment.get("POD_NAME", ""),
         log_level=environment.get("LOG_LEVEL") or "INFO",

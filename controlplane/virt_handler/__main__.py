@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Literal
 
-from kubevirt_api.names import LAUNCHER_ROLE, ROLE
+from kubevirt_api.names import CONTROL_PLANE_IMAGE, LAUNCHER_ROLE, ROLE
 
 from controlplane import logs
 from controlplane.api.objects.lease import lease_name
@@ -281,6 +281,7 @@ class Handler:
         door = {
             **node.door_annotations(settings.address, settings.door_port, self._pair.der),
             **announcement(self._migration_pair),
+            CONTROL_PLANE_IMAGE: settings.image,
         }
 
         def serving(found: Json) -> Json:

@@ -37,13 +37,15 @@ class Settings:
     """Where this process makes sockets that nobody else sees."""
     migration_network: str = ""
     """The network by which migrations come; "": by one that is named so if there is one, else the Pod's."""
+    image: str = ""
+    """Of the control plane, as the role names it: the node says so, see kubevirt.io/control-plane-image."""
     is_on_control_plane: bool = False
     """Machines are taken also where the node is kept for the control plane of the cluster."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
     """Read NODE_NAME and POD_NAMESPACE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS, DOOR_PORT,
-    NODE_SOCKET, SOCKETS, MIGRATION_NETWORK and ON_CONTROL_PLANE ("true"). SettingsError."""
+    NODE_SOCKET, SOCKETS, MIGRATION_NETWORK, CONTROL_PLANE_IMAGE and ON_CONTROL_PLANE ("true"). SettingsError."""
     problems = [f"{name} is not set" for name in ("NODE_NAME", "POD_NAMESPACE") if not environment.get(name)]
     ports = {
         "HEALTH_PORT": environment.get("HEALTH_PORT", "8080"),
@@ -65,5 +67,6 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         node_socket=environment.get("NODE_SOCKET") or layout.NODE_SOCKET,
         sockets=environment.get("SOCKETS") or layout.HANDLER_RUN,
         migration_network=environment.get("MIGRATION_NETWORK", ""),
+        image=environment.get("CONTROL_PLANE_IMAGE", ""),
         is_on_control_plane=environment.get("ON_CONTROL_PLANE") == "true",
     )

@@ -4,6 +4,7 @@
 """Workload updates: running machines get to the launcher of the control plane that is deployed, by moves or evictions.
 
 machine: what of an instance matters here. concerned: which instances are not what they are to be, kept as they change.
+roll_out: which nodes are not at this control plane yet, kept likewise.
 world: what a decision is based on. decide, status: pure. reconciler: caches in, writes out. The key is the KubeVirt.
 What becomes of a migration is migration/; whether a Pod may be evicted, virt-api says.
 """

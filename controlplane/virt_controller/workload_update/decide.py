@@ -92,14 +92,14 @@ def _next_look(world: World) -> float | None:
 
 
 def _movable(world: World) -> Iterator[Candidate]:
-    if LIVE_MIGRATE in world.strategy.workload_update_methods:
+    if LIVE_MIGRATE in world.strategy.workload_update_methods and not world.awaited:
         yield from (one for one in world.candidates if _is_due(one) and one.machine.is_migratable)
 
 
 def _evictable(world: World) -> Iterator[Candidate]:
     """Those that are outdated and cannot, or must not, be moved. For no other reason a machine is stopped."""
     methods = world.strategy.workload_update_methods
-    if EVICT not in methods:
+    if EVICT not in methods or world.awaited:
         return
     for one in world.candidates:
         is_moved = LIVE_MIGRATE in methods and one.machine.is_migratable
@@ -116,4 +116,5 @@ def _is_due(one: Candidate) -> bool:
     machine = one.machine
     if machine.is_outdated != machine.is_labelled:
         return False  # what is decided on it rests on the version before the label
-    return machine.is_running and bool(machine.pod) and _has_a_reason(one) and not one.is_moving and not one.is_evicted
+    is_free = one.is_served and not one.is_moving and not one.is_evicted
+    return machine.is_running and bool(machine.pod) and _has_a_reason(one) and is_free

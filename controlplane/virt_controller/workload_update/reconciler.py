@@ -45,6 +45,7 @@ from controlplane.virt_controller.workload_update.concerned import Concerned
 from controlplane.virt_controller.workload_update.decide import decide
 from controlplane.virt_controller.workload_update.machine import Machine
 from controlplane.virt_controller.workload_update.memory import Memory
+from controlplane.virt_controller.workload_update.roll_out import RollOut
 from controlplane.virt_controller.workload_update.status import Telling, derive_telling
 from controlplane.virt_controller.workload_update.world import (
     Action,
@@ -73,6 +74,7 @@ class WorkloadUpdateReconciler:
         pods: Overlay,
         migrations: Overlay,
         concerned: Concerned,
+        roll_out: RollOut,
         api: Api,
         evict: EvictPod,
         clock: Clock,
@@ -83,6 +85,7 @@ class WorkloadUpdateReconciler:
         self._caches = (kubevirts, vmis, pods, migrations)
         self._migrations = migrations
         self._concerned = concerned
+        self._roll_out = roll_out
         self._api = api
         self._evict = evict
         self._clock = clock
@@ -106,6 +109,7 @@ class WorkloadUpdateReconciler:
             under_way=len(begun),
             leaving=Counter(one.source for one in begun),
             now=self._clock.now(),
+            awaited=self._roll_out.awaited,
             told=self._memory.told,
         )
 
@@ -207,6 +211,7 @@ class WorkloadUpdateReconciler:
             migrations=tuple(self._of(machine)),
             refusals=known.refusals,
             held_for=self._memory.held_for(machine.uid),
+            is_served=self._roll_out.has_come_to(machine.node),
             is_evicted=bool(machine.pod) and known.evicted == machine.pod,
         )
 

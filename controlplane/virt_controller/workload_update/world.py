@@ -36,6 +36,8 @@ class Candidate:
     """How often in a row something about it was refused."""
     held_for: float = 0.0
     """For how many seconds more nothing is tried, because of that."""
+    is_served: bool = True
+    """The virt-handler of its node is this control plane's."""
     is_evicted: bool = False
     """The eviction of the Pod that has it was granted: it ends."""
 
@@ -92,6 +94,8 @@ class World:
     """Those by the node that is left."""
     now: float
     """Seconds since the epoch."""
+    awaited: tuple[str, ...] = ()
+    """Nodes that take machines and have another control plane's virt-handler: it is being rolled out."""
     told: frozenset[str] = frozenset()
     """Failed migrations after which it was told that the next one waits."""
 

@@ -42,6 +42,8 @@ VMI_NAME = "kubevirt.io/vmi-name"
 """On a VirtualMachineInstanceMigration: the instance that it moves."""
 OUTDATED_LAUNCHER = "kubevirt.io/outdatedLauncherImage"
 """On a VirtualMachineInstance whose launcher is not that of the control plane that is deployed."""
+CONTROL_PLANE_IMAGE = "kubevirt.io/control-plane-image"
+"""On a Node: the image of the virt-handler that serves it, as the role names it."""
 POOL_REVISION = "kubevirt.io/vm-pool-revision-name"
 """On a pool's VirtualMachines and, by their templates, on instances: what template they were made from."""
 

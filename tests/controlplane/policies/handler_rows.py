@@ -13,7 +13,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from kubevirt_api.names import HANDLER_ACCOUNT
+from kubevirt_api.names import CONTROL_PLANE_IMAGE, HANDLER_ACCOUNT
 
 from controlplane.api.cpu_labels import label_processor
 from controlplane.api.objects.decode import decode_vmi, encode
@@ -64,6 +64,7 @@ LONGEST = bytes(768)
 DOOR = {
     **node.door_annotations("2001:db8:1111:2222:3333:4444:5555:6666", 65535, LONGEST),
     CERTIFICATE: base64.b64encode(LONGEST).decode(),
+    CONTROL_PLANE_IMAGE: f"registry.example.com/virtops/control-plane@sha256:{'0' * 64} sha256:{'0' * 64}",
 }
 
 PROCESSOR = {

@@ -36,7 +36,11 @@ MIB = 1024 * 1024
 ROOT = Path(__file__).parents[3]
 ROLE = ROOT / "roles" / "control_plane"
 TEMPLATES = ROLE / "templates"
-IMAGES = {"__control_plane_image": "control-plane:1", "__control_plane_launcher_image": "virt-launcher:1"}
+IMAGES = {
+    "__control_plane_image": "control-plane:1",
+    "__control_plane_image_name": "control-plane:1",
+    "__control_plane_launcher_image": "virt-launcher:1",
+}
 USER = {"__control_plane_handler_uid": 60107}
 CONTROL_PLANE_NODE = "node-role.kubernetes.io/control-plane"
 

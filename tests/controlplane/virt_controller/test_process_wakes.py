@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kubevirt_api.names import QUARANTINED, SCHEDULABLE
+from kubevirt_api.names import CONTROL_PLANE_IMAGE, QUARANTINED, SCHEDULABLE
 
 from controlplane.api.objects.data_volume import DEFINITION
 from controlplane.api.objects.node import DRAIN, OUT_OF_SERVICE
@@ -85,6 +85,7 @@ def api() -> LateApi:
         body = {"spec": {"vmiName": "moving"}, "status": {"phase": phase}}
         made.set(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key("default", name), body)
     made.set(VIRTUAL_MACHINE_POOL, WEB, {"spec": {}})
+    made.set(KUBEVIRT, KEY, {"spec": {}})
     return made
 
 
@@ -173,6 +174,10 @@ CHANGES: dict[str, tuple[Callable[[LateApi], object], Woken]] = {
     "a node's Lease that is to last otherwise": (
         write(LEASE, Key(NAMESPACE, "virt-handler-node-1"), {"spec": {"leaseDurationSeconds": 5}}),
         {("node", "node-1")},
+    ),
+    "a node whose virt-handler is another control plane's": (
+        write(NODE, NODE_1, {"metadata": {"annotations": {CONTROL_PLANE_IMAGE: "another"}}}),
+        {("workload-update", str(KEY))},
     ),
     "a node that is quarantined": (
         write(NODE, NODE_1, {"metadata": {"labels": {QUARANTINED: "x"}}}),

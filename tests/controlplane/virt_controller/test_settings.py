@@ -21,6 +21,7 @@ def test_everything_can_be_set() -> None:
         {**NEEDED, "POD_NAME": "me", "LOG_LEVEL": "DEBUG", "HEALTH_PORT": "9", "HEALTH_ADDRESS": "::1"}
     )
     assert read_settings({**NEEDED, "IMAGE_PULL_SECRETS": '["one", "two"]'}).image_pull_secrets == ("one", "two")
+    assert read_settings({**NEEDED, "CONTROL_PLANE_IMAGE": "plane:1"}).image == "plane:1"
     assert (found.pod_name, found.log_level, found.port, found.address) == ("me", "DEBUG", 9, "::1")
 
 

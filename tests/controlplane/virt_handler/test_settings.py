@@ -22,6 +22,11 @@ def test_the_socket_of_virt_node_can_be_moved() -> None:
     assert read_settings({**LEAST, "NODE_SOCKET": "/elsewhere"}).node_socket == "/elsewhere"
 
 
+def test_what_it_is_deployed_as_is_told() -> None:
+    assert read_settings(LEAST).image == ""
+    assert read_settings({**LEAST, "CONTROL_PLANE_IMAGE": "plane:1"}).image == "plane:1"
+
+
 def test_where_to_listen_can_be_said() -> None:
     assert read_settings(LEAST).address == ""
     assert read_settings({**LEAST, "HEALTH_ADDRESS": "10.0.0.7"}).address == "10.0.0.7"

@@ -59,6 +59,12 @@ class LossyApi(StoreApi):
         return answer
 
 
+def add_nodes(store: Store) -> None:
+    for number in (1, 2, 3):
+        labels = {SCHEDULABLE: "true", "host-model-cpu.node.kubevirt.io/EPYC": "true"}
+        store.create(NODE, "", {"metadata": {"name": f"node-{number}", "labels": labels}, "spec": {}})
+
+
 class Stage(SmallWorld):
     """See above. Each step of somebody else's is a method; `work` lets virt-controller do all that there is to do."""
 
@@ -70,9 +76,7 @@ class Stage(SmallWorld):
         self.configuration = KubeVirtConfiguration()
         self.reconciler, self.vmi_reconciler, self.evacuation = self.another()
         if store is None:
-            for number in (1, 2, 3):
-                labels = {SCHEDULABLE: "true", "host-model-cpu.node.kubevirt.io/EPYC": "true"}
-                self.store.create(NODE, "", {"metadata": {"name": f"node-{number}", "labels": labels}, "spec": {}})
+            add_nodes(self.store)
         self.start()
 
     def another(self) -> tuple[MigrationReconciler, VmiReconciler, EvacuationReconciler]:

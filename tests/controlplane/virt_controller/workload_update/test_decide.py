@@ -39,7 +39,7 @@ def a_machine(name: str = "web", **changes: Any) -> Machine:
 
 
 def a_candidate(name: str = "web", *migrations: VirtualMachineInstanceMigration, **changes: Any) -> Candidate:
-    facts = {one: changes.pop(one) for one in ("refusals", "held_for", "is_evicted") if one in changes}
+    facts = {one: changes.pop(one) for one in ("refusals", "held_for", "is_served", "is_evicted") if one in changes}
     return Candidate(machine=a_machine(name, **changes), migrations=migrations, **facts)
 
 
@@ -69,6 +69,7 @@ TABLE: dict[str, tuple[Candidate, str, str, str]] = {
         "BeginBatch+Evict",
         "CreateMigration",
     ),
+    "its node has another virt-handler": (a_candidate(is_served=False, **CAN), "-", "-", "-"),
     "was evicted": (a_candidate(is_evicted=True), "-", "-", "-"),
     "was refused lately": (a_candidate(held_for=5.0, **CAN), "-", "-", "-"),
     "failed lately": (a_candidate("web", an_update(1, ago=19), **CAN), "-", "BeginBatch+Evict", "-"),
@@ -132,6 +133,13 @@ def test_what_is_done_about_one(case: str) -> None:
 
 def test_without_a_method_they_are_labelled_and_stay() -> None:
     assert planned(a_kubevirt(NEITHER), a_candidate(is_labelled=False, **CAN)) == "Label"
+
+
+def test_while_virt_handlers_are_rolled_out_they_are_labelled_and_stay() -> None:
+    candidates = (a_candidate(is_labelled=False, **CAN), a_candidate("a", **CAN), a_candidate("b"))
+    assert planned(a_kubevirt(BOTH), *candidates, awaited=("node-2",)) == "Label"
+    waiting = World(kubevirt=a_kubevirt(BOTH, last=NOW - 10), candidates=candidates, now=NOW, awaited=("node-2",))
+    assert decide(waiting).look_again_in is None
 
 
 @pytest.mark.parametrize("limits", [{"parallelMigrationsPerCluster": 3}, {"parallelOutboundMigrationsPerNode": 3}])

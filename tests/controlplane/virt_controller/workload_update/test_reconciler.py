@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kubevirt_api.names import OUTDATED_LAUNCHER, WORKLOAD_UPDATE_MIGRATION
+from kubevirt_api.names import CONTROL_PLANE_IMAGE, OUTDATED_LAUNCHER, SCHEDULABLE, WORKLOAD_UPDATE_MIGRATION
 
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import (
@@ -26,6 +26,7 @@ from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.workload_update.concerned import Concerned, Reason
 from controlplane.virt_controller.workload_update.reconciler import WorkloadUpdateReconciler
+from controlplane.virt_controller.workload_update.roll_out import RollOut
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.store import Json, Store
@@ -41,8 +42,7 @@ class Updating(Stage):
 
     def __init__(self, methods: list[str], reasons: tuple[Reason, ...] = (), image: str = "launcher:2") -> None:
         store = Store(SimulatedClock(), ALL)
-        for number in (1, 2, 3):
-            store.create(NODE, "", {"metadata": {"name": f"node-{number}"}, "spec": {}})
+        migrating.add_nodes(store)
         spec = {"workloadUpdateStrategy": {"workloadUpdateMethods": methods}}
         store.create(KUBEVIRT, "kubevirt", {"metadata": {"name": "kubevirt"}, "spec": spec})
         store.patch(KUBEVIRT, NAME, {"status": {"phase": "Deployed"}}, subresource="status")
@@ -51,18 +51,22 @@ class Updating(Stage):
         self.overlays[KUBEVIRT] = Overlay(self.caches[KUBEVIRT])
         self.caches[KUBEVIRT].start()
         self.refusal: Exception | None = None
+        self.lingers = False
+        """Guests take long to shut down."""
         self.evicted: list[str] = []
         self.updates = self.an_updater(reasons, image)
 
     def an_updater(self, reasons: tuple[Reason, ...] = (), image: str = "launcher:2") -> WorkloadUpdateReconciler:
         vmis, pods = self.overlays[VIRTUAL_MACHINE_INSTANCE], self.overlays[POD]
         self.concerned = Concerned(vmis, pods, image, reasons)
+        self.roll_out = RollOut(self.overlays[NODE], "")
         return WorkloadUpdateReconciler(
             kubevirts=self.overlays[KUBEVIRT],
             vmis=vmis,
             pods=pods,
             migrations=self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION],
             concerned=self.concerned,
+            roll_out=self.roll_out,
             api=self.api,
             evict=self.evict,
             clock=self.clock,
@@ -73,7 +77,8 @@ class Updating(Stage):
         if self.refusal is not None:
             raise self.refusal
         self.evicted.append(pod.name)
-        self.store.delete(POD, pod, uid=uid)
+        if not self.lingers:
+            self.store.delete(POD, pod, uid=uid)
 
     async def update(self) -> Outcome:
         outcome = await reconcile(self.updates, NAME)
@@ -163,6 +168,15 @@ async def test_one_that_cannot_move_is_evicted_once_and_the_batch_is_written_dow
     assert stage.reasons.count("SuccessfulEvict") == 1
 
 
+async def test_one_that_takes_long_to_shut_down_is_not_evicted_in_the_next_batch() -> None:
+    stage = await a_stage("Evict")
+    stage.lingers = True
+    await stage.update()
+    stage.clock.advance(60)
+    await stage.update()
+    assert len(stage.evicted) == 1
+
+
 async def test_no_batch_is_begun_whose_time_could_not_be_written() -> None:
     stage = await a_stage("Evict")
     stage.direct.refusals["patch status of KubeVirt"] = Forbidden("no")
@@ -233,10 +247,14 @@ async def test_it_gets_one_migration_of_two_leaders() -> None:
 
 async def test_one_that_has_changed_meanwhile_is_looked_at_again() -> None:
     stage = await a_stage("LiveMigrate")
+    stage.direct.refusals["create VirtualMachineInstanceMigration"] = Forbidden("quota")
+    await stage.update()
+    stage.direct.refusals.clear()
+    stage.clock.advance(20)
     stage.store.patch(
         VIRTUAL_MACHINE_INSTANCE, WEB, {"status": {"launcherContainerImageVersion": "launcher:2"}}, subresource="status"
     )
-    await reconcile(stage.updates, NAME)
+    await reconcile(stage.updates, NAME)  # it has seen the label, and nothing since
     assert stage.migrations == []
 
 
@@ -250,6 +268,23 @@ async def test_another_reason_moves_one_and_stops_none() -> None:
     assert made["spec"]["priority"] == "user-triggered"
     assert stage.evicted == []
     assert stage.state["outdatedVirtualMachineInstanceWorkloads"] == 0
+
+
+async def test_nobody_is_moved_before_virt_handlers_are_what_this_process_is() -> None:
+    stage = await a_stage("LiveMigrate")
+    other, ours = ({"annotations": {CONTROL_PLANE_IMAGE: image}} for image in ("another", None))
+
+    async def say(node: str, meta: Json) -> int:
+        stage.store.patch(NODE, Key("", node), {"metadata": meta})
+        stage.catch_up()
+        await stage.update()
+        return len(stage.migrations)
+
+    assert await say("node-3", other) == 0
+    assert OUTDATED_LAUNCHER in stage.labels()
+    stage.store.patch(NODE, Key("", "node-3"), {"metadata": ours})
+    assert await say("node-1", other | {"labels": {SCHEDULABLE: "false"}}) == 0, "it is there"
+    assert await say("node-1", ours) == 1
 
 
 async def test_nothing_is_decided_before_all_is_known() -> None:
