@@ -59,6 +59,7 @@ from tests.controlplane.guards import (
     vmi,
     vmi_telling,
     vmi_writes,
+    workload_update,
 )
 from tests.controlplane.guards.guard import Guard
 
@@ -116,4 +117,5 @@ GUARDS: tuple[Guard, ...] = (
     *vmi.GUARDS,
     *vmi_telling.GUARDS,
     *vmi_writes.GUARDS,
+    *workload_update.GUARDS,
 )

@@ -269,6 +269,24 @@ async def test_it_is_ready_when_everything_is_listed_whether_it_leads_or_not(api
     assert told["virtops_quarantined_nodes"] == "1.0"
 
 
+@pytest.mark.parametrize("leads", [True, False])
+async def test_who_leads_counts_machines_in_another_launcher(api: LateApi, leads: bool) -> None:
+    """Both replicas are scraped, and the sum of them is what people look at."""
+    if not leads:
+        held = {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00Z"}}
+        api.set(LEASE, Key(NAMESPACE, "virt-controller"), held)
+    for name, image in (("old", "launcher:0"), ("new", SETTINGS.launcher_image)):
+        status = {"phase": "Running", "nodeName": "node-1", "launcherContainerImageVersion": image}
+        api.set(VIRTUAL_MACHINE_INSTANCE, Key("default", name), {"spec": {}, "status": status})
+    port = free_port()
+    async with running(api, replace(SETTINGS, port=port)) as virt_controller:
+        if leads:
+            await virt_controller.until_leading()
+        await virt_controller.settle()
+        shown = (await fetch(f"http://127.0.0.1:{port}/metrics"))[1]
+    assert f"kubevirt_vmi_number_of_outdated {1.0 if leads else 0.0}" in shown.splitlines()
+
+
 async def test_what_it_does_and_sees_is_counted(api: LateApi) -> None:
     api.set(VIRTUAL_MACHINE, WEB, a_vm())
     port = free_port()

@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How running machines get to another launcher: what a KubeVirt may say of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.controlplane.api import golden
+from tests.controlplane.api.admission.validate.test_check import problems_of
+
+INSIDE = "spec.workloadUpdateStrategy"
+
+
+def problems(**strategy: Any) -> list[str]:
+    manifest = golden.changed(golden.load("kubevirt"), "spec/workloadUpdateStrategy", strategy)
+    return [problem.path for problem in problems_of(manifest)]
+
+
+@pytest.mark.parametrize("methods", [[], ["LiveMigrate"], ["Evict"], ["LiveMigrate", "Evict"]], ids=str)
+def test_both_ways_are_known(methods: list[str]) -> None:
+    assert problems(workloadUpdateMethods=methods) == []
+
+
+def test_another_way_is_none() -> None:
+    assert problems(workloadUpdateMethods=["Restart"]) == [f"{INSIDE}.workloadUpdateMethods[0]"]
+
+
+@pytest.mark.parametrize(("size", "is_good"), [(0, True), (1000, True), (-1, False), (1001, False)])
+def test_a_batch_has_a_size(size: int, is_good: bool) -> None:
+    assert problems(batchEvictionSize=size) == ([] if is_good else [f"{INSIDE}.batchEvictionSize"])
+
+
+@pytest.mark.parametrize(
+    ("interval", "is_good"),
+    [
+        *[(one, True) for one in ("", "0s", "90s", "1m30s", "24h")],
+        *[(one, False) for one in ("90", "-1s", "24h0m1s", "a minute")],
+    ],
+)
+def test_batches_follow_each_other_within_a_day(interval: str, is_good: bool) -> None:
+    assert problems(batchEvictionInterval=interval) == ([] if is_good else [f"{INSIDE}.batchEvictionInterval"])

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is asked of the API server when a Pod is to be evicted, and what its answers mean."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from controlplane.api.objects.resources import Key
+from controlplane.engine.errors import Conflict, NotFound, NotLeader, Throttled
+from controlplane.kube.client import Client
+from controlplane.kube.eviction import evict
+from tests.controlplane.kube.fake_api import FakeApi, a_client, status
+
+KEY = Key("ns", "web")
+PATH = "/api/v1/namespaces/ns/pods/web/eviction"
+
+
+@pytest.fixture
+def api() -> FakeApi:
+    return FakeApi()
+
+
+@pytest.fixture
+async def client(api: FakeApi) -> AsyncIterator[Client]:
+    async with a_client(api) as made:
+        yield made
+
+
+async def test_it_is_of_one_pod_and_of_no_namesake(api: FakeApi, client: Client) -> None:
+    api.faults.append(("POST", PATH, status(201, "Created")))
+    await evict(client, KEY, "uid-1")
+    method, path, body, _unused = api.seen[-1]
+    assert (method, path) == ("POST", PATH)
+    assert body == {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "web", "namespace": "ns"},
+        "deleteOptions": {"preconditions": {"uid": "uid-1"}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (
+            status(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget."),
+            Throttled,
+        ),
+        (status(409, "Conflict", "the UID in the precondition does not match"), Conflict),
+        (status(404, "NotFound"), NotFound),
+    ],
+    ids=["a budget", "a namesake", "gone"],
+)
+async def test_who_says_no_is_heard(api: FakeApi, client: Client, answer: dict[str, object], error: type) -> None:
+    api.faults.append(("POST", PATH, answer))
+    with pytest.raises(error, match="cannot evict Pod ns/web"):
+        await evict(client, KEY, "uid-1")
+    assert len(api.seen) == 1
+
+
+async def test_who_does_not_lead_evicts_nobody(api: FakeApi, client: Client) -> None:
+    def refuse() -> None:
+        raise NotLeader("another leads")
+
+    with pytest.raises(NotLeader):
+        await evict(client.guarded(refuse), KEY, "uid-1")
+    assert api.seen == []
