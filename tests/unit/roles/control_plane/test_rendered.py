@@ -141,6 +141,29 @@ def test_how_often_and_how_long_a_run_is_tried_is_configured(made: dict[str, Any
     assert "runTimeoutSeconds" not in usual["spec"]["configuration"], "600, and only for what is the node's"
 
 
+def test_virt_controller_and_virt_handler_are_told_the_same_of_what_they_are(pods: dict[str, Any]) -> None:
+    """By it the one knows whether the other was rolled out with it."""
+    said = [
+        next(one["value"] for one in pods[name]["spec"]["containers"][0]["env"] if one["name"] == "CONTROL_PLANE_IMAGE")
+        for name in ("controller", "handler")
+    ]
+    assert said == [f"registry.example/virt/control-plane@{DIGEST} r1"] * 2
+
+
+def test_how_machines_are_updated_is_nobodys_word_unless_it_is_said(tmp_path: Path) -> None:
+    """What is applied is the role's from then on: what a person wrote into the object would be overwritten."""
+    size = {"control_plane_workload_eviction_size": 3}
+    (tmp_path / "usual").mkdir()
+    (tmp_path / "said").mkdir()
+    assert "workloadUpdateStrategy" not in render(tmp_path / "usual", size)["configuration"]["spec"]
+    said = render(tmp_path / "said", {**size, "control_plane_workload_update_methods": ["LiveMigrate"]})
+    assert said["configuration"]["spec"]["workloadUpdateStrategy"] == {
+        "workloadUpdateMethods": ["LiveMigrate"],
+        "batchEvictionSize": 3,
+        "batchEvictionInterval": "1m0s",
+    }
+
+
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return what all canaries at once are rendered to: the JSON of each object by Kind/name."""
