@@ -38,7 +38,8 @@ READERS = {
     "virt_handler/power.py": (1, "times of Events"),
     "virt_controller/workload_update/reconciler.py": (2, "failed migrations, the last batch; bounded by the pauses"),
     "virt_controller/evacuation/reconciler.py": (1, "times at which migrations failed; bounded by the back-off"),
-    "virt_controller/migration/reconciler.py": (2, "times of phases, and when a migration ended"),
+    "virt_controller/migration/apply.py": (1, "when a migration ended"),
+    "virt_controller/migration/reconciler.py": (1, "times of phases"),
     "virt_handler/incoming/reconciler.py": (2, "times of migrations"),
     "virt_handler/vmi/reconciler.py": (2, "times of conditions and phases, and when a migration began"),
 }

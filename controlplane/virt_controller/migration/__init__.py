@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """VirtualMachineInstanceMigration: from the wish that an instance moves to its end.
 
-turn: whose turn it is. world: what a decision is based on. decide, status: pure, by phase. reconciler: caches in,
-writes out. The guest itself is moved by the two virt-handlers, and given to its target by vmi/ (move): here the Pod
-that it goes to is made, the hand-over written, and what is left over is cleared away (docs/adr/0016).
+turn: whose turn it is. world: what a decision is based on. decide, status: pure, by phase. reconciler: caches in.
+apply: writes out. The guest itself is moved by the two virt-handlers, and given to its target by vmi/ (move): here the
+Pod that it goes to is made, the hand-over written, and what is left over is cleared away (docs/adr/0016).
 """

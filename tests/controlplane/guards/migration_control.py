@@ -11,6 +11,7 @@ _MOVE = "controlplane/virt_controller/vmi/move.py"
 _DECIDE = "controlplane/virt_controller/migration/decide.py"
 _STATUS = "controlplane/virt_controller/migration/status.py"
 _RECONCILER = "controlplane/virt_controller/migration/reconciler.py"
+_APPLY = "controlplane/virt_controller/migration/apply.py"
 _EVACUATION = "controlplane/virt_controller/evacuation/world.py"
 _BY_MOVE = ("tests/controlplane/virt_controller/vmi/test_move.py",)
 _BY_TABLE = ("tests/controlplane/virt_controller/migration/test_every_state.py",)
@@ -103,21 +104,21 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_TABLE,
     ),
     Guard(
-        file=_RECONCILER,
+        file=_APPLY,
         line="        if vmi is not None and (action.uid in vmi.status.active_pods or (",
         without="        if vmi is not None and (False and (",
         because="A leader whose cache is older than the hand-over would delete the Pod that has the guest.",
         tests=_BY_STORY,
     ),
     Guard(
-        file=_RECONCILER,
+        file=_APPLY,
         line="        await self._confirm(world)\n        await self._patch_vmi(",
         without="        await self._patch_vmi(",
         because="A migration that another leader has ended would be handed over.",
         tests=_BY_STORY,
     ),
     Guard(
-        file=_RECONCILER,
+        file=_APPLY,
         line="            resource_version=meta.resource_version,\n",
         without="",
         because="Whoever begins a migration in the moment in which it is ended would send a guest to nowhere.",
@@ -153,7 +154,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
-        line="            self._unfinished.note_refused(_key(world.migration))\n",
+        line="            self._unfinished.note_refused(key_of(world.migration))\n",
         without="            pass\n",
         because="Migrations that a quota refuses would keep those of all other namespaces waiting.",
         tests=_BY_STORY,

@@ -1,0 +1,238 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What virt-controller does about a migration, one step at a time, for the versions of objects that were decided on.
+
+What only a cache says is asked of the API server before anything that cannot be taken back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, assert_never
+
+from kubevirt_api.names import MIGRATION_FINALIZER, MIGRATION_TARGET_NODE
+
+from controlplane.api.objects.decode import decode, decode_vmi
+from controlplane.api.objects.meta import ObjectMeta
+from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.resources import (
+    POD,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+    Key,
+    Resource,
+)
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound
+from controlplane.engine.overlay import Overlay
+from controlplane.engine.ports import Api, Clock
+from controlplane.virt_controller.migration.hand_over import begin, replace_state
+from controlplane.virt_controller.migration.memory import Memories, name_version
+from controlplane.virt_controller.migration.policy import Policies
+from controlplane.virt_controller.migration.unfinished import Unfinished
+from controlplane.virt_controller.migration.world import (
+    Action,
+    AddFinalizer,
+    CreateTarget,
+    DeleteMigration,
+    DeleteSource,
+    DeleteTarget,
+    EndState,
+    HandOver,
+    LabelTarget,
+    LookForPod,
+    LookForVmi,
+    RemoveFinalizer,
+    RequestAbort,
+    Unlabel,
+    World,
+)
+from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.tell import Events, Regarding
+from controlplane.virt_controller.vmi.world import is_controlled
+
+log = logging.getLogger(__name__)
+
+
+class Hand:
+    def __init__(
+        self,
+        *,
+        vmis: Overlay,
+        policies: Policies,
+        api: Api,
+        clock: Clock,
+        events: Events,
+        memories: Memories,
+        unfinished: Unfinished,
+        build: Callable[[World], dict[str, Any]],
+    ) -> None:
+        """build: the Pod that a migration goes to; ValueError. memories, unfinished: are told what was done."""
+        self._vmis = vmis
+        self._policies = policies
+        self._api = api
+        self._clock = clock
+        self._events = events
+        self._memories = memories
+        self._unfinished = unfinished
+        self._build = build
+
+    async def apply(self, world: World, action: Action) -> None:
+        """Take one step."""
+        meta = world.migration.metadata
+        match action:
+            case AddFinalizer():
+                await self.patch(world, {"metadata": {"finalizers": [*meta.finalizers, MIGRATION_FINALIZER]}})
+            case RemoveFinalizer():
+                kept = [one for one in meta.finalizers if one != MIGRATION_FINALIZER]
+                await self.patch(world, {"metadata": {"finalizers": kept or None}})
+            case CreateTarget():
+                await self._create(world)
+            case DeleteTarget():
+                await self._delete_target(world, action)
+            case DeleteSource():
+                await self._delete_pod(world, action)
+            case DeleteMigration():
+                await self._delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key(meta.namespace, action.name), action.uid)
+            case LookForVmi():
+                self._memories.of(world.migration).vmi = name_version(await self._ask_for_vmi(world))
+            case LookForPod():
+                await self._look_for_pod(world, action.name)
+            case _:
+                await self._write_instance(world, action)
+
+    async def _write_instance(
+        self, world: World, action: HandOver | RequestAbort | EndState | LabelTarget | Unlabel
+    ) -> None:
+        """Write what the instance tells of migrations, for the version of it that was decided on."""
+        match action:
+            case HandOver():
+                await self._hand_over(world, action.pod)
+            case RequestAbort():
+                await self._patch_vmi(world, {"status": {"migrationState": {"abortRequested": True}}}, is_status=True)
+            case EndState():
+                ended = {
+                    "failed": True,
+                    "completed": True,
+                    "failureReason": action.why,
+                    "endTimestamp": render_stamp(self._clock.now()),
+                }
+                await self._patch_vmi(world, {"status": {"migrationState": ended}}, is_status=True)
+            case LabelTarget():
+                await self._patch_vmi(world, {"metadata": {"labels": {MIGRATION_TARGET_NODE: action.node}}})
+            case Unlabel():
+                await self._patch_vmi(world, {"metadata": {"labels": {MIGRATION_TARGET_NODE: None}}})
+            case _:
+                assert_never(action)
+
+    async def _create(self, world: World) -> None:
+        migration, vmi = world.migration, world.vmi
+        key = key_of(migration)
+        await self._confirm(world)
+        try:
+            body = self._build(world)
+        except ValueError as error:
+            raise Invalid(f"cannot build the target Pod of {key}: {error}") from error
+        name = body["metadata"]["name"]
+        try:
+            await self._api.create(POD, key.namespace, body)
+        except AlreadyExists as error:
+            # Ours from a write whose answer was lost, or somebody else's: look at it.
+            found = decode(await self._api.get(POD, Key(key.namespace, name)), Pod)
+            if vmi is None or not is_controlled(found, vmi):
+                raise Invalid(f"cannot create Pod {name}: one of this name exists, not ours; delete it") from error
+            self._note_made(world)
+            raise Conflict(str(error)) from error
+        self._note_made(world)
+        self._tell(world, "SuccessfulCreate", f"Created the migration's target pod {name}")
+
+    def _note_made(self, world: World) -> None:
+        self._memories.note_made(world.migration)
+        self._unfinished.note_made(key_of(world.migration))
+
+    async def _hand_over(self, world: World, pod: Pod) -> None:
+        """Replace what the instance tells of migrations. The label for other people's clients comes after it."""
+        key = Key(world.migration.metadata.namespace, world.migration.spec.vmi_name)
+        policy = None if world.vmi is None else await self._policies.of(world.vmi)
+        new, raw = begin(world, pod, policy), self._vmis.get(key)
+        if new is None or raw is None:
+            raise Conflict(f"cannot hand over {key}: the Pod that has the guest is not known yet")
+        await self._confirm(world)
+        await self._patch_vmi(world, {"status": replace_state(raw, new)}, is_status=True)
+        self._tell(world, "SuccessfulHandOver", f"The guest is to move to pod {pod.metadata.name} on {new.target_node}")
+
+    async def _confirm(self, world: World) -> None:
+        """Ask whether the migration is still as it was decided on: another leader may have ended it."""
+        seen = world.migration.metadata
+        found = (await self._api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key_of(world.migration)))["metadata"]
+        if (found["uid"], found["resourceVersion"]) != (seen.uid, seen.resource_version):
+            raise Conflict(
+                f"cannot go on with VirtualMachineInstanceMigration {key_of(world.migration)}: it has changed"
+            )
+
+    async def _delete_target(self, world: World, action: DeleteTarget) -> None:
+        """Delete it, unless the API server says that the guest may be there: a cache may be of before the hand-over."""
+        vmi = await self._ask_for_vmi(world)
+        moving = None if vmi is None else vmi.status.migration_state
+        is_mine = moving is not None and moving.migration_uid == world.uid
+        if vmi is not None and (action.uid in vmi.status.active_pods or (is_mine and not (moving and moving.failed))):
+            raise Conflict(f"cannot delete Pod {action.name}: the guest may be there")
+        await self._delete_pod(world, action)
+
+    async def _ask_for_vmi(self, world: World) -> VirtualMachineInstance | None:
+        """Ask; what is found is in the overlay afterwards."""
+        key = Key(world.migration.metadata.namespace, world.migration.spec.vmi_name)
+        try:
+            return decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))
+        except NotFound:
+            return None
+
+    async def _look_for_pod(self, world: World, name: str) -> None:
+        try:
+            await self._api.get(POD, Key(world.migration.metadata.namespace, name))
+        except NotFound:
+            self._memories.of(world.migration).absent.add(name)
+
+    async def _delete_pod(self, world: World, action: DeleteTarget | DeleteSource) -> None:
+        await self._delete(POD, Key(world.migration.metadata.namespace, action.name), action.uid)
+        self._tell(world, "SuccessfulDelete", f"Deleted pod {action.name}: {action.because}", occurrence=action.uid)
+
+    async def _delete(self, resource: Resource, key: Key, uid: str) -> None:
+        try:
+            await self._api.delete(resource, key, uid=uid)
+        except NotFound:
+            log.debug("gone already", extra={"key": str(key), "kind": resource.kind})
+
+    async def patch(self, world: World, patch: dict[str, Any], *, is_status: bool = False) -> None:
+        """Write to the migration, for the version of it that was decided on."""
+        await self._write(VIRTUAL_MACHINE_INSTANCE_MIGRATION, world.migration.metadata, patch, is_status=is_status)
+
+    async def _patch_vmi(self, world: World, patch: dict[str, Any], *, is_status: bool = False) -> None:
+        if world.vmi is not None:
+            await self._write(VIRTUAL_MACHINE_INSTANCE, world.vmi.metadata, patch, is_status=is_status)
+
+    async def _write(self, resource: Resource, meta: ObjectMeta, patch: dict[str, Any], *, is_status: bool) -> None:
+        await self._api.patch(
+            resource,
+            Key(meta.namespace, meta.name),
+            patch,
+            subresource="status" if is_status else "",
+            resource_version=meta.resource_version,
+            uid=meta.uid,
+        )
+
+    def _tell(self, world: World, reason: str, message: str, *, occurrence: str = "") -> None:
+        self._events.record(regarding(world), "Normal", reason, message, occurrence=occurrence or world.uid)
+
+
+def key_of(migration: VirtualMachineInstanceMigration) -> Key:
+    """Say where a migration is."""
+    return Key(migration.metadata.namespace, migration.metadata.name)
+
+
+def regarding(world: World) -> Regarding:
+    """Say what an Event is about."""
+    return Regarding(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key_of(world.migration), world.uid)
