@@ -10,7 +10,7 @@ from tests.bench.node_start import Report
 from tests.bench.ticks import IDLE
 from tests.e2e.deployed import deployed
 
-RATIO_AT_MOST = 2.0
+RATIO_AT_MOST = 2.5
 
 
 def run(report: Report) -> None:
