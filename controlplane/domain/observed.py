@@ -27,6 +27,7 @@ _TAG_LIMIT_BYTES = 16 << 10
 _DEPTH_LIMIT = 32
 _ELEMENTS_LIMIT = 4096
 _WORD_LIMIT = 256
+_COUNT_DIGITS = 4
 _TAG, _OURS = "vmi", "{ours}"
 """Our element, as it is written after its prefix and as it stands in a path: no tag can be spelled like that."""
 _CHANNEL = ("domain", "devices", "channel", "target")
@@ -61,12 +62,15 @@ class Observed:
     has_acpi: bool
     is_agent_connected: bool = False
     """Something in the guest held the agent's channel open when this was read."""
+    vcpus: int = 0
+    """How many virtual CPUs the guest has; 0: as many as it can have."""
 
 
 def read_domain(text: str) -> Observed:
     """Read a whole description. UnreadableError."""
     metadata, machine, acpi = ("domain", "metadata", _OURS), ("domain", "os", "type"), ("domain", "features", "acpi")
-    seen = _Reader(("domain",), metadata, machine, acpi).read(text)
+    vcpu = ("domain", "vcpu")
+    seen = _Reader(("domain",), metadata, machine, acpi, vcpu).read(text)
     if ("domain",) not in seen:
         raise UnreadableError("expected a domain")
     return Observed(
@@ -75,6 +79,7 @@ def read_domain(text: str) -> Observed:
         machine=seen.get(machine, {}).get("machine", "")[:_WORD_LIMIT],
         has_acpi=acpi in seen,
         is_agent_connected=seen.get(_CHANNEL, {}).get("state") == "connected",
+        vcpus=_count(seen.get(vcpu, {}).get("current", "")),
     )
 
 
@@ -93,6 +98,10 @@ def _identity(found: Mapping[str, str]) -> Identity:
         epoch=int(epoch),
         grace_period_seconds=int(grace),
     )
+
+
+def _count(word: str) -> int:
+    return int(word) if word.isascii() and word.isdigit() and len(word) <= _COUNT_DIGITS else 0
 
 
 class _Reader:

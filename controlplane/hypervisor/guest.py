@@ -111,6 +111,10 @@ class Guest:
         """Let a paused guest go on."""
         await self._call("resume", "resume")
 
+    async def set_vcpus(self, count: int) -> None:
+        """Have it see so many virtual CPUs, of those that its description has. WrongState when it is not running."""
+        await self._call("plug CPUs into", "setVcpusFlags", count, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+
     async def reset(self) -> None:
         """Press the reset button: the guest is not asked. WrongState when it is not running."""
         await self._call("reset", "reset", 0)

@@ -19,8 +19,9 @@ from typing import Any
 from kubevirt_api import names
 
 from controlplane.api.objects import quantity
-from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.kubevirt import STAGE, KubeVirtConfiguration
 from controlplane.api.objects.meta import Quantity
+from controlplane.api.objects.vmi.domain import MAX_VCPUS
 from controlplane.api.vmi_id import vmi_id
 
 Json = dict[str, Any]
@@ -73,6 +74,7 @@ def default_migration(migration: Json, _unused: KubeVirtConfiguration, seed: str
 def _spec(spec: Json, configuration: KubeVirtConfiguration) -> None:
     _placement(spec, configuration)
     _resources(_inside(spec, "domain"), configuration)
+    _max_sockets(_inside(spec, "domain"), configuration)
     _devices(spec)
     _switches(_inside(spec, "domain"), configuration)
     _absent(spec, "evictionStrategy", configuration.eviction_strategy or "None")
@@ -144,6 +146,19 @@ def _resources(domain: Json, configuration: KubeVirtConfiguration) -> None:
     if not any(cpu.get(part) for part in ("cores", "sockets", "threads")):
         asked = limits.get("cpu") or requests.get("cpu")
         cpu.update(cores=1, sockets=_sockets(asked), threads=1)
+
+
+def _max_sockets(domain: Json, configuration: KubeVirtConfiguration) -> None:
+    """Say how many sockets it can get while it runs. Without ACPI no guest hears of one."""
+    cpu, live = _inside(domain, "cpu"), configuration.live_update_configuration
+    has_acpi = _seen(_seen(domain, "features"), "acpi").get("enabled") is not False
+    if configuration.vm_rollout_strategy == STAGE or cpu.get("maxSockets") or not has_acpi:
+        return
+    counts = [cpu.get(part) or 1 for part in ("sockets", "cores", "threads")]
+    if all(isinstance(one, int) and one > 0 for one in counts):
+        sockets, cores, threads = counts
+        wanted = live.max_cpu_sockets or sockets * live.max_hotplug_ratio
+        cpu["maxSockets"] = max(sockets, min(wanted, MAX_VCPUS // (cores * threads)))
 
 
 def _sockets(asked: Quantity | None) -> int:

@@ -16,7 +16,7 @@ UNBUILT: dict[str, frozenset[str]] = {
             accessCredentials resourceClaims serviceAccountName
             topologySpreadConstraints utilityVolumes""",
         "DomainSpec": "chassis ioThreads ioThreadsPolicy launchSecurity",
-        "Cpu": "dedicatedCpuPlacement features isolateEmulatorThread maxSockets numa realtime",
+        "Cpu": "dedicatedCpuPlacement features isolateEmulatorThread numa realtime",
         "Memory": "hugepages maxGuest reservedOverhead",
         "Resources": "overcommitGuestOverhead",
         "Firmware": "acpi",
@@ -49,12 +49,13 @@ UNBUILT: dict[str, frozenset[str]] = {
             additionalGuestMemoryOverheadRatio apiConfiguration architectureConfiguration
             autoCPULimitNamespaceLabelSelector changedBlockTrackingLabelSelectors commonInstancetypesDeployment
             confidentialCompute controllerConfiguration defaultRuntimeClass handlerConfiguration hypervisors
-            instancetype ksmConfiguration liveUpdateConfiguration mediatedDevicesConfiguration memBalloonStatsPeriod
+            instancetype ksmConfiguration mediatedDevicesConfiguration memBalloonStatsPeriod
             minCPUModel network obsoleteCPUModels ovmfPath permittedHostDevices
             persistentReservationConfiguration roleAggregationStrategy seccompConfiguration selinuxLauncherType smbios
             supportContainerResources supportedGuestAgentVersions tlsConfiguration virtTemplateDeployment
-            virtualMachineInstancesPerNode virtualMachineOptions vmRolloutStrategy vmStateStorageClass
+            virtualMachineInstancesPerNode virtualMachineOptions vmStateStorageClass
             webhookConfiguration""",
+        "LiveUpdateConfiguration": "maxGuest",
         "MigrationConfiguration": """
             allowPostCopy disableTLS matchSELinuxLevelOnMigration maxDowntimeMs network nodeDrainTaintKey
             unsafeMigrationOverride utilityVolumesTimeout""",

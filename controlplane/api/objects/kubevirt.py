@@ -13,9 +13,11 @@ from controlplane.api.objects.meta import Condition, Node, Object, Quantity
 from controlplane.api.objects.migration_state import MigrationConfiguration
 from controlplane.api.objects.resources import KUBEVIRT, Resource
 from controlplane.api.objects.run_limits import LONGEST_TIMEOUT_SECONDS, MOST_FURTHER_ATTEMPTS
+from controlplane.api.objects.vmi.domain import MAX_VCPUS
 from controlplane.api.schema.bounds import PullPolicy, bounded, one_of
 
 LIVE_MIGRATE, EVICT = "LiveMigrate", "Evict"
+LIVE_UPDATE, STAGE = "LiveUpdate", "Stage"
 UpdateMethod = Annotated[str, one_of(LIVE_MIGRATE, EVICT)]
 
 
@@ -32,6 +34,15 @@ class DeveloperConfiguration(Node, frozen=True, kw_only=True):
     """Guest memory per 100 of memory that a Pod requests when the machine names no memory request."""
     feature_gates: tuple[str, ...] = ()
     """Names of features to switch on. None is known to this version; the list is kept for clients."""
+
+
+class LiveUpdateConfiguration(Node, frozen=True, kw_only=True):
+    """How far a machine can grow while it runs, where it does not say so itself."""
+
+    max_cpu_sockets: Annotated[int, bounded(minimum=1, maximum=MAX_VCPUS)] | None = None
+    """Most CPU sockets; those of a start times maxHotplugRatio if not set."""
+    max_hotplug_ratio: Annotated[int, bounded(minimum=1, maximum=MAX_VCPUS)] = 4
+    """How many times the sockets that a machine starts with it can get."""
 
 
 class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
@@ -62,6 +73,10 @@ class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
     """What happens when the Pod of a machine that says nothing itself is evicted; None (it is stopped) if not set."""
     migrations: MigrationConfiguration = MigrationConfiguration()
     """Settings of migrations."""
+    vm_rollout_strategy: Annotated[str, one_of(LIVE_UPDATE, STAGE)] = LIVE_UPDATE
+    """LiveUpdate: what of a template can be is changed in the running instance. Stage: all waits for a restart."""
+    live_update_configuration: LiveUpdateConfiguration = LiveUpdateConfiguration()
+    """How far machines can grow while they run."""
 
 
 class WorkloadUpdateStrategy(Node, frozen=True, kw_only=True):

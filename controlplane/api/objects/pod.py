@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 from kubevirt_api import condition_types
+from kubevirt_api.names import VCPUS
 
 from controlplane.api.launch_plan import KERNEL_PANICKED, NOT_IN_TIME, WATCHDOG_EXPIRED
 from controlplane.api.objects import conditions
@@ -26,6 +27,7 @@ GUEST_CRASHED = "GuestCrashed"
 REASONS = {KERNEL_PANICKED: GUEST_PANICKED, WATCHDOG_EXPIRED: GUEST_CRASHED, NOT_IN_TIME: "ShutdownTimedOut"}
 """Why a run has failed, by what is said of it: the same whether virt-handler or the launcher notices first."""
 MESSAGE_LIMIT = 512
+_VCPU_DIGITS = 4
 DIGEST = "@sha256:"
 """In a reference to an image that cannot be another one tomorrow."""
 
@@ -190,6 +192,12 @@ class Pod(Node, frozen=True, kw_only=True):
         }
         return said | {name: reference for name, reference in asked.items() if DIGEST in reference}
 
+    @property
+    def vcpus(self) -> int:
+        """For how many virtual CPUs it was made; 0 where it does not say."""
+        said = self.metadata.annotations.get(VCPUS, "")
+        return int(said) if said.isascii() and said.isdigit() and len(said) <= _VCPU_DIGITS else 0
+
     def was_given(self, resource: str) -> bool:
         """Tell whether its launcher has a device plugin's resource; the domain must not ask for what is not there."""
         return any(resource in one.resources.limits for one in self.spec.containers if one.name == COMPUTE)
@@ -235,6 +243,14 @@ def bounded(text: str) -> str:
     """Make a text that comes from the tenant's side fit for a condition: printable, one line, not long."""
     printable = "".join(one if one.isprintable() else " " for one in text[: 4 * MESSAGE_LIMIT])
     return " ".join(printable.split())[:MESSAGE_LIMIT]
+
+
+def gist(text: str) -> str:
+    """Keep beginning and end of a long text: QEMU warns first, and says last what it died of."""
+    if len(text) <= MESSAGE_LIMIT:
+        return bounded(text)
+    head = MESSAGE_LIMIT // 4
+    return bounded(f"{text[:head]} ... {text[head + 5 - MESSAGE_LIMIT :]}")
 
 
 def word(text: str) -> str:

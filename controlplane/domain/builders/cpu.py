@@ -30,8 +30,10 @@ def build_memory(vmi: VirtualMachineInstance) -> Memory:
 
 
 def build_vcpu(vmi: VirtualMachineInstance) -> VcpuCount:
-    """Return how many processors the guest has."""
-    return VcpuCount(placement="static", count=_spec(vmi).vcpus)
+    """Return how many processors the guest has, and can come to have while it runs."""
+    spec = _spec(vmi)
+    current = spec.vcpus if spec.vcpus < spec.most_vcpus else None
+    return VcpuCount(placement="static", current=current, most=spec.most_vcpus)
 
 
 def build_cpu(vmi: VirtualMachineInstance, facts: Facts) -> Cpu:
@@ -41,7 +43,9 @@ def build_cpu(vmi: VirtualMachineInstance, facts: Facts) -> Cpu:
     named model comes as near as emulation can (check=none), where libvirt would refuse to start.
     """
     spec = _spec(vmi)
-    topology = Topology(sockets=max(spec.sockets, 1), cores=max(spec.cores, 1), threads=max(spec.threads, 1))
+    topology = Topology(
+        sockets=max(spec.sockets, spec.max_sockets, 1), cores=max(spec.cores, 1), threads=max(spec.threads, 1)
+    )
     if spec.model in ("", _HOST_MODEL, _HOST_PASSTHROUGH):
         mode = (spec.model or _HOST_MODEL) if facts.is_kvm else "maximum"
         return Cpu(mode=mode, topology=topology)

@@ -21,16 +21,17 @@ class Memory:
 
 @element
 class VcpuCount:
-    """How many processors the guest has."""
+    """How many processors the guest has. current: all if None."""
 
     TAG: ClassVar[str] = "vcpu"
     placement: str = attribute()
-    count: int = text()
+    current: int | None = attribute(default=None)
+    most: int = text()
 
 
 @element
 class Topology:
-    """How the processors are arranged."""
+    """How all the processors are arranged that it can come to have."""
 
     TAG: ClassVar[str] = "topology"
     sockets: int = attribute()

@@ -66,6 +66,10 @@ VM_GENERATION = "kubevirt.io/vm-generation"
 """On a VirtualMachineInstance: generation of the VM that it was made from."""
 TEMPLATE_HASH = "virtops.kubevirt/template-hash"
 """On a VirtualMachineInstance: hash of the VM's template that it was made from, as it was stored."""
+FIXED_TEMPLATE_HASH = "virtops.kubevirt/fixed-template-hash"
+"""On a VirtualMachineInstance: hash of that part of the VM's template which does not change while it runs."""
+CPUS_ADDED = "virtops.kubevirt/cpus-added"
+"""On a VirtualMachineInstance: how many virtual CPUs its spec has got since it was created."""
 POOL_TEMPLATE = "virtops.kubevirt/pool-template-hash"
 """On the template of a pool's VirtualMachine, and so on its instance: hashes of the pool's template for instances and
 of those of its DataVolumes."""
@@ -79,12 +83,14 @@ RUN_TIMEOUT = "virtops.kubevirt/run-timeout-seconds"
 """On a VirtualMachineInstance: how long its launcher may take to come up once its Pod has a node; 0 is no bound."""
 MIGRATION_JOB_NAME = "kubevirt.io/migrationJobName"
 """On the launcher Pod that a migration goes to: name of the VirtualMachineInstanceMigration."""
+VCPUS = "virtops.kubevirt/vcpus"
+"""On launcher Pods: for how many virtual CPUs it was made."""
 EVACUATION_MIGRATION = "kubevirt.io/evacuationMigration"
 """On a VirtualMachineInstanceMigration that virt-controller made: the node that is left."""
 WORKLOAD_UPDATE_MIGRATION = "kubevirt.io/workloadUpdateMigration"
 """On a VirtualMachineInstanceMigration that virt-controller made to bring an instance to what it is to be."""
 
-RESERVED_ANNOTATIONS = (VM_GENERATION, TEMPLATE_HASH)
+RESERVED_ANNOTATIONS = (VM_GENERATION, TEMPLATE_HASH, FIXED_TEMPLATE_HASH, CPUS_ADDED)
 """Annotations of a VirtualMachineInstance that only the control plane sets."""
 
 # Devices that launchers ask their node for

@@ -189,8 +189,14 @@ COMPUTE = [
         "domain.cpu.dedicatedCpuPlacement",
         "not built",
     ),
-    Row("maxSockets", f"{DOMAIN}/cpu/maxSockets", 4, "domain.cpu.maxSockets", "not built"),
-    Row("more sockets than ever", f"{DOMAIN}/cpu", {"sockets": 8, "maxSockets": 4}, "cpu.maxSockets", "not built"),
+    Row("more sockets than ever", f"{DOMAIN}/cpu", {"sockets": 8, "maxSockets": 4}, "cpu.maxSockets", "below sockets"),
+    Row(
+        "more sockets than fit later",
+        f"{DOMAIN}/cpu",
+        {"cores": 4, "sockets": 1, "maxSockets": 64},
+        "cpu.maxSockets",
+        "so 63 sockets of these",
+    ),
     Row("2^32 vCPUs", f"{DOMAIN}/cpu", {"cores": 1024, "sockets": 1024, "threads": 4096}, "cpu.threads", "from 1 to"),
     Row(
         "a feature that may be",

@@ -33,6 +33,21 @@ def test_what_was_built_is_known_again(case: Case) -> None:
     assert seen.has_acpi is built.features.acpi
 
 
+@pytest.mark.parametrize(
+    ("vcpu", "expected"),
+    [
+        ("<vcpu placement='static' current='2'>4</vcpu>", 2),
+        ("<vcpu placement='static'>4</vcpu>", 0),
+        ("", 0),
+        ("<vcpu current='-2'>4</vcpu>", 0),
+        ("<vcpu current='²'>4</vcpu>", 0),
+        ("<vcpu current='123456'>4</vcpu>", 0),
+    ],
+)
+def test_how_many_cpus_a_guest_has_of_those_that_it_can_have(vcpu: str, expected: int) -> None:
+    assert read_domain(f"<domain>{vcpu}</domain>").vcpus == expected
+
+
 def channels(*targets: str) -> str:
     listed = "".join(f"<channel type='unix'><source mode='bind'/><target {one}/></channel>" for one in targets)
     return f"<domain><devices>{listed}</devices></domain>"

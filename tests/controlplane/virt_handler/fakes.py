@@ -178,6 +178,11 @@ class FakeGuest:
         self._libvirtd.asked.append("resume")
         self.become(State(Life.RUNNING, "unpaused"), "resumed")
 
+    async def set_vcpus(self, count: int) -> None:
+        self._libvirtd.asked.append(f"have {count} CPUs")
+        if self._libvirtd.can_plug:
+            self._xml = self._xml.replace("<features>", f"<vcpu current='{count}'>8</vcpu><features>")
+
     async def state(self) -> State:
         return self.life
 
@@ -243,6 +248,8 @@ class FakeLibvirtd:
         self.start_error: HypervisorError | None = None
         self.while_starting: State | None = None
         """How a domain looks between the request to start it and an answer that is an error."""
+        self.can_plug = True
+        """It does what it says it did, when CPUs are plugged."""
         self.is_off_again = False
         """It answers a start, and the domain is off when it is looked at."""
         self.look_error: HypervisorError | None = None

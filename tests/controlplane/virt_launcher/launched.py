@@ -27,6 +27,7 @@ VMI = {
     "metadata": {"namespace": "default", "name": "vm", "uid": UID},
     "spec": {
         "domain": {
+            "cpu": {"sockets": 1, "maxSockets": 4},
             "memory": {"guest": "128Mi"},
             "devices": {
                 "rng": {},

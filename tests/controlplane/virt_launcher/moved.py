@@ -41,10 +41,12 @@ sync
 while :; do
     echo 3 >/proc/sys/vm/drop_caches
     for disk in vda sda; do echo "on $disk: $(dd if=/dev/$disk bs=64k skip=8 count=16 2>/dev/null | sha256sum)"; done
+    for cpu in /sys/devices/system/cpu/cpu*/online; do echo 1 >$cpu; done 2>/dev/null
+    echo "with $(grep -c ^processor /proc/cpuinfo) CPUs"
     sleep 1
 done
 """
-"""Writes on its disks, and says what is on them, ever again."""
+"""Writes on its disks, and says what is on them and how many CPUs it has, ever again; it takes those that come."""
 BUSY = """#!/bin/sh
 mkdir /busy && mount -t tmpfs none /busy
 for name in a b; do dd if=/dev/urandom of=/busy/$name bs=1M count=16; done

@@ -58,7 +58,7 @@ async def counts_on(moved: Moving) -> None:
     assert moved.target.console == ""
 
 
-async def test_a_guest_goes_on_where_it_was_with_its_memory_and_its_disks(moved: Moving) -> None:
+async def test_a_guest_goes_on_where_it_was_with_its_memory_and_its_disks_and_gets_another_cpu(moved: Moving) -> None:
     await until(lambda: "on sda: " in moved.source.console, "guest that has written", moved.source)
     (root,) = set(re.findall(r"on vda: [0-9a-f]{64}", moved.source.console))
     (data,) = set(re.findall(r"on sda: [0-9a-f]{64}", moved.source.console))
@@ -81,6 +81,11 @@ async def test_a_guest_goes_on_where_it_was_with_its_memory_and_its_disks(moved:
     console = len(moved.target.console)
     for disk in (root, data):
         await until(lambda disk=disk: disk in moved.target.console[console:], f"what was {disk}", moved.target)
+
+    assert (await there.described(read_domain)).vcpus == 1
+    await there.set_vcpus(2)
+    assert (await there.described(read_domain)).vcpus == 2
+    await until(lambda: "with 2 CPUs" in moved.target.console[console:], "guest with two CPUs", moved.target)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,10 +13,8 @@ from controlplane.api.admission.problem import Problem, below, excerpt, key
 from controlplane.api.objects import quantity
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import Quantity
-from controlplane.api.objects.vmi.domain import Clock, DomainSpec, Firmware, KernelBoot
+from controlplane.api.objects.vmi.domain import MAX_VCPUS, Clock, Cpu, DomainSpec, Firmware, KernelBoot
 
-MAX_VCPUS = 255
-"""More need an IOMMU with extended interrupt mode, which is not built."""
 MAX_CPU = 1024
 MIN_MEMORY = 10**6
 MAX_MEMORY = 16 * 2**40
@@ -50,6 +48,8 @@ def _cpu(domain: DomainSpec, path: str) -> Iterator[Problem]:
         count = domain.cpu.vcpus
         text = f"sockets * cores * threads is {excerpt(count)} virtual CPUs; a q35 machine takes at most {MAX_VCPUS}"
         yield Problem(below(path, "cpu"), text)
+    elif domain.cpu is not None:
+        yield from _max_sockets(domain.cpu, below(path, "cpu.maxSockets"))
     requests, limits = below(path, "resources.requests"), below(path, "resources.limits")
     request = _number(domain.resources.requests.get("cpu"))
     limit = _number(domain.resources.limits.get("cpu"))
@@ -65,6 +65,15 @@ def _cpu(domain: DomainSpec, path: str) -> Iterator[Problem]:
         for name in sorted(set(amounts) - {"cpu", "memory"}):
             text = "not built in this version; only cpu and memory can be asked for, remove it"
             yield Problem(key(where, name), text, "FieldValueNotSupported")
+
+
+def _max_sockets(cpu: Cpu, where: str) -> Iterator[Problem]:
+    if 0 < cpu.max_sockets < cpu.sockets:
+        yield Problem(where, f"is below sockets, which is {cpu.sockets}; raise it, or remove it")
+    elif cpu.most_vcpus > MAX_VCPUS:
+        most = MAX_VCPUS // cpu.vcpus_per_socket
+        text = f"maxSockets * cores * threads is {excerpt(cpu.most_vcpus)} virtual CPUs; a q35 machine takes at most"
+        yield Problem(where, f"{text} {MAX_VCPUS}, so {most} sockets of these")
 
 
 def _memory(domain: DomainSpec, path: str) -> Iterator[Problem]:

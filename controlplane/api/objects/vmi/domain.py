@@ -16,6 +16,8 @@ from controlplane.api.schema.bounds import DnsSubdomain, ImageName, ImagePath, P
 REBOOT, TERMINATE = "Reboot", "Terminate"
 """What a reboot of the guest is."""
 
+MAX_VCPUS = 255
+"""Of a q35 machine. More need an IOMMU with extended interrupt mode, which is not built."""
 Count = Annotated[int, bounded(minimum=1, maximum=1024)]
 Resource = Annotated[dict[str, Quantity], bounded(max_items=16)]
 
@@ -27,6 +29,8 @@ class Cpu(Node, frozen=True, kw_only=True):
     """Cores per socket; 1 if not set."""
     sockets: Count = 0
     """Sockets; 1 if not set (or the CPU limit or request when no topology is given at all)."""
+    max_sockets: Count = 0
+    """Most sockets that it can be given while it runs; if not set, by the KubeVirt's liveUpdateConfiguration."""
     threads: Count = 0
     """Threads per core; 1 if not set."""
     model: Annotated[str, bounded("letters, digits, '.', '_' and '-'", pattern="[A-Za-z0-9._-]+", max_length=128)] = ""
@@ -35,7 +39,17 @@ class Cpu(Node, frozen=True, kw_only=True):
     @property
     def vcpus(self) -> int:
         """How many virtual CPUs the guest sees."""
-        return max(self.sockets, 1) * max(self.cores, 1) * max(self.threads, 1)
+        return max(self.sockets, 1) * self.vcpus_per_socket
+
+    @property
+    def vcpus_per_socket(self) -> int:
+        """How many of them a socket has."""
+        return max(self.cores, 1) * max(self.threads, 1)
+
+    @property
+    def most_vcpus(self) -> int:
+        """How many the guest can come to see while it runs."""
+        return max(self.sockets, self.max_sockets, 1) * self.vcpus_per_socket
 
 
 class Memory(Node, frozen=True, kw_only=True):
@@ -241,3 +255,8 @@ class DomainSpec(Node, frozen=True, kw_only=True):
     reboot_policy: Annotated[str, one_of(REBOOT, TERMINATE)] = ""
     """What a reboot of the guest is: Reboot (default) has it boot again in its Pod, Terminate ends its run, which has
     succeeded; the machine's run strategy decides what is next."""
+
+    @property
+    def vcpus(self) -> int:
+        """How many virtual CPUs the guest sees."""
+        return self.cpu.vcpus if self.cpu else 1

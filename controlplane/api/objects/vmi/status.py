@@ -11,7 +11,7 @@ import msgspec
 
 from controlplane.api.objects.meta import Condition, Node, Quantity
 from controlplane.api.objects.migration_state import MigrationState
-from controlplane.api.objects.vmi.domain import Machine
+from controlplane.api.objects.vmi.domain import Cpu, Machine
 from controlplane.api.schema.bounds import bounded
 
 Word = Annotated[str, bounded(max_length=64)]
@@ -85,15 +85,28 @@ class GuestOsInfo(Node, frozen=True, kw_only=True):
     """Name as a word."""
 
 
+Part = Annotated[int, bounded(minimum=0, maximum=1024)]
+
+
 class CpuTopology(Node, frozen=True, kw_only=True):
     """Virtual CPUs that the guest has now."""
 
-    cores: int = 0
+    cores: Part = 0
     """Cores per socket."""
-    sockets: int = 0
+    sockets: Part = 0
     """Sockets."""
-    threads: int = 0
+    threads: Part = 0
     """Threads per core."""
+
+    @classmethod
+    def of(cls, cpu: Cpu) -> CpuTopology:
+        """Say what a spec asks for."""
+        return cls(cores=max(cpu.cores, 1), sockets=max(cpu.sockets, 1), threads=max(cpu.threads, 1))
+
+    @property
+    def vcpus(self) -> int:
+        """How many there are."""
+        return self.sockets * self.cores * self.threads
 
 
 class MemoryStatus(Node, frozen=True, kw_only=True):

@@ -12,8 +12,8 @@ from kubevirt_api import names
 
 from controlplane.api.admission import defaults
 from controlplane.api.admission.validate.check import check_instance
-from controlplane.api.objects.decode import decode_vm, decode_vmi, encode
-from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.decode import decode, decode_vm, decode_vmi, encode
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration, LiveUpdateConfiguration
 from tests.controlplane.api import golden
 
 CONFIGURATION = KubeVirtConfiguration()
@@ -183,13 +183,44 @@ def test_cirros_gets_what_it_leaves_out() -> None:
     domain = spec["domain"]
 
     assert domain["memory"] == {"guest": "64M"}
-    assert domain["cpu"] == {"cores": 1, "sockets": 1, "threads": 1, "model": "host-model"}
+    assert domain["cpu"] == {"cores": 1, "sockets": 1, "threads": 1, "maxSockets": 4, "model": "host-model"}
     assert domain["machine"] == {"type": "q35"}
     assert domain["features"] == {"acpi": {"enabled": True}}
     assert domain["devices"]["interfaces"] == [{"name": "default", "masquerade": {}}]
     assert spec["networks"] == [{"name": "default", "pod": {}}]
     assert spec["volumes"][0]["containerDisk"]["imagePullPolicy"] == "Always"
     assert spec["evictionStrategy"] == "None"
+
+
+ROOM: dict[str, tuple[dict[str, Any], dict[str, Any], int | None]] = {
+    # of the domain, of the configuration, maxSockets
+    "four times as many": ({"cpu": {"sockets": 2, "cores": 2}}, {}, 8),
+    "sockets that follow from a limit": ({"resources": {"limits": {"cpu": "3"}}}, {}, 12),
+    "what it says itself": ({"cpu": {"sockets": 2, "maxSockets": 3}}, {}, 3),
+    "another ratio": ({"cpu": {"sockets": 2}}, {"live_update_configuration": {"maxHotplugRatio": 2}}, 4),
+    "a number for all": ({"cpu": {"sockets": 2}}, {"live_update_configuration": {"maxCpuSockets": 16}}, 16),
+    "a number for all, and more from the start": (
+        {"cpu": {"sockets": 32}},
+        {"live_update_configuration": {"maxCpuSockets": 16}},
+        32,
+    ),
+    "no more than the board takes": ({"cpu": {"sockets": 50, "cores": 2}}, {}, 127),
+    "as many as it has, where the board takes no more": ({"cpu": {"sockets": 255}}, {}, 255),
+    "nothing changes while a machine runs": ({"cpu": {"sockets": 2}}, {"vm_rollout_strategy": "Stage"}, None),
+    "a guest that would not hear of it": ({"features": {"acpi": {"enabled": False}}}, {}, None),
+    "what is no number": ({"cpu": {"sockets": "two"}}, {}, None),
+}
+
+
+@pytest.mark.parametrize(("domain", "settings", "expected"), ROOM.values(), ids=ROOM)
+def test_a_machine_has_room_for_more_sockets(
+    domain: dict[str, Any], settings: dict[str, Any], expected: int | None
+) -> None:
+    live = decode(settings.get("live_update_configuration", {}), LiveUpdateConfiguration)
+    configuration = msgspec.structs.replace(CONFIGURATION, **{**settings, "live_update_configuration": live})
+    vmi = {"metadata": {}, "spec": {"domain": {"memory": {"guest": "64M"}, **domain}}}
+    filled = defaults.default_instance(vmi, configuration, "seed")
+    assert filled["spec"]["domain"]["cpu"].get("maxSockets") == expected
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,24 @@ def test_the_processor_follows_the_spec_and_the_node(
 def test_unset_members_of_the_topology_count_as_one() -> None:
     vmi = a_vmi(cpu={"sockets": 3})
     topology = build_cpu(vmi, KVM).topology
-    assert (topology.sockets, topology.cores, topology.threads, build_vcpu(vmi).count) == (3, 1, 1, 3)
+    assert (topology.sockets, topology.cores, topology.threads, build_vcpu(vmi).most) == (3, 1, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "current", "most", "sockets"),
+    [
+        ({"sockets": 1, "cores": 2, "maxSockets": 4}, 2, 8, 4),
+        ({"sockets": 4, "cores": 2, "maxSockets": 4}, None, 8, 4),
+        ({"sockets": 4, "maxSockets": 2}, None, 4, 4),
+    ],
+    ids=["room for more", "all from the start", "no room at all"],
+)
+def test_a_machine_is_made_with_room_for_the_sockets_that_it_may_get(
+    cpu: dict[str, Any], current: int | None, most: int, sockets: int
+) -> None:
+    vmi = a_vmi(cpu=cpu)
+    made = build_vcpu(vmi)
+    assert (made.current, made.most, build_cpu(vmi, KVM).topology.sockets) == (current, most, sockets)
 
 
 @pytest.mark.parametrize(
