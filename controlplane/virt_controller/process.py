@@ -54,6 +54,7 @@ from controlplane.kube.watch import WatchCache
 from controlplane.metrics import Metrics
 from controlplane.virt_controller.certificates.run import run as keep_certificates
 from controlplane.virt_controller.claims import BY_CLAIM, by_claim_of_vm, by_claim_of_vmi, reader_of
+from controlplane.virt_controller.cpu_change import reason_to_migrate
 from controlplane.virt_controller.data_volumes import reader_of as data_volumes_of
 from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
 from controlplane.virt_controller.kubevirt.configuration import Configuration
@@ -251,7 +252,7 @@ class Process:
             events=self._events,
             namespace=self._settings.namespace,
         )
-        self._concerned = Concerned(vmis, pods, self._settings.launcher_image)
+        self._concerned = Concerned(vmis, pods, self._settings.launcher_image, reasons=(reason_to_migrate,))
         roll_out = RollOut(nodes, self._settings.image)
         updates = WorkloadUpdateReconciler(
             kubevirts=overlays[KUBEVIRT],

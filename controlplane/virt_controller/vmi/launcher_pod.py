@@ -108,6 +108,7 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
             names.DOMAIN: meta.name,
             ONLY_ASK_TO_EVICT: "",
             PLAN_ANNOTATION: render_plan(launch.plan),
+            names.VCPUS: str(vmi.spec.domain.vcpus),
             DEFAULT_CONTAINER: COMPUTE,
             **kept,
             **named,

@@ -39,7 +39,7 @@ def overhead_bytes(domain: DomainSpec, *, is_emulated: bool) -> int:
     """Return the memory that the Pod needs beside the guest's."""
     guest = guest_memory_bytes(domain)
     buffer = TCG_TRANSLATION_BUFFER if is_emulated else 0
-    return FIXED_OVERHEAD + OVERHEAD_PER_VCPU * _vcpus(domain) + guest // PAGE_TABLE_RATIO + buffer
+    return FIXED_OVERHEAD + OVERHEAD_PER_VCPU * domain.vcpus + guest // PAGE_TABLE_RATIO + buffer
 
 
 def build_resources(
@@ -77,7 +77,7 @@ def _cpu_request(domain: DomainSpec, developer: DeveloperConfiguration) -> str:
     named = asked.requests.get("cpu", asked.limits.get("cpu"))
     if named is not None:
         return str(named)
-    return quantity.from_milli(max(1, _vcpus(domain) * 1000 // max(1, developer.cpu_allocation_ratio)))
+    return quantity.from_milli(max(1, domain.vcpus * 1000 // max(1, developer.cpu_allocation_ratio)))
 
 
 def _memory_request(domain: DomainSpec) -> int:
@@ -85,7 +85,3 @@ def _memory_request(domain: DomainSpec) -> int:
     if asked is not None:
         return quantity.to_bytes(asked)
     return guest_memory_bytes(domain)
-
-
-def _vcpus(domain: DomainSpec) -> int:
-    return domain.cpu.vcpus if domain.cpu else 1

@@ -40,6 +40,7 @@ from controlplane.api.objects.vmi.instance import (
 from controlplane.domain.layout import UID
 from controlplane.domain.migratable import method_of
 from controlplane.engine.plan import Problem
+from controlplane.virt_controller.cpu_change import cpu_change
 from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.vmi.evidence import Dead, Unknown
 from controlplane.virt_controller.vmi.further_attempt import begin_another, explain, find_retry
@@ -185,15 +186,12 @@ def _begun(world: World, new: VirtualMachineInstanceStatus) -> VirtualMachineIns
     """Record the attempt, and what the Pod will be asked for."""
     domain = world.vmi.spec.domain
     memory, cpu = domain.memory.guest if domain.memory else None, domain.cpu
-    topology = None
-    if cpu is not None:
-        topology = CpuTopology(cores=max(cpu.cores, 1), sockets=max(cpu.sockets, 1), threads=max(cpu.threads, 1))
     return msgspec.structs.replace(
         new,
         attempt=world.attempt,
         runtime_user=UID,
         memory=None if memory is None else MemoryStatus(guest_at_boot=memory, guest_requested=memory),
-        current_cpu_topology=topology,
+        current_cpu_topology=None if cpu is None else CpuTopology.of(cpu),
         volume_status=volume_status(world),
     )
 
@@ -213,6 +211,7 @@ def _conditions(
     listed = conditions.put(world.vmi.status.conditions, _ready(world, step.phase), stamp)
     listed = conditions.settle(listed, condition_types.POD_SCHEDULED, _unplaced(world, step.phase), stamp)
     listed = conditions.settle(listed, EVICTION_REQUESTED, _eviction_requested(world), stamp)
+    listed = conditions.settle(listed, condition_types.HOT_VCPU_CHANGE, cpu_change(world.vmi), stamp)
     if world.vmi.status.phase in BEFORE_HAND_OVER:
         listed = with_data_volumes(listed, world, stamp)
     trouble = _trouble(world, step, problem, new)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from controlplane.api.objects.migration_state import MigrationState
-from controlplane.api.objects.pod import MESSAGE_LIMIT, Pod, bounded
+from controlplane.api.objects.pod import Pod, bounded, gist
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.agent import Told
 from controlplane.domain.state import Life, State, explain_crash
@@ -238,6 +238,14 @@ class Session:
         self._publish(resume_asked_at=now, resumes=count_next(self._sighting, now))
         await self._tell(lambda guest: guest.resume())
 
+    async def plug_cpus(self, count: int) -> None:
+        """Have the guest see so many virtual CPUs. NoContact."""
+        await self._tell(lambda guest: guest.set_vcpus(count))
+        self._observation.note(())  # its description is another one
+        await self.refresh()
+        if (seen := self._sighting.observed) is not None and seen.vcpus not in (0, count):
+            raise NoContact(f"libvirt answered that the guest has {count} virtual CPUs, but it has {seen.vcpus}")
+
     async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int = 0) -> None:
         """Carry out what a person asks of the guest as it is now. VerbRefused, NoContact.
 
@@ -430,7 +438,7 @@ class Session:
 
     def _never(self, text: str) -> StartRefused:
         """Say that this domain can never be started."""
-        self._publish(failure=Failure("InvalidDomain", _gist(text)))
+        self._publish(failure=Failure("InvalidDomain", gist(text)))
         return StartRefused(text)
 
     async def _tell(self, say: Callable[[Guest], Awaitable[None]]) -> None:
@@ -455,7 +463,7 @@ class Session:
     def _note_failed_start(self, error: HypervisorError) -> None:
         is_final = isinstance(error, InvalidDomain)
         if is_final or self._is_patience_over():
-            self._publish(failure=Failure("InvalidDomain" if is_final else "StartFailed", _gist(str(error))))
+            self._publish(failure=Failure("InvalidDomain" if is_final else "StartFailed", gist(str(error))))
 
     def _is_patience_over(self) -> bool:
         self._failed_starts.append(self._tools.clock.monotonic())
@@ -490,11 +498,3 @@ class Session:
 def _is_up(state: State | None) -> bool:
     """Tell whether a guest runs; of a QEMU that is being started nobody knows yet whether there ever will be one."""
     return state is not None and state.life.is_up and not state.is_starting
-
-
-def _gist(text: str) -> str:
-    """Keep beginning and end of a long text: QEMU warns first, and says last what it died of."""
-    if len(text) <= MESSAGE_LIMIT:
-        return bounded(text)
-    head = MESSAGE_LIMIT // 4
-    return bounded(f"{text[:head]} ... {text[head + 5 - MESSAGE_LIMIT :]}")

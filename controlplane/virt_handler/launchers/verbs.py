@@ -46,6 +46,8 @@ class Contact(Protocol):
 
     async def resume(self) -> None: ...
 
+    async def plug_cpus(self, count: int) -> None: ...
+
     async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int) -> None: ...
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]: ...
@@ -113,6 +115,10 @@ class Verbs:
     def resume(self) -> None:
         """Begin to let a paused guest go on. NoContact when a verb is under way."""
         self._begin("resume", self._contact.resume)
+
+    def plug_cpus(self, count: int) -> None:
+        """Begin to have the guest see so many virtual CPUs. NoContact when a verb is under way."""
+        self._begin("plug CPUs", lambda: self._contact.plug_cpus(count))
 
     def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
         """Begin to send the guest to its migration's target. It may last for hours: it is no verb that others wait for.

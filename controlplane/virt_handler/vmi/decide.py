@@ -31,6 +31,7 @@ from controlplane.engine.plan import Each, Plan, Tell
 from controlplane.virt_handler.vmi import resume
 from controlplane.virt_handler.vmi.leaving import Seen, decide_leaving, is_paused_by_migration
 from controlplane.virt_handler.vmi.person import is_held
+from controlplane.virt_handler.vmi.plugging import missing_cpus
 from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, missed_node, seconds_since_hand_over
 from controlplane.virt_handler.vmi.verdict import Alive, Unknown, Verdict, is_startable, judge, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import (
@@ -41,6 +42,7 @@ from controlplane.virt_handler.vmi.world import (
     Dial,
     Launcher,
     LookForLauncher,
+    PlugCpus,
     PrepareNetwork,
     ReadVmi,
     Resume,
@@ -229,6 +231,10 @@ def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, 
         return leaving
     if world.deleting_since is not None:
         return _end(world, vmi, launcher)
+    if vmi.status.phase == RUNNING and (count := missing_cpus(vmi, launcher)):
+        if (pause := _pause(world, launcher)) > 0:
+            return Plan(look_again_in=pause)
+        return Plan((PlugCpus(launcher.pod.uid, count, because="it is in a Pod that was made for them"),))
     return _with_io_errors(world, launcher, verdict)
 
 

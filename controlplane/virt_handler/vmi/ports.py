@@ -86,6 +86,9 @@ class Session(Protocol):
     def resume(self) -> None:
         """Let a paused guest go on."""
 
+    def plug_cpus(self, count: int) -> None:
+        """Have the guest see so many virtual CPUs."""
+
     def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
         """Send the guest to its migration's target, beside whatever verb: how it goes is told in the sighting."""
 

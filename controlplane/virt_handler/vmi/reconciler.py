@@ -38,6 +38,7 @@ from controlplane.virt_handler.vmi.world import (
     Expected,
     Look,
     LookForLauncher,
+    PlugCpus,
     PrepareNetwork,
     ReadVmi,
     Resume,
@@ -193,18 +194,27 @@ class VmiReconciler:
             case StartDomain():
                 if (vmi := world.vmi) is not None:
                     session.start(lambda: self._granted(vmi, session))
+            case DestroyRemoved():
+                await self._destroy_removed(session)
+            case DestroyOrphan():
+                await self._destroy_orphan(session, action)
+            case BeginTransfer() | AbortTransfer():
+                self._move(world, session, action)
+            case _:
+                self._press(session, action)
+
+    def _press(self, session: Session, action: ShutDown | Destroy | Resume | PlugCpus) -> None:
+        match action:
             case ShutDown():
                 session.shut_down()
             case Destroy():
                 session.destroy()
-            case DestroyRemoved():
-                await self._destroy_removed(session)
             case Resume():
                 session.resume()
-            case DestroyOrphan():
-                await self._destroy_orphan(session, action)
+            case PlugCpus():
+                session.plug_cpus(action.count)
             case _:
-                self._move(world, session, action)
+                assert_never(action)
 
     def _move(self, world: World, session: Session, action: BeginTransfer | AbortTransfer) -> None:
         match action:

@@ -258,6 +258,15 @@ class Resume:
 
 
 @dataclass(frozen=True, slots=True)
+class PlugCpus:
+    """Have the guest see as many virtual CPUs as its VMI says, once it is in a Pod that was made for them."""
+
+    pod_uid: str
+    count: int
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class BeginTransfer:
     """Send the guest to the target of its migration, once the API server has taken that it begins."""
 
@@ -300,6 +309,7 @@ SessionAction = (
     | Destroy
     | DestroyRemoved
     | Resume
+    | PlugCpus
     | DestroyOrphan
     | BeginTransfer
     | AbortTransfer

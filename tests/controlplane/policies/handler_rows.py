@@ -243,6 +243,7 @@ VMI_ROWS: dict[str, Row] = {
         interfaces=[{"name": "default", "ipAddress": "10.0.0.1"}],
         machine={"type": "pc-q35-9.2"},
         memory={"guestCurrent": "64Mi"},
+        currentCPUTopology={"cores": 1, "sockets": 2, "threads": 1},
     ),
     "by the old version's name": patch(
         WEB.replace("/v1/", "/v1alpha3/"), {"status": {"guestOSInfo": {"name": "CirrOS"}}}, None

@@ -126,3 +126,28 @@ async def test_a_network_that_is_not_there_yet_is_no_refusal(answer: NodeError, 
     with pytest.raises(meaning):
         await session.prepare_network(a_vmi())
     assert not session.launcher().sighting.is_network_ready
+
+
+async def test_a_guest_that_was_given_cpus_is_seen_to_have_them() -> None:
+    """Nothing else has its description read once more."""
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    connection = session._connection = FakeConnection(libvirtd)
+    (await connection.define(domain_text())).life = RUNNING
+    await session.refresh()
+    await session.plug_cpus(2)
+    seen = session.launcher().sighting.observed
+    assert seen is not None
+    assert (libvirtd.asked, seen.vcpus) == (["have 2 CPUs"], 2)
+
+
+async def test_cpus_that_do_not_come_are_no_success() -> None:
+    """A launcher may be a tenant's own program: it would be asked again at once, for ever."""
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    connection = session._connection = FakeConnection(libvirtd)
+    text = domain_text().replace("<features>", "<vcpu current='1'>8</vcpu><features>")
+    (await connection.define(text)).life = RUNNING
+    libvirtd.can_plug = False
+    with pytest.raises(NoContact, match="the guest has 2 virtual CPUs, but it has 1"):
+        await session.plug_cpus(2)

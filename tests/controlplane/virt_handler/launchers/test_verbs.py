@@ -48,6 +48,9 @@ class Contact:
     async def resume(self) -> None:
         await self._do("resume")
 
+    async def plug_cpus(self, count: int) -> None:
+        await self._do(f"plug {count}")
+
     async def obey(self, verb: Verb, _unused: object, *, thaw_after: int) -> None:
         await self._do(verb)
 
@@ -114,7 +117,7 @@ async def test_its_end_wakes_the_key_when_it_may_be_asked_again(stage: Stage) ->
 
 async def test_there_is_one_verb_at_a_time(stage: Stage) -> None:
     stage.verbs.start(granted)
-    for verb in (stage.verbs.destroy, stage.verbs.shut_down, stage.verbs.resume):
+    for verb in (stage.verbs.destroy, stage.verbs.shut_down, stage.verbs.resume, lambda: stage.verbs.plug_cpus(2)):
         with pytest.raises(NoContact, match=r"busy with another verb \(start\)"):
             verb()
     await stage.end()
