@@ -18,6 +18,7 @@ from controlplane.api.objects.phase import FAILED, SUCCEEDED, is_final
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.plan import Plan, Tell
 from controlplane.virt_controller.vm import data_volumes
+from controlplane.virt_controller.vm.live_change import find_change
 from controlplane.virt_controller.vm.requests import (
     asks_again,
     has_answered_start,
@@ -30,6 +31,7 @@ from controlplane.virt_controller.vm.world import (
     Action,
     AddFinalizer,
     AdoptVmi,
+    ChangeVmi,
     Claim,
     CreateVmi,
     DeleteVmi,
@@ -135,8 +137,11 @@ def _without_instance(world: World) -> Plan[Action]:
 
 def _with_instance(world: World, own: VirtualMachineInstance) -> Plan[Action]:
     because = why_stop(world, own)
-    if because is None or world.is_stopping:
+    if world.is_stopping:
         return Plan()
+    if because is None:
+        patch = find_change(world)
+        return Plan() if patch is None else Plan((ChangeVmi(patch, because="its template has changed"),))
     delete = DeleteVmi(f"{because}{_last_words(own)}")
     first = _tell_first(world, own)
     return Plan((delete,) if first is None else (Tell(first), delete))

@@ -12,13 +12,13 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from kubevirt_api.names import TEMPLATE_HASH, VM_GENERATION, VMI_FINALIZER
+from kubevirt_api.names import FIXED_TEMPLATE_HASH, TEMPLATE_HASH, VM_GENERATION, VMI_FINALIZER
 from kubevirt_api.run_strategies import ALWAYS
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.virt_controller.owner import owner_reference
-from controlplane.virt_controller.vm.template import plain_template, template_hash
+from controlplane.virt_controller.vm.template import fixed_hash, plain_template, template_hash
 
 FIRMWARE_NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")
 """Of the UUIDv5 that a machine without a firmware UUID gets from its VM's name: the same at every start."""
@@ -35,7 +35,11 @@ def build_vmi(vm: VirtualMachine, template: bytes, *, is_paused: bool = False) -
     firmware = domain.get("firmware") or {}
     stable = str(uuid.uuid5(FIRMWARE_NAMESPACE, vm.metadata.name))
     given = vm.spec.template.metadata
-    made_from = {VM_GENERATION: str(vm.metadata.generation), TEMPLATE_HASH: template_hash(template)}
+    made_from = {
+        VM_GENERATION: str(vm.metadata.generation),
+        TEMPLATE_HASH: template_hash(template),
+        FIXED_TEMPLATE_HASH: fixed_hash(template),
+    }
     return {
         "apiVersion": VIRTUAL_MACHINE_INSTANCE.api_version,
         "kind": VIRTUAL_MACHINE_INSTANCE.kind,

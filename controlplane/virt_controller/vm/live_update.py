@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What upstream changes of a machine while it runs, and how: data, by path below spec.template.spec.
 
-Nothing of it is built: every change of a template asks for a restart (restart_required). Each row names the fields that
-its way needs, which are to be built with it.
+BUILT says which ways there are (live_change); every other change asks for a restart (restart_required). Each row names
+the fields that its way needs, which are to be built with it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ class Live:
     """As needs, of the VM's own spec."""
 
 
+BUILT = frozenset({How.PLUG_CPUS, How.NEXT_MIGRATION})
+
 LIVE: dict[str, tuple[Live, ...]] = {
-    "domain.cpu.sockets": (Live(How.PLUG_CPUS, needs=("domain.cpu.maxSockets",)),),
+    "domain.cpu.sockets": (Live(How.PLUG_CPUS),),
     "domain.memory.guest": (Live(How.PLUG_MEMORY, needs=("domain.memory.maxGuest",)),),
     "domain.firmware.uuid": (Live(How.NOTHING),),
     "nodeSelector": (Live(How.NEXT_MIGRATION),),

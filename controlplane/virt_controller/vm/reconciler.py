@@ -55,6 +55,7 @@ from controlplane.virt_controller.vm.world import (
     AddFinalizer,
     AdoptDataVolume,
     AdoptVmi,
+    ChangeVmi,
     Claim,
     CreateDataVolume,
     CreateVmi,
@@ -151,12 +152,19 @@ class VmReconciler:
                 await self._release(world)
             case DeleteVmi():
                 await self._delete(world, action)
+            case ChangeVmi():
+                await self._change(world, action)
+            case DropRequest():
+                await self._drop(vm, action)
+            case _:
+                await self._see_to_data_volume(world, action)
+
+    async def _see_to_data_volume(self, world: World, action: CreateDataVolume | AdoptDataVolume) -> None:
+        match action:
             case CreateDataVolume():
                 await create_data_volume(self._api, self._events, world, action.name)
             case AdoptDataVolume():
                 await adopt_data_volume(self._api, world, action.name)
-            case DropRequest():
-                await self._drop(vm, action)
             case _:
                 assert_never(action)
 
@@ -198,7 +206,7 @@ class VmReconciler:
         """Ask whether the VM still is what was decided on: a start that was taken back, or used up, is none."""
         fresh = (await self._api.get(VIRTUAL_MACHINE, _key(vm)))["metadata"]
         if (fresh["uid"], fresh["resourceVersion"]) != (vm.metadata.uid, vm.metadata.resource_version):
-            raise Conflict(f"cannot start VirtualMachine {_key(vm)}: it has changed meanwhile")
+            raise Conflict(f"cannot act on VirtualMachine {_key(vm)}: it has changed meanwhile")
 
     async def _create(self, world: World, action: CreateVmi) -> None:
         vm = world.vm
@@ -213,6 +221,18 @@ class VmReconciler:
             raise Conflict(str(error)) from error
         text = f"Started the virtual machine {_key(vm)}"
         self._events.record(_regarding(vm), "Normal", "SuccessfulCreate", text, occurrence=made["metadata"]["uid"])
+
+    async def _change(self, world: World, action: ChangeVmi) -> None:
+        """Change exactly the instance that was decided on, by the template as the API server has it now."""
+        await self._insist_on_being_current(world.vm)
+        meta = _present(world.own).metadata
+        await self._api.patch(
+            VIRTUAL_MACHINE_INSTANCE,
+            _key(world.vm),
+            action.patch,
+            resource_version=meta.resource_version,
+            uid=meta.uid,
+        )
 
     async def _adopt(self, world: World) -> None:
         vm, vmi = world.vm, _present(world.vmi)

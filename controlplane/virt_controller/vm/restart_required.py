@@ -10,23 +10,23 @@ is in them is the user's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import msgspec
 from kubevirt_api import condition_types
 from kubevirt_api.names import TEMPLATE_HASH
 
-from controlplane.api.admission.defaults import default_instance
-from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.phase import is_final
+from controlplane.api.objects.vmi.domain import DomainSpec
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
-from controlplane.virt_controller.vm.instance import build_vmi
+from controlplane.virt_controller.vm.live_change import cpus_added, is_only_live, next_run, refuse_sockets
 from controlplane.virt_controller.vm.template import template_hash
 from controlplane.virt_controller.vm.world import World
 
 NAMED_FIELDS = 8
 """So many are named."""
+SOCKETS = "domain.cpu.sockets"
 
 
 def restart_required(world: World) -> Condition | None:
@@ -40,22 +40,24 @@ def restart_required(world: World) -> Condition | None:
     made_from = own.metadata.annotations.get(TEMPLATE_HASH)
     if made_from is None or made_from == template_hash(world.template):
         return None
-    text = f"a non-live-updatable field was changed in the template spec{_named(world, own)}; "
-    text += "restart the machine to apply it"
+    if not is_only_live(world, own):
+        text = f"a non-live-updatable field was changed in the template spec{_named(world, own)}"
+    elif why := refuse_sockets(world, own):
+        text = f"{SOCKETS} was changed in the template spec, and {why}"
+    else:
+        return None  # it is written into the instance
+    text += "; restart the machine to apply it"
     return Condition(type=condition_types.RESTART_REQUIRED, status="True", message=text)
 
 
 def _named(world: World, own: VirtualMachineInstance) -> str:
-    fields = sorted(_differing(_of_this_template(own.spec, world.vm.spec.template.spec), _next_run(world)))
+    following = next_run(world)
+    found = set(_differing(_of_this_template(own.spec, world.vm.spec.template.spec), following))
+    fields = sorted(found.difference(_consequences(own, found, following.domain)))
     if not fields:
         return ""  # one that a newer version knows
     more = f" and {len(fields) - NAMED_FIELDS} more" if len(fields) > NAMED_FIELDS else ""
     return f": {', '.join(fields[:NAMED_FIELDS])}{',' if more else ''}{more}"
-
-
-def _next_run(world: World) -> VirtualMachineInstanceSpec:
-    made = build_vmi(world.vm, world.template)
-    return decode_vmi(default_instance(made, world.configuration, seed=world.vm.metadata.uid)).spec
 
 
 def _of_this_template(
@@ -68,6 +70,17 @@ def _of_this_template(
         start_strategy=template.start_strategy,
         **({"termination_grace_period_seconds": template.termination_grace_period_seconds} if is_shorter else {}),
     )
+
+
+def _consequences(own: VirtualMachineInstance, fields: Collection[str], next_domain: DomainSpec) -> Iterator[str]:
+    """Yield fields that differ only because sockets do, or because the instance was given some while it runs."""
+    has_grown = cpus_added(own) > 0
+    if has_grown or SOCKETS in fields or own.spec.domain.cpu is None or not own.spec.domain.cpu.max_sockets:
+        yield "domain.cpu.maxSockets"
+    runs, next_one = own.spec.domain.resources, next_domain.resources
+    for field, has, gets in (("requests", runs.requests, next_one.requests), ("limits", runs.limits, next_one.limits)):
+        if has_grown and {**has, "cpu": 0} == {**gets, "cpu": 0}:
+            yield f"domain.resources.{field}"
 
 
 def _differing(one: msgspec.Struct, other: msgspec.Struct, path: str = "") -> Iterator[str]:

@@ -10,6 +10,7 @@ must not look like a change of everybody's template.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -17,6 +18,11 @@ import msgspec
 from controlplane.api.objects.decode import drop_nulls
 
 Json = dict[str, Any]
+
+PLACEMENT = ("nodeSelector", "affinity", "tolerations")
+"""Fields that say on which nodes a machine may be."""
+KEPT = 256
+"""Of so many templates the hash is not computed anew."""
 
 
 class _Template(msgspec.Struct):
@@ -47,10 +53,25 @@ def plain_template(template: bytes) -> Json:
     return plain
 
 
+@lru_cache(maxsize=KEPT)
 def template_hash(template: bytes) -> str:
     """Say in one word what a template is. Order, spacing and nulls make no difference.
 
     Stored on running instances: another way to compute it needs another annotation, or all of them ask for a restart.
     """
-    canonical = msgspec.json.encode(plain_template(template), order="deterministic")
+    return _hash(plain_template(template))
+
+
+@lru_cache(maxsize=KEPT)
+def fixed_hash(template: bytes) -> str:
+    """Say in one word what a template is beside what may change while its machine runs. Stored as template_hash is."""
+    plain = plain_template(template)
+    fixed = {name: value for name, value in plain.items() if name not in PLACEMENT}
+    domain = dict(plain.get("domain") or {})
+    cpu = {name: value for name, value in (domain.pop("cpu", None) or {}).items() if name != "sockets"}
+    return _hash({**fixed, "domain": {**domain, **({"cpu": cpu} if cpu else {})}})
+
+
+def _hash(plain: Json) -> str:
+    canonical = msgspec.json.encode(plain, order="deterministic")
     return hashlib.sha256(canonical).hexdigest()[:32]

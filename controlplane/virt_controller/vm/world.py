@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Any
 
 from kubevirt_api.run_strategies import ALWAYS, BUILT, ONCE, RERUN_ON_FAILURE
 
@@ -167,6 +168,14 @@ class DeleteVmi:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeVmi:
+    """Write into the instance what of the template may change while it runs."""
+
+    patch: dict[str, Any]
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class CreateDataVolume:
     """Make the DataVolume of a template; its name keeps it from being made twice."""
 
@@ -198,6 +207,7 @@ Action = (
     | AdoptVmi
     | ReleaseVmi
     | DeleteVmi
+    | ChangeVmi
     | CreateDataVolume
     | AdoptDataVolume
     | DropRequest

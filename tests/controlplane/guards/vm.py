@@ -72,8 +72,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="    if because is None or world.is_stopping:\n        return Plan()\n    delete",
-        without="    if because is None:\n        return Plan()\n    delete",
+        line="    if world.is_stopping:\n        return Plan()\n    if because is None:",
+        without="    if because is None:",
         because="An instance that is going would be deleted again and again.",
         tests=_BY_DECIDE,
     ),

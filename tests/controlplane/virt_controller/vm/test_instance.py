@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from kubevirt_api.names import TEMPLATE_HASH
+from kubevirt_api.names import FIXED_TEMPLATE_HASH, TEMPLATE_HASH
 
 from controlplane.api.objects.decode import decode_vm
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.virt_controller.vm.instance import build_vmi, switched_on
-from controlplane.virt_controller.vm.template import template_hash
+from controlplane.virt_controller.vm.template import fixed_hash, template_hash
 from tests.controlplane.virt_controller.builders import VM_UID, a_vm
 
 TEMPLATE = b'{"domain":{"memory":{"guest":"64Mi"}}}'
@@ -30,7 +30,11 @@ def test_name_labels_and_owner_come_from_the_vm_and_its_template() -> None:
     vm = msgspec.structs.replace(vm, metadata=own, spec=msgspec.structs.replace(vm.spec, template=template))
     meta = build_vmi(vm, TEMPLATE)["metadata"]
     assert (meta["name"], meta["namespace"], meta["labels"]) == ("web", "default", {"app": "web"})
-    assert meta["annotations"] == {"kubevirt.io/vm-generation": "3", TEMPLATE_HASH: template_hash(TEMPLATE)}
+    assert meta["annotations"] == {
+        "kubevirt.io/vm-generation": "3",
+        TEMPLATE_HASH: template_hash(TEMPLATE),
+        FIXED_TEMPLATE_HASH: fixed_hash(TEMPLATE),
+    }
     assert meta["finalizers"] == ["kubevirt.io/foregroundDeleteVirtualMachine"]
     assert meta["ownerReferences"] == [
         {
@@ -97,11 +101,13 @@ def test_nulls_of_the_template_are_absent_in_the_instance() -> None:
 def test_what_an_instance_was_made_from_is_ours_to_say() -> None:
     """A template cannot hide a change of itself."""
     vm = a_vm()
-    given = ObjectMeta(annotations={TEMPLATE_HASH: "x", "kubevirt.io/vm-generation": "9", "team": "a"})
+    hidden = {TEMPLATE_HASH: "x", FIXED_TEMPLATE_HASH: "y"}
+    given = ObjectMeta(annotations={**hidden, "kubevirt.io/vm-generation": "9", "team": "a"})
     template = msgspec.structs.replace(vm.spec.template, metadata=given)
     vm = msgspec.structs.replace(vm, spec=msgspec.structs.replace(vm.spec, template=template))
     assert build_vmi(vm, TEMPLATE)["metadata"]["annotations"] == {
         TEMPLATE_HASH: template_hash(TEMPLATE),
+        FIXED_TEMPLATE_HASH: fixed_hash(TEMPLATE),
         "kubevirt.io/vm-generation": "3",
         "team": "a",
     }

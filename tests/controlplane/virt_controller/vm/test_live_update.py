@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from msgspec import Struct
 
@@ -12,7 +13,8 @@ from controlplane.api.admission.known_fields import UNBUILT
 from controlplane.api.objects.vm import VirtualMachineSpec
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
 from controlplane.api.schema.shape import shapes
-from controlplane.virt_controller.vm.live_update import LIVE, How
+from controlplane.virt_controller.vm.live_update import BUILT, LIVE, How
+from controlplane.virt_controller.vm.template import PLACEMENT, fixed_hash
 
 NEEDS = {need for rows in LIVE.values() for row in rows for need in row.needs}
 NEEDS_OF_VM = {need for rows in LIVE.values() for row in rows for need in row.needs_of_vm}
@@ -51,3 +53,17 @@ def test_what_a_live_change_needs_of_the_vm_is_known_and_not_built(path: str) ->
 
 def test_every_way_has_a_field() -> None:
     assert {row.how for rows in LIVE.values() for row in rows} == set(How)
+
+
+@pytest.mark.parametrize("path", LIVE)
+def test_what_is_changed_live_is_no_part_of_what_asks_for_a_restart(path: str) -> None:
+    """The instance's hash of the rest leaves out just that."""
+    value: object = 2
+    for name in reversed(path.split(".")):
+        value = {name: value}
+    is_left_out = fixed_hash(msgspec.json.encode(value)) == fixed_hash(b"{}")
+    assert is_left_out is any(row.how in BUILT for row in LIVE[path])
+
+
+def test_every_place_is_in_the_table() -> None:
+    assert set(PLACEMENT) == {path for path, rows in LIVE.items() if rows[0].how is How.NEXT_MIGRATION}

@@ -559,3 +559,43 @@ async def test_why_its_instance_does_not_come_up_is_an_event_of_the_machine_too(
     assert [one for one in stand.told.events if one[1] == "Unschedulable"] == [
         ("default/web", "Unschedulable", "0/3 nodes")
     ]
+
+
+async def a_stand_with_a_changed_place() -> VmStand:
+    stand = VmStand()
+    await stand.run()
+    stand.catch_up()
+    stand.store.patch(VMI, WEB, {"status": {"phase": "Running"}}, subresource="status")
+    stand.store.patch(VM, WEB, {"spec": {"template": {"spec": {"nodeSelector": {"zone": "b"}}}}})
+    stand.catch_up()
+    stand.calls.clear()
+    return stand
+
+
+async def test_a_changed_place_is_written_into_the_instance_that_runs_and_it_has_the_template_then() -> None:
+    stand = await a_stand_with_a_changed_place()
+    await stand.run()
+    assert stand.vmi["spec"]["nodeSelector"] == {"zone": "b"}
+    stand.catch_up()
+    await stand.run()
+    assert stand.condition("RestartRequired") is None
+    assert stand.vm["status"]["observedGeneration"] == stand.vm["metadata"]["generation"]
+    assert stand.writes().count("patch VirtualMachineInstance [uid+version]") == 1
+
+
+async def test_a_template_that_has_changed_back_meanwhile_is_not_written_into_the_instance() -> None:
+    """By a leader that lags: sockets would be added that nobody asks for any more, and none are taken away."""
+    stand = await a_stand_with_a_changed_place()
+    stand.store.patch(VM, WEB, {"spec": {"template": {"spec": {"nodeSelector": None}}}})
+    outcome = await stand.run()
+    assert isinstance(outcome.error, Conflict)
+    assert "nodeSelector" not in stand.vmi["spec"]
+
+
+async def test_an_instance_that_has_changed_meanwhile_is_not_changed() -> None:
+    """Its migration may have been handed over: the target's Pod was made of what it said."""
+    stand = await a_stand_with_a_changed_place()
+    stand.store.patch(VMI, WEB, {"metadata": {"labels": {"a": "b"}}})
+    outcome = await stand.run()
+    assert isinstance(outcome.error, Conflict)
+    assert "nodeSelector" not in stand.vmi["spec"]

@@ -65,9 +65,9 @@ CHANGES: dict[str, tuple[Json, Json, str]] = {
     "a default that is said now": (GUEST, of_domain(cpu={"model": "Nehalem"}), "domain.cpu.model"),
     "a default that is said no more": (of_domain(cpu={"model": "Nehalem"}), GUEST, "domain.cpu.model"),
     "entries of a map, whose names are the user's": (
-        changed(nodeSelector={"secret-1": "a"}),
+        changed(hostname="web", nodeSelector={"secret-1": "a"}),
         changed(nodeSelector={"secret-2": "a"}),
-        "nodeSelector",
+        "hostname, nodeSelector",
     ),
     "entries of a list, and what follows from it": (GUEST, changed(volumes=[ROOT]), "domain.devices.disks, volumes"),
     "several": (

@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What of a changed template is written into the instance that runs, and why the rest is not: pure.
+
+Only where nothing else of the template has changed (its hash without what is live, which the instance carries), as
+upstream: what waits for a restart, waits as a whole. While the instance migrates nothing is written: the Pod that it
+goes to was made of what it says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubevirt_api import condition_types
+from kubevirt_api.names import CPUS_ADDED, FIXED_TEMPLATE_HASH, TEMPLATE_HASH
+
+from controlplane.api.admission.defaults import default_instance
+from controlplane.api.objects import conditions, quantity
+from controlplane.api.objects.decode import decode_vmi
+from controlplane.api.objects.kubevirt import STAGE
+from controlplane.api.objects.meta import Quantity
+from controlplane.api.objects.phase import RUNNING
+from controlplane.api.objects.vmi.domain import Cpu, DomainSpec, Resources
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
+from controlplane.engine.patch import merge_patch
+from controlplane.virt_controller.cpu_change import cpu_change
+from controlplane.virt_controller.vm.instance import build_vmi
+from controlplane.virt_controller.vm.template import fixed_hash, plain_template, template_hash
+from controlplane.virt_controller.vm.world import World
+
+Json = dict[str, Any]
+
+
+def next_run(world: World) -> VirtualMachineInstanceSpec:
+    """Return what the instance would be that is made now."""
+    made = build_vmi(world.vm, world.template)
+    return decode_vmi(default_instance(made, world.configuration, seed=world.vm.metadata.uid)).spec
+
+
+def is_only_live(world: World, own: VirtualMachineInstance) -> bool:
+    """Tell whether all that the template has more than a running instance may change while it runs."""
+    if world.configuration.vm_rollout_strategy == STAGE or own.status.phase != RUNNING:
+        return False
+    return own.metadata.annotations.get(FIXED_TEMPLATE_HASH) == fixed_hash(world.template)
+
+
+def refuse_sockets(world: World, own: VirtualMachineInstance) -> str:
+    """Say why the guest does not get the sockets of the template while it runs; "" when it does, or has them."""
+    has, wanted = _cpu(own.spec), _cpu(next_run(world))
+    sockets, most = max(wanted.sockets, 1), has.max_sockets
+    if sockets == max(has.sockets, 1):
+        return ""
+    features, can_move = (
+        own.spec.domain.features,
+        conditions.find(own.status.conditions, condition_types.LIVE_MIGRATABLE),
+    )
+    reasons = {
+        "none are taken away while it runs": sockets < max(has.sockets, 1),
+        f"it can have {most} at most while it runs (maxSockets)" if most else "it was started without room for more": (
+            sockets > most
+        ),
+        "a guest without ACPI does not hear of more": features is not None and features.acpi.enabled is False,
+        "it gets more by a migration, and it cannot be migrated": can_move is not None and can_move.status == "False",
+    }
+    return next((reason for reason, applies in reasons.items() if applies), "")
+
+
+def find_change(world: World) -> Json | None:
+    """Return what is to be patched in the instance; None while there is nothing, or not yet."""
+    own = world.own
+    if own is None or own.metadata.annotations.get(TEMPLATE_HASH) == template_hash(world.template):
+        return None
+    moving = own.status.migration_state
+    if not is_only_live(world, own) or (moving is not None and moving.is_under_way):
+        return None
+    wanted = next_run(world)
+    spec = _placement(world, own, wanted)
+    added = (max(_cpu(wanted).sockets, 1) - max(_cpu(own.spec).sockets, 1)) * _cpu(own.spec).vcpus_per_socket
+    if added and (cpu_change(own) is not None or refuse_sockets(world, own)):
+        return {"spec": spec} if spec else None  # the sockets wait, for the last ones or for a restart
+    annotations: Json = {TEMPLATE_HASH: template_hash(world.template)}
+    if added:
+        spec["domain"] = _with_cpus(world, own.spec.domain, sockets=max(_cpu(wanted).sockets, 1), added=added)
+        annotations[CPUS_ADDED] = str(cpus_added(own) + added)
+    return {"metadata": {"annotations": annotations}, **({"spec": spec} if spec else {})}
+
+
+def cpus_added(own: VirtualMachineInstance) -> int:
+    """Return how many virtual CPUs its spec has got since it was created."""
+    said = own.metadata.annotations.get(CPUS_ADDED, "")
+    return int(said) if said.isascii() and said.isdigit() and len(said) <= 4 else 0
+
+
+def _placement(world: World, own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec) -> Json:
+    """Return what is to be patched of where it may be, as the template has it."""
+    template, found, has = plain_template(world.template), {}, own.spec
+    if has.node_selector != wanted.node_selector:
+        found.update(merge_patch({"nodeSelector": has.node_selector}, {"nodeSelector": template.get("nodeSelector")}))
+    if has.affinity != wanted.affinity:
+        found.update(merge_patch({"affinity": has.affinity}, {"affinity": template.get("affinity")}))
+    if has.tolerations != wanted.tolerations:
+        found["tolerations"] = template.get("tolerations")
+    return found
+
+
+def _with_cpus(world: World, domain: DomainSpec, *, sockets: int, added: int) -> Json:
+    """Give the instance's domain more sockets; what its machine asks of CPU grows by what its Pod asks for as many."""
+    ratio = max(1, world.configuration.developer_configuration.cpu_allocation_ratio)
+    named = world.vm.spec.template.spec.domain.resources
+    resources = {
+        field: {"cpu": _more(has["cpu"], added * (1000 // ratio))}
+        for field, has, asked in _amounts(domain.resources, named)
+        if "cpu" in has and asked.get("cpu")
+    }
+    return {"cpu": {"sockets": sockets}, **({"resources": resources} if resources else {})}
+
+
+def _amounts(has: Resources, named: Resources) -> tuple[tuple[str, dict[str, Quantity], dict[str, Quantity]], ...]:
+    return ("requests", has.requests, named.requests), ("limits", has.limits, named.limits)
+
+
+def _more(amount: Quantity, milli: int) -> str:
+    return quantity.from_milli(int(quantity.parse(amount) * 1000) + milli)
+
+
+def _cpu(spec: VirtualMachineInstanceSpec) -> Cpu:
+    return spec.domain.cpu or Cpu()

@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Changes of machines that run: what is written into an instance, and which guest gets CPUs."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_CHANGE = "controlplane/virt_controller/vm/live_change.py"
+_BY_CHANGE = ("tests/controlplane/virt_controller/vm/test_live_change.py",)
+_RECONCILER = "controlplane/virt_controller/vm/reconciler.py"
+_BY_RECONCILER = ("tests/controlplane/virt_controller/vm/test_reconciler.py",)
+_CPUS = "controlplane/virt_controller/cpu_change.py"
+_PLUGGING = "controlplane/virt_handler/vmi/plugging.py"
+_SESSION = "controlplane/virt_handler/launchers/session.py"
+_BY_SESSION = ("tests/controlplane/virt_handler/launchers/test_session_verbs.py",)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_CHANGE,
+        line="    if world.configuration.vm_rollout_strategy == STAGE or own.status.phase != RUNNING:\n",
+        without="    if own.status.phase != RUNNING:\n",
+        because="Who stages changes would have them in machines that run.",
+        tests=_BY_CHANGE,
+    ),
+    Guard(
+        file=_CHANGE,
+        line="    if world.configuration.vm_rollout_strategy == STAGE or own.status.phase != RUNNING:\n",
+        without="    if world.configuration.vm_rollout_strategy == STAGE:\n",
+        because="A guest would start with CPUs for which its Pod was not made.",
+        tests=_BY_CHANGE,
+    ),
+    Guard(
+        file=_CHANGE,
+        line="or (moving is not None and moving.is_under_way):",
+        without="or False:",
+        because="A migration's target was made of what the instance said when it began.",
+        tests=_BY_CHANGE,
+    ),
+    Guard(
+        file=_CHANGE,
+        line="    if added and (cpu_change(own) is not None or refuse_sockets(world, own)):\n",
+        without="    if added and refuse_sockets(world, own):\n",
+        because="As upstream: sockets come one change after the other.",
+        tests=_BY_CHANGE,
+    ),
+    Guard(
+        file=_CHANGE,
+        line="    if added and (cpu_change(own) is not None or refuse_sockets(world, own)):\n",
+        without="    if added and cpu_change(own) is not None:\n",
+        because="Sockets would be taken away, and added that the domain has no room for.",
+        tests=_BY_CHANGE,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="        await self._insist_on_being_current(world.vm)\n",
+        without="",
+        because="A leader that lags would add sockets that nobody asks for any more, and none are taken away.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line="            action.patch,\n            resource_version=meta.resource_version,\n",
+        without="            action.patch,\n",
+        because="A migration that was handed over meanwhile goes to a Pod that was made of something else.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=_CPUS,
+        line="or (pod is not None and pod.vcpus >= cpu.vcpus):",
+        without="or False:",
+        because="A guest would move again and again, until virt-handler has come to give it its CPUs.",
+        tests=("tests/controlplane/virt_controller/test_cpu_change.py",),
+    ),
+    Guard(
+        file=_PLUGGING,
+        line="not has < cpu.vcpus <= launcher.pod.vcpus:",
+        without="not has < cpu.vcpus:",
+        because="A guest would get CPUs that its Pod's limits do not know.",
+        tests=("tests/controlplane/virt_handler/vmi/test_plugging.py",),
+    ),
+    Guard(
+        file=_SESSION,
+        line="        self._observation.note(())  # its description is another one\n",
+        without="",
+        because="A guest that has its CPUs would be given them again, for ever.",
+        tests=_BY_SESSION,
+    ),
+    Guard(
+        file=_SESSION,
+        line="        if (seen := self._sighting.observed) is not None and seen.vcpus not in (0, count):\n",
+        without="        if False:\n",
+        because="A launcher that only says that it has plugged them would be asked again at once, for ever.",
+        tests=_BY_SESSION,
+    ),
+)

@@ -1,0 +1,228 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What of a changed template is written into the instance that runs, and what asks for a restart instead, as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from kubevirt_api.names import CPUS_ADDED, FIXED_TEMPLATE_HASH, TEMPLATE_HASH
+
+from controlplane.api.admission.defaults import default_instance
+from controlplane.api.objects.decode import decode_vm, decode_vmi
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.virt_controller.vm.decide import decide
+from controlplane.virt_controller.vm.instance import build_vmi
+from controlplane.virt_controller.vm.live_change import find_change
+from controlplane.virt_controller.vm.restart_required import restart_required
+from controlplane.virt_controller.vm.template import template_hash
+from controlplane.virt_controller.vm.world import ChangeVmi, World
+from tests.controlplane.virt_controller.builders import VM_UID, a_vm, vm_world
+
+Json = dict[str, Any]
+CONFIGURATION = KubeVirtConfiguration()
+STAGED = KubeVirtConfiguration(vm_rollout_strategy="Stage")
+GUEST = {"domain": {"memory": {"guest": "64Mi"}}}
+MOVABLE = {"type": "LiveMigratable", "status": "True"}
+HERE, THERE = {"zone": "a", "disk": "fast"}, {"zone": "b"}
+ON_ARM = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}
+TAINT = {"key": "team", "operator": "Exists"}
+
+
+def a_machine(template: Json) -> Any:
+    plain = msgspec.to_builtins(a_vm(), str_keys=True)
+    meta = {**plain["metadata"], "name": "web", "namespace": "default", "uid": VM_UID, "generation": 3}
+    spec = {"runStrategy": "Always", "template": {"spec": template}}
+    return decode_vm({"metadata": {**meta, "finalizers": list(a_vm().metadata.finalizers)}, "spec": spec})
+
+
+def a_run(
+    was: Json,
+    *,
+    configuration: KubeVirtConfiguration = CONFIGURATION,
+    annotations: Json | None = None,
+    spec: Json | None = None,
+    **status: Any,
+) -> Json:
+    """Make an instance of a template, as is done; it runs since."""
+    made = default_instance(build_vmi(a_machine(was), msgspec.json.encode(was)), configuration, seed=VM_UID)
+    made["metadata"].update(uid="run-1", resourceVersion="20")
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "web", "uid": VM_UID, "controller": True}
+    made["metadata"]["ownerReferences"] = [owner]
+    made["metadata"]["annotations"].update(annotations or {})
+    made["spec"].update(spec or {})
+    cpu = made["spec"]["domain"]["cpu"]
+    has = {part: cpu.get(part) or 1 for part in ("cores", "sockets", "threads")}
+    made["status"] = {"phase": "Running", "conditions": [MOVABLE], "currentCPUTopology": has, **status}
+    return made
+
+
+def a_world(was: Json, now: Json, *, configuration: KubeVirtConfiguration = CONFIGURATION, **run: Any) -> World:
+    own = decode_vmi(a_run(was, **run))
+    return vm_world(a_machine(now), own, template=msgspec.json.encode(now), configuration=configuration)
+
+
+def cpus(**cpu: Any) -> Json:
+    return {"domain": {"memory": {"guest": "64Mi"}, "cpu": cpu}}
+
+
+PLACES: dict[str, tuple[Json, Json, Json]] = {
+    # of the template: was, is; what is patched in the instance
+    "a selector that was not there": ({}, {"nodeSelector": THERE}, {"nodeSelector": THERE}),
+    "another selector": (
+        {"nodeSelector": HERE},
+        {"nodeSelector": THERE},
+        {"nodeSelector": {"zone": "b", "disk": None}},
+    ),
+    "no selector any more": ({"nodeSelector": HERE}, {}, {"nodeSelector": None}),
+    "an affinity": ({}, {"affinity": ON_ARM}, {"affinity": ON_ARM}),
+    "no affinity any more": ({"affinity": ON_ARM}, {}, {"affinity": None}),
+    "a toleration": ({}, {"tolerations": [TAINT]}, {"tolerations": [TAINT]}),
+    "no toleration any more": ({"tolerations": [TAINT]}, {}, {"tolerations": None}),
+}
+
+
+@pytest.mark.parametrize(("was", "now", "patched"), PLACES.values(), ids=PLACES)
+def test_where_a_machine_may_be_is_written_into_its_instance(was: Json, now: Json, patched: Json) -> None:
+    world = a_world({**GUEST, **was}, {**GUEST, **now})
+    said = {"annotations": {TEMPLATE_HASH: template_hash(world.template)}}
+    assert find_change(world) == {"metadata": said, "spec": patched}
+    assert restart_required(world) is None
+
+
+def test_the_step_is_a_change_of_the_instance() -> None:
+    (step,) = decide(a_world(GUEST, {**GUEST, "nodeSelector": THERE})).steps
+    assert isinstance(step, ChangeVmi)
+    assert step.patch["spec"] == {"nodeSelector": THERE}
+
+
+def test_sockets_are_added_with_what_was_asked_for_of_cpu_and_counted() -> None:
+    """As upstream: a request, or a limit, that the template names grows by what a Pod asks for as many."""
+    asked = {"resources": {"requests": {"cpu": "1", "memory": "64Mi"}, "limits": {"cpu": "2"}}}
+    was, now = cpus(cores=2, sockets=1), cpus(cores=2, sockets=3)
+    world = a_world({"domain": {**was["domain"], **asked}}, {"domain": {**now["domain"], **asked}})
+    change = find_change(world)
+    assert change is not None
+    assert change["spec"]["domain"] == {
+        "cpu": {"sockets": 3},
+        "resources": {"requests": {"cpu": "1400m"}, "limits": {"cpu": "2400m"}},
+    }
+    assert change["metadata"]["annotations"][CPUS_ADDED] == "4"
+    assert restart_required(world) is None
+
+
+def test_what_only_the_instance_asks_for_stays() -> None:
+    """A request that a limit, or the configuration, has brought is none of the template's."""
+    limit = {"resources": {"limits": {"cpu": "2"}}}
+    was, now = cpus(cores=1, sockets=1), cpus(cores=1, sockets=2)
+    world = a_world({"domain": {**was["domain"], **limit}}, {"domain": {**now["domain"], **limit}})
+    change = find_change(world)
+    assert change is not None
+    assert change["spec"]["domain"]["resources"] == {"limits": {"cpu": "2100m"}}
+
+
+def test_sockets_that_are_said_now_and_were_there_are_no_change_but_of_what_it_says_of_itself() -> None:
+    world = a_world(GUEST, cpus(sockets=1))
+    assert find_change(world) == {"metadata": {"annotations": {TEMPLATE_HASH: template_hash(world.template)}}}
+
+
+BOUNDS: dict[str, tuple[Json, Json, Json, str]] = {
+    # was, is, of the run; what is said
+    "more than it can have": (cpus(sockets=1), cpus(sockets=5), {}, "it can have 4 at most while it runs (maxSockets)"),
+    "more than it may have": (
+        cpus(sockets=1, maxSockets=2),
+        cpus(sockets=3, maxSockets=2),
+        {},
+        "it can have 2 at most while it runs (maxSockets)",
+    ),
+    "fewer": (cpus(sockets=2), cpus(sockets=1), {}, "none are taken away while it runs"),
+    "none said any more": (cpus(sockets=2, cores=1), cpus(cores=1), {}, "none are taken away while it runs"),
+    "started without room": (
+        cpus(sockets=1),
+        cpus(sockets=2),
+        {"configuration": STAGED},
+        "it was started without room for more",
+    ),
+    "it cannot be moved": (
+        cpus(sockets=1),
+        cpus(sockets=2),
+        {"conditions": [{**MOVABLE, "status": "False"}]},
+        "it gets more by a migration, and it cannot be migrated",
+    ),
+    "it has no ACPI": (
+        {"domain": {**cpus(sockets=1, maxSockets=4)["domain"], "features": {"acpi": {"enabled": False}}}},
+        {"domain": {**cpus(sockets=2, maxSockets=4)["domain"], "features": {"acpi": {"enabled": False}}}},
+        {},
+        "a guest without ACPI does not hear of more",
+    ),
+}
+
+
+@pytest.mark.parametrize(("was", "now", "run", "why"), BOUNDS.values(), ids=BOUNDS)
+def test_sockets_that_it_cannot_get_while_it_runs_ask_for_a_restart(was: Json, now: Json, run: Json, why: str) -> None:
+    run = dict(run)
+    configuration = run.pop("configuration", CONFIGURATION)
+    own = decode_vmi(a_run(was, configuration=configuration, **run))
+    world = vm_world(a_machine(now), own, template=msgspec.json.encode(now))
+    found = restart_required(world)
+    assert found is not None
+    text = "domain.cpu.sockets was changed in the template spec, and {}; restart the machine to apply it"
+    assert found.message == text.format(why)
+    assert find_change(world) is None
+
+
+def test_a_place_is_written_though_sockets_wait_for_a_restart() -> None:
+    """And the instance does not say that it has all of the template."""
+    world = a_world(cpus(sockets=2), {**cpus(sockets=1), "nodeSelector": THERE})
+    assert find_change(world) == {"spec": {"nodeSelector": THERE}}
+
+
+MOVING = {"migrationUid": "m", "targetNode": "node-2", "targetPodUID": "p", "sourceNode": "node-1", "sourcePodUID": "q"}
+WAITS: dict[str, Json] = {
+    "another field waits for a restart": {"now": {**GUEST, "nodeSelector": THERE, "hostname": "web"}},
+    "all wait for one": {"configuration": STAGED},
+    "it does not run yet": {"phase": "Scheduled"},
+    "it migrates": {"migrationState": MOVING},
+    "it does not say what it was made from": {"annotations": {FIXED_TEMPLATE_HASH: "of an older version"}},
+}
+
+
+@pytest.mark.parametrize("facts", WAITS.values(), ids=WAITS)
+def test_nothing_is_written_while(facts: Json) -> None:
+    facts = dict(facts)
+    world = a_world(GUEST, facts.pop("now", {**GUEST, "nodeSelector": THERE}), **facts)
+    assert find_change(world) is None
+    assert (restart_required(world) is None) is ("migrationState" in facts)
+
+
+def test_more_sockets_wait_until_it_has_those_that_were_asked_for_last() -> None:
+    has = {"cores": 1, "sockets": 1, "threads": 1}
+    world = a_world(cpus(sockets=2, cores=1), cpus(sockets=3, cores=1), currentCPUTopology=has)
+    assert find_change(world) is None
+    assert restart_required(world) is None
+
+
+def test_nothing_is_written_into_an_instance_that_has_all_of_its_template() -> None:
+    assert find_change(a_world(cpus(sockets=2), cpus(sockets=2))) is None
+
+
+@pytest.mark.parametrize(
+    ("now", "named"),
+    [
+        (cpus(cores=1, sockets=1, model="Nehalem"), "domain.cpu.model, domain.cpu.sockets"),
+        (cpus(cores=1, sockets=2, model="Nehalem"), "domain.cpu.model"),
+    ],
+    ids=["fewer as well", "as many"],
+)
+def test_what_follows_from_added_sockets_is_not_named_as_a_change_of_the_template(now: Json, named: str) -> None:
+    asked = {"resources": {"requests": {"cpu": "1"}}}
+    was = {"domain": {**cpus(cores=1, sockets=1)["domain"], **asked}}
+    grown = a_run(was)["spec"]["domain"] | {"resources": {"requests": {"cpu": "1100m"}}}
+    grown["cpu"] = {**grown["cpu"], "sockets": 2}
+    now = {"domain": {**now["domain"], **asked}}
+    found = restart_required(a_world(was, now, annotations={CPUS_ADDED: "1"}, spec={"domain": grown}))
+    assert found is not None
+    assert f"template spec: {named};" in found.message
