@@ -40,6 +40,10 @@ options:
     type: list
     elements: dict
     default: []
+  launcher_image:
+    description:
+      - The image of launchers, with its tag or digest, to be told which machines run in another one (RV(in_other_launchers)).
+    type: str
   wait:
     description:
       - Whether to wait until all that carries the control plane's labels serves, which is until definitions are established,
@@ -155,6 +159,64 @@ nodes:
   type: list
   elements: str
   sample: ["worker-1"]
+nodes_not_ready:
+  description: Those of them that are not Ready.
+  returned: success
+  type: list
+  elements: str
+  sample: ["worker-3"]
+components:
+  description: Deployments and DaemonSets of this collection's control plane, and how each of them stands.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description: V(Deployment) or V(DaemonSet).
+      type: str
+      sample: Deployment
+    name:
+      description: Its name.
+      type: str
+      sample: virt-api
+    version:
+      description: Of the control plane that it was applied with.
+      type: str
+      sample: 0.1.0
+    missing:
+      description: What keeps it from serving as it was applied; empty when nothing does.
+      type: str
+      sample: 1 of 2 updated, 2 available, 3 in all
+in_other_launchers:
+  description: Instances that run, or are being started, in a launcher of another image than O(launcher_image). Empty without that.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    namespace:
+      description: Of the instance.
+      type: str
+      sample: default
+    name:
+      description: Of the instance.
+      type: str
+      sample: web
+    node:
+      description: Where it is.
+      type: str
+      sample: worker-1
+    launcher:
+      description: The image of its launcher.
+      type: str
+      sample: localhost/virtops/virt-launcher:0.1.0
+    can_move:
+      description: Whether it can be moved while it runs.
+      type: bool
+      sample: true
+    reason:
+      description: Why it cannot; empty where it can.
+      type: str
+      sample: ""
 control_plane_nodes:
   description:
     - Those of them with the label C(node-role.kubernetes.io/control-plane) that O(node_selector) chooses and whose taints
@@ -223,6 +285,7 @@ def main() -> None:
         "definitions": {"type": "list", "elements": "dict", "default": []},
         "node_selector": {"type": "dict", "default": {}},
         "tolerations": {"type": "list", "elements": "dict", "default": []},
+        "launcher_image": {"type": "str"},
         "wait": {"type": "bool", "default": False},
         "wait_timeout": {"type": "int", "default": 300},
     }

@@ -12,9 +12,10 @@ from typing import Any
 from .._client import paths
 from .._client.api import Api, Resource
 from .._client.errors import NotFound, VirtError
-from . import made, placement, versions
+from . import made, placement, standing, versions
 from .installed import MANAGED_BY, MANAGER, assess, identity
 from .kinds import BY_KIND, DEFINITION, DEPLOYMENT, MADE_KINDS, NAMESPACE, MadeKind
+from .readiness import not_ready
 from .serving import wait_until_serving
 
 Object = dict[str, Any]
@@ -37,11 +38,12 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
         paths.check_namespace("namespace", params["namespace"])
     is_awaited = params["wait"] and not check_mode  # for what was not done
     managed, nodes = list_managed(api), api.list(_NODES)
+    machines = [obj for resource in _MACHINES for obj in _list_if_known(api, resource)]
     installed = assess(
         api.get(DEFINITION.resource(), "kubevirts.kubevirt.io"),
         namespace=api.get(NAMESPACE.resource(), params["namespace"]) if params["namespace"] else None,
         deployments=[one for one in managed if one["kind"] == DEPLOYMENT.kind],
-        workloads=[obj for resource in _MACHINES for obj in _list_if_known(api, resource)],
+        workloads=machines,
         nodes=nodes,
     )
     ours = made.made(managed, params["namespace"] or installed.namespace)
@@ -60,8 +62,13 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
         "superfluous": [identity(one) for one in made.superfluous(ours, wanted)],
         "namesakes": made.namesakes(list(_others(api, ours, wanted)), ours, wanted),
         "not_ready_nodes": silent,
+        "components": standing.components(ours),
+        "in_other_launchers": standing.in_other_launchers(machines, image)
+        if (image := params["launcher_image"])
+        else [],
         "server_version": versions.release(api.version()),
         "nodes": [one["metadata"]["name"] for one in nodes],
+        "nodes_not_ready": not_ready(nodes),
         "control_plane_nodes": placement.control_plane_nodes(nodes, *directed),
         "kept_control_plane_nodes": placement.kept_control_plane_nodes(nodes, *directed),
         "nodes_without_image_volumes": versions.without_image_volumes(nodes),

@@ -15,7 +15,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint 
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, VirtError
 from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.inspect import _MACHINES, run
 
-ASKED: dict[str, Any] = {"node_selector": {}, "tolerations": []}
+ASKED: dict[str, Any] = {"node_selector": {}, "tolerations": [], "launcher_image": None}
 ROLE = Path(__file__).resolve().parents[5] / "roles" / "control_plane"
 
 
@@ -81,3 +81,22 @@ def test_the_control_plane_nodes_are_told_that_suit_what_is_to_run_there() -> No
     assert found["kept_control_plane_nodes"] == [], "no taint keeps machines off"
     elsewhere = run({**params, "node_selector": {"zone": "b"}}, Populated(), check_mode=False)  # type: ignore[arg-type]
     assert elsewhere["control_plane_nodes"] == []
+
+
+class Older(Empty):
+    """One with a machine in another launcher, on a node that is not Ready."""
+
+    def list(self, resource: Any, **_options: Any) -> list[Any]:
+        kind, status = resource.kind, {"phase": "Running", "launcherContainerImageVersion": "old"}
+        one = {"kind": kind, "apiVersion": "v1", "metadata": {"namespace": "shop", "name": "web"}, "status": status}
+        return [one] if kind in ("Node", "VirtualMachineInstance") else []
+
+
+@pytest.mark.parametrize(("image", "names"), [("new", ["web"]), ("old", []), (None, [])])
+def test_who_is_in_another_launcher_is_told_to_whoever_names_one(image: str | None, names: list[str]) -> None:
+    params = {**ASKED, "namespace": None, "definitions": [], "wait": False, "wait_timeout": 1, "launcher_image": image}
+
+    found = run(params, Older(), check_mode=False)  # type: ignore[arg-type]
+
+    assert [one["name"] for one in found["in_other_launchers"]] == names
+    assert (found["nodes_not_ready"], found["components"]) == (["web"], [])
