@@ -24,6 +24,10 @@ UNAVAILABLE = {
     "failed": True,
     "msg": 'Internal error occurred: failed calling webhook "kubevirts-validator.kubevirt.io"',
 }
+DENIED = {
+    "failed": True,
+    "msg": 'admission webhook "kubevirts-validator.kubevirt.io" denied the request: spec.new: not built in it',
+}
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 
@@ -43,10 +47,23 @@ def deadline(**variables: object) -> float:
     return float(text) - NOW.timestamp()
 
 
-def is_over(result: dict[str, Any], *, seconds: int = 0) -> bool:
+def is_denied_by_older(result: dict[str, Any], *, owner: str, is_changed: bool) -> bool:
+    """Return whether what refused may be the virt-api that is about to be replaced."""
+    written = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__control_plane_is_denied_by_older"]
+    found = environment()
+    found.tests["changed"] = lambda one: one["changed"]
+    variables = {"__control_plane_found": {"owner": owner}, "__control_plane_installed": {"changed": is_changed}}
+    return bool(found.compile_expression(written.strip("{} \n"))(**variables, **{APPLY["register"]: result}))
+
+
+def is_over(
+    result: dict[str, Any], *, seconds: int = 0, waits: bool = True, owner: str = "ours", is_changed: bool = True
+) -> bool:
     """Return whether it is not tried again so many seconds after it began, of 300."""
     (name,) = DEADLINE
-    variables = {APPLY["register"]: result, name: NOW.timestamp() + 300}
+    variables: dict[str, Any] = {APPLY["register"]: result, name: NOW.timestamp() + 300, "control_plane_wait": waits}
+    by_older = is_denied_by_older(result, owner=owner, is_changed=is_changed)
+    variables["__control_plane_is_denied_by_older"] = by_older
     later = environment(NOW + timedelta(seconds=seconds))
     return bool(later.compile_expression(APPLY["until"], undefined_to_none=False)(**variables))
 
@@ -62,6 +79,41 @@ def is_over(result: dict[str, Any], *, seconds: int = 0) -> bool:
 )
 def test_only_what_passes_is_tried_again(result: dict[str, Any], expected: bool) -> None:
     assert is_over(result) is expected
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        pytest.param({"waits": False}, False, id="by the virt-api that an upgrade replaces"),
+        pytest.param({"waits": True}, True, id="that one is gone, it was waited for"),
+        pytest.param({"waits": False, "is_changed": False}, True, id="nothing was upgraded"),
+        pytest.param({"waits": False, "owner": "none"}, True, id="there was none before"),
+        pytest.param({"waits": False, "seconds": 300}, True, id="time is up"),
+    ],
+)
+def test_what_an_older_virt_api_refuses_is_tried_again(case: dict[str, Any], expected: bool) -> None:
+    assert is_over(DENIED, **case) is expected
+
+
+@pytest.mark.parametrize(
+    ("is_check", "owner", "is_changed", "result", "expected"),
+    [
+        pytest.param(True, "ours", True, DENIED, False, id="by what would be replaced"),
+        pytest.param(False, "ours", True, DENIED, True, id="for good"),
+        pytest.param(True, "ours", False, DENIED, True, id="by what stays"),
+        pytest.param(True, "ours", True, {"failed": True, "msg": "no such host"}, True, id="another failure"),
+        pytest.param(True, "ours", True, {"changed": True}, False, id="it is taken"),
+    ],
+)
+def test_in_check_mode_a_refusal_of_the_virt_api_that_would_go_is_no_failure(
+    is_check: bool, owner: str, is_changed: bool, result: dict[str, Any], expected: bool
+) -> None:
+    variables: dict[str, Any] = {"__control_plane_found": {"check_mode": is_check}, APPLY["register"]: result}
+    by_older = is_denied_by_older(result, owner=owner, is_changed=is_changed)
+    variables["__control_plane_is_denied_by_older"] = by_older
+    fails = environment().compile_expression(APPLY["failed_when"], undefined_to_none=False)
+
+    assert bool(fails(**variables)) is expected
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(0, False), (299, False), (300, True), (700, True)])
