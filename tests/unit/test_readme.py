@@ -66,10 +66,11 @@ def test_a_playbook_s_variables_have_a_prefix_and_are_in_the_readme() -> None:
     variables = words - JINJAS
     own = sorted(one for one in variables if not one.startswith(("__", "ansible_", *roles)))
 
-    assert {one.partition("_")[0] for one in own} == {"kubevirt", "provision"}
+    assert {one.partition("_")[0] for one in own} == {"kubevirt", "provision", "upgrade"}
     readme = (ROOT / "README.md").read_text()
     assert [one for one in own if one not in readme and f"`_{one.partition('_')[2]}`" not in readme] == [
-        "provision_mistyped"
+        "provision_mistyped",
+        "upgrade_mistyped",
     ]
 
 

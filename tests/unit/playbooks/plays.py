@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
-NAMES = ("deploy", "provision", "remove")
+NAMES = ("deploy", "provision", "remove", "upgrade")
 LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 INVENTORY: dict[str, dict[str, Any]] = {
     "kubevirt_nodes": {"hosts": {"node-1": {}, "node-2": {}}},

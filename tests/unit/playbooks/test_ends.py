@@ -52,6 +52,25 @@ def test_nothing_is_done_at_the_client_when_a_node_is_unreachable(playbook: str,
     assert "node-2" in refused(said)
 
 
+@pytest.mark.parametrize("client", ["bastion", "node-1"])
+def test_nothing_is_brought_to_nodes_where_nobody_has_looked_at_the_cluster(client: str, tmp_path: Path) -> None:
+    """An upgrade's client looks first: what it would refuse is in no node's way otherwise."""
+    away = {client.replace("-", "_"): AWAY}
+
+    code, said = looked(tmp_path, inventory(**away), playbook="upgrade", kubevirt_client=client)
+
+    assert code != 0, said
+    assert not acted_on(said)
+
+
+def test_a_client_that_has_looked_changes_nothing_when_a_node_is_unreachable(tmp_path: Path) -> None:
+    code, said = looked(tmp_path, inventory(node_2=AWAY), playbook="upgrade", kubevirt_client="bastion")
+
+    assert code != 0, said
+    assert said.count("was done to bastion") == 1, "it looked at the cluster"
+    assert "node-2" in refused(said)
+
+
 @pytest.mark.parametrize(("away", "broken"), [(NODES, ()), (NODES[:1], NODES[1:]), (NODES[1:], NODES[:1])])
 def test_unreachable_nodes_beside_one_that_fails(away: Sequence[str], broken: Sequence[str], tmp_path: Path) -> None:
     hosts = {name.replace("-", "_"): BROKEN for name in broken} | {name.replace("-", "_"): AWAY for name in away}
@@ -161,12 +180,11 @@ def test_a_refusal_says_how_to_go_on(arguments: Sequence[str], words: str, tmp_p
 @pytest.mark.parametrize("playbook", NAMES)
 def test_every_later_play_says_its_end_and_asks_for_that_of_the_one_before(playbook: str) -> None:
     _first, *others = yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text())
-    parts = ["client", "nodes"] if playbook == "remove" else ["nodes", "client"]
+    parts = {"remove": ["client", "nodes"], "upgrade": ["checks", "nodes", "client"]}.get(playbook, ["nodes", "client"])
     ends = [play["post_tasks"][-1] for play in others]
-    (proof,) = (play["pre_tasks"][0] for play in others[1:])
+    proofs = [play["pre_tasks"][0] for play in others[1:]]
 
-    assert [one["ansible.builtin.import_tasks"] for one in [proof, *ends]] == ["tasks/proof.yml"] + [
-        "tasks/ended.yml"
-    ] * 2
-    assert [one["vars"]["__kubevirt_part"] for one in [proof, *ends]] == [parts[0], *parts]
-    assert {one["tags"] for one in [proof, *ends]} == {"always"}
+    assert [one["ansible.builtin.import_tasks"] for one in proofs] == ["tasks/proof.yml"] * len(parts[1:])
+    assert [one["ansible.builtin.import_tasks"] for one in ends] == ["tasks/ended.yml"] * len(parts)
+    assert [one["vars"]["__kubevirt_part"] for one in [*proofs, *ends]] == [*parts[:-1], *parts]
+    assert {one["tags"] for one in [*proofs, *ends]} == {"always"}

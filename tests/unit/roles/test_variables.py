@@ -213,7 +213,7 @@ def test_a_role_looks_at_its_variables_before_it_does_anything(role: str) -> Non
     assert "when" not in first
 
 
-@pytest.mark.parametrize("playbook", ["deploy", "drain_node", "provision", "remove"])
+@pytest.mark.parametrize("playbook", ["deploy", "drain_node", "provision", "remove", "upgrade"])
 def test_what_a_playbook_does_first_is_to_look_at_the_variables(playbook: str) -> None:
     _hosts, *plays = yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text())
     for play in plays:

@@ -1,0 +1,231 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What playbook upgrade refuses, waits for and says. Ansible itself runs its tasks, each host with its own cluster.
+
+A cluster is played by two action plug-ins, which say what the host's variables have.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+TASKS = ROOT / "playbooks/tasks"
+NEW, OLD = "registry/virt-launcher:0.2.0", "registry/virt-launcher:0.1.0"
+SERVING = {"kind": "Deployment", "name": "virt-api", "version": "0.2.0", "missing": ""}
+STUCK = {"kind": "DaemonSet", "name": "virt-handler", "version": "0.1.0", "missing": "1 of 3 updated, 1 ready"}
+FOUND: dict[str, Any] = {
+    "owner": "ours",
+    "version": "0.1.0",
+    "definitions_version": "0.2.0",
+    "components": [SERVING, STUCK],
+    "nodes_not_ready": [],
+    "in_other_launchers": [],
+    "check_mode": False,
+}
+SAY = """
+from ansible.plugins.action import ActionBase
+
+class ActionModule(ActionBase):
+    def run(self, tmp=None, task_vars=None):
+        return dict(task_vars["said_by_{name}"], changed=False, waited=self._task.args.get("wait", False))
+"""
+
+
+def machine(name: str, reason: str = "") -> dict[str, Any]:
+    return {"namespace": "shop", "name": name, "launcher": OLD, "can_move": not reason, "reason": reason}
+
+
+def migration(vm: str, **annotations: str) -> dict[str, Any]:
+    metadata = {"namespace": "shop", "name": f"{vm}-1"} | ({"annotations": annotations} if annotations else {})
+    return {"metadata": metadata, "spec": {"vmiName": vm}}
+
+
+OURS = migration("ours", **{"kubevirt.io/workloadUpdateMigration": ""})
+VARIABLES = {
+    "mistyped": {"upgrade_wait_machine": True},
+    "no_number": {"upgrade_wait_timeout": "soon"},
+    "no_truth": {"upgrade_not_ready_nodes": "perhaps"},
+    "unwaited": {"control_plane_wait": "false"},
+    "in_vain": {"upgrade_wait_machines": True},
+    "moved": {"upgrade_wait_machines": "yes", "control_plane_workload_update_methods": ["LiveMigrate"]},
+    "nothing_said": {},
+}
+CHECKS: dict[str, dict[str, Any]] = {
+    "empty": {"found": {"owner": "none", "components": []}},
+    "definitions_alone": {"found": {"components": []}},
+    "away": {"found": {"nodes_not_ready": ["node-3"]}},
+    "left_behind": {"found": {"nodes_not_ready": ["node-3"]}, "upgrade_not_ready_nodes": "true"},
+    "moving": {"migrations": [migration("web", team="a"), migration("db"), OURS]},
+    "awaited": {"migrations": [migration("web")], "upgrade_wait_migrations": True},
+    "not_awaited_in_check_mode": {
+        "migrations": [migration("web")],
+        "found": {"check_mode": True},
+        "upgrade_wait_migrations": True,
+    },
+    "own": {"migrations": [OURS]},
+    "well": {},
+}
+MACHINES: dict[str, dict[str, Any]] = {
+    "none_older": {},
+    "stays_put": {"found": {"in_other_launchers": [machine("web"), machine("db", "a disk is the node's")]}},
+    "is_moved": {"found": {"in_other_launchers": [machine("web")]}, "control_plane_workload_update_methods": ["Evict"]},
+    "cannot_leave": {
+        "found": {"in_other_launchers": [machine("db", "a disk is the node's")]},
+        "control_plane_workload_update_methods": ["LiveMigrate"],
+        "upgrade_wait_machines": True,
+    },
+    "has_left": {"control_plane_workload_update_methods": ["LiveMigrate"], "upgrade_wait_machines": True},
+    "check_mode": {
+        "found": {"in_other_launchers": [machine("web")], "check_mode": True},
+        "control_plane_workload_update_methods": ["LiveMigrate"],
+        "upgrade_wait_machines": True,
+    },
+}
+STANDING: dict[str, dict[str, Any]] = {
+    "stands": {},
+    "is_silent": {"answer": {"failed": True, "msg": "the API server does not answer"}},
+}
+
+
+def kept(*tasks: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the tasks, and whatever they said at last as the host's."""
+    refused = {"ansible.builtin.set_fact": {"said": "{{ ansible_failed_result.msg }}"}}
+    return [{"block": list(tasks), "rescue": [refused]}]
+
+
+def included(name: str) -> dict[str, Any]:
+    return {"ansible.builtin.include_tasks": str(TASKS / name)}
+
+
+BROKEN_OFF = {
+    "block": [{"name": "Apply it", "ansible.builtin.fail": {"msg": "webhook says no."}}],
+    "rescue": [included("upgrade-standing.yml")],
+}
+PLAYS = {
+    "variables": kept(included("upgrade-variables.yml")),
+    "checks": [
+        {"ansible.builtin.set_fact": {"__control_plane_found": "{{ said_by_kubevirt_control_plane_info }}"}},
+        *kept(
+            included("upgrade-checks.yml"),
+            {"ansible.builtin.set_fact": {"waited": "{{ __kubevirt_waited.waited | default(false) }}"}},
+        ),
+    ],
+    "machines": kept(included("upgrade-machines.yml")),
+    "standing": kept(BROKEN_OFF),
+}
+
+
+def hosts() -> dict[str, Any]:
+    found: dict[str, Any] = {"variables": VARIABLES}
+    for group, cases in (("checks", CHECKS), ("machines", MACHINES), ("standing", STANDING)):
+        found[group] = {
+            name: {
+                "said_by_kubevirt_control_plane_info": case.get("answer", FOUND | case.get("found", {})),
+                "said_by_kubevirt_migration_info": {"resources": case.get("migrations", [])},
+                **{key: value for key, value in case.items() if key not in ("found", "migrations", "answer")},
+            }
+            for name, case in cases.items()
+        }
+    return found
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict[str, bool], str]:
+    """Return by host what it was refused for, and whether it waited; and all that was printed."""
+    folder = tmp_path_factory.mktemp("upgrade")
+    ours = folder / "ansible_collections/virtops/kubevirt"
+    (ours / "plugins/action").mkdir(parents=True)
+    for name in ("kubevirt_control_plane_info", "kubevirt_migration_info"):
+        (ours / f"plugins/action/{name}.py").write_text(SAY.replace("{name}", name))
+    for name in ("meta", "plugins/filter", "plugins/modules", "plugins/module_utils", "plugins/doc_fragments"):
+        (ours / name).symlink_to(ROOT / name)
+    local = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": sys.executable,
+        "said": "",
+        "waited": False,
+        "__control_plane_version": "0.2.0",
+        "__control_plane_image": "registry/control-plane:0.2.0",
+        "__control_plane_launcher_image": NEW,
+        "control_plane_namespace": "kubevirt",
+    }
+    groups = {group: {"hosts": cases} for group, cases in hosts().items()}
+    methods = {"control_plane_workload_update_methods": []}
+    groups["machines"]["vars"] = methods
+    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": local, "children": groups}}))
+    keep = {
+        "content": "{{ dict(groups['all'] | zip(groups['all'] | map('extract', hostvars, 'said'))) | to_json }}\n"
+        "{{ dict(groups['all'] | zip(groups['all'] | map('extract', hostvars, 'waited'))) | to_json }}",
+        "dest": f"{folder}/said",
+        "mode": "0600",
+    }
+    plays = [{"hosts": group, "gather_facts": False, "tasks": tasks} for group, tasks in PLAYS.items()]
+    plays.append({"hosts": "localhost", "gather_facts": False, "tasks": [{"ansible.builtin.copy": keep}]})
+    (folder / "play.yml").write_text(yaml.safe_dump(plays))
+    environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(folder)}
+    python = os.environ.get("ANSIBLE_PYTHON", sys.executable)
+    command = [python, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    said, waited = map(json.loads, (folder / "said").read_text().splitlines())
+    return said, waited, " ".join(ran.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("mistyped", "does not know: upgrade_wait_machine (is upgrade_wait_machines meant?)."),
+        ("no_number", "upgrade_wait_timeout is to be a number from 1, not 'soon'."),
+        ("no_truth", "upgrade_not_ready_nodes is to be true or false, not 'perhaps'."),
+        ("unwaited", "control_plane_wait is false."),
+        ("in_vain", "control_plane_workload_update_methods has nobody move them."),
+        ("empty", "no control plane of this collection that could be upgraded. Playbook virtops.kubevirt.deploy"),
+        ("definitions_alone", "no control plane of this collection that could be upgraded."),
+        ("away", "Not Ready: node-3."),
+        ("moving", "Machines are being moved: shop/web, shop/db. virt-handler"),
+        ("cannot_leave", "still in an older launcher: shop/db (" + OLD + ", cannot be moved: a disk is the node's)."),
+        ("stands", "Apply it: webhook says no. Where it stands: definitions 0.2.0; virt-api 0.2.0; "),
+        ("stands", "virt-handler 0.1.0 (1 of 3 updated, 1 ready). Machines run on."),
+        ("is_silent", "Where it stands: the cluster does not say (the API server does not answer)."),
+    ],
+)
+def test_what_is_refused_says_why(host: str, words: str, done: tuple[dict[str, str], Any, str]) -> None:
+    assert words in done[0][host]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("moved", "nothing_said", "left_behind", "awaited", "not_awaited_in_check_mode", "own", "well"),
+        *("none_older", "stays_put", "is_moved", "has_left", "check_mode"),
+    ],
+)
+def test_what_is_well_is_let_by(host: str, done: tuple[dict[str, str], Any, str]) -> None:
+    assert done[0][host] == ""
+
+
+def test_migrations_are_waited_for_where_that_is_wanted_and_not_in_check_mode(done: tuple[Any, Any, str]) -> None:
+    assert [host for host, waited in done[1].items() if waited] == ["awaited"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"All machines are in launcher {NEW}.",
+        f"shop/web ({OLD}); shop/db ({OLD}, cannot be moved: a disk is the node's). They stay there until they are",
+        f"shop/web ({OLD}). They are brought to it (Evict).",
+        "goes from version 0.1.0 to 0.2.0 (registry/control-plane:0.2.0, launchers: " + NEW + ").",
+    ],
+)
+def test_what_is_said_at_the_end(words: str, done: tuple[Any, Any, str]) -> None:
+    assert words in done[2]
