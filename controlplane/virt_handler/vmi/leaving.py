@@ -127,6 +127,8 @@ def tell_up(seen: Seen, stamp: str) -> MigrationState | None:
     if transfer is not None and not transfer.is_over:
         is_news = moving.abort_requested and not moving.abort_status
         return msgspec.structs.replace(moving, abort_status=ABORTING) if is_news else None
+    if transfer is not None and transfer.has_moved:  # this process knows more than it was told of libvirt last
+        return tell_gone(moving, seen.launcher.sighting, stamp)
     if is_sending(seen.launcher.sighting) or is_left_paused(seen.vmi, seen.launcher, seen.state):
         return None  # another one is being ended, or the guest is yet to go on
     why = _why_over(seen, moving, transfer)

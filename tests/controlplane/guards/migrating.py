@@ -137,6 +137,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_handler/vmi/test_leaving.py",),
     ),
     Guard(
+        file="controlplane/virt_handler/vmi/leaving.py",
+        line="    if transfer is not None and transfer.has_moved:  #",
+        without="    if False:  #",
+        because="A look in which libvirt was not heard would have a guest ended that goes on at its target.",
+        tests=("tests/controlplane/virt_handler/vmi/test_leaving.py",),
+    ),
+    Guard(
         file="controlplane/virt_controller/migration/policy.py",
         line="        if one.spec.selectors.virtual_machine_instance_selector.items() <= labels.items()\n        and ",
         without="        if ",

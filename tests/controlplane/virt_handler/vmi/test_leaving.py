@@ -155,6 +155,11 @@ TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
     "moved": (world(begun(), MIGRATED, transfer=MOVED), {"completed": True, "failed": False}),
     "moved, and is being let go on": (world(begun(), MIGRATED, transfer=SENDING), None),
     "moved, another process has seen it": (world(begun(), MIGRATED), {"completed": True, "failed": False}),
+    "moved, and libvirt was last heard of before": (world(begun(), transfer=MOVED), {"completed": True, "failed": False}),
+    "moved, and was last seen standing still": (
+        world(begun(), BY_MIGRATION, transfer=MOVED),
+        {"completed": True, "failed": False},
+    ),
     "moved, though it was cancelled": (
         world(begun(abortRequested=True), MIGRATED, transfer=MOVED),
         {"completed": True, "failed": False, "abort_status": "Failed"},
