@@ -172,6 +172,12 @@ def is_migrated(state: State) -> bool:
     return state.life is Life.SHUT_OFF and state.reason == "migrated"
 
 
+def is_to_be_given_away(vmi: VirtualMachineInstance) -> bool:
+    """Tell whether it was said that the guest has moved, and the run is yet to be given to its target."""
+    moved = vmi.status.migration_state
+    return moved is not None and moved.has_moved and moved.source_pod_uid in vmi.status.active_pods
+
+
 def is_paused_by_migration(vmi: VirtualMachineInstance | None, sighting: Sighting) -> bool:
     """Tell whether a guest that has come here is paused by nothing but its migration: it was not let go on yet.
 

@@ -36,6 +36,7 @@ from controlplane.virt_handler.vmi.leaving import (
     is_paused_by_migration,
     is_sending,
     is_stopped,
+    is_to_be_given_away,
     tell_ended,
     tell_gone,
     tell_up,
@@ -72,8 +73,8 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
     if isinstance(verdict, Alive) and world.launcher is not None and world.launcher.is_gone:
         return None  # it is about to be ended: nothing better is said of a guest whose Pod was removed
     is_busy = world.launcher is not None and world.launcher.doing != ""
-    if isinstance(verdict, Alive) and vmi.status.phase == SCHEDULED and is_busy:
-        return None  # its start has not ended, or its addresses are not known yet
+    if is_to_be_given_away(vmi) or (isinstance(verdict, Alive) and vmi.status.phase == SCHEDULED and is_busy):
+        return None  # it is the target's guest; or its start has not ended, or its addresses are not known yet
     new = _with_guests_word(world, _at_home(world, vmi, _move(world, vmi, verdict)), verdict)
     new = _with_migration(world, vmi, new, verdict)
     if isinstance(verdict, Alive) and new.phase == RUNNING and world.launcher is not None:

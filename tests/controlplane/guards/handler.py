@@ -74,11 +74,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_STATUS,
-        line=(
-            "    if isinstance(verdict, Alive) and vmi.status.phase == SCHEDULED and is_busy:\n"
-            "        return None  # its start has not ended, or its addresses are not known yet\n"
-        ),
-        without="",
+        line=" or (isinstance(verdict, Alive) and vmi.status.phase == SCHEDULED and is_busy):\n",
+        without=":\n",
         because="A VMI is Running only after its start has ended, and with its addresses.",
         tests=_BY_STATUS,
     ),

@@ -144,6 +144,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_handler/vmi/test_leaving.py",),
     ),
     Guard(
+        file="controlplane/virt_handler/vmi/status.py",
+        line="    if is_to_be_given_away(vmi) or (",
+        without="    if (",
+        because="A launcher that ends between the source's last word and the commit would end what has moved.",
+        tests=("tests/controlplane/virt_handler/vmi/test_leaving.py",),
+    ),
+    Guard(
         file="controlplane/virt_controller/migration/policy.py",
         line="        if one.spec.selectors.virtual_machine_instance_selector.items() <= labels.items()\n        and ",
         without="        if ",

@@ -155,7 +155,10 @@ TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
     "moved": (world(begun(), MIGRATED, transfer=MOVED), {"completed": True, "failed": False}),
     "moved, and is being let go on": (world(begun(), MIGRATED, transfer=SENDING), None),
     "moved, another process has seen it": (world(begun(), MIGRATED), {"completed": True, "failed": False}),
-    "moved, and libvirt was last heard of before": (world(begun(), transfer=MOVED), {"completed": True, "failed": False}),
+    "moved, and libvirt is not heard since": (
+        world(begun(), transfer=MOVED),
+        {"completed": True, "failed": False},
+    ),
     "moved, and was last seen standing still": (
         world(begun(), BY_MIGRATION, transfer=MOVED),
         {"completed": True, "failed": False},
@@ -208,6 +211,13 @@ def test_a_guest_that_crashed_at_the_source_has_failed() -> None:
     status = derive_status(world(begun(), CRASHED), None)
     assert status is not None
     assert status.phase == "Failed"
+
+
+@pytest.mark.parametrize("state", [RUNNING, BY_MIGRATION, MIGRATED, CRASHED])
+def test_once_it_is_said_that_a_guest_has_moved_its_source_says_nothing_more(state: State) -> None:
+    """It is the run's owner until the commit; its launcher may end before."""
+    assert derive_status(world(begun(completed=True), state, transfer=MOVED), None) is None
+    assert derive_status(world(begun(completed=True), state), None) is None
 
 
 def test_nothing_is_said_of_a_guest_that_is_gone_while_it_is_let_go_on_at_the_target() -> None:
