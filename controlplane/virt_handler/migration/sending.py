@@ -83,9 +83,8 @@ class Sending:
         passage = Passage(binding_of(moving), await self._target(moving), self._directory)
         path = await self._lane.run(passage.open(await self._listen(order.pod_uid)))
         try:
-            target = await open_connection(socket_uri(path))
+            target = await _reach(path, order)
             try:
-                await order.writes.begin()
                 await self._send(order, target)
             finally:
                 with suppress(HypervisorError):
@@ -161,6 +160,19 @@ class Sending:
             if state == LEFT:
                 raise Failed("the source did not hear that the target has all of the guest")
             await asyncio.sleep(0.1)
+
+
+async def _reach(path: str, order: Order) -> Connection:
+    """Connect to the target's libvirtd, and have it written meanwhile that the migration begins: both, or neither."""
+    opening = asyncio.create_task(open_connection(socket_uri(path)))
+    try:
+        await order.writes.begin()
+    except BaseException:
+        opening.cancel()
+        with suppress(HypervisorError, asyncio.CancelledError):
+            await (await opening).close()
+        raise
+    return await opening
 
 
 async def _go_ahead(departure: Departure, *, is_held: bool) -> None:

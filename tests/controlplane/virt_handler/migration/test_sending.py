@@ -17,6 +17,7 @@ from controlplane.hypervisor.errors import Disconnected
 from controlplane.virt_handler.launchers.ports import Failed, Order
 from controlplane.virt_handler.migration import sending
 from controlplane.virt_handler.migration.sending import Sending
+from controlplane.virt_handler.vmi.ports import NoContact
 from tests.controlplane.virt_handler.builders import a_vmi
 
 LEFT, MIGRATED = State(Life.PAUSED, "migration"), State(Life.SHUT_OFF, "migrated")
@@ -166,3 +167,70 @@ async def test_one_of_which_nobody_knows_has_not(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(Failed, match="the last word is lost"):
         await send(monkeypatch, Traveller([LEFT]), there, has_left=False, works=False)
     assert there.resumes == 0
+
+
+class Line:
+    """A connection to the target's libvirtd, which is there when `is_open` is set; how it and the wish went is told."""
+
+    def __init__(self, *, refusal: Exception | None = None, trouble: Exception | None = None) -> None:
+        self.is_open, self.is_begun = asyncio.Event(), asyncio.Event()
+        self.refusal, self.trouble = refusal, trouble
+        self.is_closed = False
+
+    async def open(self, _unused: str) -> Line:
+        await self.is_open.wait()
+        if self.trouble is not None:
+            raise self.trouble
+        return self
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+    async def begin(self) -> None:
+        self.is_begun.set()
+        if self.refusal is not None:
+            raise self.refusal
+
+
+async def reach(monkeypatch: pytest.MonkeyPatch, line: Line) -> Any:
+    monkeypatch.setattr(sending, "open_connection", line.open)
+    writes: Any = SimpleNamespace(begin=line.begin)
+    order: Any = Order(a_vmi("Running"), MigrationState(), "source-pod", Guest([LEFT]), is_held=False, writes=writes)
+    async with asyncio.timeout(10):
+        return await sending._reach("/socket", order)
+
+
+async def test_it_is_written_that_it_begins_while_the_target_is_being_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = Line()
+    reaching = asyncio.create_task(reach(monkeypatch, line))
+    await line.is_begun.wait()
+    assert not reaching.done()
+    line.is_open.set()
+    assert await reaching is line
+    assert not line.is_closed
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+async def test_one_that_is_not_to_begin_leaves_no_connection(monkeypatch: pytest.MonkeyPatch, is_open: bool) -> None:
+    line = Line(refusal=NoContact("it is cancelled"))
+    if is_open:  # before the refusal is heard
+        line.is_open.set()
+        begin = line.begin
+
+        async def late() -> None:
+            for _turn in range(5):
+                await asyncio.sleep(0)
+            await begin()
+
+        monkeypatch.setattr(line, "begin", late)
+    with pytest.raises(NoContact, match="it is cancelled"):
+        await reach(monkeypatch, line)
+    assert len(asyncio.all_tasks()) == 1
+    assert line.is_closed == is_open
+
+
+async def test_one_whose_target_is_not_reached_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = Line(trouble=Disconnected("nobody listens"))
+    line.is_open.set()
+    with pytest.raises(Disconnected):
+        await reach(monkeypatch, line)
