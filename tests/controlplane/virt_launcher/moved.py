@@ -128,18 +128,22 @@ class Moving:
     valve: Valve
     connections: list[Connection] = dataclasses.field(default_factory=list)
 
-    async def send(self, bytes_per_second: int = 0) -> Guest:
-        """Send the guest, as a client that has just come: its connections are closed when it has."""
+    async def dial(self) -> tuple[Guest, Connection]:
+        """Come as a client that sends: the guest at its source, and the target's libvirtd."""
         source, target = [await self._dial(toll) for toll in self.calls.values()]
         guest = await source.guest(UID)
         assert guest is not None
+        return guest, target
+
+    async def send(self) -> Guest:
+        """Send the guest, as a client that has just come: its connections are closed when it has."""
+        guest, target = await self.dial()
         options = Options(
             pod_uid=POD_UID,
             epoch=EPOCH,
             memory_socket=layout.migration_socket("memory"),
             disks_socket=layout.migration_socket("disks"),
             disks=DISKS,
-            bytes_per_second=bytes_per_second,
         )
         try:
             return await migrate(guest, target, options)

@@ -10,23 +10,29 @@ import itertools
 import pathlib
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from controlplane.api.objects.migration_state import MigrationConfiguration
+from controlplane.api.objects.decode import decode_vmi
+from controlplane.api.objects.migration_state import MigrationConfiguration, MigrationState
+from controlplane.api.objects.resources import Key
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import HypervisorError
+from controlplane.hypervisor.guest import Progress
+from controlplane.virt_handler.launchers.ports import Order
 from controlplane.virt_handler.migration.converge import Watch
-from tests.controlplane.virt_launcher.launched import until
+from controlplane.virt_handler.migration.sending import Sending
+from controlplane.virt_handler.vmi.ports import Writes
+from tests.controlplane.virt_launcher.launched import VMI, until
 from tests.controlplane.virt_launcher.launcher_pod import Images
-from tests.controlplane.virt_launcher.moved import BUSY, Moving, moving
+from tests.controlplane.virt_launcher.moved import BUSY, POD_UID, Moving, moving
 from tests.controlplane.virt_launcher.test_migration import (
     GOES_ON,
     MIGRATED,
     MIGRATES,
     SECONDS,
-    WHOLE,
     break_off,
     counts_on,
     guest_at,
@@ -36,9 +42,14 @@ from tests.controlplane.virt_launcher.test_migration import (
 
 pytestmark = [pytest.mark.guest, pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
-SLOW = 10 << 20
-"""Bytes in a second: the guest writes several times as many."""
-PATIENT_SECONDS = 25
+SLOWLY = MigrationState(
+    migration_uid="migration",
+    target_pod_uid=POD_UID,
+    migration_configuration=MigrationConfiguration(
+        bandwidth_per_migration="10Mi", completion_timeout_per_gib=25, allow_workload_disruption=True
+    ),
+)
+"""The guest writes several times as much."""
 STOPPED_BY_PERSON = State(Life.PAUSED, "user")
 
 
@@ -54,27 +65,24 @@ async def nobody() -> None:
 
 
 async def test_a_guest_that_cannot_be_sent_while_it_runs_is_stopped_and_goes_on_at_its_target(moved: Moving) -> None:
-    guest = await guest_at(moved.at_source)
+    guest, target = await moved.dial()
     told: list[State] = []
     remaining: list[int] = []
 
     async def write_stop() -> None:
         told.append(await guest.state())
 
-    settings = MigrationConfiguration(completion_timeout_per_gib=PATIENT_SECONDS, allow_workload_disruption=True)
-    watch = Watch(guest, settings, time, write_stop, progressed=lambda seen: remaining.append(seen.remaining))
-    looking = asyncio.create_task(watch.run())
-    try:
-        there = await moved.send(SLOW)
-    finally:
-        looking.cancel()
+    def progressed(_key: Key, seen: Progress | None) -> None:
+        remaining.append(0 if seen is None else seen.remaining)
+
+    order = Order(decode_vmi(VMI), SLOWLY, "source-pod", guest, is_held=False, writes=Writes(nobody, write_stop))
+    made: Any = Sending
+    await made(None, None, None, None, time, directory="", progressed=progressed)._send(order, target)
 
     assert [state.life for state in told] == [Life.RUNNING]
     assert any(later > earlier > 0 for earlier, later in itertools.pairwise(remaining)), "it was sent more than once"
-    assert await moved.states() == (MIGRATED, WHOLE)
-    assert moved.qemus() == (0, 1)
-    await there.resume()
     assert await moved.states() == (MIGRATED, GOES_ON)
+    assert moved.qemus() == (0, 1)
     await until(lambda: last_count(moved.target.console) > last_count(moved.source.console), "count", moved.target)
 
 
