@@ -165,6 +165,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_ROLL_OUT,
     ),
     Guard(
+        file="controlplane/virt_handler/__main__.py",
+        line="            CONTROL_PLANE_IMAGE: settings.image,\n",
+        without="",
+        because="No node would ever be rolled out, and no machine be updated.",
+        tests=("tests/controlplane/virt_handler/test_process.py",),
+    ),
+    Guard(
         file=_EVICT,
         line="    client.guard()\n",
         without="",

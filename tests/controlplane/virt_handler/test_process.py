@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 
 import aiohttp
 import pytest
-from kubevirt_api.names import LAUNCHER_ROLE, ROLE, SCHEDULABLE
+from kubevirt_api.names import CONTROL_PLANE_IMAGE, LAUNCHER_ROLE, ROLE, SCHEDULABLE
 from msgspec.structs import replace as replace_struct
 
 from controlplane.api.objects.lease import lease_name
@@ -190,6 +190,17 @@ async def test_what_the_kubelet_takes_later_is_no_reason_to_begin_anew(stage: St
         await stage.virt_node.offer.become(replace_struct(offered, registered=(KVM, TUN)))
         await settle()
         assert [path for _method, path, *_rest in stage.api.seen[asked:] if f"/nodes/{NAME}" in path] == []
+
+
+async def test_what_it_was_deployed_as_is_said_when_it_serves_and_not_before(stage: Stage) -> None:
+    """Or machines would be moved through the one that it replaces."""
+    stage.settings = replace(stage.settings, image="plane:2")
+    stage.api.set(NODE, NODE_KEY, {"metadata": {"annotations": {CONTROL_PLANE_IMAGE: "plane:1"}}})
+    async with stage.running():
+        await settle()
+        assert stage.node["metadata"]["annotations"] == {CONTROL_PLANE_IMAGE: "plane:1"}
+        await stage.virt_node.offer.become(NodeState(KvmFinding(is_usable=True)))
+        await stage.until(lambda: stage.node["metadata"]["annotations"][CONTROL_PLANE_IMAGE] == "plane:2")
 
 
 async def test_a_node_of_the_clusters_own_control_plane_takes_none(stage: Stage) -> None:
