@@ -82,6 +82,9 @@ class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
 class WorkloadUpdateStrategy(Node, frozen=True, kw_only=True):
     """How running machines get to the launcher of the control plane that is deployed."""
 
+    # Whoever applied its parts and takes them back would leave null in its place, which is refused.
+    is_applied_whole: ClassVar[bool] = True
+
     workload_update_methods: Annotated[tuple[UpdateMethod, ...], bounded(max_items=2)] = ()
     """LiveMigrate: those that can be are moved while they run. Evict: the others are stopped, by evictions of Pods.
     None: they stay in the launcher that they have."""

@@ -45,6 +45,7 @@ def object_schema(kind: type[Struct], *, keep_unknown: bool) -> Schema:
         "type": "object",
         **({"required": required} if required else {}),
         **({"x-kubernetes-preserve-unknown-fields": True} if keep_unknown else {}),
+        **({"x-kubernetes-map-type": "atomic"} if getattr(kind, "is_applied_whole", False) else {}),
         "properties": properties,
     }
 

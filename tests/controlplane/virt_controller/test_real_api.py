@@ -85,7 +85,8 @@ class Cluster:
         self.kubectl("patch", what, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
 
     @contextmanager
-    def controller(self, name: str) -> Iterator[subprocess.Popen[bytes]]:
+    def controller(self, name: str, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
+        """Have one that leads, or waits for that. settings: of its environment, beside the usual ones."""
         environment = {
             **os.environ,
             "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins' / 'module_utils'}",
@@ -94,6 +95,7 @@ class Cluster:
             "POD_NAME": name,
             "VIRT_LAUNCHER_IMAGE": "localhost/virtops/virt-launcher:0.1.0",
             "HEALTH_PORT": str(free_port()),
+            **settings,
         }
         process = subprocess.Popen([sys.executable, "-m", "controlplane.virt_controller"], env=environment, cwd=ROOT)
         try:
