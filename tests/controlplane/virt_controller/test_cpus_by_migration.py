@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A guest that is to get more CPUs moves once, to a Pod that was made for them: all parts of virt-controller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubevirt_api.names import SCHEDULABLE, VCPUS
+
+from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE
+from controlplane.virt_controller.cpu_change import reason_to_migrate
+from tests.controlplane.virt_controller.workload_update.test_reconciler import WEB, Updating
+
+LABELS = {SCHEDULABLE: "true", "host-model-cpu.node.kubevirt.io/EPYC": "true"}
+
+
+def domain(sockets: int) -> dict[str, Any]:
+    cpu = {"cores": 1, "sockets": sockets, "threads": 1, "maxSockets": 4}
+    return {"domain": {"memory": {"guest": "64Mi"}, "cpu": cpu}}
+
+
+async def a_guest_with_one_cpu() -> Updating:
+    stage = Updating(["LiveMigrate"], (reason_to_migrate,), "launcher:2")
+    for key, _body in stage.store.list(NODE):
+        stage.store.patch(NODE, key, {"metadata": {"labels": LABELS}})
+    stage.catch_up()
+    await stage.run_guest(spec=domain(1))
+    stage.tell_instance({"launcherContainerImageVersion": "launcher:2"})
+    return stage
+
+
+async def give_a_socket(stage: Updating) -> None:
+    """As virt-controller/vm does."""
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"spec": domain(2)})
+    stage.catch_up()
+    await stage.work()
+
+
+async def move(stage: Updating) -> None:
+    """Everybody does their part, once there is a migration."""
+    await stage.work()
+    for step in (stage.bring_up_target, stage.open_door, stage.begin, stage.arrive, stage.leave):
+        step()
+        await stage.work()
+
+
+def said(stage: Updating) -> set[str]:
+    return {one["type"] for one in stage.instance(WEB)["status"]["conditions"]}
+
+
+async def test_it_moves_once_to_a_pod_that_was_made_for_as_many() -> None:
+    stage = await a_guest_with_one_cpu()
+    await stage.update()
+    assert stage.migrations == []
+    await give_a_socket(stage)
+    assert "HotVCPUChange" in said(stage)
+    await stage.update()
+    (made,) = stage.migrations
+    assert made["spec"] == {"vmiName": "web", "priority": "user-triggered"}
+    await move(stage)
+    target = stage.store.get(POD, stage.target)
+    assert target["metadata"]["annotations"][VCPUS] == "2"
+    assert target["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "200m"
+    await stage.update()
+    assert len(stage.migrations) == 1, "its virt-handler gives it what it has room for"
+    stage.tell_instance({"currentCPUTopology": {"cores": 1, "sockets": 2, "threads": 1}})
+    await stage.work()
+    assert "HotVCPUChange" not in said(stage)
+
+
+async def test_one_that_was_on_its_way_to_a_smaller_pod_moves_once_more() -> None:
+    stage = await a_guest_with_one_cpu()
+    stage.migrate()
+    await stage.work()
+    await give_a_socket(stage)
+    await stage.update()
+    assert len(stage.migrations) == 1, "it is moving already"
+    await move(stage)
+    await stage.update()
+    assert len(stage.migrations) == 2
