@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A machine that is changed while it runs: it goes where it may be by then, and its guest sees the CPUs that it got."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.deployed import deployed
+from tests.e2e.machines import a_vm
+
+pytestmark = pytest.mark.lab
+
+TAKES_CPUS = """#!/bin/sh
+while sleep 1; do
+    for cpu in /sys/devices/system/cpu/cpu*/online; do echo 1 >$cpu; done 2>/dev/null
+    has=$(grep -c ^processor /proc/cpuinfo)
+    [ "$has" = "$had" ] || echo "it has $has CPUs"
+    had=$has
+done &
+"""
+"""As a distribution does by a udev rule; and says how many it has, whenever that changes."""
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Cluster]:
+    with deployed("live-changes", nodes=2, control_plane_workload_update_methods=["LiveMigrate"]) as made:
+        yield made
+
+
+def change(cluster: Cluster, **template: Any) -> None:
+    patch = {"spec": {"template": {"spec": template}}}
+    cluster.kubectl("patch", "vm", "grower", "--type=merge", "--patch", json.dumps(patch))
+
+
+def conditions(cluster: Cluster, kind: str) -> dict[str, str]:
+    """What is said, by type."""
+    found = cluster.get(kind, "grower")
+    assert found is not None
+    return {one["type"]: one.get("message", "") for one in found["status"].get("conditions", ())}
+
+
+def topology(cluster: Cluster) -> tuple[str, int]:
+    found = cluster.get("vmi", "grower")
+    assert found is not None
+    return found["status"]["nodeName"], found["status"]["currentCPUTopology"]["sockets"]
+
+
+def test_a_guest_gets_another_cpu_on_the_node_that_its_machine_names_by_then(nodes: Cluster) -> None:
+    nodes.apply(a_vm("grower", user_data=TAKES_CPUS))
+    before = nodes.running("grower")
+    first = nodes.launcher("grower")["metadata"]["name"]
+    nodes.eventually(lambda: nodes.counter(first) > 0, seconds=60, what="it counts")
+    elsewhere = next(one for one in nodes.nodes if one != before["status"]["nodeName"])
+
+    change(nodes, nodeSelector={"kubernetes.io/hostname": elsewhere})
+    nodes.wait("vmi", "grower", r".spec.nodeSelector.kubernetes\.io/hostname", elsewhere)
+    assert "RestartRequired" not in conditions(nodes, "vm")
+    assert nodes.list("vmim", "-n", "default") == [], "a place by itself moves nobody"
+    counted = nodes.counter(first)
+
+    change(nodes, domain={"cpu": {"sockets": 2}})
+    nodes.eventually(lambda: topology(nodes) == (elsewhere, 2), seconds=60, what="it has moved and got its CPU")
+    second = nodes.launcher("grower")["metadata"]["name"]
+    with nodes.console(second) as console:
+        console.expect("it has 2 CPUs", seconds=60)
+    nodes.eventually(lambda: nodes.counter(second) > counted, seconds=30, what="it counts on")
+    nodes.eventually(lambda: "HotVCPUChange" not in conditions(nodes, "vmi"), seconds=10, what="nothing is to come")
+    after = nodes.running("grower")
+    assert (after["metadata"]["uid"], after["status"]["epoch"]) == (before["metadata"]["uid"], 2), "it moved once"
+    assert "RestartRequired" not in conditions(nodes, "vm")
+
+
+def test_a_socket_is_taken_away_by_a_restart_only(nodes: Cluster) -> None:
+    change(nodes, domain={"cpu": {"sockets": 1}})
+    nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm"), seconds=10, what="it says so")
+    assert "none are taken away while it runs" in conditions(nodes, "vm")["RestartRequired"]
+    change(nodes, domain={"cpu": {"sockets": 2}})
+    nodes.eventually(lambda: "RestartRequired" not in conditions(nodes, "vm"), seconds=10, what="it takes that back")
+    assert topology(nodes)[1] == 2
