@@ -81,11 +81,12 @@ class PodsDirectory:
     def listen(self, pod_uid: str, components: Sequence[str]) -> socket.socket:
         """Return a socket that listens where the launcher dials; what has that name goes. NotYet, Refused, OSError.
 
-        The directory is the launcher's. So what is there after it was made is looked at before it is given away: a
-        socket of ours with one name. Nobody can bring another one of root's there.
+        The directory is the launcher's, and made for one that was begun by a version without migrations. So what is
+        there after it was made is looked at before it is given away: a socket of ours with one name. Nobody can bring
+        another one of root's there.
         """
         name = components[-1]
-        with held(self.open_run(pod_uid)) as run, held(_descend(run, components[:-1])) as parent:
+        with held(self.open_run(pod_uid)) as run, held(_make_directories(run, components[:-1])) as parent:
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=parent)
             made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)

@@ -17,7 +17,7 @@ import pytest
 
 from controlplane.domain import layout
 from controlplane.virt_node.inotify import NotYet
-from controlplane.virt_node.launcher_dir import PodsDirectory, Refused, admit
+from controlplane.virt_node.launcher_dir import PodsDirectory, Refused, admit, held
 
 pytestmark = pytest.mark.root  # the owner of what is planted matters
 
@@ -195,6 +195,33 @@ def test_a_link_for_a_report_is_refused(run: Path, directory: PodsDirectory) -> 
     (run / layout.REPORT).symlink_to("/etc/passwd")
     with pytest.raises(Refused, match="not a regular file"):
         directory.open_file(UID, layout.REPORT)
+
+
+@pytest.mark.parametrize("channel", layout.MIGRATION_SOCKETS)
+def test_the_source_of_a_migration_may_be_a_launcher_of_before_there_were_any(
+    channel: str, run: Path, directory: PodsDirectory
+) -> None:
+    """It has made no room for the sockets. Its guest ran on through the upgrade, and is to get to the new launcher."""
+    components = layout.MIGRATION_SOCKETS[channel]
+    with (
+        directory.listen(UID, components) as server,
+        held(directory.open_socket(UID, components)) as found,
+        dial(found) as client,
+    ):
+        accepted, _unused = server.accept()
+        with accepted:
+            client.sendall(b"a guest")
+            assert accepted.recv(16) == b"a guest"
+    assert run.joinpath(*components[:-1]).stat().st_uid == layout.UID
+
+
+def test_no_room_for_a_migration_is_made_through_a_link(run: Path, pods: Path, directory: PodsDirectory) -> None:
+    target = pods / "hostdir"
+    target.mkdir()
+    (run / layout.MIGRATION_DIRECTORY).symlink_to(target)
+    with pytest.raises(Refused):
+        directory.listen(UID, layout.MIGRATION_SOCKETS["memory"])
+    assert (list(target.iterdir()), target.stat().st_uid) == ([], 0)
 
 
 def test_capabilities_are_written_into_directories_of_the_launcher(run: Path, directory: PodsDirectory) -> None:
