@@ -20,12 +20,15 @@ from controlplane.api.objects.resources import (
     POD,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
     VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
     Key,
     Resource,
 )
 from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.ports import Cache
+from controlplane.virt_controller.migration.reconciler import MigrationReconciler
+from controlplane.virt_controller.migration_wakes import connect_migrations
 from controlplane.virt_controller.node.reconciler import NodeReconciler
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
 from controlplane.virt_controller.tell import Kind, Regarding
@@ -143,6 +146,8 @@ class Controller(Process):
         )
         if VIRTUAL_MACHINE_INSTANCE_REPLICA_SET in watched:
             self._keep_sets(rng, api, configuration)
+        if VIRTUAL_MACHINE_INSTANCE_MIGRATION in watched:
+            self._keep_migrations(rng, api, configuration)
         nodes = self._keep_nodes(rng, api, by_resource[LEASE])
         for cache in self.caches:
             cache.start()
@@ -171,6 +176,36 @@ class Controller(Process):
         self.work["replicaset"] = (queue, reconciler)
         connect_replica_sets(replica_sets=sets, vmis=vmis, wake=lambda key: queue.add(key, self.clock.monotonic()))
 
+    def _keep_migrations(self, rng: random.Random, api: RememberingApi, configuration: Configuration) -> None:
+        migrations = self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
+        vmis, pods = self.overlays[VIRTUAL_MACHINE_INSTANCE], self.overlays[POD]
+        reconciler = MigrationReconciler(
+            migrations=migrations,
+            vmis=vmis,
+            pods=pods,
+            api=api,
+            clock=self.clock,
+            events=self.told,
+            configuration=configuration,
+            launcher_image="launcher",
+        )
+        queue = WatchedQueue(rng, self.broken_promises.append)
+        self.work["migration"] = (queue, reconciler)
+
+        def wake(key: Key) -> None:
+            if not self.is_dead:
+                queue.add(key, self.clock.monotonic())
+
+        connect_migrations(
+            migrations=migrations,
+            vmis=vmis,
+            pods=pods,
+            kubevirts=cast(Cache, configuration),
+            next_in_turn=reconciler.next_in_turn,
+            wake=wake,
+        )
+        reconciler.wake_by(wake)
+
     def view(self, key: Key, since: int) -> View:
         vms, vmis = self.overlays[VIRTUAL_MACHINE], self.overlays[VIRTUAL_MACHINE_INSTANCE]
         return View(vms.get(key), vmis.get(key), since)
@@ -181,6 +216,8 @@ class Controller(Process):
     def keys(self, work: str) -> Iterable[Key]:
         if work == "node":
             return sorted(self.overlays[NODE].keys())
+        if work == "migration":
+            return sorted(self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION].keys())
         known = (self.overlays[one].keys() for one in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
         return sorted({key for some in known for key in some})
 

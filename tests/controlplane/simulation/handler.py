@@ -74,12 +74,12 @@ class Handler(Process):
         self.caches = (pods, vmis)
         self._known = Overlay(vmis)
         queue = WatchedQueue(rng, self.broken_promises.append)
+        self.work = {"vmi": (queue, None)}
         connections = LauncherConnections(node, rng, self.loop.settle, Doubts(self.broken_promises.append))
-        tools = Tools(connections, node.clock, connections.connect, random=rng.random)
         self.sessions = WatchedRegistry(
             pods,
-            tools,
-            lambda key: queue.add(key, self.clock.monotonic()),
+            self.tools(connections, rng),
+            self.wake_key,
             connections,
             complain=self.broken_promises.append,
             found=self.bugs.append,
@@ -113,6 +113,14 @@ class Handler(Process):
         self.run(self._heartbeat.run())
         self.run(self._clearing.run(), work=CLEARING.name)
         self.run(self._keep_listed(api))
+
+    def tools(self, connections: LauncherConnections, rng: random.Random) -> Tools:
+        """Return what its sessions share."""
+        return Tools(connections, self.clock, connections.connect, random=rng.random)
+
+    def wake_key(self, key: Key) -> None:
+        """Have a machine looked at of whose launcher there is news."""
+        self.work["vmi"][0].add(key, self.clock.monotonic())
 
     async def _keep_listed(self, api: RememberingApi) -> None:
         def serving(_unused: Json) -> Json:

@@ -79,6 +79,8 @@ class Launcher:
     """The guest and QEMU do not end in one moment; where it is deaf as well, QEMU hangs in between."""
     is_to_go_on: bool = False
     """A person was the last to say so, and was told that it was done."""
+    is_moving: bool = False
+    """It was sent, or has come, by a migration (transit)."""
     is_overruled: bool = False
     """A guest that a person had paused was let go on, and no person had asked for that."""
     changes: int = 0

@@ -68,6 +68,7 @@ class LauncherConnections:
         self.doubts = doubts
         self._rng = rng
         self.settle = settle
+        self.guest_kind: type[LauncherGuest] = LauncherGuest
         self._open: list[LauncherConnection] = []
         self.unpaused: Counter[str] = Counter()
         """By the Pods' UIDs: how many persons ask to let their guests go on, or to thaw them, just now."""
@@ -124,6 +125,11 @@ class LauncherConnections:
     def drop(self, one: LauncherConnection) -> None:
         """Take note that a connection was closed."""
         self._open.remove(one)
+
+    def is_moving(self, pod_uid: str) -> bool:
+        """Tell whether a migration may have paused a guest (transit)."""
+        there = self._node.launchers.get(pod_uid)
+        return there is not None and there.is_moving
 
     def is_late(self) -> bool:
         """Tell whether an answer takes its time."""
@@ -195,14 +201,14 @@ class LauncherConnection:
         if not self.is_good:
             raise Disconnected("the connection is gone")
         if name == self.there.vmi_uid and self.there.state is not None:
-            return LauncherGuest(self)
+            return self.connections.guest_kind(self)
         self.connections.doubts.is_seen(self.there)
         return None
 
     async def define(self, xml: str) -> LauncherGuest:
         self.connections.doubts.begins(self.there)
         await self.call("define", lambda one: one.define(xml))
-        return LauncherGuest(self)
+        return self.connections.guest_kind(self)
 
     async def close(self) -> None:
         self._is_closed = True

@@ -52,6 +52,8 @@ class Node:
     is_cut_off: bool = False
     is_off: bool = False
     handler_is_down: bool = False
+    kind: type[Launcher] = Launcher
+    """Of the launchers that it starts."""
     broken: Broken = ""
     """How it fails to begin what is sent to it. What runs there runs on."""
     lost: set[str] = field(default_factory=set)
@@ -177,7 +179,7 @@ class Node:
             self._report(pod, "Pending", state=waiting)
             return
         owner = (pod["metadata"].get("ownerReferences") or [{}])[0]
-        launcher = Launcher(key, uid, Key(key.namespace, owner.get("name", "")), owner.get("uid", ""))
+        launcher = self.kind(key, uid, Key(key.namespace, owner.get("name", "")), owner.get("uid", ""))
         selector = pod["spec"].get("nodeSelector", {})
         launcher.fails_to_boot = NO_KERNEL in selector
         launcher.is_deaf = DEAF in selector

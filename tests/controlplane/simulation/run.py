@@ -19,6 +19,7 @@ from tests.controlplane.simulation.moves import Moves
 from tests.controlplane.simulation.passes import PassPlay
 from tests.controlplane.simulation.sets import SetPlay
 from tests.controlplane.simulation.settle import Settling
+from tests.controlplane.simulation.transit import TransitPlay
 from tests.controlplane.simulation.wires import WirePlay
 from tests.controlplane.simulation.workers import WorkPlay
 from tests.controlplane.simulation.world import World
@@ -51,6 +52,7 @@ class Simulation:
             self._guarded(lambda: Election(self.world.seed).run(steps // 2))
             self._guarded(lambda: SetPlay(self.world.seed).run(steps // 10))
             self._guarded(lambda: MarkPlay(self.world.seed).run(steps // 4))
+            self._guarded(lambda: TransitPlay(self.world.seed).run(steps // 25))
             for number in range(1, steps + 1):
                 self._guarded(self._moves.step)
                 if number % STRETCH == 0 or number == steps:

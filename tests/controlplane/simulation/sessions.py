@@ -99,7 +99,7 @@ class WatchedRegistry(Registry):
         if name in PAUSED and (left := known.left(clock.monotonic())) > 0:
             said = f"asked to {PAUSED[name]} {left:.2f} s too early, {known.count} came to nothing"
             self._complain(f"{session.pod.vmi_key}: {said}")
-        if name == "resume":
+        if name == "resume" and not self._connections.is_moving(session.pod.uid):
             self._note_resume(session, known, clock.monotonic())
         try:
             await self._reported(verb, *given)

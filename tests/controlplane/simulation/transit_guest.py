@@ -1,0 +1,175 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A guest on its way, as it truly is: two QEMUs, one of which has the machine, and what libvirt does about both.
+
+In a play of its own (transit), for what a launcher can do beside what all can. Nothing here knows an object or a
+process. Each method is one step, between which anything may happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from controlplane.domain.state import Life, State
+from tests.controlplane.simulation.launcher import BY_PERSON, OFF, DomainError, Launcher
+
+STANDS_STILL = State(Life.PAUSED, "migration")
+"""At the source when all was sent; at the target until all has come."""
+MIGRATED = State(Life.SHUT_OFF, "migrated")
+TAKEN_BACK = State(Life.RUNNING, "migration_canceled")
+
+
+@dataclass(slots=True)
+class MovingLauncher(Launcher):
+    """Of a machine that may come and go."""
+
+    came_from: MovingLauncher | None = None
+    """Whose guest it was."""
+    is_left: bool = False
+    """A migration has it stand still, and nobody has let it go on since."""
+    is_incoming: bool = False
+    """Its QEMU waits for the rest."""
+    has_sent_all: bool = False
+    """What it has, the target has, or had."""
+    is_old: bool = False
+    """The guest ran on where it came from, after all was sent: what is here is of before."""
+    copies: list[MovingLauncher] = field(default_factory=list)
+    """Where all of its guest is, as it is now."""
+    stream: Stream | None = None
+
+    @property
+    def has_the_guest(self) -> bool:
+        """Tell whether this QEMU is the machine, or could be: with all that it ever did."""
+        if not self.is_running_guest or self.is_incoming:
+            return False
+        return self.came_from is None or self.has_run or not self.is_old
+
+    @property
+    def is_executing(self) -> bool:
+        """Tell whether this QEMU exists, and the guest has run in it."""
+        return self.is_running_guest and self.has_run
+
+    def resume(self, *, by_person: bool = False) -> None:
+        """Let it go on; what a migration has it stand still for is no person's pause."""
+        if self.is_incoming:
+            raise DomainError("its memory is yet to come", is_wrong_state=True)
+        if not self.is_left:
+            Launcher.resume(self, by_person=by_person)
+            self._note_run()
+        elif self.is_running_guest:
+            self._go_on(State(Life.RUNNING, "unpaused"))
+
+    def take_in(self, source: MovingLauncher, xml: str) -> None:
+        """Begin a QEMU that waits for a guest."""
+        if self.is_running_guest or not self.is_listening:
+            raise DomainError("domain is already running", is_wrong_state=True)
+        self.came_from, self.is_incoming, self.is_moving, self.xml = source, True, True, xml
+        self._become(STANDS_STILL)
+
+    def take_rest(self) -> None:
+        """Be given all that the source has."""
+        if not (self.is_running_guest and self.is_incoming):
+            raise DomainError("nobody waits for it any more")
+
+    def finish(self) -> None:
+        """Have come: it stays paused, as a person would pause it."""
+        if not (self.is_running_guest and self.is_incoming):
+            raise DomainError("nobody waits for it any more")
+        self.is_incoming, self.is_left = False, True
+        self._become(BY_PERSON)
+
+    def drop_incoming(self) -> None:
+        """End a QEMU to which nothing comes any more."""
+        if self.is_incoming:
+            self.is_incoming = False
+            self.end_guest("destroyed")
+
+    def send_all(self, target: MovingLauncher) -> None:
+        """Stand still, and have sent everything."""
+        if not self.is_running_guest:
+            raise DomainError("domain is not running", is_wrong_state=True)
+        self.is_left = self.is_left or self._is_going_on
+        self.has_sent_all = True
+        self.copies.append(target)
+        if self.is_left:
+            self._become(STANDS_STILL)
+
+    def take_back(self) -> None:
+        """Go on as if nothing had been."""
+        if self.is_running_guest and self.is_left:
+            self._go_on(TAKEN_BACK)
+
+    def leave(self) -> None:
+        """End: the guest is elsewhere."""
+        if self.is_running_guest:
+            self._become(MIGRATED if self.is_listening else OFF)
+
+    def _go_on(self, state: State) -> None:
+        self.is_left, self.has_run = False, True
+        self._become(state)
+        self._note_run()
+
+    def _note_run(self) -> None:
+        if self._is_going_on:
+            for one in self.copies:
+                one.is_old = True
+            self.copies.clear()
+
+
+@dataclass(slots=True)
+class Stream:
+    """A migration in the hands of libvirt, between two launchers."""
+
+    source: MovingLauncher
+    target: MovingLauncher
+    is_open: Callable[[], bool]
+    """Whether the tunnel is there."""
+    left: int
+    """How much of the guest is yet to be sent, in steps."""
+    is_endless: bool = False
+    """The guest writes faster than it is sent."""
+    is_aborted: bool = False
+    is_over: bool = False
+    """libvirt is done with it, or nobody is there for whom it does it."""
+
+    def send(self) -> None:
+        """Send some of it, while the guest runs."""
+        self._check()
+        self.left -= not self.is_endless
+
+    def send_all(self) -> None:
+        self._check()
+        self.target.take_rest()
+        self.source.send_all(self.target)
+
+    def abort(self) -> None:
+        """Give it up, while that can be done."""
+        if self.is_over or self.source.has_sent_all:
+            raise DomainError("no job is active on the domain", is_wrong_state=True)
+        self.is_aborted = True
+
+    def give_up(self) -> None:
+        """Let the source go on."""
+        self.is_over = True
+        self.source.take_back()
+
+    def confirm(self) -> None:
+        self.is_over = True
+        self.source.leave()
+
+    def _check(self) -> None:
+        if self.is_aborted:
+            raise DomainError("operation aborted: migration job: canceled by client")
+        if not self.is_open() or self.is_over:
+            raise DomainError("unable to write to socket: Broken pipe")
+        if not self.source.is_running_guest:
+            raise DomainError("domain is not running")
+
+
+def notices(one: MovingLauncher, streams: list[Stream]) -> bool:
+    """Tell whether libvirt in a launcher is yet to see that nothing comes to its QEMU any more."""
+    mine = [stream for stream in streams if stream.target is one]
+    is_fed = any(stream.is_open() and not stream.is_over for stream in mine)
+    return one.is_incoming and one.is_listening and not is_fed

@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The processes of transit: a virt-controller and virt-handlers that can move machines, and who begins and ends them.
+
+A virt-handler has both parts in a migration, as __main__ wires it. What calls must rest on is judged in the big world;
+here it is what comes of them, and of the first byte that is sent.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.engine.overlay import Overlay, RememberingApi
+from controlplane.virt_handler.incoming.reconciler import IncomingReconciler
+from controlplane.virt_handler.launchers.session import Tools
+from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.calls import CallingApi
+from tests.controlplane.simulation.controller import Controller
+from tests.controlplane.simulation.duties import Owed
+from tests.controlplane.simulation.handler import Handler
+from tests.controlplane.simulation.libvirt import LauncherConnections
+from tests.controlplane.simulation.node import Node
+from tests.controlplane.simulation.store import Json, Store
+from tests.controlplane.simulation.transit_stream import Fabric, LeavingGuest, TransitDoors, TransitSending
+from tests.controlplane.simulation.watched_queue import WatchedQueue
+from tests.controlplane.simulation.watching import WatchingCache
+
+
+class MovingController(Controller):
+    """virt-controller, whose calls are judged by what comes of them."""
+
+    def owes(self, work: str, key: Key) -> Owed | None:
+        del work, key
+        return None
+
+    def broken_promise(self, asked: Asked) -> str | None:
+        return blind_write(asked)
+
+
+class MovingHandler(Handler):
+    """virt-handler, as source and as target."""
+
+    def __init__(self, node: Node, store: Store, rng: random.Random, fabric: Fabric) -> None:
+        self._fabric = fabric
+        super().__init__(node, store, rng)
+        self.doors = TransitDoors(fabric, node)
+        coming = self.watch(VIRTUAL_MACHINE_INSTANCE, lambda body: _target_of(body) == node.name)
+        self._coming = Overlay(coming)
+        queue = WatchedQueue(rng, self.broken_promises.append)
+        api = RememberingApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._coming})
+        reconciler = IncomingReconciler(node.name, self._coming, self.sessions, self.doors, api=api, clock=self.clock)
+        self.work["incoming"] = (queue, reconciler)
+        self._coming.subscribe(lambda key, _before, _after: queue.add(key, self.clock.monotonic()))
+        self.caches = (*self.caches, coming)
+        coming.start()
+        for key in self.keys("incoming"):
+            queue.add(key, self.clock.monotonic())
+
+    def tools(self, connections: LauncherConnections, rng: random.Random) -> Tools:
+        connections.guest_kind = LeavingGuest
+        sending = TransitSending(self._fabric, self.node, self.clock)
+        return Tools(connections, self.clock, connections.connect, random=rng.random, send=sending.send)
+
+    def wake_key(self, key: Key) -> None:
+        super().wake_key(key)
+        if "incoming" in self.work:
+            self.work["incoming"][0].add(key, self.clock.monotonic())
+
+    def keys(self, work: str) -> Iterable[Key]:
+        return super().keys(work) if work == "vmi" else sorted(self._coming.keys())
+
+    def laid_over(self, cache: WatchingCache) -> Overlay | None:
+        return self._coming if cache is self.caches[-1] else super().laid_over(cache)
+
+    def owes(self, work: str, key: Key) -> Owed | None:
+        del work, key
+        return None
+
+    def overdue(self) -> str | None:
+        self.wake()
+        return None
+
+    def broken_promise(self, asked: Asked) -> str | None:
+        return blind_write(asked)
+
+    def die(self, index: int | None, *, is_request_out: bool) -> None:
+        super().die(index, is_request_out=is_request_out)
+        self.doors.end()
+
+
+def blind_write(asked: Asked) -> str | None:
+    """What two write that do not know of each other is written for the version that was read."""
+    status = (asked.call.asked.get("patch") or {}).get("status") or {}
+    if asked.call.kind != VIRTUAL_MACHINE_INSTANCE.kind or "migrationState" not in status:
+        return None
+    is_bound = asked.call.asked.get("resource_version") and asked.call.asked.get("uid")
+    return None if is_bound else "how a migration stands is written, whatever it is by now"
+
+
+def _target_of(body: Json) -> str:
+    return str((body.get("status", {}).get("migrationState") or {}).get("targetNode", ""))

@@ -1,0 +1,181 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What goes wrong while machines move: chance, and the very moment of each step of a migration.
+
+Each mishap says what it did; None when there was nothing to break. What the play ends itself it takes note of: of
+those machines alone the guest may be gone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from controlplane.api.objects.resources import Key
+from tests.controlplane.simulation.calls import Call
+from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, UNREACHABLE, set_taint
+from tests.controlplane.simulation.node import Node
+from tests.controlplane.simulation.process import Process
+from tests.controlplane.simulation.store import NODE
+from tests.controlplane.simulation.transit_guest import MovingLauncher
+from tests.controlplane.simulation.transit_stream import STEPS
+
+if TYPE_CHECKING:
+    from tests.controlplane.simulation.transit_world import TransitWorld
+
+FIELDS = ("migrationState", "activePods")
+"""Of a status: writes that a migration turns on."""
+
+
+def is_moment(call: Call) -> bool:
+    """Tell whether a call is a step of a migration."""
+    status = (call.asked.get("patch") or {}).get("status") or {}
+    return call.verb in STEPS or any(one in status for one in FIELDS)
+
+
+class TransitMishaps:
+    def __init__(self, world: TransitWorld) -> None:
+        self._world = world
+        self._rng: random.Random = world.rng
+        self._ways: tuple[tuple[Callable[[], str | None], float], ...] = (
+            (self.end_handler, 3),
+            (self.end_controller, 2),
+            (self.second_leader, 1),
+            (self.cut, 2),
+            (self.heal_one, 1),
+            (self.lose_daemon, 1.5),
+            (self.end_target, 1.5),
+            (self.end_guest, 0.3),
+            (self.lose_power, 0.2),
+            (self.cancel, 1.5),
+            (self.delete_vmi, 0.15),
+            (self.lose_history, 1),
+        )
+
+    def happen(self) -> str | None:
+        """Let one thing go wrong."""
+        ways = [one for one, _unused in self._ways]
+        return self._rng.choices(ways, [weight for _unused, weight in self._ways])[0]()
+
+    def end_handler(self) -> str | None:
+        """A virt-handler ends, and begins again; what it has asked for last may have been done."""
+        alive = [one for one in self._world.handlers.values() if not one.is_dead]
+        if not alive:
+            return None
+        one = self._rng.choice(alive)
+        self._end(one)
+        if not one.node.is_unreachable:
+            self._world.start_handler(one.node)
+        return f"{one.name}: crash"
+
+    def end_controller(self) -> str | None:
+        one = self._rng.choice(self._world.controllers)
+        self._end(one)
+        self._world.controllers.remove(one)
+        if not self._world.controllers:
+            self._world.start_controller()
+        return f"{one.name}: crash"
+
+    def _end(self, one: Process) -> None:
+        if one.passes and self._rng.random() < 0.5:
+            self._world.carry(one, self._rng.randrange(len(one.passes)), "answer lost")
+        one.die(None, is_request_out=False)
+
+    def second_leader(self) -> str | None:
+        """Another one leads, and the one before does not know."""
+        if len(self._world.controllers) > 1:
+            return None
+        self._world.start_controller()
+        return f"{self._world.controllers[-1].name}: leads as well"
+
+    def cut(self) -> str | None:
+        """A node is reached by nobody, and reaches nobody."""
+        node = self._rng.choice(self._world.nodes)
+        if node.is_unreachable:
+            return None
+        node.is_cut_off = True
+        self._taint(node)
+        return f"{node.name}: cut off"
+
+    def heal_one(self) -> str | None:
+        node = self._rng.choice(self._world.nodes)
+        if not node.is_unreachable:
+            return None
+        self.heal(node)
+        return f"{node.name}: healed"
+
+    def heal(self, node: Node) -> None:
+        node.heal()
+        if self._world.handlers[node.name].is_dead:
+            self._world.start_handler(node)
+
+    def lose_power(self) -> str | None:
+        """A node loses power, and somebody who has seen it says so."""
+        node = self._rng.choice(self._world.nodes)
+        if node.is_off:
+            return None
+        for one in list(node.launchers.values()):
+            self._note_end(one)
+        node.lose_power()
+        self._world.handlers[node.name].die(None, is_request_out=False)
+        self._taint(node)
+        if self._rng.random() < 0.7:
+            self._world.store.actor = "user"
+            set_taint(self._world.store, node.name, OUT_OF_SERVICE, on=True)
+        return f"{node.name}: loses power"
+
+    def _taint(self, node: Node) -> None:
+        self._world.store.actor = "node lifecycle"
+        if self._world.store.find(NODE, Key("", node.name)) is not None:
+            set_taint(self._world.store, node.name, UNREACHABLE, on=True)
+
+    def lose_daemon(self) -> str | None:
+        """A launcher's libvirtd dies; its supervisor starts another."""
+        up = [one for one in self._world.oracles.launchers() if one.is_listening and not one.is_starting]
+        if not up:
+            return None
+        one = self._rng.choice(up)
+        one.lose_daemon()
+        return f"libvirtd of {one.vmi} dies ({one.pod.name})"
+
+    def end_target(self) -> str | None:
+        """A launcher to which a guest comes ends: that is no machine's end while the guest is where it was."""
+        coming = [one for one in self._world.oracles.launchers() if one.came_from is not None and not one.has_run]
+        return self._end_one([one for one in coming if one.is_up])
+
+    def end_guest(self) -> str | None:
+        return self._end_one([one for one in self._world.oracles.launchers() if one.is_running_guest])
+
+    def _end_one(self, some: list[MovingLauncher]) -> str | None:
+        if not some:
+            return None
+        one = self._rng.choice(some)
+        self._note_end(one)
+        if self._rng.random() < 0.5:
+            one.exit(137)
+        else:
+            one.end_guest("crashed")
+        return f"QEMU of {one.vmi} is killed ({one.pod.name})"
+
+    def _note_end(self, one: object) -> None:
+        """Note that a machine's guest is gone with this QEMU, unless another one has it that may run."""
+        if not isinstance(one, MovingLauncher) or not one.has_the_guest:
+            return
+        source = one.came_from
+        is_spare = source is not None and not one.has_run and source.is_running_guest
+        if not is_spare:
+            self._world.ended.add(one.vmi_uid)
+
+    def cancel(self) -> str | None:
+        return self._world.people.cancel()
+
+    def delete_vmi(self) -> str | None:
+        return self._world.people.delete_vmi()
+
+    def lose_history(self) -> str | None:
+        one = self._rng.choice(self._world.reachable())
+        cache = self._rng.choice(one.caches)
+        cache.relist()
+        return f"{one.name}: history of {cache.resource.plural} is lost"

@@ -1,0 +1,274 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a guest is sent, as virt-handler meets it: doors, tunnel, and libvirt at both ends. Each step has its own fate.
+
+The order of the steps, and what is done when one fails, is libvirt's (client-managed, version 3): begin, prepare,
+perform, finish, confirm. virt-handler's own part is the real one, from its order to the guest that goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import libvirt
+
+from controlplane.api.objects.migration_state import MigrationState
+from controlplane.api.objects.resources import Key
+from controlplane.engine.errors import ApiError
+from controlplane.engine.ports import Clock
+from controlplane.hypervisor.connection import Connection
+from controlplane.hypervisor.errors import Disconnected, HypervisorError, WrongState
+from controlplane.hypervisor.guest import Guest, Progress
+from controlplane.virt_handler.incoming.world import Door
+from controlplane.virt_handler.launchers.ports import Order, Result
+from controlplane.virt_handler.migration.sending import Sending
+from tests.controlplane.simulation.calls import Call
+from tests.controlplane.simulation.launcher import DomainError
+from tests.controlplane.simulation.libvirt import LauncherGuest
+from tests.controlplane.simulation.node import Node
+from tests.controlplane.simulation.transit_guest import MovingLauncher, Stream
+
+STEPS = ("take in", "send", "send all of", "finish", "confirm", "take back", "let go on")
+"""What is done about a guest on its way: calls between which anything may happen."""
+LENGTHS = (1, 1, 2, 4, 30)
+SLOW_SECONDS = 10.0
+ENDLESS = 0.2
+"""How many guests write faster than they are sent."""
+PARTS = 100
+SHUT = "shut the door for"
+"""What cannot fail, and takes its time."""
+
+
+@dataclass(slots=True)
+class OpenDoor:
+    door: Door
+    vmi_uid: str
+    moving: MigrationState
+    node: Node
+    is_open: bool = True
+
+
+@dataclass(slots=True)
+class Fabric:
+    """Doors, and streams that go through them."""
+
+    nodes: Mapping[str, Node]
+    rng: random.Random
+    doors: list[OpenDoor] = field(default_factory=list)
+    streams: list[Stream] = field(default_factory=list)
+    ports: int = 1000
+
+    def listen(self, vmi_uid: str, moving: MigrationState, node: Node) -> OpenDoor:
+        self.ports += 1
+        found = OpenDoor(Door(node.name, self.ports), vmi_uid, moving, node)
+        self.doors.append(found)
+        return found
+
+    def shut(self, one: OpenDoor) -> None:
+        one.is_open = False
+        self.doors = [each for each in self.doors if each is not one]
+
+    def dial(self, moving: MigrationState, source: Node) -> There:
+        """Reach the door that a migration names. Disconnected."""
+        ports = {int(port) for port in moving.target_direct_migration_node_ports}
+        here = (one for one in self.doors if one.door.address == moving.target_node_address and one.door.port in ports)
+        found = next(here, None)
+        if found is None or found.node.is_unreachable or source.is_unreachable:
+            raise Disconnected("nobody listens")
+        bound = (found.moving.migration_uid, found.moving.source_pod_uid, found.moving.target_pod_uid)
+        if bound != (moving.migration_uid, moving.source_pod_uid, moving.target_pod_uid):
+            raise Disconnected("turned away: it is of another migration")
+        there = found.node.launchers.get(moving.target_pod_uid)
+        if not isinstance(there, MovingLauncher) or not there.is_listening:
+            raise Disconnected("nobody listens in the launcher")
+        return There(self, found, there, source)
+
+
+class There:
+    """The target's libvirtd, through the tunnel. Stands for a hypervisor.Connection."""
+
+    def __init__(self, fabric: Fabric, door: OpenDoor, there: MovingLauncher, source: Node) -> None:
+        self._fabric, self._door, self.there, self._source = fabric, door, there, source
+        self._daemon = there.daemon
+        self._is_closed = False
+
+    @property
+    def is_open(self) -> bool:
+        is_reached = not (self._source.is_unreachable or self._door.node.is_unreachable)
+        is_there = self.there.is_listening and self.there.daemon == self._daemon
+        return self._door.is_open and is_reached and is_there and not self._is_closed
+
+    async def close(self) -> None:
+        self._is_closed = True
+
+    async def receive(
+        self, guest: Guest, parameters: Mapping[str, object], flags: int, *, deadline_seconds: float
+    ) -> ThereGuest:
+        """Have a guest come here, and leave it paused. HypervisorError."""
+        del deadline_seconds
+        assert flags & libvirt.VIR_MIGRATE_PAUSED, "the guest would go on by itself"
+        leaver, rng = cast(LeavingGuest, guest), self._fabric.rng
+        endless = rng.random() < ENDLESS
+        stream = Stream(leaver.here, self.there, lambda: self.is_open, rng.choice(LENGTHS), endless)
+        self._fabric.streams.append(stream)
+        leaver.here.stream, leaver.here.has_sent_all, leaver.here.is_moving = stream, False, True
+        xml = str(parameters[libvirt.VIR_MIGRATE_PARAM_DEST_XML])
+        try:
+            await self.call("take in", lambda there: there.take_in(leaver.here, xml))
+            await self._perform(leaver, stream)
+            await self.call("finish", lambda there: there.finish())
+        except HypervisorError:
+            self._is_closed = True
+            await self._end(leaver, "take back", stream.give_up)
+            raise
+        except asyncio.CancelledError:
+            self._is_closed = stream.is_over = True
+            raise
+        await self._end(leaver, "confirm", stream.confirm)
+        return ThereGuest(self)
+
+    async def _perform(self, leaver: LeavingGuest, stream: Stream) -> None:
+        is_slow = stream.left > max(LENGTHS[:-1]) or stream.is_endless
+        while stream.left > 0:
+            await leaver.tell("send", stream.send)
+            if is_slow:
+                await asyncio.sleep(SLOW_SECONDS)
+        await leaver.tell("send all of", stream.send_all)
+
+    @staticmethod
+    async def _end(leaver: LeavingGuest, verb: str, do: Callable[[], None]) -> None:
+        """Do the last step at the source: nobody is told where it fails."""
+        try:
+            with suppress(HypervisorError):
+                await leaver.tell(verb, do)
+        finally:
+            stream = leaver.here.stream
+            if stream is not None:
+                stream.is_over = True
+
+    async def call(self, verb: str, do: Callable[[MovingLauncher], None]) -> None:
+        """Ask the target for something. HypervisorError; where there is no answer, the tunnel is broken."""
+
+        def run() -> None:
+            if not self.is_open:
+                raise Disconnected("the connection is gone")
+            try:
+                do(self.there)
+            except DomainError as error:
+                raise (WrongState if error.is_wrong_state else HypervisorError)(str(error)) from error
+
+        asked = {"pod_uid": self.there.pod_uid, "vmi_uid": self.there.vmi_uid}
+        try:
+            await Call(verb, "tunnel", self.there.vmi, run, Disconnected, asked)
+        except Disconnected:
+            self._is_closed = True
+            raise
+
+
+class ThereGuest:
+    """A guest that has come."""
+
+    def __init__(self, there: There) -> None:
+        self._there = there
+        self.name = there.there.vmi_uid
+
+    async def resume(self) -> None:
+        await self._there.call("let go on", lambda one: one.resume())
+
+
+class LeavingGuest(LauncherGuest, Guest):
+    """A guest that may leave."""
+
+    @property
+    def here(self) -> MovingLauncher:
+        return cast(MovingLauncher, self._connection.there)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.here.vmi_uid
+
+    async def tell(self, verb: str, do: Callable[[], None]) -> None:
+        await self._connection.call(verb, lambda _unused: do())
+
+    async def abort_job(self) -> None:
+        def abort() -> None:
+            if self.here.stream is None:
+                raise DomainError("no job is active on the domain", is_wrong_state=True)
+            self.here.stream.abort()
+
+        await self.tell("abort", abort)
+
+    async def progress(self) -> Progress:
+        stream = self.here.stream
+        await self.tell("ask for the progress of", lambda: None)
+        return Progress(PARTS, 0 if stream is None else stream.left, 0)
+
+    async def described(self, read: Callable[[str], Result], *, migratable: bool = False) -> Result:
+        del migratable
+        return await LauncherGuest.described(self, read)
+
+
+class TransitSending(Sending):
+    """The real one, on a tunnel that is there already."""
+
+    def __init__(self, fabric: Fabric, node: Node, clock: Clock) -> None:
+        self._fabric, self._here, self._clock = fabric, node, clock
+
+    async def send(self, order: Order) -> None:
+        def dial() -> There:
+            return self._fabric.dial(order.moving, self._here)
+
+        key = cast(LeavingGuest, order.guest).here.vmi
+        target: There = await Call("reach", "tunnel", key, dial, Disconnected)
+        try:
+            await order.begin()
+            await self._send(order, cast(Connection, target))
+        finally:
+            await target.close()
+
+
+class TransitDoors:
+    """Doors of one process. Implements incoming.ports.Doors."""
+
+    def __init__(self, fabric: Fabric, node: Node) -> None:
+        self._fabric, self._node = fabric, node
+        self._open: dict[str, OpenDoor] = {}
+
+    def door(self, migration_uid: str) -> Door | None:
+        found = self._open.get(migration_uid)
+        return None if found is None else found.door
+
+    def open_for(self, vmi_uid: str) -> frozenset[str]:
+        return frozenset(uid for uid, one in self._open.items() if one.vmi_uid == vmi_uid)
+
+    async def open(self, vmi_uid: str, moving: MigrationState) -> None:
+        """Find the source's certificate, and listen. ApiError."""
+        found: Any = await Call(
+            "open a door for",
+            "Node",
+            Key("", moving.source_node),
+            lambda: self._fabric.listen(vmi_uid, moving, self._node),
+        )
+        self._open[moving.migration_uid] = found
+
+    async def close(self, migration_uid: str) -> None:
+        found = self._open.pop(migration_uid, None)
+        if found is None:
+            return
+        with suppress(ApiError):
+            await Call(SHUT, "Node", Key("", found.moving.source_node), lambda: self._fabric.shut(found))
+        self._fabric.shut(found)
+
+    def end(self) -> None:
+        """Have the process end."""
+        for one in self._fabric.doors:
+            if one.node is self._node:
+                one.is_open = False
+        self._fabric.doors = [one for one in self._fabric.doors if one.is_open]
+        self._open.clear()

@@ -1,0 +1,198 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The world of transit: three nodes, two machines, a virt-controller, and people who want machines to be elsewhere."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, deque
+from collections.abc import Callable
+
+from controlplane.api.objects.resources import (
+    NODE,
+    POD,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+    Key,
+)
+from tests.controlplane.simulation.breach import Breach
+from tests.controlplane.simulation.calls import Fate
+from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
+from tests.controlplane.simulation.configuration import Configuration
+from tests.controlplane.simulation.controller import real_reconcilers
+from tests.controlplane.simulation.kubernetes import has_taint
+from tests.controlplane.simulation.ledger import controlling_uid
+from tests.controlplane.simulation.listing import is_listed
+from tests.controlplane.simulation.node import Node
+from tests.controlplane.simulation.process import Process
+from tests.controlplane.simulation.store import OVER, WITH_MIGRATIONS, Json, Store
+from tests.controlplane.simulation.transit_guest import MovingLauncher, notices
+from tests.controlplane.simulation.transit_keeper import MovingController, MovingHandler
+from tests.controlplane.simulation.transit_oracles import TransitOracles
+from tests.controlplane.simulation.transit_stream import SHUT, Fabric
+
+VMI, MIGRATION = VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION
+NAMES = ("web", "mail.example")
+NODES = ("node-1", "node-2", "node-3")
+OFFSETS = (0.0, 0.0, 0.0, -3600.0, 5.0, 90.0)
+TRACE_LINES = 120
+
+
+class TransitPeople:
+    """They make machines, have them moved, and change their minds. Nobody asks admission, which refuses the second."""
+
+    def __init__(self, store: Store, rng: random.Random) -> None:
+        self._store, self._rng = store, rng
+        self._made = 0
+
+    def make(self) -> None:
+        """Have all machines there."""
+        self._store.actor = "user"
+        for name in NAMES:
+            vmi = self._store.find(VMI, Key("default", name))
+            if (
+                vmi is not None
+                and vmi.get("status", {}).get("phase") in OVER
+                and "deletionTimestamp" not in vmi["metadata"]
+            ):
+                self._store.delete(VMI, Key("default", name))
+            if self._store.find(VMI, Key("default", name)) is None:
+                body = {"metadata": {"name": name}, "spec": {"domain": {"memory": {"guest": "64Mi"}}}}
+                self._store.create(VMI, "default", body)
+
+    def move(self) -> str | None:
+        name = self._rng.choice(NAMES)
+        if self._store.find(VMI, Key("default", name)) is None:
+            return None
+        if self._rng.random() < 0.8 and any(_is_of(body, name) for _unused, body in self._store.list(MIGRATION)):
+            return None
+        self._store.actor = "user"
+        self._made += 1
+        body = {"metadata": {"name": f"move-{self._made}"}, "spec": {"vmiName": name}}
+        self._store.create(MIGRATION, "default", body)
+        return f"user: move {name} (move-{self._made})"
+
+    def cancel(self) -> str | None:
+        there = [
+            (key, body) for key, body in self._store.list(MIGRATION) if "deletionTimestamp" not in body["metadata"]
+        ]
+        unfinished = [key for key, body in there if body.get("status", {}).get("phase") not in OVER]
+        if not unfinished:
+            return None
+        key = self._rng.choice(unfinished)
+        self._store.actor = "user"
+        self._store.delete(MIGRATION, key)
+        return f"user: cancel {key.name}"
+
+    def delete_vmi(self) -> str | None:
+        key = Key("default", self._rng.choice(NAMES))
+        if self._store.find(VMI, key) is None:
+            return None
+        self._store.actor = "user"
+        self._store.delete(VMI, key)
+        return f"user: delete {key}"
+
+
+class TransitWorld:
+    """Everything that exists in the play, and a call's way with its checks."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.true = SimulatedClock()
+        self.store = Store(self.true, WITH_MIGRATIONS)
+        self.nodes = [Node(name, self.store, self.true, rng, kind=MovingLauncher) for name in NODES]
+        self.fabric = Fabric({one.name: one for one in self.nodes}, rng)
+        self.ended: set[str] = set()
+        self.oracles = TransitOracles(self.store, self.nodes, self.fabric.streams, self.ended)
+        self.people = TransitPeople(self.store, rng)
+        self._configuration = Configuration()
+        self.controllers: list[MovingController] = []
+        self.handlers: dict[str, MovingHandler] = {}
+        self._started = 0
+        self.trace: deque[str] = deque(maxlen=TRACE_LINES)
+        self.faults: Counter[str] = Counter()
+        self.start_controller()
+        for node in self.nodes:
+            self.start_handler(node)
+
+    def start_controller(self) -> None:
+        self._started += 1
+        clock = WrongClock(self.true, self.rng.choice(OFFSETS), self.true.seconds - self.rng.choice((10.0, 1e6)))
+        self.store.actor = "controller"
+        name = f"controller-{self._started}"
+        self.controllers.append(
+            MovingController(name, self.store, clock, self.rng, real_reconcilers, self._configuration)
+        )
+
+    def start_handler(self, node: Node) -> None:
+        self.handlers[node.name] = MovingHandler(node, self.store, self.rng, self.fabric)
+
+    def processes(self) -> list[Process]:
+        return [*self.controllers, *(one for one in self.handlers.values() if not one.is_dead)]
+
+    def reachable(self) -> list[Process]:
+        """List those that can hear from the API server."""
+        return [one for one in self.processes() if not (isinstance(one, MovingHandler) and one.node.is_unreachable)]
+
+    def end(self) -> None:
+        for one in self.processes():
+            one.die(None, is_request_out=False)
+
+    def note(self, text: str | None) -> None:
+        if text:
+            self.trace.append(text)
+
+    def carry(self, one: Process, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Let a call meet its fate, and check what came of it."""
+        call = one.passes[index].call
+        if isinstance(one, MovingHandler) and call.is_api and one.node.is_unreachable:
+            fate = "request lost"
+        if call.verb == SHUT:
+            fate = "done"
+        self.note(f"{one.name}: {call}{'' if fate == 'done' else f' ({fate})'}")
+        one.carry_out(index, fate, meanwhile)
+        self.check()
+
+    def check(self) -> None:
+        """Raise Breach where something is wrong."""
+        self.oracles.check()
+        for one in (*self.controllers, *self.handlers.values()):
+            if one.broken_promises or one.bugs:
+                raise Breach(f"transit: {one.name}: {(*one.broken_promises, *one.bugs)[0]}")
+
+    def host(self, *, one_only: bool) -> bool:
+        """Let nodes do by themselves what they do; tell whether anything was done."""
+        due: list[Callable[[], object]] = []
+        for node in self.nodes:
+            due += [lambda node=node, step=step: node.kubelet_step(*step) for step in node.kubelet_steps()]
+            due += [lambda node=node, launcher=launcher: node.host_step(launcher) for launcher in node.host_steps()]
+            if not node.is_off:
+                mine = (one for one in node.launchers.values() if isinstance(one, MovingLauncher))
+                due += [one.drop_incoming for one in mine if notices(one, self.fabric.streams)]
+        for do in [self.rng.choice(due)] if one_only and due else due:
+            do()
+        return bool(due)
+
+    def place(self) -> bool:
+        """Place a Pod that waits where no other one of its machine is."""
+        for key, body in self.store.list(POD):
+            if "nodeName" in body["spec"]:
+                continue
+            nodes = [one for one, node in self.store.list(NODE) if self._takes(one.name, node, body)]
+            if nodes:
+                self.store.actor = "scheduler"
+                self.store.set_pod(key, body["metadata"]["uid"], node=self.rng.choice(nodes).name)
+                return True
+        return False
+
+    def _takes(self, name: str, node: Json, pod: Json) -> bool:
+        if not is_listed(node) or any(has_taint(node, one["key"]) for one in node["spec"].get("taints") or ()):
+            return False
+        owner = controlling_uid(pod)
+        others = (one for _unused, one in self.store.list(POD) if controlling_uid(one) == owner)
+        return all(one["spec"].get("nodeName") != name for one in others)
+
+
+def _is_of(migration: Json, name: str) -> bool:
+    return bool(migration["spec"]["vmiName"] == name and migration.get("status", {}).get("phase") not in OVER)
