@@ -16,6 +16,7 @@ from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import (
     LEASE,
+    MIGRATION_POLICY,
     NODE,
     POD,
     VIRTUAL_MACHINE,
@@ -73,6 +74,8 @@ class Told:
         return taken
 
 
+ALIKE = {"host-model-cpu.node.kubevirt.io/EPYC": "true"}
+"""All nodes have one processor."""
 Reconcilers = Callable[..., tuple[VmReconciler, VmiReconciler]]
 
 
@@ -187,7 +190,9 @@ class Controller(Process):
             clock=self.clock,
             events=self.told,
             configuration=configuration,
+            policies=self.overlays[MIGRATION_POLICY],
             launcher_image="launcher",
+            node_labels=lambda _name: ALIKE,
         )
         queue = WatchedQueue(rng, self.broken_promises.append)
         self.work["migration"] = (queue, reconciler)

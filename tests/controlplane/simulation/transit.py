@@ -21,15 +21,18 @@ from tests.controlplane.simulation.transit_mishaps import TransitMishaps, is_mom
 from tests.controlplane.simulation.transit_oracles import TransitRest
 from tests.controlplane.simulation.transit_world import MIGRATION, TransitWorld
 
-STRETCH = 120
+STRETCH = 480
 """Steps between two times of peace."""
-STRETCHES = 6
+STRETCHES = 2
 """Of one world."""
 FATES: tuple[Fate, ...] = ("request lost", "answer lost", "answer lost", "forbidden", "throttled")
 UNLUCKY = (0.0, 0.0, 0.02, 0.08)
 """How often a call meets no good fate."""
 MOMENTS = (0.0, 0.05, 0.15, 0.3)
 """How often something goes wrong in the moment of a step of a migration."""
+LAST_STEPS = ("send all of", "finish", "confirm", "take back", "let go on")
+AT_LAST = 0.4
+"""How often one of them meets no good fate: who has the guest is settled there."""
 MISHAPS = (0.0, 0.01, 0.04)
 """And at any other time."""
 SECONDS = (0.01, 0.1, 1.0, 1.0, 10.0)
@@ -120,7 +123,9 @@ class TransitPlay:
 
     def _carry(self, one: Process, index: int) -> None:
         call, fate = one.passes[index].call, "done"
-        if is_moment(call) and self._rng.random() < self._moments:
+        if call.verb in LAST_STEPS and self._rng.random() < AT_LAST:
+            fate = self._rng.choice(FATES)
+        elif is_moment(call) and self._rng.random() < self._moments:
             if self._rng.random() < 0.5:
                 self.world.note(self._mishaps.happen())
                 if one.is_dead or index >= len(one.passes) or one.passes[index].call is not call:

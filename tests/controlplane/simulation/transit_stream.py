@@ -219,6 +219,7 @@ class TransitSending(Sending):
 
     def __init__(self, fabric: Fabric, node: Node, clock: Clock) -> None:
         self._fabric, self._here, self._clock = fabric, node, clock
+        self._progressed = lambda _key, _progress: None
 
     async def send(self, order: Order) -> None:
         def dial() -> There:
