@@ -172,6 +172,17 @@ def is_migrated(state: State) -> bool:
     return state.life is Life.SHUT_OFF and state.reason == "migrated"
 
 
+def has_left_for_nothing(vmi: VirtualMachineInstance, sighting: Sighting) -> bool:
+    """Tell whether a guest has left by a migration that has failed since: its target has ended, and the guest with it.
+
+    Nothing leaves before it is written that a migration begins: where one is yet to begin, it was by an earlier one.
+    """
+    moving = vmi.status.migration_state
+    if moving is None or sighting.state is None or not is_migrated(sighting.state) or is_sending(sighting):
+        return False
+    return moving.failed or (moving.is_under_way and moving.start_timestamp is None)
+
+
 def is_to_be_given_away(vmi: VirtualMachineInstance) -> bool:
     """Tell whether it was said that the guest has moved, and the run is yet to be given to its target."""
     moved = vmi.status.migration_state

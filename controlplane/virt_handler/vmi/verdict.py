@@ -16,6 +16,7 @@ from controlplane.api.objects.pod import GUEST_CRASHED, REASONS, Pod, find_end_t
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.observed import Identity
 from controlplane.domain.state import Life, Outcome, State, derive_outcome
+from controlplane.virt_handler.vmi.leaving import has_left_for_nothing
 from controlplane.virt_handler.vmi.world import Launcher, Look, Sighting, World
 
 STARTABLE = frozenset({"unknown", "failed"})
@@ -53,6 +54,8 @@ def weigh(world: World) -> Verdict:
     verdict: Verdict = Unknown("its launcher Pod is not known here")
     if launcher is not None:
         verdict = _with_cause(judge(launcher, vmi.metadata.uid), vmi, launcher)
+    if isinstance(verdict, Unknown) and launcher is not None and has_left_for_nothing(vmi, launcher.sighting):
+        verdict = Dead("Failed", "GuestLost", "the guest has left for a target that has ended")
     if not isinstance(verdict, Unknown):
         return verdict
     if world.lost_pod:

@@ -151,6 +151,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_handler/vmi/test_leaving.py",),
     ),
     Guard(
+        file="controlplane/virt_handler/vmi/leaving.py",
+        line="    return moving.failed or (moving.is_under_way and moving.start_timestamp is None)\n",
+        without="    return False\n",
+        because="A machine that has died with its target would be said to run for ever.",
+        tests=("tests/controlplane/virt_handler/vmi/test_leaving.py",),
+    ),
+    Guard(
         file="controlplane/virt_controller/migration/policy.py",
         line="        if one.spec.selectors.virtual_machine_instance_selector.items() <= labels.items()\n        and ",
         without="        if ",

@@ -207,6 +207,21 @@ def test_a_guest_that_has_moved_leaves_its_instance_running() -> None:
         assert status.phase == "Running"
 
 
+@pytest.mark.parametrize(
+    "vmi",
+    [
+        pytest.param(begun(failed=True, completed=True), id="its target has ended"),
+        pytest.param(ready(), id="and another migration is yet to begin"),
+    ],
+)
+def test_a_guest_that_has_left_by_a_migration_that_failed_is_dead(vmi: VirtualMachineInstance) -> None:
+    status = derive_status(world(vmi, MIGRATED), None)
+    assert status is not None
+    assert (status.phase, status.reason) == ("Failed", "GuestLost")
+    assert status.migration_state is not None
+    assert status.migration_state.failed
+
+
 def test_a_guest_that_crashed_at_the_source_has_failed() -> None:
     status = derive_status(world(begun(), CRASHED), None)
     assert status is not None
