@@ -36,6 +36,7 @@ PRE_COPY, STOPPED = "PreCopy", "Paused"
 """Modes of a migration, upstream's words."""
 ABORTING, ABORTED, NOT_ABORTED = "Aborting", "Succeeded", "Failed"
 ABORT_AGAIN_SECONDS = 5.0
+FIRST_EPOCH = 1
 CANCELLED = "the migration was cancelled: Live migration has been aborted"
 RESTARTED = "virt-handler of the source ended during the migration"
 GUEST_ENDED = "the guest ended during the migration"
@@ -195,14 +196,25 @@ def is_paused_by_migration(vmi: VirtualMachineInstance | None, sighting: Sightin
     libvirt gives the pause in which a migration leaves a guest the reason of a person's. A person's own is told in the
     VMI before it comes here, and remembered by whoever carries it out here.
     """
-    moved = None if vmi is None else vmi.status.migration_state
     state = sighting.state
-    if vmi is None or moved is None or not moved.has_moved or moved.target_pod_uid not in vmi.status.active_pods:
+    if vmi is None or state is None or state.life is not Life.PAUSED or sighting.has_gone_on:
         return False
-    if state is None or state.life is not Life.PAUSED or sighting.has_gone_on:
+    if not _has_come(vmi, sighting) or is_sending(sighting):
         return False
     told = conditions.find(vmi.status.conditions, condition_types.PAUSED)
     return told is None or (told.status, told.reason) != ("True", condition_types.PAUSED_BY_USER)
+
+
+def _has_come(vmi: VirtualMachineInstance, sighting: Sighting) -> bool:
+    """Tell whether a guest has come here: by its migration, or by its domain where another one was handed over since.
+
+    A run is given to where it begins in its first epoch, and in a later one to where it has moved.
+    """
+    moved, granted = vmi.status.migration_state, vmi.status.active_pods
+    if moved is not None and moved.has_moved and moved.target_pod_uid in granted:
+        return True
+    identity = None if sighting.observed is None else sighting.observed.identity
+    return identity is not None and identity.epoch > FIRST_EPOCH and identity.pod_uid in granted
 
 
 def refuse_transfer(

@@ -158,6 +158,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_handler/vmi/test_leaving.py",),
     ),
     Guard(
+        file="controlplane/virt_handler/vmi/leaving.py",
+        line="    return identity is not None and identity.epoch > FIRST_EPOCH and identity.pod_uid in granted\n",
+        without="    return False\n",
+        because="A guest that has come would stand still for ever once its next migration was handed over.",
+        tests=("tests/controlplane/virt_handler/vmi/test_leaving.py",),
+    ),
+    Guard(
         file="controlplane/virt_controller/migration/policy.py",
         line="        if one.spec.selectors.virtual_machine_instance_selector.items() <= labels.items()\n        and ",
         without="        if ",

@@ -110,8 +110,10 @@ def domain_text() -> str:
     return f"<domain type='qemu'>{metadata}<features><acpi/></features></domain>"
 
 
-def observed(*, uid: str = VMI_UID, pod_uid: str = POD_UID, grace: int = 30, acpi: bool = True) -> Observed:
-    identity = Identity("default", "web", uid, pod_uid, 1, grace)
+def observed(
+    *, uid: str = VMI_UID, pod_uid: str = POD_UID, grace: int = 30, acpi: bool = True, epoch: int = 1
+) -> Observed:
+    identity = Identity("default", "web", uid, pod_uid, epoch, grace)
     return Observed(identity, is_kvm=False, machine="pc-q35-10.0", has_acpi=acpi)
 
 

@@ -243,7 +243,8 @@ def test_nothing_is_said_of_a_guest_that_is_gone_while_it_is_let_go_on_at_the_ta
 def arrived(state: State, **fields: Any) -> World:
     """The target, to which the instance was given."""
     vmi = come(**fields.pop("vmi", {}))
-    sighting = seen(state, observed=observed(pod_uid=TARGET_POD), **fields)
+    there = observed(pod_uid=TARGET_POD, epoch=fields.pop("epoch", 1))
+    sighting = seen(state, observed=there, **fields)
     return World(node=OTHER, vmi=vmi, launchers=(a_launcher(sighting, a_pod(TARGET_POD)),), now=NOW, monotonic=1000.0)
 
 
@@ -261,6 +262,28 @@ GO_ON = Resume(TARGET_POD, "it has come here by its migration")
 )
 def test_a_guest_that_has_come_goes_on_unless_a_person_has_paused_it(before: World, plan: Plan[Action]) -> None:
     assert decide(before) == plan
+
+
+ONWARDS = {"migrationUid": "another", "sourcePodUID": TARGET_POD, "targetPodUID": "a third", "completed": False}
+"""What is told of migrations once another one was handed over, from where the first one has come to."""
+
+
+@pytest.mark.parametrize(
+    ("epoch", "fields", "plan"),
+    [
+        pytest.param(2, {}, Plan((GO_ON,)), id="it has come here"),
+        pytest.param(2, {"has_gone_on": True}, Plan(), id="it was paused here"),
+        pytest.param(2, {"transfer": Transfer("another")}, Plan(), id="it is being sent on"),
+        pytest.param(1, {}, Plan(), id="it was begun here"),
+    ],
+)
+def test_a_guest_that_has_come_goes_on_though_another_migration_was_handed_over(
+    epoch: int, fields: dict[str, Any], plan: Plan[Action]
+) -> None:
+    before = arrived(WHOLE, vmi=ONWARDS, epoch=epoch, **fields)
+    assert decide(before) == plan
+    assert before.launcher is not None
+    assert is_held(before.vmi, before.launcher.sighting) is not (GO_ON in plan.steps)
 
 
 def test_a_pause_that_is_its_migrations_is_no_persons() -> None:
