@@ -40,8 +40,8 @@ lint: deps  ## Format, lint, types, import contracts, Ansible's own checks
 guards: deps  ## Take every guard out once and see a test miss it: make guards ONLY=vmi/decide
 	@$(VENV)/bin/nox -s guards -- --only "$(ONLY)"
 
-simulate: deps  ## The reconcilers under random faults: make simulate STEPS=100000 SEED=7
-	@$(VENV)/bin/python -m tests.controlplane.simulation --steps $(STEPS) --seed $(SEED)
+simulate: deps  ## The reconcilers under random faults: make simulate STEPS=100000 SEED=7, or PLAY=migrations
+	@$(VENV)/bin/python -m tests.controlplane.simulation --steps $(STEPS) --seed $(SEED) --play $(or $(PLAY),all)
 
 chaos: deps  ## Random people and random faults on two nodes: make chaos SECONDS=3600 SEED=7, or MIGRATIONS=200
 	@$(VENV)/bin/python -m tests.chaos --seconds $(SECONDS) --seed $(SEED) --migrations $(or $(MIGRATIONS),0)

@@ -15,7 +15,9 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
+from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.run import Failure, Simulation
+from tests.controlplane.simulation.transit import TransitPlay
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,18 @@ def run_seed(seed: int, steps: int) -> Result:
     return Result(seed, world.steps, world.store.version, world.faults, world.coverage, text)
 
 
+def move_machines(seed: int, steps: int) -> Result:
+    """Play migrations alone."""
+    logging.disable(logging.CRITICAL)
+    play, text = TransitPlay(seed), ""
+    try:
+        play.run(steps)
+    except Breach as breach:
+        text = str(breach)
+    ended = Counter({f"migrations {phase}": count for phase, count in play.outcomes.items()})
+    return Result(seed, play.steps, play.writes, Counter(play.struck) + ended, Counter(), text)
+
+
 def main() -> int:
     """Return 0 when no invariant was broken and nothing stayed stuck."""
     parser = argparse.ArgumentParser(prog="simulation", description=__doc__)
@@ -47,10 +61,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="where all randomness comes from: the first seed")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds, counted from the first")
     parser.add_argument("--workers", type=int, default=1, help="processes")
+    parser.add_argument("--play", choices=("all", "migrations"), default="all", help="migrations: machines that move")
     asked = parser.parse_args()
     seeds = range(asked.seed, asked.seed + asked.seeds)
     began = time.perf_counter()
-    run = partial(run_seed, steps=asked.steps)
+    run = partial(move_machines if asked.play == "migrations" else run_seed, steps=asked.steps)
     if asked.workers > 1:
         with ProcessPoolExecutor(asked.workers) as pool:
             results = list(pool.map(run, seeds))
@@ -59,7 +74,8 @@ def main() -> int:
     sys.stdout.write(_report(results, time.perf_counter() - began))
     broken = [one for one in results if one.failure]
     for one in broken:
-        again = f"make simulate STEPS={asked.steps} SEED={one.seed}"
+        play = "" if asked.play == "all" else f" PLAY={asked.play}"
+        again = f"make simulate STEPS={asked.steps} SEED={one.seed}{play}"
         sys.stderr.write(f"{one.failure}\n\nrepeat with: {again}\n")
     return 1 if broken else 0
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
+from controlplane.api.objects.migration_state import MigrationConfiguration
 from controlplane.api.objects.resources import Key
 
 RUN_TIMEOUT_SECONDS = 45
@@ -17,14 +18,20 @@ RUN_TIMEOUT_SECONDS = 45
 FURTHER_ATTEMPTS = 1
 """For which nodes are the cause; fewer than usual, so that runs use them up. Machines may name more, or none."""
 KEY = Key("kubevirt", "kubevirt")
+USUAL = KubeVirtConfiguration()
 Callback = Callable[[Key, bytes | None, bytes | None], None]
 
 
 class Configuration:
     """What the reconcilers are given, and the part of a cache that tells of its changes."""
 
-    def __init__(self, further_attempts: int = KubeVirtConfiguration().further_attempts) -> None:
+    def __init__(
+        self,
+        further_attempts: int = USUAL.further_attempts,
+        migrations: MigrationConfiguration = USUAL.migrations,
+    ) -> None:
         self._further_attempts = further_attempts
+        self._migrations = migrations
         self._use_emulation = False
         self._callbacks: list[Callback] = []
 
@@ -34,6 +41,7 @@ class Configuration:
             developer_configuration=developer,
             run_timeout_seconds=RUN_TIMEOUT_SECONDS,
             further_attempts=self._further_attempts,
+            migrations=self._migrations,
         )
 
     def subscribe(self, callback: Callback) -> None:

@@ -11,34 +11,30 @@ it, nothing runs twice, and when all faults cease every migration is over and th
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.calls import Fate
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, collect_garbage, collect_pods, evict
 from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.store import OVER
-from tests.controlplane.simulation.transit_mishaps import TransitMishaps, is_moment
-from tests.controlplane.simulation.transit_oracles import TransitRest
-from tests.controlplane.simulation.transit_world import MIGRATION, TransitWorld
+from tests.controlplane.simulation.transit_mishaps import TransitMishaps
+from tests.controlplane.simulation.transit_odds import Odds
+from tests.controlplane.simulation.transit_rest import TransitRest
+from tests.controlplane.simulation.transit_world import TransitWorld
 
-STRETCH = 480
+STRETCH = 300
 """Steps between two times of peace."""
-STRETCHES = 2
+STRETCHES = 4
 """Of one world."""
-FATES: tuple[Fate, ...] = ("request lost", "answer lost", "answer lost", "forbidden", "throttled")
-UNLUCKY = (0.0, 0.0, 0.02, 0.08)
-"""How often a call meets no good fate."""
-MOMENTS = (0.0, 0.05, 0.15, 0.3)
-"""How often something goes wrong in the moment of a step of a migration."""
-LAST_STEPS = ("send all of", "finish", "confirm", "take back", "let go on")
-AT_LAST = 0.4
-"""How often one of them meets no good fate: who has the guest is settled there."""
-MISHAPS = (0.0, 0.01, 0.04)
-"""And at any other time."""
 SECONDS = (0.01, 0.1, 1.0, 1.0, 10.0)
+STALLS = (4, 12, 40)
+"""Steps for which a process stands still while the others go on."""
+ENDS = 0.3
+"""How often somebody changes his mind just when all faults cease."""
 PEACE_ROUNDS = 3000
-CANCELLED_SECONDS = 60.0
-"""In which one is over that was cancelled, when nothing hinders anybody."""
+CANCELLED_SECONDS = 15.0
+"""In which one is over that was cancelled, when nothing hinders anybody: before its time would be over."""
+LEFT_SECONDS = 15.0
+"""In which nothing is left of a guest where a migration that failed was to bring it."""
 LONGEST_SECONDS = 1500.0
 """In which all are."""
 
@@ -47,14 +43,24 @@ class TransitPlay:
     """One seed."""
 
     def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.steps = self.writes = 0
         self._rng = random.Random(seed)
+        self._odds = Odds(self._rng)
+        self.outcomes: Counter[str] = Counter()
+        """How migrations ended."""
         self._begin()
-        self.outcomes: list[str] = []
+
+    @property
+    def struck(self) -> dict[str, int]:
+        """Say how often something went wrong in which place."""
+        return self._odds.seen
 
     def _begin(self) -> None:
         self.world = TransitWorld(self._rng)
         self._mishaps = TransitMishaps(self.world)
         self._rest = TransitRest(self.world.store, self.world.nodes, self.world.oracles)
+        self._stalled: dict[str, int] = {}
 
     def run(self, steps: int) -> None:
         """Take random steps, and come to rest now and then. Raises Breach."""
@@ -67,52 +73,66 @@ class TransitPlay:
             self._end()
         except Breach as breach:
             trace = "\n  ".join(self.world.trace)
-            raise Breach(f"{breach}\n  {trace}\n(transit)") from breach
+            raise Breach(f"{breach}\n  {trace}\n(transit, seed {self.seed}, step {self.steps})") from breach
         finally:
             self.world.end()
 
     def _end(self) -> None:
-        self.outcomes += self.world.oracles.outcomes
+        self.writes += self.world.store.version
+        self.outcomes.update(self.world.oracles.outcomes)
         self.world.end()
 
     def _stretch(self, steps: int) -> None:
-        self.world.people.make()
-        self._settle()
+        if self.world.people.make():
+            self._settle()
         self.world.people.move()
-        self._luck = self._rng.choice(UNLUCKY)
-        self._moments, self._mishap = self._rng.choice(MOMENTS), self._rng.choice(MISHAPS)
+        self._odds.draw()
         for _unused in range(steps):
+            self.steps += 1
             self._step()
+        if self._rng.random() < ENDS:
+            self.world.note(self.world.people.cancel())
         self._settle()
 
     def _step(self) -> None:
         rng, world = self._rng, self.world
         how = rng.random()
-        if how < 0.7:
-            self._work(rng.choice(world.processes()))
-        elif how < 0.9:
-            world.host(one_only=True)
+        if how < 0.75:
+            self._work(rng.choice(self._awake()))
+        elif how < 0.88:
+            for _unused in range(rng.choice((1, 3, 6))):
+                world.host(one_only=True)
             world.place()
-        elif how < 0.93:
+        elif how < 0.94:
             world.note(world.people.move())
         else:
             world.true.advance(rng.choice(SECONDS))
-        if rng.random() < self._mishap:
+        if rng.random() < self._odds.cancels:
+            world.note(world.people.cancel())
+        if rng.random() < self._odds.mishaps:
             world.note(self._mishaps.happen())
         if rng.random() < 0.05:
             collect_garbage(world.store) or collect_pods(world.store) or evict(world.store, OUT_OF_SERVICE)
         world.check()
+
+    def _awake(self) -> list[Process]:
+        """List who does not stand still, mostly of those alone who have something to do."""
+        self._stalled = {name: left - 1 for name, left in self._stalled.items() if left > 0}
+        everybody = self.world.processes()
+        awake = [one for one in everybody if one.name not in self._stalled] or everybody
+        busy = [one for one in awake if one.passes or any(cache.is_behind for cache in one.caches)]
+        return busy if busy and self._rng.random() < 0.8 else awake
 
     def _work(self, one: Process) -> None:
         """Let a process hear something, begin something, and be answered something."""
         one.wake()
         if one in self.world.reachable():
             for cache in one.caches:
-                for _unused in range(self._rng.choice((0, 1, 3))):
+                for _unused in range(self._rng.choice((0, 2, 6))):
                     if cache.is_behind:
                         cache.advance()
         steps = one.sessions.steps() if hasattr(one, "sessions") else []
-        for step in steps[: self._rng.choice((0, 1, 3))]:
+        for step in steps[: self._rng.choice((0, 2, 4))]:
             step()
         for name in one.work:
             if self._rng.random() < 0.8:
@@ -122,19 +142,19 @@ class TransitPlay:
                 self._carry(one, self._rng.randrange(len(one.passes)))
 
     def _carry(self, one: Process, index: int) -> None:
-        call, fate = one.passes[index].call, "done"
-        if call.verb in LAST_STEPS and self._rng.random() < AT_LAST:
-            fate = self._rng.choice(FATES)
-        elif is_moment(call) and self._rng.random() < self._moments:
-            if self._rng.random() < 0.5:
-                self.world.note(self._mishaps.happen())
-                if one.is_dead or index >= len(one.passes) or one.passes[index].call is not call:
-                    return
-            else:
-                fate = self._rng.choice(FATES)
-        elif self._rng.random() < self._luck:
-            fate = self._rng.choice(FATES)
-        self.world.carry(one, index, _possible(fate, is_api=call.is_api, is_write=call.is_write))
+        call, fate = one.passes[index].call, None
+        is_struck = self._odds.strikes(call)
+        if is_struck and self._rng.random() < 0.6:
+            for _unused in range(self._rng.choice((1, 1, 2))):
+                self.world.note(self._mishaps.strike(one, call))
+            if one.is_dead or index >= len(one.passes) or one.passes[index].call is not call:
+                return
+            how = self._rng.random()
+            if how < 0.4:  # the others go on, and this call is yet to be carried out
+                self._stalled[one.name] = self._rng.choice(STALLS)
+                return
+            fate = "done" if how < 0.7 else None
+        self.world.carry(one, index, fate or self._odds.fate(call, is_struck=is_struck))
 
     def _settle(self) -> None:
         """Let all faults cease, and require that everything comes right."""
@@ -146,26 +166,26 @@ class TransitPlay:
         for old in world.controllers[:-1]:
             old.die(None, is_request_out=False)
         del world.controllers[:-1]
+        self._stalled.clear()
         since = world.true.seconds
         for _unused in range(PEACE_ROUNDS):
             if self._peace_round():
                 continue
-            for one in world.processes():
-                one.look_for_undone()
-            world.check()
             if not (found := self._rest.stuck()):
+                for one in world.processes():
+                    one.look_for_undone()
+                world.check()
                 return
-            self._judge_cancelled(world.true.seconds - since)
+            self._judge_lateness(world.true.seconds - since)
             if world.true.seconds - since > LONGEST_SECONDS or not self._wait():
                 raise Breach(f"transit: stuck: {'; '.join(found)}")
         raise Breach(f"transit: it does not come to rest: {'; '.join(self._rest.stuck())}")
 
-    def _judge_cancelled(self, lasted: float) -> None:
-        if lasted < CANCELLED_SECONDS:
-            return
-        for key, body in self.world.store.list(MIGRATION):
-            if "deletionTimestamp" in body["metadata"] and body.get("status", {}).get("phase") not in OVER:
-                raise Breach(f"transit: cancel: {key} is cancelled, and not over after {lasted:.0f} s")
+    def _judge_lateness(self, lasted: float) -> None:
+        late = self._rest.cancelled() if lasted > CANCELLED_SECONDS else []
+        late += self._rest.left_at_targets() if lasted > LEFT_SECONDS else []
+        for text in late:
+            raise Breach(f"transit: {text}, for {lasted:.0f} s in which nothing hindered anybody")
 
     def _wait(self) -> bool:
         """Pass the time to the next alarm; tell whether there is one."""
@@ -204,9 +224,3 @@ class TransitPlay:
             self.world.carry(one, 0, "done")
             moved = True
         return moved
-
-
-def _possible(fate: Fate, *, is_api: bool, is_write: bool) -> Fate:
-    """Let only writes be refused."""
-    is_refusal = fate in ("forbidden", "throttled")
-    return "answer lost" if is_refusal and not (is_api and is_write) else fate

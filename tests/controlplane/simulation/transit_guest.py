@@ -9,6 +9,7 @@ process. Each method is one step, between which anything may happen.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -31,6 +32,8 @@ class MovingLauncher(Launcher):
     """A migration has it stand still, and nobody has let it go on since."""
     is_incoming: bool = False
     """Its QEMU waits for the rest."""
+    has_all: bool = False
+    """All of the guest has come, and was kept."""
     has_sent_all: bool = False
     """What it has, the target has, or had."""
     is_old: bool = False
@@ -45,6 +48,15 @@ class MovingLauncher(Launcher):
         if not self.is_running_guest or self.is_incoming:
             return False
         return self.came_from is None or self.has_run or not self.is_old
+
+    @property
+    def has_left(self) -> bool:
+        """Tell whether QEMU has ended here because the guest is elsewhere."""
+        return self.state == MIGRATED
+
+    @property
+    def is_being_sent(self) -> bool:
+        return self.stream is not None and not self.stream.is_over and self.is_running_guest
 
     @property
     def is_executing(self) -> bool:
@@ -77,7 +89,7 @@ class MovingLauncher(Launcher):
         """Have come: it stays paused, as a person would pause it."""
         if not (self.is_running_guest and self.is_incoming):
             raise DomainError("nobody waits for it any more")
-        self.is_incoming, self.is_left = False, True
+        self.is_incoming, self.is_left, self.has_all = False, True, True
         self._become(BY_PERSON)
 
     def drop_incoming(self) -> None:
@@ -130,7 +142,7 @@ class Stream:
     """How much of the guest is yet to be sent, in steps."""
     is_endless: bool = False
     """The guest writes faster than it is sent."""
-    is_aborted: bool = False
+    aborted: asyncio.Event = field(default_factory=asyncio.Event)
     is_over: bool = False
     """libvirt is done with it, or nobody is there for whom it does it."""
 
@@ -148,7 +160,7 @@ class Stream:
         """Give it up, while that can be done."""
         if self.is_over or self.source.has_sent_all:
             raise DomainError("no job is active on the domain", is_wrong_state=True)
-        self.is_aborted = True
+        self.aborted.set()
 
     def give_up(self) -> None:
         """Let the source go on."""
@@ -160,7 +172,7 @@ class Stream:
         self.source.leave()
 
     def _check(self) -> None:
-        if self.is_aborted:
+        if self.aborted.is_set():
             raise DomainError("operation aborted: migration job: canceled by client")
         if not self.is_open() or self.is_over:
             raise DomainError("unable to write to socket: Broken pipe")

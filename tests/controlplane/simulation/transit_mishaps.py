@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from controlplane.api.objects.resources import Key
 from tests.controlplane.simulation.calls import Call
@@ -20,19 +20,15 @@ from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import NODE
 from tests.controlplane.simulation.transit_guest import MovingLauncher
-from tests.controlplane.simulation.transit_stream import STEPS
+from tests.controlplane.simulation.transit_keeper import MovingController, MovingHandler
+from tests.controlplane.simulation.transit_odds import find_place
 
 if TYPE_CHECKING:
     from tests.controlplane.simulation.transit_world import TransitWorld
 
-FIELDS = ("migrationState", "activePods")
-"""Of a status: writes that a migration turns on."""
 
-
-def is_moment(call: Call) -> bool:
-    """Tell whether a call is a step of a migration."""
-    status = (call.asked.get("patch") or {}).get("status") or {}
-    return call.verb in STEPS or any(one in status for one in FIELDS)
+ON_THE_WAY, WHEN_IT_HAS_LEFT = ("on the way", "all of it"), ("its going on", "the last word")
+"""Places at which some mishaps matter more than others."""
 
 
 class TransitMishaps:
@@ -59,21 +55,46 @@ class TransitMishaps:
         ways = [one for one, _unused in self._ways]
         return self._rng.choices(ways, [weight for _unused, weight in self._ways])[0]()
 
-    def end_handler(self) -> str | None:
+    def strike(self, one: Process, call: Call) -> str | None:
+        """Let something go wrong that has to do with a call of somebody's."""
+        near: list[tuple[Callable[[], str | None], float]] = [
+            (lambda: self._crash(one), 2),
+            (self.end_handler, 1),
+            (self.second_leader, 1),
+            (self.lose_daemon, 1.5),
+            (self.end_target, 1.5),
+            (self.end_left, 1),
+            (self.cancel, 1.5),
+            (self.happen, 1),
+        ]
+        if isinstance(one, MovingHandler):
+            near += [(lambda: self.cut(one.node), 1.5)]
+        near += [(self.end_left, 5)] if find_place(call) in WHEN_IT_HAS_LEFT else []
+        near += [(self.end_source, 1.5)] if find_place(call) in ON_THE_WAY else []
+        ways = [each for each, _unused in near]
+        said = self._rng.choices(ways, [weight for _unused, weight in near])[0]()
+        return None if said is None else f"{said} (at {call})"
+
+    def _crash(self, one: Process) -> str | None:
+        if one.is_dead:
+            return None
+        return self.end_handler(one) if isinstance(one, MovingHandler) else self.end_controller(one)
+
+    def end_handler(self, one: MovingHandler | None = None) -> str | None:
         """A virt-handler ends, and begins again; what it has asked for last may have been done."""
-        alive = [one for one in self._world.handlers.values() if not one.is_dead]
+        alive = [each for each in self._world.handlers.values() if not each.is_dead]
         if not alive:
             return None
-        one = self._rng.choice(alive)
+        one = one or self._rng.choice(alive)
         self._end(one)
         if not one.node.is_unreachable:
             self._world.start_handler(one.node)
         return f"{one.name}: crash"
 
-    def end_controller(self) -> str | None:
-        one = self._rng.choice(self._world.controllers)
+    def end_controller(self, one: Process | None = None) -> str | None:
+        one = one or self._rng.choice(self._world.controllers)
         self._end(one)
-        self._world.controllers.remove(one)
+        self._world.controllers.remove(cast(MovingController, one))
         if not self._world.controllers:
             self._world.start_controller()
         return f"{one.name}: crash"
@@ -90,9 +111,9 @@ class TransitMishaps:
         self._world.start_controller()
         return f"{self._world.controllers[-1].name}: leads as well"
 
-    def cut(self) -> str | None:
+    def cut(self, node: Node | None = None) -> str | None:
         """A node is reached by nobody, and reaches nobody."""
-        node = self._rng.choice(self._world.nodes)
+        node = node or self._rng.choice(self._world.nodes)
         if node.is_unreachable:
             return None
         node.is_cut_off = True
@@ -118,6 +139,9 @@ class TransitMishaps:
             return None
         for one in list(node.launchers.values()):
             self._note_end(one)
+        for each in node.launchers.values():
+            if isinstance(each, MovingLauncher) and each.has_left:
+                self._world.lose_left(each)
         node.lose_power()
         self._world.handlers[node.name].die(None, is_request_out=False)
         self._taint(node)
@@ -145,6 +169,20 @@ class TransitMishaps:
         coming = [one for one in self._world.oracles.launchers() if one.came_from is not None and not one.has_run]
         return self._end_one([one for one in coming if one.is_up])
 
+    def end_left(self) -> str | None:
+        """The processes of a Pod end whose guest has left: that is nobody's end."""
+        left = [one for one in self._world.oracles.launchers() if one.has_left and one.is_up]
+        if not left:
+            return None
+        one = self._rng.choice(left)
+        self._world.lose_left(one)
+        one.exit(137)
+        return f"the launcher that {one.vmi} has left is killed ({one.pod.name})"
+
+    def end_source(self) -> str | None:
+        """A guest ends that is being sent."""
+        return self._end_one([one for one in self._world.oracles.launchers() if one.is_being_sent])
+
     def end_guest(self) -> str | None:
         return self._end_one([one for one in self._world.oracles.launchers() if one.is_running_guest])
 
@@ -164,7 +202,8 @@ class TransitMishaps:
         if not isinstance(one, MovingLauncher) or not one.has_the_guest:
             return
         source = one.came_from
-        is_spare = source is not None and not one.has_run and source.is_running_guest
+        is_given_up = one.is_incoming or source is None or source.stream is None or source.stream.is_over
+        is_spare = source is not None and not one.has_run and source.is_running_guest and is_given_up
         if not is_spare:
             self._world.ended.add(one.vmi_uid)
 

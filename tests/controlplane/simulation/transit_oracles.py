@@ -18,13 +18,17 @@ from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE_MIGRATION,
 )
 from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.launcher import Launcher
-from tests.controlplane.simulation.ledger import controlling_uid, numbers
+from tests.controlplane.simulation.calls import Call
+from tests.controlplane.simulation.ledger import numbers
 from tests.controlplane.simulation.node import Node
+from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import OVER, Change, Json, Store
 from tests.controlplane.simulation.transit_guest import MovingLauncher, Stream
 
 VMI, MIGRATION = VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION
+
+
+PHASES = ("", "Pending", "Scheduling", "Scheduled", "PreparingTarget", "TargetReady", "Running")
 
 
 class TransitOracles:
@@ -38,6 +42,10 @@ class TransitOracles:
         self._executing: set[str] = set()
         """UIDs of Pods in which one did when it was looked last."""
         self._sent = 0
+        self._at_work: dict[str, Stream] = {}
+        """By the source's Pod: what was sent last."""
+        self.known_to_have_left: dict[str, Process] = {}
+        """Who knows that the guest of a Pod that has ended since has moved."""
         self.outcomes: list[str] = []
         """How migrations ended."""
 
@@ -48,6 +56,26 @@ class TransitOracles:
             raise Breach(f"transit: {text}")
         for node in self._nodes:
             node.endings.clear()
+
+    def before(self, call: Call) -> None:
+        """Raise Breach if virt-handler asks for the end of a guest that nobody wants ended."""
+        if call.verb not in ("destroy", "shut down"):
+            return
+        one = next((one for one in self.launchers() if one.pod_uid == call.asked.get("pod_uid")), None)
+        vmi = None if one is None else self._store.find(VMI, one.vmi)
+        if one is None or vmi is None or vmi["metadata"]["uid"] != one.vmi_uid or not one.is_running_guest:
+            return
+        moving = moving_of(vmi)
+        is_failed = bool(moving.get("failed")) and moving.get("targetPodUID") == one.pod_uid
+        is_mine = one.pod_uid in (vmi.get("status", {}).get("activePods") or {})
+        is_going = "deletionTimestamp" in vmi["metadata"] or is_final(phase_of(vmi))
+        if not is_going and (is_mine or not is_failed) and self._is_there(one):
+            raise Breach(f"transit: ended: {call}, in {one.pod.name}, and nobody wants its guest to end")
+
+    def _is_there(self, one: MovingLauncher) -> bool:
+        """Tell whether a Pod is as the kubelet made it: who removes one by force wants its guest ended."""
+        pod = self._store.find(POD, one.pod)
+        return pod is not None and pod["metadata"]["uid"] == one.pod_uid
 
     def launchers(self) -> list[MovingLauncher]:
         there = (one for node in self._nodes for one in node.launchers.values())
@@ -66,16 +94,20 @@ class TransitOracles:
         for stream in self._streams[self._sent :]:
             self._sent += 1
             yield from self._begins_unwritten(stream)
+            before = self._at_work.get(stream.source.pod_uid)
+            self._at_work[stream.source.pod_uid] = stream
+            if before is not None and not before.is_over:
+                yield f"one at a time: {stream.source.vmi} is sent, and is being sent already"
         kept = {one.vmi_uid for one in launchers if one.has_the_guest}
         for key, vmi in self._store.list(VMI):
             uid = vmi["metadata"]["uid"]
-            is_to_run = "deletionTimestamp" not in vmi["metadata"] and not is_final(_phase(vmi))
+            is_to_run = "deletionTimestamp" not in vmi["metadata"] and not is_final(phase_of(vmi))
             if uid in self._begun and uid not in kept and is_to_run and uid not in self._ended:
                 yield f"lost: the guest of {key} is nowhere, and nobody but the control plane has ended it"
 
     def _begins_unwritten(self, stream: Stream) -> Iterator[str]:
         vmi = self._store.find(VMI, stream.source.vmi)
-        moving = {} if vmi is None else _moving(vmi)
+        moving = {} if vmi is None else moving_of(vmi)
         if moving.get("targetPodUID") != stream.target.pod_uid or not moving.get("startTimestamp"):
             yield f"begin: {stream.source.vmi} is sent, and it is not written that this begins"
 
@@ -87,20 +119,28 @@ class TransitOracles:
 
     def _vmi_breaks(self, change: Change, before: Json, after: Json) -> Iterator[str]:
         uid, key = after["metadata"]["uid"], change.key
-        if is_final(_phase(after)) and not is_final(_phase(before)):
+        if is_final(phase_of(after)) and not is_final(phase_of(before)):
             is_wanted = "deletionTimestamp" in after["metadata"]
             if not is_wanted and uid not in self._ended:
-                yield f"lost: {key} is {_phase(after)}, and nobody has ended its guest"
-            if any(one.vmi_uid == uid and one.has_the_guest for one in self.launchers()):
-                yield f"not dead: {key} is {_phase(after)}, and its guest is there"
+                yield f"lost: {key} is {phase_of(after)}, and nobody has ended its guest"
+            knows = self.known_to_have_left.get(moving_of(before).get("sourcePodUID", ""))
+            if change.actor == "handler" and knows is not None and not knows.is_dead and not is_wanted:
+                yield f"lost: {key} is {phase_of(after)}, by the word of who knows that its guest has moved"
+            mine = [one for one in self.launchers() if one.vmi_uid == uid and one.has_the_guest]
+            if mine and uid not in self._ended:
+                yield f"not dead: {key} is {phase_of(after)}, and its guest is there"
         was, now = (one.get("status", {}).get("activePods") or {} for one in (before, after))
+        if len(now) > 1:
+            yield f"never two: {key} is given to {now}"
         if was and was != now:
             yield from self._commit_breaks(change, before, after)
-        yield from self._state_breaks(change, _moving(before), _moving(after))
+        elif was and numbers(before)[1] != numbers(after)[1]:
+            yield f"epoch: {key} went on from {numbers(before)[1]} to {numbers(after)[1]}, and stays where it was"
+        yield from self._state_breaks(change, moving_of(before), moving_of(after))
 
     def _commit_breaks(self, change: Change, before: Json, after: Json) -> Iterator[str]:
         """The run is given away once for each migration, to its target, and never by a source that may run it."""
-        was, moving, status = before["status"]["activePods"], _moving(after), after["status"]
+        was, moving, status = before["status"]["activePods"], moving_of(after), after["status"]
         given = {moving.get("targetPodUID"): moving.get("targetNode")}
         if status.get("activePods") != given or status.get("nodeName") != moving.get("targetNode"):
             yield f"commit: {change.key} is given to {status.get('activePods')}, and its migration goes to {given}"
@@ -108,6 +148,8 @@ class TransitOracles:
             yield f"commit: {change.key} went on from epoch {numbers(before)[1]} to {numbers(after)[1]}"
         if any(one.pod_uid in was and one.is_running_guest for one in self.launchers()):
             yield f"commit: {change.key} is given away, and QEMU is there at the source"
+        if moving.get("failed"):
+            yield f"commit: {change.key} is given away by a migration that has failed"
         target = [one for one in self.launchers() if one.pod_uid == moving.get("targetPodUID")]
         if any(one.is_old for one in target):
             yield f"commit: {change.key} is given to a QEMU that has what was before"
@@ -117,90 +159,66 @@ class TransitOracles:
         if was.get("migrationUid") and not is_same and not was.get("completed") and not was.get("failed"):
             yield f"one at a time: {key} begins a migration, and is in another one"
         if not is_same:
+            yield from self._hand_over_breaks(change, now)
             return
+        yield from self._beginning_breaks(change, was, now)
         if was.get("failed") and not now.get("failed"):
             yield f"failed: of {key} that was said, and is taken back"
-        if now.get("startTimestamp") and not was.get("startTimestamp") and was.get("completed"):
-            yield f"begin: {key} begins a migration that was over"
+        if _has_moved(was) and not _has_moved(now):
+            yield f"completed: of {key} that was said, and is taken back"
         at = {one.pod_uid: one for one in self.launchers()}
         source, target = (at.get(now.get(name, "")) for name in ("sourcePodUID", "targetPodUID"))
         if _has_moved(now) and not _has_moved(was) and source is not None and source.is_running_guest:
             yield f"completed: it is said of {key}, and QEMU is there at the source"
+        if _has_moved(now) and not _has_moved(was) and target is not None and not target.has_all:
+            yield f"completed: it is said of {key}, and its target never had all of the guest"
         ready = "targetNodeDomainReadyTimestamp"
         if now.get(ready) and not was.get(ready) and target is not None and not target.has_run:
             yield f"ready: it is said that {key} goes on at the target, and it never has"
 
-    def _migration_breaks(self, change: Change, before: Json, after: Json) -> Iterator[str]:
-        if _phase(before) == _phase(after):
+    @staticmethod
+    def _hand_over_breaks(change: Change, now: Json) -> Iterator[str]:
+        status = (change.after or {})["status"]
+        source = {now.get("sourcePodUID"): now.get("sourceNode")}
+        if now.get("migrationUid") and (status.get("activePods") != source or status.get("phase") != "Running"):
+            yield f"hand-over: {change.key} is {status.get('phase')} in {status.get('activePods')}, not in {source}"
+        if now.get("targetNode") == now.get("sourceNode") and now.get("migrationUid"):
+            yield f"hand-over: {change.key} is to go to the node on which it is"
+
+    @staticmethod
+    def _beginning_breaks(change: Change, was: Json, now: Json) -> Iterator[str]:
+        begun, begins = was.get("startTimestamp"), now.get("startTimestamp")
+        if begun == begins:
             return
-        if _phase(before) in OVER:
-            yield f"phases: {change.key} went from {_phase(before)} to {_phase(after)}"
-        if _phase(after) in OVER:
-            self.outcomes.append(_phase(after))
+        why = {
+            "a second time": begun is not None,
+            "and it was over": was.get("completed") or was.get("failed"),
+            "and it is cancelled": was.get("abortRequested"),
+            "and its machine is to end": "deletionTimestamp" in (change.after or {})["metadata"],
+        }
+        yield from (f"begin: {change.key} begins its migration {text}" for text, applies in why.items() if applies)
+
+    def _migration_breaks(self, change: Change, before: Json, after: Json) -> Iterator[str]:
+        if phase_of(before) == phase_of(after):
+            return
+        if phase_of(before) in OVER or (phase_of(after) not in OVER and _rank(after) < _rank(before)):
+            yield f"phases: {change.key} went from {phase_of(before)} to {phase_of(after)}"
+        if phase_of(after) in OVER:
+            self.outcomes.append(phase_of(after))
             yield from self._outcome_breaks(change, after)
 
     def _outcome_breaks(self, change: Change, after: Json) -> Iterator[str]:
         namespace, name = change.key
         vmi = self._store.find(VMI, type(change.key)(namespace, after["spec"]["vmiName"]))
-        moving = {} if vmi is None else _moving(vmi)
+        moving = {} if vmi is None else moving_of(vmi)
         if vmi is None or moving.get("migrationUid") != after["metadata"]["uid"]:
             return
         is_there = list(vmi["status"].get("activePods") or {}) == [moving.get("targetPodUID")]
-        if is_there is not (_phase(after) == "Succeeded"):
-            yield f"outcome: {name} is {_phase(after)}, and the machine is on {vmi['status'].get('nodeName')}"
+        if is_there is not (phase_of(after) == "Succeeded"):
+            yield f"outcome: {name} is {phase_of(after)}, and the machine is on {vmi['status'].get('nodeName')}"
 
 
-class TransitRest:
-    """What must be true when all faults have ceased and everybody has come to rest."""
-
-    def __init__(self, store: Store, nodes: Iterable[Node], oracles: TransitOracles) -> None:
-        self._store, self._nodes, self._oracles = store, tuple(nodes), oracles
-
-    def stuck(self) -> list[str]:
-        """List what is not as it should be."""
-        found = [
-            f"migration {key} is {_phase(body) or 'new'}{' and going' * ('deletionTimestamp' in body['metadata'])}"
-            for key, body in self._store.list(MIGRATION)
-            if _phase(body) not in OVER or "deletionTimestamp" in body["metadata"]
-        ]
-        for key, vmi in self._store.list(VMI):
-            found += [f"{key}: {said}" for said in self._untrue(vmi)]
-        owners = {vmi["metadata"]["uid"] for _unused, vmi in self._store.list(VMI)}
-        pods = {body["metadata"]["uid"] for _unused, body in self._store.list(POD)}
-        found += [f"Pod {key} is left" for key, pod in self._store.list(POD) if controlling_uid(pod) not in owners]
-        found += [f"a launcher of {one.vmi} is left" for one in self._oracles.launchers() if one.pod_uid not in pods]
-        return found
-
-    def _untrue(self, vmi: Json) -> Iterator[str]:
-        status, uid = vmi.get("status", {}), vmi["metadata"]["uid"]
-        if "deletionTimestamp" in vmi["metadata"]:
-            yield "it is still being deleted"
-            return
-        if is_final(_phase(vmi)):
-            return
-        if _phase(vmi) != "Running":
-            yield f"it is {_phase(vmi) or 'new'}"
-        moving = _moving(vmi)
-        if moving.get("migrationUid") and not (moving.get("completed") or moving.get("failed")):
-            yield "it is in a migration"
-        mine = [(node, one) for node in self._nodes for one in node.launchers.values() if one.vmi_uid == uid]
-        there = [(node.name, one.pod_uid) for node, one in mine if one.is_running_guest]
-        said = [(node, pod) for pod, node in (status.get("activePods") or {}).items()]
-        if there != said or [status.get("nodeName")] != [node for node, _unused in there]:
-            yield f"its guest is in {there}, and it is said to be in {said}"
-        yield from self._stands_still([one for _unused, one in mine])
-        pods = [key.name for key, pod in self._store.list(POD) if controlling_uid(pod) == uid]
-        if len(pods) != 1:
-            yield f"its Pods are {', '.join(pods) or 'none'}"
-
-    @staticmethod
-    def _stands_still(launchers: list[Launcher]) -> Iterator[str]:
-        for one in launchers:
-            if one.is_running_guest and not one.is_going_on:
-                yield f"its guest is {one.state}"
-
-
-def _moving(body: Json) -> Json:
+def moving_of(body: Json) -> Json:
     return body.get("status", {}).get("migrationState") or {}
 
 
@@ -208,5 +226,9 @@ def _has_moved(moving: Json) -> bool:
     return bool(moving.get("completed")) and not moving.get("failed")
 
 
-def _phase(body: Json) -> str:
+def _rank(body: Json) -> int:
+    return PHASES.index(phase_of(body))
+
+
+def phase_of(body: Json) -> str:
     return str(body.get("status", {}).get("phase", ""))

@@ -9,6 +9,7 @@ import random
 from collections import Counter, deque
 from collections.abc import Callable
 
+from controlplane.api.objects.migration_state import MigrationConfiguration
 from controlplane.api.objects.resources import (
     NODE,
     POD,
@@ -29,7 +30,7 @@ from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import OVER, WITH_MIGRATIONS, Json, Store
 from tests.controlplane.simulation.transit_guest import MovingLauncher, notices
 from tests.controlplane.simulation.transit_keeper import MovingController, MovingHandler
-from tests.controlplane.simulation.transit_oracles import TransitOracles
+from tests.controlplane.simulation.transit_oracles import TransitOracles, moving_of
 from tests.controlplane.simulation.transit_stream import SHUT, Fabric
 
 VMI, MIGRATION = VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION
@@ -37,6 +38,8 @@ NAMES = ("web", "mail.example")
 NODES = ("node-1", "node-2", "node-3")
 OFFSETS = (0.0, 0.0, 0.0, -3600.0, 5.0, 90.0)
 TRACE_LINES = 120
+SETTINGS = MigrationConfiguration(progress_timeout=30, completion_timeout_per_gib=60)
+"""So long, in seconds, one may take that does not get on, or at all."""
 
 
 class TransitPeople:
@@ -46,8 +49,9 @@ class TransitPeople:
         self._store, self._rng = store, rng
         self._made = 0
 
-    def make(self) -> None:
-        """Have all machines there."""
+    def make(self) -> bool:
+        """Have all machines there; tell whether one was made anew."""
+        before = self._store.version
         self._store.actor = "user"
         for name in NAMES:
             vmi = self._store.find(VMI, Key("default", name))
@@ -60,6 +64,7 @@ class TransitPeople:
             if self._store.find(VMI, Key("default", name)) is None:
                 body = {"metadata": {"name": name}, "spec": {"domain": {"memory": {"guest": "64Mi"}}}}
                 self._store.create(VMI, "default", body)
+        return before != self._store.version
 
     def move(self) -> str | None:
         name = self._rng.choice(NAMES)
@@ -106,7 +111,7 @@ class TransitWorld:
         self.ended: set[str] = set()
         self.oracles = TransitOracles(self.store, self.nodes, self.fabric.streams, self.ended)
         self.people = TransitPeople(self.store, rng)
-        self._configuration = Configuration()
+        self._configuration = Configuration(migrations=SETTINGS)
         self.controllers: list[MovingController] = []
         self.handlers: dict[str, MovingHandler] = {}
         self._started = 0
@@ -139,6 +144,21 @@ class TransitWorld:
         for one in self.processes():
             one.die(None, is_request_out=False)
 
+    def lose_left(self, one: MovingLauncher) -> None:
+        """Take note that a launcher ends which its guest has left.
+
+        Until that was said the guest may be lost: but not by whoever knows that it has moved.
+        """
+        moving = moving_of(self.store.find(VMI, one.vmi) or {})
+        if moving.get("completed") and not moving.get("failed"):
+            return
+        self.ended.add(one.vmi_uid)
+        for handler in self.handlers.values():
+            session = None if handler.is_dead else handler.sessions.session(one.pod_uid)
+            transfer = None if session is None else session.launcher().sighting.transfer
+            if transfer is not None and transfer.is_over and transfer.has_moved:
+                self.oracles.known_to_have_left[one.pod_uid] = handler
+
     def note(self, text: str | None) -> None:
         if text:
             self.trace.append(text)
@@ -151,6 +171,7 @@ class TransitWorld:
         if call.verb == SHUT:
             fate = "done"
         self.note(f"{one.name}: {call}{'' if fate == 'done' else f' ({fate})'}")
+        self.oracles.before(call)
         one.carry_out(index, fate, meanwhile)
         self.check()
 

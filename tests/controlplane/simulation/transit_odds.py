@@ -1,0 +1,115 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where it goes wrong while machines move, and how often: each stretch has places of its own, and is calm elsewhere.
+
+A migration is a long way of calls. If each of them could fail alike, hardly one would come to the last ones, at which
+it is settled who has the guest.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION
+from tests.controlplane.simulation.calls import Call, Fate
+from tests.controlplane.simulation.store import Json
+
+FATES: tuple[Fate, ...] = ("request lost", "answer lost", "forbidden", "throttled")
+LOST: tuple[Fate, ...] = ("request lost", "answer lost")
+AT_ONCE = (1, 2, 3)
+"""Places of one stretch."""
+RATES = (0.3, 0.6, 0.9)
+"""How often something goes wrong there."""
+ELSEWHERE = (0.0, 0.0, 0.005, 0.03)
+"""How often a call meets no good fate in other places."""
+MISHAPS = (0.0, 0.0, 0.005, 0.02)
+"""And something goes wrong at any time."""
+
+
+def _moving(call: Call) -> Json:
+    """Return what a write of an instance's status says of its migration."""
+    status = (call.asked.get("patch") or {}).get("status") or {}
+    return (call.kind == VIRTUAL_MACHINE_INSTANCE.kind and status.get("migrationState")) or {}
+
+
+def _is_commit(call: Call) -> bool:
+    status = (call.asked.get("patch") or {}).get("status") or {}
+    return call.kind == VIRTUAL_MACHINE_INSTANCE.kind and "activePods" in status and bool(_moving(call) or call.asked)
+
+
+def _is_deletion(call: Call) -> bool:
+    return call.verb == "delete" and call.kind in (POD.kind, VIRTUAL_MACHINE_INSTANCE_MIGRATION.kind)
+
+
+def _is_status(call: Call) -> bool:
+    return call.kind == VIRTUAL_MACHINE_INSTANCE_MIGRATION.kind and call.verb == "patch status of"
+
+
+PLACES: dict[str, Callable[[Call], bool]] = {
+    "the hand-over": lambda call: bool(_moving(call).get("targetPodUID")),
+    "the door": lambda call: call.verb == "open a door for" or bool(_moving(call).get("targetNodeAddress")),
+    "the beginning": lambda call: call.verb == "reach" or bool(_moving(call).get("startTimestamp")),
+    "on the way": lambda call: call.verb in ("take in", "send"),
+    "all of it": lambda call: call.verb == "send all of",
+    "its coming": lambda call: call.verb == "finish",
+    "the last step": lambda call: call.verb in ("confirm", "take back"),
+    "its going on": lambda call: call.verb in ("let go on", "resume"),
+    "the last word": lambda call: bool(_moving(call).get("completed") or _moving(call).get("failed")),
+    "the commit": _is_commit,
+    "a cancel": lambda call: call.verb == "abort" or bool(_moving(call).get("abortRequested")),
+    "clearing": _is_deletion,
+    "its phases": _is_status,
+}
+"""Steps of a migration, by what is asked for."""
+
+
+OFTEN = ("the last step", "its going on", "a cancel")
+RARELY = ("the hand-over", "the door", "on the way", "clearing", "its phases")
+"""Places of many calls, or of little consequence."""
+WEIGHTS = {name: 1 if name in RARELY else 6 if name in OFTEN else 3 for name in PLACES}
+CHANGES_OF_MIND = (0.0, 0.0, 0.01, 0.04)
+"""How often somebody cancels a migration in a step."""
+
+
+def find_place(call: Call) -> str:
+    """Name the step that a call is; "" for none of a migration's."""
+    return next((name for name, is_there in PLACES.items() if is_there(call)), "")
+
+
+@dataclass(slots=True)
+class Odds:
+    """Those of one stretch."""
+
+    rng: random.Random
+    places: frozenset[str] = frozenset()
+    rate: float = 0.0
+    elsewhere: float = 0.0
+    mishaps: float = 0.0
+    cancels: float = 0.0
+    seen: dict[str, int] = field(default_factory=dict)
+    """How often something went wrong in which place."""
+
+    def draw(self) -> None:
+        """Begin a new stretch."""
+        drawn = self.rng.choices(list(WEIGHTS), list(WEIGHTS.values()), k=self.rng.choice(AT_ONCE))
+        self.places = frozenset(drawn)
+        self.cancels = self.rng.choice(CHANGES_OF_MIND)
+        self.rate, self.elsewhere = self.rng.choice(RATES), self.rng.choice(ELSEWHERE)
+        self.mishaps = self.rng.choice(MISHAPS)
+
+    def strikes(self, call: Call) -> bool:
+        """Tell whether something goes wrong just at this call, because of what it is."""
+        place = find_place(call)
+        if place not in self.places or self.rng.random() >= self.rate:
+            return False
+        self.seen[place] = self.seen.get(place, 0) + 1
+        return True
+
+    def fate(self, call: Call, *, is_struck: bool) -> Fate:
+        """Draw what becomes of a call."""
+        if not is_struck and self.rng.random() >= self.elsewhere:
+            return "done"
+        return self.rng.choice(FATES if call.is_api and call.is_write else LOST)

@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where machines that move must be when all faults have ceased, and what must not take long then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from controlplane.api.objects.phase import is_final
+from controlplane.api.objects.resources import POD
+from tests.controlplane.simulation.launcher import Launcher
+from tests.controlplane.simulation.ledger import controlling_uid
+from tests.controlplane.simulation.node import Node
+from tests.controlplane.simulation.store import OVER, Json, Store
+from tests.controlplane.simulation.transit_oracles import MIGRATION, VMI, TransitOracles, moving_of, phase_of
+
+
+class TransitRest:
+    """What must be true when all faults have ceased and everybody has come to rest."""
+
+    def __init__(self, store: Store, nodes: Iterable[Node], oracles: TransitOracles) -> None:
+        self._store, self._nodes, self._oracles = store, tuple(nodes), oracles
+
+    def stuck(self) -> list[str]:
+        """List what is not as it should be."""
+        found = [
+            f"migration {key} is {phase_of(body) or 'new'}{' and going' * ('deletionTimestamp' in body['metadata'])}"
+            for key, body in self._store.list(MIGRATION)
+            if phase_of(body) not in OVER or "deletionTimestamp" in body["metadata"]
+        ]
+        for key, vmi in self._store.list(VMI):
+            found += [f"{key}: {said}" for said in self._untrue(vmi)]
+        owners = {vmi["metadata"]["uid"] for _unused, vmi in self._store.list(VMI)}
+        pods = {body["metadata"]["uid"] for _unused, body in self._store.list(POD)}
+        found += [f"Pod {key} is left" for key, pod in self._store.list(POD) if controlling_uid(pod) not in owners]
+        found += [f"a launcher of {one.vmi} is left" for one in self._oracles.launchers() if one.pod_uid not in pods]
+        return found
+
+    def cancelled(self) -> list[str]:
+        """List migrations that nobody wants any more, and that are not over."""
+        return [
+            f"cancel: {key} is cancelled, and not over"
+            for key, body in self._store.list(MIGRATION)
+            if "deletionTimestamp" in body["metadata"] and phase_of(body) not in OVER
+        ]
+
+    def left_at_targets(self) -> list[str]:
+        """List QEMUs that are there where a migration that has failed was to bring the guest."""
+        found = []
+        for key, vmi in self._store.list(VMI):
+            moving = moving_of(vmi)
+            at = [one for one in self._oracles.launchers() if one.pod_uid == moving.get("targetPodUID")]
+            if moving.get("failed") and any(one.is_running_guest for one in at):
+                found.append(f"left: the migration of {key} has failed, and QEMU is there at its target")
+        return found
+
+    def _untrue(self, vmi: Json) -> Iterator[str]:
+        status, uid = vmi.get("status", {}), vmi["metadata"]["uid"]
+        if "deletionTimestamp" in vmi["metadata"]:
+            yield "it is still being deleted"
+            return
+        if is_final(phase_of(vmi)):
+            return
+        if phase_of(vmi) != "Running":
+            yield f"it is {phase_of(vmi) or 'new'}"
+        moving = moving_of(vmi)
+        if moving.get("migrationUid") and not (moving.get("completed") or moving.get("failed")):
+            yield "it is in a migration"
+        mine = [(node, one) for node in self._nodes for one in node.launchers.values() if one.vmi_uid == uid]
+        there = [(node.name, one.pod_uid) for node, one in mine if one.is_running_guest]
+        said = [(node, pod) for pod, node in (status.get("activePods") or {}).items()]
+        if there != said or [status.get("nodeName")] != [node for node, _unused in there]:
+            yield f"its guest is in {there}, and it is said to be in {said}"
+        yield from self._stands_still([one for _unused, one in mine])
+        pods = [key.name for key, pod in self._store.list(POD) if controlling_uid(pod) == uid]
+        if len(pods) != 1:
+            yield f"its Pods are {', '.join(pods) or 'none'}"
+
+    @staticmethod
+    def _stands_still(launchers: list[Launcher]) -> Iterator[str]:
+        for one in launchers:
+            if one.is_running_guest and not one.is_going_on:
+                yield f"its guest is {one.state}"
