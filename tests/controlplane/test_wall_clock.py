@@ -41,7 +41,8 @@ READERS = {
     "virt_controller/migration/apply.py": (1, "when a migration ended"),
     "virt_controller/migration/reconciler.py": (1, "times of phases"),
     "virt_handler/incoming/reconciler.py": (2, "times of migrations"),
-    "virt_handler/vmi/reconciler.py": (2, "times of conditions and phases, and when a migration began"),
+    "virt_handler/vmi/reconciler.py": (1, "times of conditions and phases"),
+    "virt_handler/vmi/writes.py": (1, "when a migration began"),
 }
 
 
