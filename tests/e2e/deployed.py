@@ -29,6 +29,11 @@ DEPLOY = {
     "launcher_image_build_python": sys.executable,
     "control_plane_use_emulation": True,
 }
+ROLE = """
+- hosts: localhost
+  gather_facts: false
+  roles: [virtops.kubevirt.control_plane]
+"""
 
 
 @contextmanager
@@ -42,10 +47,8 @@ def deployed(name: str, nodes: int = 1, **options: Any) -> Iterator[Cluster]:
     """
     name = os.environ.get("E2E_LAB_PREFIX", "") + name
     lab = Lab(name)
-    with tempfile.TemporaryDirectory(prefix=f"virtops-{name}-") as directory, lab.running(nodes, images=_archives()):
-        inventory = Path(directory) / "inventory.yml"
-        inventory.write_text(render_inventory(lab))
-        _deploy(inventory, lab.kubeconfig, linked_under(Path(directory)), {**DEPLOY, **options})
+    with lab.running(nodes, images=list(archives().values())):
+        _play(lab, "virtops.kubevirt.deploy", {**DEPLOY, **options})
         kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         yield Cluster(
             name=name,
@@ -56,23 +59,35 @@ def deployed(name: str, nodes: int = 1, **options: Any) -> Iterator[Cluster]:
         )
 
 
-def _archives() -> list[Path]:
-    """Build the images, which takes moments when nothing changed, and name their archives."""
+def upgrade(cluster: Cluster, **options: Any) -> None:
+    """Apply the control plane once more, by its role alone: nothing is brought to the nodes."""
+    _play(Lab(cluster.name), ROLE, {"control_plane_use_emulation": True, **options})
+
+
+def archives() -> dict[str, Path]:
+    """Build the images, which takes moments when nothing changed, and return the archive of each."""
     command = [sys.executable, "-m", "images", "build", "--json"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=900, check=True)
-    return [Path(one["archive"]) for one in json.loads(done.stdout)]
+    return {one["name"]: Path(one["archive"]) for one in json.loads(done.stdout)}
 
 
-def _deploy(inventory: Path, kubeconfig: Path, search_path: Path, options: Mapping[str, Any]) -> None:
-    """Run the deploy playbook; its output is the failure's text."""
-    playbook = str(Path(sys.executable).parent / "ansible-playbook")
-    command = [playbook, "--inventory", str(inventory), "--extra-vars", json.dumps(options), "virtops.kubevirt.deploy"]
-    environment = {
-        **os.environ,
-        "ANSIBLE_COLLECTIONS_PATH": str(search_path),
-        "ANSIBLE_CONNECTION_PLUGINS": str(ROOT / "lab/ansible/connection_plugins"),
-        "K8S_AUTH_KUBECONFIG": str(kubeconfig),
-    }
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False)
+def _play(lab: Lab, playbook: str, options: Mapping[str, Any]) -> None:
+    """Run a playbook on a lab; its output is the failure's text. playbook: its name in the collection, or itself."""
+    with tempfile.TemporaryDirectory(prefix=f"virtops-{lab.name}-") as folder:
+        inventory, given = Path(folder) / "inventory.yml", Path(folder) / "given.yml"
+        inventory.write_text(render_inventory(lab))
+        given.write_text(playbook)
+        program = str(Path(sys.executable).parent / "ansible-playbook")
+        what = str(given) if playbook is ROLE else playbook
+        command = [program, "--inventory", str(inventory), "--extra-vars", json.dumps(options), what]
+        environment = {
+            **os.environ,
+            "ANSIBLE_COLLECTIONS_PATH": str(linked_under(Path(folder))),
+            "ANSIBLE_CONNECTION_PLUGINS": str(ROOT / "lab/ansible/connection_plugins"),
+            "K8S_AUTH_KUBECONFIG": str(lab.kubeconfig),
+        }
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False
+        )
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(command)}:\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}")

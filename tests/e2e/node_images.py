@@ -1,10 +1,18 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The images that one node has, by containerd's own client: to take one away, or to give one another name."""
+"""The images that nodes have: by containerd's own client, to take one away or to give one another name; and another
+build of one, as the next version's is.
+"""
 
 from __future__ import annotations
 
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from images.oci import Config, Layer, write_archive
 from lab import Lab
 from lab.images.containerd import CONTAINERD_SOCKET
 from lab.programs.ensure import ensure_programs
@@ -17,3 +25,33 @@ def images(cluster: Cluster, node: str, *arguments: str) -> str:
     client = ensure_programs(Lab(cluster.name).cache, silent).node("ctr")
     command = [str(client), "--address", CONTAINERD_SOCKET, "--namespace", "k8s.io", "images", *arguments]
     return Lab(cluster.name).node(node).run(command).stdout
+
+
+def build_anew(archive: Path, folder: Path, reference: str) -> Path:
+    """Write an image of the same layers by another name, whose digest is another as well; return the archive."""
+    with tarfile.open(archive) as found:
+
+        def read(name: str) -> Any:
+            content = found.extractfile(name)
+            assert content is not None, name
+            return json.load(content)
+
+        (described,) = read("index.json")["manifests"]
+        manifest = read(_blob(described["digest"]))
+        run = read(_blob(manifest["config"]["digest"]))["config"]
+        layers = [one["digest"] for one in manifest["layers"]]
+        found.extractall(folder, [found.getmember(_blob(one)) for one in layers], filter="data")
+    config = Config(
+        entrypoint=run.get("Entrypoint", ()),
+        command=run.get("Cmd", ()),
+        environment=dict(one.split("=", 1) for one in run.get("Env", ())),
+        user=run.get("User", ""),
+        working_directory=run.get("WorkingDir", "/"),
+        labels={**run.get("Labels", {}), "built": "anew"},
+    )
+    made = [Layer(folder / _blob(one), one.removeprefix("sha256:")) for one in layers]
+    return write_archive(folder / "anew.tar", reference, made, config).path
+
+
+def _blob(digest: str) -> str:
+    return f"blobs/sha256/{digest.removeprefix('sha256:')}"

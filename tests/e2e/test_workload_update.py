@@ -1,0 +1,135 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An upgrade of the control plane under guests that run: they are counted, and brought along as the strategy says."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from lab import Lab
+from tests.e2e.cluster import Cluster
+from tests.e2e.deployed import archives, deployed, upgrade
+from tests.e2e.machines import Manifest, a_vm
+from tests.e2e.node_images import build_anew
+
+pytestmark = pytest.mark.lab
+
+NEXT = "localhost/virtops/{}:next"
+MOVERS, STAYER = ("mover-1", "mover-2"), "stayer"
+ALL = (*MOVERS, STAYER)
+LABEL = "kubevirt.io/outdatedLauncherImage"
+COUNT = "outdatedVirtualMachineInstanceWorkloads"
+METRIC = re.compile(r"^kubevirt_vmi_number_of_outdated (\S+)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two nodes that have the images of two versions."""
+    with deployed("updates", nodes=2) as made:
+        now, lab = archives(), Lab(made.name)
+        anew = build_anew(now["virt-launcher"], tmp_path_factory.mktemp("anew"), NEXT.format("virt-launcher"))
+        made.apply(a_claim(), a_stayer(), *map(a_mover, MOVERS))
+        lab.import_image(anew)
+        lab.import_image(now["control-plane"], reference=NEXT.format("control-plane"))
+        yield made
+
+
+def a_mover(name: str) -> Manifest:
+    vm = a_vm(name)
+    vm["spec"]["template"]["spec"]["evictionStrategy"] = "LiveMigrate"
+    return vm
+
+
+def a_claim() -> dict[str, Any]:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "16Mi"}}}
+    kind = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+    return {**kind, "metadata": {"name": STAYER, "namespace": "default"}, "spec": spec}
+
+
+def a_stayer() -> Manifest:
+    """It has a disk that one node has."""
+    vm = a_vm(STAYER)
+    spec = vm["spec"]["template"]["spec"]
+    spec["domain"]["devices"]["disks"].append({"name": "own", "disk": {"bus": "virtio"}})
+    spec["volumes"].append({"name": "own", "persistentVolumeClaim": {"claimName": STAYER}})
+    return vm
+
+
+def configure(cluster: Cluster, **spec: Any) -> None:
+    """Write into the KubeVirt object, as a person does."""
+    cluster.kubectl("patch", "kubevirt", "kubevirt", "-n", "kubevirt", "--type=merge", "-p", json.dumps({"spec": spec}))
+
+
+def outdated(cluster: Cluster) -> int:
+    """Return how many are said to be outdated, once each of the three places says the same."""
+    kubevirt = cluster.get("kubevirt", "kubevirt", "kubevirt") or {}
+    counted = kubevirt.get("status", {}).get(COUNT, -1)
+    labelled = len(cluster.list("vmi", "-n", "default", "-l", LABEL))
+    shown = 0.0
+    for pod in cluster.list("pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-controller"):
+        path = f"/api/v1/namespaces/kubevirt/pods/{pod['metadata']['name']}:8080/proxy/metrics"
+        shown += sum(map(float, METRIC.findall(cluster.kubectl("get", "--raw", path))))
+    return counted if counted == labelled == shown else -1
+
+
+def launchers(cluster: Cluster) -> dict[str, str]:
+    return {name: cluster.launcher(name)["metadata"]["name"] for name in ALL}
+
+
+def image_of(cluster: Cluster, name: str) -> str:
+    (compute,) = (one for one in cluster.launcher(name)["spec"]["containers"] if one["name"] == "compute")
+    found: str = compute["image"]
+    return found
+
+
+def counts_on(cluster: Cluster, pod: str, before: int) -> bool:
+    return cluster.counter(pod) > before
+
+
+def ended_at(migration: dict[str, Any]) -> str:
+    (last,) = (one for one in migration["status"]["phaseTransitionTimestamps"] if one["phase"] == "Succeeded")
+    found: str = last["phaseTransitionTimestamp"]
+    return found
+
+
+def test_guests_are_brought_to_the_launcher_of_an_upgrade_as_far_as_it_is_said(nodes: Cluster) -> None:
+    before = {name: nodes.running(name)["metadata"]["uid"] for name in ALL}
+    first = launchers(nodes)
+    for name in MOVERS:
+        nodes.eventually(partial(counts_on, nodes, first[name], 0), seconds=60, what=f"{name} counts")
+    configure(nodes, configuration={"migrations": {"parallelMigrationsPerCluster": 1}})
+
+    # nobody says how: they are counted, and stay
+    upgrade(nodes, control_plane_image_tag="next")
+    nodes.eventually(lambda: outdated(nodes) == len(ALL), seconds=60, what="all are outdated")
+    assert launchers(nodes) == first
+    assert nodes.list("vmim", "-n", "default") == []
+
+    # those that can are moved, one by one, as the same guests
+    counted = {name: nodes.counter(first[name]) for name in MOVERS}
+    configure(nodes, workloadUpdateStrategy={"workloadUpdateMethods": ["LiveMigrate"]})
+    nodes.eventually(lambda: outdated(nodes) == 1, seconds=90, what="one is left")
+    after = launchers(nodes)
+    for name in MOVERS:
+        assert nodes.running(name)["metadata"]["uid"] == before[name]
+        assert image_of(nodes, name) == NEXT.format("virt-launcher")
+        nodes.eventually(partial(counts_on, nodes, after[name], counted[name]), seconds=60, what=f"{name} counts on")
+    one, other = sorted(nodes.list("vmim", "-n", "default"), key=lambda job: job["metadata"]["creationTimestamp"])
+    assert ended_at(one) <= other["metadata"]["creationTimestamp"]
+    assert after[STAYER] == first[STAYER]
+
+    # those that cannot are stopped, where that is said, and begin anew
+    configure(nodes, workloadUpdateStrategy={"workloadUpdateMethods": ["LiveMigrate", "Evict"]})
+    nodes.another(STAYER, before[STAYER])
+    last = nodes.running(STAYER)["metadata"]["uid"]
+    nodes.eventually(lambda: outdated(nodes) == 0, seconds=60, what="none is left")
+    assert image_of(nodes, STAYER) == NEXT.format("virt-launcher")
+    assert nodes.emulators() == sorted([last, *(before[name] for name in MOVERS)])
+    assert [launchers(nodes)[name] for name in MOVERS] == [after[name] for name in MOVERS]
