@@ -37,7 +37,12 @@ class Unfinished:
         """Its Pod was refused: it tries again, and nobody waits for it."""
         self._held.add(key)
 
+    def note_created(self, key: Key) -> None:
+        """It was made by this process: it counts from now on, not from when the watch tells of it."""
+        self._changed(key, None, self._migrations.get(key))
+
     def note_made(self, key: Key) -> None:
+        """Its Pod was made."""
         self._held.discard(key)
 
     def entries(self) -> Iterator[Entry]:

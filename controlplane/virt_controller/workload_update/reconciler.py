@@ -179,6 +179,7 @@ class WorkloadUpdateReconciler:
         self._memory.note_made(machine.uid, key)
         try:
             await self._api.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key.namespace, build_migration(action))
+            self._unfinished.note_created(key)
         except AlreadyExists as error:
             # Another leader's, or ours from a write whose answer was lost: look at it, then decide again.
             await self._api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key)

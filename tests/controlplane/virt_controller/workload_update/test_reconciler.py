@@ -116,6 +116,20 @@ async def test_one_is_labelled_counted_and_moved_once() -> None:
     assert stage.reasons.count("SuccessfulCreate") >= 1
 
 
+@pytest.mark.parametrize(("limits", "made"), [((1, 2), 1), ((5, 2), 2)], ids=["of the cluster", "of a node"])
+async def test_what_it_has_made_itself_counts_before_it_is_told_of_it(limits: tuple[int, int], made: int) -> None:
+    stage = await a_stage("LiveMigrate")
+    await stage.run_guest("db")
+    await stage.run_guest("mail")
+    of_cluster, of_node = limits
+    settings = {"parallelMigrationsPerCluster": of_cluster, "parallelOutboundMigrationsPerNode": of_node}
+    stage.store.patch(KUBEVIRT, NAME, {"spec": {"configuration": {"migrations": settings}}})
+    stage.catch_up()
+    await stage.update()  # labels
+    await stage.update()
+    assert len(stage.migrations) == made
+
+
 async def test_it_is_up_to_date_when_it_has_moved() -> None:
     stage = await a_stage("LiveMigrate")
     await stage.update()
