@@ -11,6 +11,7 @@ the Pod lost, letting go of the VMI) rests on proof, see evidence: never on a ca
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
@@ -30,7 +31,7 @@ from controlplane.api.objects.pod import Pod
 from controlplane.engine.plan import Plan, Tell
 from controlplane.virt_controller.vmi.evidence import Alive, Unknown
 from controlplane.virt_controller.vmi.further_attempt import find_retry
-from controlplane.virt_controller.vmi.move import arrived
+from controlplane.virt_controller.vmi.move import arrived, wait_for_word
 from controlplane.virt_controller.vmi.run_timeout import seconds_left
 from controlplane.virt_controller.vmi.world import (
     Action,
@@ -60,9 +61,9 @@ def decide(world: World) -> Plan[Action]:
         return Plan()
     if not is_final(world.vmi.status.phase) and arrived(world) is not None:
         return Plan((GiveToTarget(because="its guest has moved"),))
-    if world.is_deleting:
-        return rule.deleted(world)
-    return rule.wanted(world)
+    plan = rule.deleted(world) if world.is_deleting else rule.wanted(world)
+    left = wait_for_word(world)
+    return replace(plan, look_again_in=min(left, plan.look_again_in or left)) if left > 0 else plan
 
 
 def _bring_to_node(world: World) -> Plan[Action]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from math import inf
 
 from kubevirt_api.names import SCHEDULABLE
 
@@ -58,6 +59,8 @@ class Memory:
     pod_uids: frozenset[str] = frozenset()
     placed: tuple[str, float] = ("", 0.0)
     """UID of the Pod that is on a node, and since when (monotonic) this process has seen it there."""
+    dead_since: float = inf
+    """Since when (monotonic) this process has known that the guest is dead."""
 
     def placed_for(self, pod: Pod | None, monotonic: float) -> float:
         """Return for how many seconds a Pod was seen on a node; 0 when it has none."""
@@ -66,6 +69,14 @@ class Memory:
         if self.placed[0] != pod.uid:
             self.placed = pod.uid, monotonic
         return monotonic - self.placed[1]
+
+    def dead_for(self, is_dead: bool, monotonic: float) -> float:
+        """Return for how many seconds it was known that the guest is dead."""
+        if not is_dead:
+            self.dead_since = inf
+            return 0.0
+        self.dead_since = min(self.dead_since, monotonic)
+        return monotonic - self.dead_since
 
     def was_begun(self, attempt: int) -> bool:
         """Tell whether an attempt is known to have had a Pod."""

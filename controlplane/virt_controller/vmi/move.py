@@ -17,6 +17,9 @@ from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.vmi.evidence import Dead
 from controlplane.virt_controller.vmi.world import World
 
+WORD_SECONDS = 30.0
+"""A guest that is dead all the same is dead for so long before that is said: an API server may be slow, or away."""
+
 
 def arrived(world: World) -> MigrationState | None:
     """Return the migration by which the guest has left its node; None while the run is where it was granted."""
@@ -30,6 +33,21 @@ def arrived(world: World) -> MigrationState | None:
     has_all_of_it = moving.start_timestamp is not None and moving.target_node_domain_ready_timestamp is not None
     is_dead = moving.is_under_way and has_all_of_it and isinstance(world.evidence, Dead)
     return moving if is_dead and not _is_target_over(world, moving) else None
+
+
+def wait_for_word(world: World) -> float:
+    """Return for how many seconds yet it may be said that a guest, whose launcher has ended, has left; 0: it is dead.
+
+    Whoever sends a guest says that it has left once QEMU is gone, which is when its launcher ends, too: the kubelet's
+    word of that may be here before.
+    """
+    moving = world.vmi.status.migration_state
+    if moving is None or not moving.is_under_way or moving.start_timestamp is None:
+        return 0.0
+    is_source = moving.source_pod_uid in world.vmi.status.active_pods
+    if not is_source or _is_target_over(world, moving) or not isinstance(world.evidence, Dead):
+        return 0.0
+    return max(0.0, WORD_SECONDS - world.dead_for)
 
 
 def give(world: World, moving: MigrationState) -> VirtualMachineInstanceStatus:

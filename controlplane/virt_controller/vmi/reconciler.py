@@ -32,6 +32,7 @@ from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vmi.attempt_events import tell_attempts
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.end_event import tell_end
+from controlplane.virt_controller.vmi.evidence import Dead
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from controlplane.virt_controller.vmi.memory import Memories, names, question
 from controlplane.virt_controller.vmi.move import arrived, give
@@ -115,7 +116,9 @@ class VmiReconciler:
             kept_from=self._kept_from(),
             deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
         )
-        return replace(world, placed_for=memory.placed_for(world.source, self._clock.monotonic()))
+        now = self._clock.monotonic()
+        dead_for = memory.dead_for(world.is_granted and isinstance(world.evidence, Dead), now)
+        return replace(world, placed_for=memory.placed_for(world.source, now), dead_for=dead_for)
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)

@@ -45,7 +45,7 @@ from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.vmi.evidence import Dead, Unknown
 from controlplane.virt_controller.vmi.further_attempt import begin_another, explain, find_retry
 from controlplane.virt_controller.vmi.memory import TOLD_IN_EVENTS
-from controlplane.virt_controller.vmi.move import arrived
+from controlplane.virt_controller.vmi.move import arrived, wait_for_word
 from controlplane.virt_controller.vmi.run_timeout import find_timeout
 from controlplane.virt_controller.vmi.silence import with_silence
 from controlplane.virt_controller.vmi.volumes import failed_import, missing_claim, volume_status, with_data_volumes
@@ -157,7 +157,7 @@ def _without_pod(world: World) -> Step:
 
 
 def _after_hand_over(world: World) -> Step:
-    if arrived(world) is not None:
+    if arrived(world) is not None or wait_for_word(world) > 0:
         return Step(world.vmi.status.phase)
     match world.evidence:
         case Dead(outcome=outcome, trouble=trouble):

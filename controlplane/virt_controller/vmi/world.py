@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from math import inf
 
 from kubevirt_api.names import KEPT_FROM, KVM_DEVICE, LAUNCHER_ROLE
 from kubevirt_api.names import ROLE as ROLE_LABEL
@@ -63,6 +64,8 @@ class World:
     """Of those behind its volumes."""
     placed_for: float = 0.0
     """Seconds for which this process has seen its Pod on a node."""
+    dead_for: float = inf
+    """Seconds for which this process has known that its guest is not where it was granted."""
     kept_from: frozenset[str] = frozenset()
     """Nodes to which no machines are sent now."""
     deletes_sent: frozenset[str] = frozenset()

@@ -60,7 +60,7 @@ TABLE: dict[Callable[[Stage], None], tuple[tuple[str, str], ...]] = {
     leader: tuple((THERE, S) for _unused in PHASES),
     api_server: tuple((THERE, S) for _unused in PHASES),
     source_daemon: ((THERE, S), (THERE, S), (THERE, S), (HERE, F), (HERE, F), (THERE, S)),
-    source_launcher: ((LOST, F), (LOST, F), (LOST, F), (LOST, F), (THERE, S), (THERE, S)),
+    source_launcher: ((LOST, F), (LOST, F), (LOST, F), (THERE, S), (THERE, S), (THERE, S)),
     target_launcher: ((HERE, F), (HERE, F), (HERE, F), (HERE, F), (HERE, F), (GONE, S)),
     migration_deleted: (
         (HERE, "gone"),

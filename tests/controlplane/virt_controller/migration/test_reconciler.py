@@ -16,6 +16,7 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.engine.errors import Forbidden, Unavailable
 from controlplane.engine.reconcile import reconcile
+from controlplane.virt_controller.vmi.move import WORD_SECONDS
 from tests.controlplane.virt_controller.migration.stage import JOB, WEB, Stage
 
 PHASES = ("Scheduling", "PreparingTarget", "TargetReady", "Running", "ready")
@@ -183,9 +184,26 @@ async def test_one_that_is_cancelled_too_late_succeeds(stage: Stage) -> None:
     assert "abortRequested" not in stage.state
 
 
+async def test_a_source_may_say_that_its_guest_has_left_when_its_launcher_has_ended(stage: Stage) -> None:
+    await stage.until("Running")
+    stage.end_pod(stage.source)
+    await stage.work()
+    stage.clock.advance(WORD_SECONDS - 1)
+    await stage.work()
+    assert stage.status["phase"] == "Running"
+    assert stage.target in stage.pods
+    assert (await reconcile(stage.vmi_reconciler, WEB)).look_again_in == 1
+    stage.leave()
+    await stage.work()
+    assert (stage.status["phase"], stage.status["nodeName"], stage.status["epoch"]) == ("Running", "node-2", 2)
+    assert stage.phase() == "Succeeded"
+
+
 async def test_a_dead_source_is_the_death_of_the_guest(stage: Stage) -> None:
     await stage.until("Running")
     stage.end_pod(stage.source)
+    await stage.work()
+    stage.clock.advance(WORD_SECONDS)
     await stage.work()
     assert stage.status["phase"] == "Failed"
     assert stage.status["nodeName"] == "node-1"
