@@ -24,6 +24,7 @@ from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Clock
 from controlplane.hypervisor.connection import Connection
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, WrongState
+from controlplane.hypervisor.events import ConnectionClosed
 from controlplane.hypervisor.guest import Guest, Progress
 from controlplane.virt_handler.incoming.world import Door
 from controlplane.virt_handler.launchers.ports import Order, Result
@@ -90,8 +91,17 @@ class Fabric:
         return There(self, found, there, source)
 
 
+class NoEvents:
+    """Tells nothing: what is seen ahead of libvirt's word is not played, and the word itself is what counts."""
+
+    async def get(self) -> ConnectionClosed:
+        return ConnectionClosed("eof")
+
+
 class There:
     """The target's libvirtd, through the tunnel. Stands for a hypervisor.Connection."""
+
+    events = NoEvents()
 
     def __init__(self, fabric: Fabric, door: OpenDoor, there: MovingLauncher, source: Node) -> None:
         self._fabric, self._door, self.there, self._source = fabric, door, there, source
@@ -220,6 +230,7 @@ class TransitSending(Sending):
 
     def __init__(self, fabric: Fabric, node: Node, clock: Clock) -> None:
         self._fabric, self._here, self._clock = fabric, node, clock
+        self._node = cast(Any, None)  # asked only when something is seen ahead of libvirt's word
         self._progressed = lambda _key, _progress: None
 
     async def send(self, order: Order) -> None:
@@ -229,7 +240,7 @@ class TransitSending(Sending):
         key = cast(LeavingGuest, order.guest).here.vmi
         target: There = await Call("reach", "tunnel", key, dial, Disconnected)
         try:
-            await order.begin()
+            await order.writes.begin()
             await self._send(order, cast(Connection, target))
         finally:
             await target.close()
