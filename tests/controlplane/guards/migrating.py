@@ -18,6 +18,20 @@ _BY_MIGRATE = ("tests/controlplane/virt_api/test_migrate.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
+        file="controlplane/virt_controller/vmi/status.py",
+        line=" or wait_for_word(world) > 0:\n",
+        without=":\n",
+        because="A launcher ends with its QEMU: before its virt-handler has said so, a guest that left would be lost.",
+        tests=("tests/controlplane/virt_controller/migration/test_reconciler.py",),
+    ),
+    Guard(
+        file="controlplane/virt_controller/vmi/decide.py",
+        line="    return replace(plan, look_again_in=min(left, plan.look_again_in or left)) if left > 0 else plan\n",
+        without="    return plan\n",
+        because="Nobody would look when the time is over: a dead machine would be said to run.",
+        tests=("tests/controlplane/virt_controller/migration/test_reconciler.py",),
+    ),
+    Guard(
         file=_KIND,
         line="    if spec.priority is not None:\n",
         without="    if False:\n",
