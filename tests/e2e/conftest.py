@@ -14,18 +14,21 @@ import pytest
 from tests.e2e.cluster import Cluster
 from tests.e2e.deployed import deployed
 
-LONGEST = ("test_partition", "test_readme", "test_faults")
-"""Of the files: they come first, so that neither of two workers is left with one of them at the end."""
+LONGEST = (
+    *("test_partition", "test_readme", "test_faults", "test_lifecycle", "test_migration", "test_chaos"),
+    *("test_workload_update", "test_broken_node", "test_modules"),
+)
+"""Of the files: they come first, so that no worker is left with one of them at the end."""
 MACHINES = "virtualmachineinstancereplicasets,virtualmachines,virtualmachineinstances"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda one: one.path.stem not in LONGEST)
+    items.sort(key=lambda one: LONGEST.index(one.path.stem) if one.path.stem in LONGEST else len(LONGEST))
 
 
 @pytest.fixture(scope="session")
 def shared_cluster(worker_id: str) -> Iterator[Cluster]:
-    """Of one worker: files are given to two (noxfile.py), and half of what they do is waiting."""
+    """Of one worker: files are given to three (noxfile.py), and most of what they do is waiting."""
     with deployed(f"e2e-{worker_id}") as made:
         yield made
 
