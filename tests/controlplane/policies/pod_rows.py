@@ -9,7 +9,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from kubevirt_api.names import CONTROLLER_ACCOUNT
+from kubevirt_api.names import CONTROLLER_ACCOUNT, VCPUS
 
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
@@ -219,6 +219,9 @@ POD_ROWS: dict[str, Row] = {
     "a launcher's label, by whoever may do anything": labels(ROOT, LAUNCHER, LABELS + "kubevirt.io", role=None),
     "a launcher loses its domain's name": note(EDITOR, LAUNCHER, None, NOTES + "kubevirt.io/domain"),
     "a launcher is given another domain's name": note(EDITOR, LAUNCHER, "x", NOTES + "kubevirt.io/domain"),
+    "a launcher is said to be made for more CPUs": note(EDITOR, LAUNCHER, "255", NOTES + VCPUS, name=VCPUS),
+    "a launcher says no more for how many CPUs it was made": note(EDITOR, LAUNCHER, None, NOTES + VCPUS, name=VCPUS),
+    "a launcher's CPUs, by its kubelet": note(KUBELET, f"{LAUNCHER}/status", "255", NOTES + VCPUS, name=VCPUS),
     "a launcher is given another plan": note(EDITOR, LAUNCHER, "{}", NOTES + PLAN, name=PLAN),
     "a launcher's annotation, by its kubelet": note(KUBELET, f"{LAUNCHER}/status", "x", NOTES + "kubevirt.io/domain"),
     "a launcher loses its owner": row(EDITOR, "PATCH", LAUNCHER, {"metadata": {"ownerReferences": None}}, OWNERS),
