@@ -24,12 +24,13 @@ from controlplane.api.objects.resources import (
     Key,
 )
 from controlplane.api.vmi_id import vmi_id
-from controlplane.engine.errors import AlreadyExists, Conflict, Unavailable
+from controlplane.engine.errors import Unavailable
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.virt_controller.evacuation.decide import decide, derive_telling
 from controlplane.virt_controller.evacuation.world import Action, BackOff, World
+from controlplane.virt_controller.migration.create_once import create_once
 from controlplane.virt_controller.migration.filed import BY_VMI
 from controlplane.virt_controller.tell import Events, Regarding
 
@@ -91,19 +92,10 @@ class EvacuationReconciler:
         return derive_telling(world) if problem is None else None
 
     async def apply(self, world: World, action: Action) -> None:
-        """Make the migration, unless the instance is not by the API server's word as it was decided on."""
         meta = world.vmi.metadata
-        key, name = Key(meta.namespace, meta.name), action.name
-        found = (await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))["metadata"]
-        if (found["uid"], found["resourceVersion"]) != (meta.uid, meta.resource_version):
-            raise Conflict(f"cannot evacuate VirtualMachineInstance {key}: it has changed meanwhile")
-        self._made[key] = Key(meta.namespace, name)
-        try:
-            await self._api.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, meta.namespace, build_migration(world, name))
-        except AlreadyExists as error:
-            # Another leader's, or ours from a write whose answer was lost: look at it, then decide again.
-            await self._api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key(meta.namespace, name))
-            raise Conflict(str(error)) from error
+        self._made[Key(meta.namespace, meta.name)] = Key(meta.namespace, action.name)
+        body = build_migration(world, action.name)
+        await create_once(self._api, body, uid=meta.uid, version=meta.resource_version)
 
     async def write_status(self, world: World, status: BackOff) -> None:
         key = Key(world.vmi.metadata.namespace, world.vmi.metadata.name)

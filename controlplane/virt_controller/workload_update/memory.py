@@ -14,6 +14,8 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Clock
 from controlplane.virt_controller.workload_update.world import back_off
 
+HOLD_SECONDS = 1.0
+
 
 @dataclass(slots=True)
 class Known:
@@ -45,6 +47,10 @@ class Memory:
         known = self._kept(uid)
         known.refusals += 1
         known.not_before = self._clock.monotonic() + back_off(known.refusals)
+
+    def hold(self, uid: str) -> None:
+        """It has changed meanwhile: look at it again in a moment, and at others until then."""
+        self._kept(uid).not_before = self._clock.monotonic() + HOLD_SECONDS
 
     def accept(self, uid: str) -> None:
         if uid in self._known:

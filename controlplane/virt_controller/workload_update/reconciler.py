@@ -25,10 +25,10 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.api.vmi_id import vmi_id
 from controlplane.engine.errors import (
-    AlreadyExists,
     Conflict,
     Forbidden,
     Invalid,
+    NotFound,
     Throttled,
     Unavailable,
     Unjudged,
@@ -37,6 +37,7 @@ from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock, Json
+from controlplane.virt_controller.migration.create_once import create_once
 from controlplane.virt_controller.migration.filed import BY_VMI
 from controlplane.virt_controller.migration.unfinished import Unfinished
 from controlplane.virt_controller.stamps import render_stamp
@@ -126,6 +127,8 @@ class WorkloadUpdateReconciler:
             return
         try:
             await self._apply_to_one(action)
+        except (Conflict, NotFound):
+            self._memory.hold(action.machine.uid)  # whoever changes it all the time keeps nobody else waiting
         except REFUSED as error:
             self._memory.refuse(action.machine.uid)
             reason = {Evict: "FailedEvict", CreateMigration: "FailedCreate"}.get(type(action), "FailedUpdate")
@@ -171,19 +174,10 @@ class WorkloadUpdateReconciler:
         log.warning("refused", extra={"key": world.kubevirt.metadata.name, "error": str(problem.error)})
 
     async def _create(self, action: CreateMigration) -> None:
-        """Make the migration, unless the instance is not by the API server's word as it was decided on."""
         machine, key = action.machine, Key(action.machine.key.namespace, action.name)
-        found = (await self._api.get(VIRTUAL_MACHINE_INSTANCE, machine.key))["metadata"]
-        if (found["uid"], found["resourceVersion"]) != (machine.uid, machine.version):
-            raise Conflict(f"cannot move VirtualMachineInstance {machine.key}: it has changed meanwhile")
         self._memory.note_made(machine.uid, key)
-        try:
-            await self._api.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key.namespace, build_migration(action))
-            self._unfinished.note_created(key)
-        except AlreadyExists as error:
-            # Another leader's, or ours from a write whose answer was lost: look at it, then decide again.
-            await self._api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key)
-            raise Conflict(str(error)) from error
+        await create_once(self._api, build_migration(action), uid=machine.uid, version=machine.version)
+        self._unfinished.note_created(key)
 
     async def _evict_one(self, machine: Machine) -> None:
         pod = self._concerned.pod_of(machine)

@@ -104,6 +104,15 @@ async def test_one_that_fails_is_followed_by_another_after_a_while(stage: Stage)
     assert stage.reasons.count("MigrationBackoff") == 1
 
 
+async def test_one_whose_name_is_taken_says_so(stage: Stage) -> None:
+    uid = stage.instance()["metadata"]["uid"].replace("-", "")[:8]
+    body = {"metadata": {"name": f"kubevirt-evacuation-{uid}-1"}, "spec": {"vmiName": "decoy"}}
+    stage.store.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, "default", body)
+    stage.catch_up()
+    await reconcile(stage.evacuation, WEB)
+    assert stage.reasons.count("FailedCreate") == 1
+
+
 async def test_nothing_is_decided_before_all_is_known(stage: Stage) -> None:
     stage.caches[NODE].synced = False
     with pytest.raises(Unavailable):

@@ -259,6 +259,39 @@ async def test_it_gets_one_migration_of_two_leaders() -> None:
     assert len(stage.migrations) == 1
 
 
+def take(stage: Updating, name: str) -> None:
+    """Have the name that the next migration of an instance is to have, as anybody can who knows its UID."""
+    uid = stage.instance(Key("default", name))["metadata"]["uid"].replace("-", "")[:8]
+    body = {"metadata": {"name": f"kubevirt-workload-update-{uid}-1"}, "spec": {"vmiName": "decoy"}}
+    stage.store.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, "default", body)
+    stage.catch_up()
+
+
+async def test_one_whose_name_is_taken_is_told_and_holds_up_nobody() -> None:
+    stage = await a_stage("LiveMigrate")
+    for name in ("b", "c"):
+        await stage.run_guest(name, node="node-2")
+    one = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
+    stage.store.patch(KUBEVIRT, NAME, one)
+    for name in ("b", "web"):
+        take(stage, name)
+    for _unused in range(4):
+        await stage.update()
+    assert [one["spec"]["vmiName"] for one in stage.migrations if one["spec"]["vmiName"] != "decoy"] == ["c"]
+    assert stage.reasons.count("FailedCreate") == 1
+    assert stage.state["outdatedVirtualMachineInstanceWorkloads"] == 3
+
+
+async def test_one_that_changes_all_the_time_keeps_nobody_waiting() -> None:
+    stage = await a_stage("LiveMigrate", "Evict")
+    await stage.run_guest("b", node="node-2")
+    stage.tell_instance({"conditions": [{"type": "LiveMigratable", "status": "False"}]}, Key("default", "b"))
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"annotations": {"written": "again"}}})
+    await reconcile(stage.updates, NAME)  # before it is told of that
+    assert len(stage.evicted) == 1
+    assert stage.migrations == []
+
+
 async def test_one_that_has_changed_meanwhile_is_looked_at_again() -> None:
     stage = await a_stage("LiveMigrate")
     stage.direct.refusals["create VirtualMachineInstanceMigration"] = Forbidden("quota")
