@@ -21,7 +21,7 @@ _BY_RECONCILER = ("tests/controlplane/virt_controller/vmi/test_reconciler.py",)
 GUARDS: tuple[Guard, ...] = (
     Guard(
         file="controlplane/virt_controller/vmi/reconciler.py",
-        line="memory.placed_for(world.source, self._clock.monotonic())",
+        line="memory.placed_for(world.source, now)",
         without="memory.placed_for(world.source, self._clock.now())",
         because="A clock that is set ahead would give up every launcher that is coming up.",
         tests=_BY_RECONCILER,

@@ -167,9 +167,9 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_controller/evacuation/test_decide.py",),
     ),
     Guard(
-        file="controlplane/virt_controller/evacuation/reconciler.py",
-        line='        if (found["uid"], found["resourceVersion"]) != (meta.uid, meta.resource_version):',
-        without="        if False:",
+        file="controlplane/virt_controller/migration/create_once.py",
+        line='    if (found["uid"], found["resourceVersion"]) != (uid, version):',
+        without="    if False:",
         because="An instance whose evacuation was cancelled would be moved all the same.",
         tests=_BY_EVACUATION,
     ),

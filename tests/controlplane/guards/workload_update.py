@@ -33,7 +33,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=f"{_UPDATES}reconciler.py",
-        line="            self._unfinished.note_created(key)\n",
+        line="        self._unfinished.note_created(key)\n",
         without="",
         because="More would be made at once than may be under way: the watch tells of each only later.",
         tests=_BY_RECONCILER,
@@ -142,13 +142,6 @@ GUARDS: tuple[Guard, ...] = (
         without='pod=next(iter(status.active_pods), ""),',
         because="Of two Pods nobody knows which has the guest: one would be ended by chance.",
         tests=_BY_MACHINE,
-    ),
-    Guard(
-        file=f"{_UPDATES}reconciler.py",
-        line='        if (found["uid"], found["resourceVersion"]) != (machine.uid, machine.version):\n',
-        without="        if False:\n",
-        because="A guest that has just been moved, or made anew, would be moved once more.",
-        tests=_BY_RECONCILER,
     ),
     Guard(
         file=f"{_UPDATES}reconciler.py",

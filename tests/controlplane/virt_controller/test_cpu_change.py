@@ -20,9 +20,10 @@ from tests.controlplane.virt_controller.builders import a_vmi, vmi_world
 HAS_ONE = {"cores": 1, "sockets": 1, "threads": 1}
 
 
-def wanting(sockets: int, phase: str = "Running", *, most: int = 4, has: Any = HAS_ONE) -> VirtualMachineInstance:
+def wanting(sockets: int, phase: str = "Running", *, most: int = 4, **status: Any) -> VirtualMachineInstance:
+    """status: what differs from an instance that has one."""
     spec = {"domain": {"memory": {"guest": "64Mi"}, "cpu": {"sockets": sockets, "maxSockets": most}}}
-    return a_vmi(phase, spec=spec, currentCPUTopology=has)
+    return a_vmi(phase, spec=spec, **{"currentCPUTopology": HAS_ONE, **status})
 
 
 def a_pod(said: str | None) -> Pod:
@@ -37,7 +38,7 @@ def a_pod(said: str | None) -> Pod:
         (wanting(2, "Scheduled"), False),
         (wanting(2, "Failed"), False),
         (wanting(2, most=0), False),
-        (wanting(2, has=None), False),
+        (wanting(2, currentCPUTopology=None), False),
         (a_vmi("Running"), False),
     ],
     ids=["more", "as many", "not yet", "over", "no room", "not known", "nothing said"],
