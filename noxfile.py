@@ -30,8 +30,6 @@ nox.options.sessions = SESSIONS.split()
 PYTEST = ("python", "-m", "pytest", "-q", "--durations=10")
 SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files at a time, in the order of collection: their labs differ by name."""
-THREE_AT_A_TIME = ("-n", "3", *SIDE_BY_SIDE[2:])
-"""Where most of the time is waiting: for guests that boot, Pods that end, deadlines."""
 OUTSIDE = "component or lab or guest or root"
 """Markers of the tests that need more than Python: root, a built lab, an image."""
 SAMPLE = "30"
@@ -126,7 +124,7 @@ def lab(session: nox.Session) -> None:
 @nox.session
 def e2e(session: nox.Session) -> None:
     """The whole: guests that boot on a lab, faults, malformed VMs, budgets."""
-    session.run(*PYTEST, *THREE_AT_A_TIME, "-m", "lab", "tests/e2e", *session.posargs)
+    session.run(*PYTEST, *SIDE_BY_SIDE, "-m", "lab", "tests/e2e", *session.posargs)
 
 
 @nox.session

@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def shared_cluster(worker_id: str) -> Iterator[Cluster]:
-    """Of one worker: files are given to three (noxfile.py), and most of what they do is waiting."""
+    """Of one worker: files are given to two (noxfile.py), and half of what they do is waiting."""
     with deployed(f"e2e-{worker_id}") as made:
         yield made
 

@@ -85,8 +85,7 @@ class World:
         if not failures:
             return 0.0
         pause = FIRST_SECONDS * 2.0 ** min(len(failures) - 1, MOST_DOUBLINGS)
-        since = self.now - max(map(ended_at, failures))
-        return min(pause, max(0.0, pause - since))
+        return left_of(pause, self.now - max(map(ended_at, failures)))
 
     @property
     def next_name(self) -> str:
@@ -104,6 +103,14 @@ def number_of(vmi: VirtualMachineInstance, name: str) -> int:
     """Return which of its evacuations has a name; 0 for what is none."""
     number = name.removeprefix(_stem(vmi))
     return int(number) if number != name and number.isascii() and number.isdecimal() and len(number) < 10 else 0
+
+
+def left_of(pause: float, since: float) -> float:
+    """Return how many seconds of a pause are left, when so many have passed since what it follows was written down.
+
+    What was written by a clock that was ahead delays by the pause once more at most: beyond that it says nothing.
+    """
+    return 0.0 if since < -pause else min(pause, max(0.0, pause - since))
 
 
 def ended_at(migration: VirtualMachineInstanceMigration) -> float:

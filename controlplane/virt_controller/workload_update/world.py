@@ -14,7 +14,7 @@ from kubevirt_api.names import WORKLOAD_UPDATE_MIGRATION
 from controlplane.api.go_duration import seconds
 from controlplane.api.objects.kubevirt import KubeVirt, WorkloadUpdateStrategy
 from controlplane.api.objects.migration import FAILED, FINAL, PENDING, UNSET, VirtualMachineInstanceMigration
-from controlplane.virt_controller.evacuation.world import FIRST_SECONDS, MOST_DOUBLINGS, ended_at
+from controlplane.virt_controller.evacuation.world import FIRST_SECONDS, MOST_DOUBLINGS, ended_at, left_of
 from controlplane.virt_controller.stamps import read_stamp
 from controlplane.virt_controller.workload_update.machine import Machine
 
@@ -63,9 +63,7 @@ class Candidate:
         failures = self.failures
         if not failures:
             return self.held_for
-        pause = back_off(len(failures))
-        since = now - max(map(ended_at, failures))
-        return max(self.held_for, min(pause, pause - since))
+        return max(self.held_for, left_of(back_off(len(failures)), now - max(map(ended_at, failures))))
 
     @property
     def next_name(self) -> str:
@@ -105,13 +103,13 @@ class World:
 
     @property
     def next_batch_in(self) -> float:
-        """Return for how many seconds more nobody is evicted. A wrong clock delays by the interval at most."""
+        """Return for how many seconds more nobody is evicted. See left_of for a wrong clock."""
         last = read_stamp(self.kubevirt.status.last_workload_eviction)
         if last is None:
             return 0.0
         found = seconds(self.strategy.batch_eviction_interval)
         interval = max(SHORTEST_INTERVAL, USUAL_INTERVAL if found is None else found)
-        return min(interval, max(0.0, interval - (self.now - last)))
+        return left_of(interval, self.now - last)
 
 
 def back_off(failures: int) -> float:

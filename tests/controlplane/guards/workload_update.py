@@ -123,9 +123,9 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_DECIDE,
     ),
     Guard(
-        file=f"{_UPDATES}world.py",
-        line="        return min(interval, max(0.0, interval - (self.now - last)))\n",
-        without="        return max(0.0, interval - (self.now - last))\n",
+        file="controlplane/virt_controller/evacuation/world.py",
+        line="    return 0.0 if since < -pause else min(pause, max(0.0, pause - since))\n",
+        without="    return min(pause, max(0.0, pause - since))\n",
         because="A clock that went wrong once would end evictions for as long as it was ahead.",
         tests=_BY_DECIDE,
     ),
