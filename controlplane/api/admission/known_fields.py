@@ -94,10 +94,13 @@ OFF_WHEN_FALSE = frozenset(
         "dedicatedIOThread",
         "hotpluggable",
         "disableHotplug",
+        "disableTLS",
         "isolateEmulatorThread",
+        "matchSELinuxLevelOnMigration",
         "networkInterfaceMultiqueue",
         "overcommitGuestOverhead",
         "shareable",
+        "unsafeMigrationOverride",
         "useVirtioTransitional",
     ]
 )

@@ -205,6 +205,13 @@ def test_the_configuration_is_checked_alike(path: str, value: Any, expected: str
     assert [str(problem) for problem in problems_of(manifest)] == [expected]
 
 
+def test_switches_of_migrations_that_are_off_as_upstreams_are_ask_for_nothing() -> None:
+    switches = ("allowPostCopy", "disableTLS", "matchSELinuxLevelOnMigration", "unsafeMigrationOverride")
+    manifest = golden.changed(golden.load("kubevirt"), "spec/configuration/migrations", dict.fromkeys(switches, False))
+
+    assert problems_of(manifest) == []
+
+
 @pytest.mark.parametrize(
     ("limit", "is_good"), [("1Mi", True), ("64Ti", True), ("1048575", False), (64 * 2**40 + 1, False)], ids=str
 )
