@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from controlplane.virt_controller.vmi.probes import EXTRA_DELAY_SECONDS
-from tests.e2e.cluster import Cluster
+from tests.e2e.cluster import Cluster, KubectlFailed
 from tests.e2e.machines import Manifest, a_vm, does_when_told
 
 pytestmark = pytest.mark.lab
@@ -49,7 +49,16 @@ def machines(cluster: Cluster) -> None:
     )
     cluster.kubectl("create", "-f", "-", given="".join(one.text for one in vms))
     cluster.running("sleeper")
-    cluster.subresource("sleeper", "pause", of="virtualmachineinstances")
+    cluster.eventually(lambda: is_paused(cluster, "sleeper"), seconds=60, what="sleeper is paused")
+
+
+def is_paused(cluster: Cluster, name: str) -> bool:
+    """Have it paused; a virt-handler that another module has killed may not be back yet."""
+    try:
+        cluster.subresource(name, "pause", of="virtualmachineinstances")
+    except KubectlFailed as error:
+        return "already paused" in str(error)
+    return True
 
 
 def complaints(cluster: Cluster, pod: str) -> list[str]:
