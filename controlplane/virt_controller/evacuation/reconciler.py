@@ -10,28 +10,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
 
-from kubevirt_api.names import EVACUATION_MIGRATION, MIGRATION_FINALIZER, VMI_NAME
+from kubevirt_api.names import EVACUATION_MIGRATION
 
 from controlplane.api.objects.decode import DecodeError, decode, decode_vmi
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.migration import VirtualMachineInstanceMigration
 from controlplane.api.objects.node import Node
 from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE,
-    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
     Key,
 )
-from controlplane.api.vmi_id import vmi_id
 from controlplane.engine.errors import Unavailable
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.virt_controller.evacuation.decide import decide, derive_telling
 from controlplane.virt_controller.evacuation.world import Action, BackOff, World
-from controlplane.virt_controller.migration.create_once import create_once
-from controlplane.virt_controller.migration.filed import BY_VMI
+from controlplane.virt_controller.migration.create_once import build_migration, create_once
+from controlplane.virt_controller.migration.filed import migrations_of
 from controlplane.virt_controller.tell import Events, Regarding
 
 log = logging.getLogger(__name__)
@@ -79,7 +75,7 @@ class EvacuationReconciler:
         return World(
             vmi=vmi,
             node=None if node is None else decode(node, Node),
-            migrations=tuple(self._of(key)),
+            migrations=tuple(migrations_of(self._migrations, key, self._made.get(key))),
             now=self._clock.now(),
             configuration=self._configuration(),
             told=self._told.get(key, ""),
@@ -93,8 +89,10 @@ class EvacuationReconciler:
 
     async def apply(self, world: World, action: Action) -> None:
         meta = world.vmi.metadata
-        self._made[Key(meta.namespace, meta.name)] = Key(meta.namespace, action.name)
-        body = build_migration(world, action.name)
+        vmi = Key(meta.namespace, meta.name)
+        self._made[vmi] = Key(meta.namespace, action.name)
+        mark = {EVACUATION_MIGRATION: world.vmi.status.node_name}
+        body = build_migration(vmi, action.name, mark, world.priority)
         await create_once(self._api, body, uid=meta.uid, version=meta.resource_version)
 
     async def write_status(self, world: World, status: BackOff) -> None:
@@ -105,35 +103,6 @@ class EvacuationReconciler:
 
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
         self._events.record(_regarding(world), "Warning", "FailedCreate", str(problem.error))
-
-    def _of(self, vmi: Key) -> list[VirtualMachineInstanceMigration]:
-        keys = {*self._migrations.indexed(BY_VMI, str(vmi)), *([self._made[vmi]] if vmi in self._made else [])}
-        found = []
-        for raw in map(self._migrations.get, sorted(keys)):
-            try:
-                one = None if raw is None else decode(raw, VirtualMachineInstanceMigration)
-            except DecodeError:
-                continue
-            if one is not None and one.spec.vmi_name == vmi.name:
-                found.append(one)
-        return found
-
-
-def build_migration(world: World, name: str) -> dict[str, Any]:
-    """Build the migration as an eviction of its instance asks for it."""
-    vmi = world.vmi
-    return {
-        "apiVersion": VIRTUAL_MACHINE_INSTANCE_MIGRATION.api_version,
-        "kind": VIRTUAL_MACHINE_INSTANCE_MIGRATION.kind,
-        "metadata": {
-            "name": name,
-            "namespace": vmi.metadata.namespace,
-            "labels": {VMI_NAME: vmi_id(vmi.metadata.name)},
-            "annotations": {EVACUATION_MIGRATION: vmi.status.node_name},
-            "finalizers": [MIGRATION_FINALIZER],
-        },
-        "spec": {"vmiName": vmi.metadata.name, "priority": world.priority},
-    }
 
 
 def _regarding(world: World) -> Regarding:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import takewhile
 
 from kubevirt_api.condition_types import LIVE_MIGRATABLE
 from kubevirt_api.names import EVACUATION_MIGRATION
@@ -14,7 +13,6 @@ from kubevirt_api.names import EVACUATION_MIGRATION
 from controlplane.api.objects import conditions
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.migration import (
-    FAILED,
     FINAL,
     SYSTEM_CRITICAL,
     SYSTEM_MAINTENANCE,
@@ -22,16 +20,14 @@ from controlplane.api.objects.migration import (
 )
 from controlplane.api.objects.node import Node
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.virt_controller.migration.series import Series
 from controlplane.virt_controller.migration.world import can_move
-from controlplane.virt_controller.stamps import read_stamp
 
 DEFAULTS = KubeVirtConfiguration()
 MIGRATES = ("LiveMigrate", "LiveMigrateIfPossible")
 EVICTION_SOURCE, DESCHEDULER = "kubevirt.io/eviction-source", "descheduler"
 """Annotation of an instance, and its value when it is to leave for a descheduler's sake, which can wait."""
 PREFIX = "kubevirt-evacuation-"
-FIRST_SECONDS, MOST_DOUBLINGS = 20.0, 4
-"""Back-off after a first failure, doubled with each that is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,53 +70,25 @@ class World:
     @property
     def failures(self) -> list[VirtualMachineInstanceMigration]:
         """List those that were made here and failed, the last one first, back to one that did not fail."""
-        ours = [one for one in self.migrations if EVACUATION_MIGRATION in one.metadata.annotations]
-        ours.sort(key=lambda one: number_of(self.vmi, one.metadata.name), reverse=True)
-        return list(takewhile(lambda one: one.status.phase == FAILED, ours))
+        return self._series.failures(self.migrations)
 
     @property
     def waits_for(self) -> float:
         """Return for how many seconds more nothing is tried, because of failures."""
-        failures = self.failures
-        if not failures:
-            return 0.0
-        pause = FIRST_SECONDS * 2.0 ** min(len(failures) - 1, MOST_DOUBLINGS)
-        return left_of(pause, self.now - max(map(ended_at, failures)))
+        return self._series.waits_for(self.migrations, self.now)
 
     @property
     def next_name(self) -> str:
-        """Name the next one: the same for everybody who knows of the same ones, so that a second create collides."""
-        last = max((number_of(self.vmi, one.metadata.name) for one in self.migrations), default=0)
-        return f"{_stem(self.vmi)}{last + 1}"
+        return self._series.next_name(self.migrations)
+
+    @property
+    def _series(self) -> Series:
+        return Series(PREFIX, EVACUATION_MIGRATION, self.vmi.metadata.uid)
 
     @property
     def priority(self) -> str:
         is_tidying = self.vmi.metadata.annotations.get(EVICTION_SOURCE) == DESCHEDULER
         return SYSTEM_MAINTENANCE if is_tidying else SYSTEM_CRITICAL
-
-
-def number_of(vmi: VirtualMachineInstance, name: str) -> int:
-    """Return which of its evacuations has a name; 0 for what is none."""
-    number = name.removeprefix(_stem(vmi))
-    return int(number) if number != name and number.isascii() and number.isdecimal() and len(number) < 10 else 0
-
-
-def left_of(pause: float, since: float) -> float:
-    """Return how many seconds of a pause are left, when so many have passed since what it follows was written down.
-
-    What was written by a clock that was ahead delays by the pause once more at most: beyond that it says nothing.
-    """
-    return 0.0 if since < -pause else min(pause, max(0.0, pause - since))
-
-
-def ended_at(migration: VirtualMachineInstanceMigration) -> float:
-    """Return when a migration failed; long ago when nobody can tell."""
-    times = (one for one in migration.status.phase_transition_timestamps if one.phase == FAILED)
-    return next((read_stamp(one.phase_transition_timestamp) or 0.0 for one in times), 0.0)
-
-
-def _stem(vmi: VirtualMachineInstance) -> str:
-    return f"{PREFIX}{vmi.metadata.uid.replace('-', '')[:8]}-"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from kubevirt_api.names import MIGRATION_FINALIZER, VMI_NAME
+
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key
+from controlplane.api.vmi_id import vmi_id
 from controlplane.engine.errors import AlreadyExists, Conflict, Forbidden
 from controlplane.engine.ports import Api, Json
 
@@ -31,3 +34,19 @@ async def create_once(api: Api, body: Json, *, uid: str, version: str) -> None:
                 "another instance's migration's; delete that one"
             ) from error
         raise Conflict(str(error)) from error
+
+
+def build_migration(vmi: Key, name: str, mark: dict[str, str], priority: str) -> Json:
+    """Build a migration of an instance. mark: the annotation that says for what cause it is made."""
+    return {
+        "apiVersion": VIRTUAL_MACHINE_INSTANCE_MIGRATION.api_version,
+        "kind": VIRTUAL_MACHINE_INSTANCE_MIGRATION.kind,
+        "metadata": {
+            "name": name,
+            "namespace": vmi.namespace,
+            "labels": {VMI_NAME: vmi_id(vmi.name)},
+            "annotations": mark,
+            "finalizers": [MIGRATION_FINALIZER],
+        },
+        "spec": {"vmiName": vmi.name, "priority": priority},
+    }

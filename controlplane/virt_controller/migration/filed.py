@@ -9,7 +9,11 @@ from collections.abc import Iterable
 
 import msgspec
 
+from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.meta import Node as Struct
+from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.resources import Key
+from controlplane.engine.ports import Cache
 from controlplane.kube.cache import Peek
 
 BY_VMI = "vmi"
@@ -30,6 +34,20 @@ _named_decoder = msgspec.json.Decoder(_Named)
 def vmi_name_of(raw: bytes) -> str:
     """Return the name of the instance that a migration moves."""
     return _named_decoder.decode(raw).spec.vmi_name
+
+
+def migrations_of(migrations: Cache, vmi: Key, made: Key | None) -> list[VirtualMachineInstanceMigration]:
+    """List those of an instance. made: the last one that was made here; an index of the cache knows it only later."""
+    keys = {*migrations.indexed(BY_VMI, str(vmi)), *([] if made is None else [made])}
+    found = []
+    for raw in map(migrations.get, sorted(keys)):
+        try:
+            one = None if raw is None else decode(raw, VirtualMachineInstanceMigration)
+        except DecodeError:
+            continue
+        if one is not None and one.spec.vmi_name == vmi.name:
+            found.append(one)
+    return found
 
 
 def by_vmi(seen: Peek) -> Iterable[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Clock
-from controlplane.virt_controller.workload_update.world import back_off
+from controlplane.virt_controller.migration.series import back_off
 
 HOLD_SECONDS = 1.0
 

@@ -13,17 +13,15 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import assert_never
 
-from kubevirt_api.names import MIGRATION_FINALIZER, OUTDATED_LAUNCHER, VMI_NAME, WORKLOAD_UPDATE_MIGRATION
+from kubevirt_api.names import OUTDATED_LAUNCHER, WORKLOAD_UPDATE_MIGRATION
 
-from controlplane.api.objects.decode import DecodeError, decode, decode_kubevirt, encode
-from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.decode import decode_kubevirt, encode
 from controlplane.api.objects.resources import (
     KUBEVIRT,
     VIRTUAL_MACHINE_INSTANCE,
     VIRTUAL_MACHINE_INSTANCE_MIGRATION,
     Key,
 )
-from controlplane.api.vmi_id import vmi_id
 from controlplane.engine.errors import (
     Conflict,
     Forbidden,
@@ -37,8 +35,8 @@ from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock, Json
-from controlplane.virt_controller.migration.create_once import create_once
-from controlplane.virt_controller.migration.filed import BY_VMI
+from controlplane.virt_controller.migration.create_once import build_migration, create_once
+from controlplane.virt_controller.migration.filed import migrations_of
 from controlplane.virt_controller.migration.unfinished import Unfinished
 from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.tell import Events, Regarding
@@ -176,7 +174,8 @@ class WorkloadUpdateReconciler:
     async def _create(self, action: CreateMigration) -> None:
         machine, key = action.machine, Key(action.machine.key.namespace, action.name)
         self._memory.note_made(machine.uid, key)
-        await create_once(self._api, build_migration(action), uid=machine.uid, version=machine.version)
+        body = build_migration(machine.key, action.name, {WORKLOAD_UPDATE_MIGRATION: ""}, action.priority)
+        await create_once(self._api, body, uid=machine.uid, version=machine.version)
         self._unfinished.note_created(key)
 
     async def _evict_one(self, machine: Machine) -> None:
@@ -203,44 +202,13 @@ class WorkloadUpdateReconciler:
         known = self._memory.of(machine.uid)
         return Candidate(
             machine=machine,
-            migrations=tuple(self._of(machine)),
+            migrations=tuple(migrations_of(self._migrations, machine.key, known.made)),
             refusals=known.refusals,
             held_for=self._memory.held_for(machine.uid),
             is_served=self._roll_out.has_come_to(machine.node),
             is_evicted=bool(machine.pod) and known.evicted == machine.pod,
         )
 
-    def _of(self, machine: Machine) -> list[VirtualMachineInstanceMigration]:
-        """List its migrations; an index of the cache does not know at once the one that was made here."""
-        made = self._memory.of(machine.uid).made
-        keys = {*self._migrations.indexed(BY_VMI, str(machine.key)), *([] if made is None else [made])}
-        found = []
-        for raw in map(self._migrations.get, sorted(keys)):
-            try:
-                one = None if raw is None else decode(raw, VirtualMachineInstanceMigration)
-            except DecodeError:
-                continue
-            if one is not None and one.spec.vmi_name == machine.key.name:
-                found.append(one)
-        return found
-
     def _tell(self, machine: Machine, kind: str, reason: str, text: str, *, occurrence: str = "") -> None:
         regarding = Regarding(VIRTUAL_MACHINE_INSTANCE, machine.key, machine.uid)
         self._events.record(regarding, "Normal" if kind == "Normal" else "Warning", reason, text, occurrence=occurrence)
-
-
-def build_migration(action: CreateMigration) -> Json:
-    """Build the migration as an update asks for it."""
-    key = action.machine.key
-    return {
-        "apiVersion": VIRTUAL_MACHINE_INSTANCE_MIGRATION.api_version,
-        "kind": VIRTUAL_MACHINE_INSTANCE_MIGRATION.kind,
-        "metadata": {
-            "name": action.name,
-            "namespace": key.namespace,
-            "labels": {VMI_NAME: vmi_id(key.name)},
-            "annotations": {WORKLOAD_UPDATE_MIGRATION: ""},
-            "finalizers": [MIGRATION_FINALIZER],
-        },
-        "spec": {"vmiName": key.name, "priority": action.priority},
-    }

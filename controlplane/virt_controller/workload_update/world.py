@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import takewhile
 
 from kubevirt_api.names import WORKLOAD_UPDATE_MIGRATION
 
 from controlplane.api.go_duration import seconds
 from controlplane.api.objects.kubevirt import KubeVirt, WorkloadUpdateStrategy
-from controlplane.api.objects.migration import FAILED, FINAL, PENDING, UNSET, VirtualMachineInstanceMigration
-from controlplane.virt_controller.evacuation.world import FIRST_SECONDS, MOST_DOUBLINGS, ended_at, left_of
+from controlplane.api.objects.migration import FINAL, PENDING, UNSET, VirtualMachineInstanceMigration
+from controlplane.virt_controller.migration.series import Series, left_of
 from controlplane.virt_controller.stamps import read_stamp
 from controlplane.virt_controller.workload_update.machine import Machine
 
@@ -49,27 +48,21 @@ class Candidate:
     @property
     def unbegun(self) -> tuple[VirtualMachineInstanceMigration, ...]:
         """Its migrations that were made here and have not begun."""
-        waiting = (one for one in self._ours if one.status.phase in (UNSET, PENDING))
+        waiting = (one for one in self._series.ours(self.migrations) if one.status.phase in (UNSET, PENDING))
         return tuple(one for one in waiting if one.metadata.deletion_timestamp is None)
 
     @property
     def failures(self) -> list[VirtualMachineInstanceMigration]:
         """List those that were made here and failed, the last one first, back to one that did not fail."""
-        ours = sorted(self._ours, key=lambda one: number_of(self.machine, one.metadata.name), reverse=True)
-        return list(takewhile(lambda one: one.status.phase == FAILED, ours))
+        return self._series.failures(self.migrations)
 
     def waits_for(self, now: float) -> float:
         """Return for how many seconds more it is not tried to move, because of failures."""
-        failures = self.failures
-        if not failures:
-            return self.held_for
-        return max(self.held_for, left_of(back_off(len(failures)), now - max(map(ended_at, failures))))
+        return max(self.held_for, self._series.waits_for(self.migrations, now))
 
     @property
     def next_name(self) -> str:
-        """Name the next migration: the same for everybody who knows of the same ones."""
-        last = max((number_of(self.machine, one.metadata.name) for one in self.migrations), default=0)
-        return f"{_stem(self.machine)}{last + 1}"
+        return self._series.next_name(self.migrations)
 
     @property
     def order(self) -> tuple[int, str, str, str]:
@@ -78,8 +71,8 @@ class Candidate:
         return self.refusals + len(self.failures), one.created, one.key.namespace, one.key.name
 
     @property
-    def _ours(self) -> list[VirtualMachineInstanceMigration]:
-        return [one for one in self.migrations if WORKLOAD_UPDATE_MIGRATION in one.metadata.annotations]
+    def _series(self) -> Series:
+        return Series(PREFIX, WORKLOAD_UPDATE_MIGRATION, self.machine.uid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,21 +103,6 @@ class World:
         found = seconds(self.strategy.batch_eviction_interval)
         interval = max(SHORTEST_INTERVAL, USUAL_INTERVAL if found is None else found)
         return left_of(interval, self.now - last)
-
-
-def back_off(failures: int) -> float:
-    """Return how many seconds there are to the next try after some that failed."""
-    return FIRST_SECONDS * 2.0 ** min(failures - 1, MOST_DOUBLINGS)
-
-
-def number_of(machine: Machine, name: str) -> int:
-    """Return which of its migrations for an update has a name; 0 for what is none."""
-    number = name.removeprefix(_stem(machine))
-    return int(number) if number != name and number.isascii() and number.isdecimal() and len(number) < 10 else 0
-
-
-def _stem(machine: Machine) -> str:
-    return f"{PREFIX}{machine.uid.replace('-', '')[:8]}-"
 
 
 @dataclass(frozen=True, slots=True)

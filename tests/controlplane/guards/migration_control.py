@@ -12,7 +12,6 @@ _DECIDE = "controlplane/virt_controller/migration/decide.py"
 _STATUS = "controlplane/virt_controller/migration/status.py"
 _RECONCILER = "controlplane/virt_controller/migration/reconciler.py"
 _APPLY = "controlplane/virt_controller/migration/apply.py"
-_EVACUATION = "controlplane/virt_controller/evacuation/world.py"
 _BY_MOVE = ("tests/controlplane/virt_controller/vmi/test_move.py",)
 _BY_TABLE = ("tests/controlplane/virt_controller/migration/test_every_state.py",)
 _BY_STORY = ("tests/controlplane/virt_controller/migration/test_reconciler.py",)
@@ -160,9 +159,9 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_STORY,
     ),
     Guard(
-        file=_EVACUATION,
-        line="        last = max((number_of(self.vmi, one.metadata.name) for one in self.migrations), default=0)",
-        without="        last = len(self.migrations)",
+        file="controlplane/virt_controller/migration/series.py",
+        line="        last = max((self._number_of(one) for one in known), default=0)",
+        without="        last = len(list(known))",
         because="When old ones are cleared away the next would have the name of one that is there.",
         tests=("tests/controlplane/virt_controller/evacuation/test_decide.py",),
     ),

@@ -123,7 +123,7 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_DECIDE,
     ),
     Guard(
-        file="controlplane/virt_controller/evacuation/world.py",
+        file="controlplane/virt_controller/migration/series.py",
         line="    return 0.0 if since < -pause else min(pause, max(0.0, pause - since))\n",
         without="    return min(pause, max(0.0, pause - since))\n",
         because="A clock that went wrong once would end evictions for as long as it was ahead.",
