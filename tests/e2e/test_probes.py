@@ -49,11 +49,11 @@ def machines(cluster: Cluster) -> None:
     )
     cluster.kubectl("create", "-f", "-", given="".join(one.text for one in vms))
     cluster.running("sleeper")
-    cluster.eventually(lambda: is_paused(cluster, "sleeper"), seconds=60, what="sleeper is paused")
+    cluster.eventually(lambda: pause(cluster, "sleeper"), seconds=60, what="sleeper is paused")
 
 
-def is_paused(cluster: Cluster, name: str) -> bool:
-    """Have it paused; a virt-handler that another module has killed may not be back yet."""
+def pause(cluster: Cluster, name: str) -> bool:
+    """Pause it, and tell whether it is: a virt-handler that another module has killed may not be back yet."""
     try:
         cluster.subresource(name, "pause", of="virtualmachineinstances")
     except KubectlFailed as error:
