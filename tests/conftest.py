@@ -5,32 +5,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.failed import TOLD_LINES, note
+
 settings.register_profile("virtops", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("virtops")
-
-FAILED = Path(__file__).resolve().parent.parent / ".cache/failed-tests.txt"
-"""Of a whole run, whose end is all that many a CI shows; `make test` prints it last."""
-TOLD_LINES = 12
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Note each test that failed, with the end of what was said of it; of several workers, their leader does."""
     if hasattr(config, "workerinput"):
         return
-    reports = [one for kind in ("failed", "error") for one in terminalreporter.stats.get(kind, ())]
-    if reports:
-        FAILED.parent.mkdir(exist_ok=True)
-        with FAILED.open("a", encoding="utf-8") as out:
-            out.writelines(f"FAILED {one.nodeid}\n{told(one.longreprtext)}\n" for one in reports)
+    for kind in ("failed", "error"):
+        for one in terminalreporter.stats.get(kind, ()):
+            note(one.nodeid, told(one.longreprtext))
 
 
-def told(text: str) -> str:
+def told(text: str) -> list[str]:
     """Return the end of a failure: pytest's own lines of the error, and where it was raised."""
     lines = text.splitlines()
     errors = [line for line in lines if line.startswith("E ")][:TOLD_LINES]
-    return "\n".join(line[:300] for line in (*errors, *lines[-1:]))
+    return [*errors, *lines[-1:]]

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.failed import TOLD_LINES, note
+
 ROOT = Path(__file__).resolve().parent.parent
 AT_ONCE = 2
 
@@ -40,7 +42,10 @@ def main(sessions: Sequence[str]) -> int:
     """Run sessions of nox, the first two first; 1 when one of them failed."""
 
     def run(name: str) -> int:
-        return shown([sys.executable, "-m", "nox", "--session", name])[0]
+        code, said = shown([sys.executable, "-m", "nox", "--session", name])
+        if code:
+            note(name, said.splitlines()[-TOLD_LINES:])
+        return code
 
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         failed = [name for name, code in zip(sessions, pool.map(run, sessions), strict=True) if code]

@@ -19,6 +19,7 @@ from tests.controlplane.guards.guard import Guard
 from tests.controlplane.guards.listed import GUARDS
 from tests.controlplane.guards.run import Verdict, judge, run_whole
 from tests.controlplane.guards.tests_run import load
+from tests.failed import TOLD_LINES, note
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -38,8 +39,11 @@ def main(words: Sequence[str] | None = None) -> int:
         chosen = random.SystemRandom().sample(chosen, min(asked.sample, len(chosen)))
     missed = 0
     for verdict in take_out(chosen, asked.workers):
-        missed += not verdict.is_caught
-        sys.stdout.write(_render(verdict))
+        said = _render(verdict)
+        if not verdict.is_caught:
+            missed += 1
+            note("guards", said.splitlines())
+        sys.stdout.write(said)
         sys.stdout.flush()
     sys.stdout.write(f"{len(chosen) - missed} passed, {missed} failed\n")
     return 1 if missed else 0
@@ -61,6 +65,7 @@ def take_out(guards: Sequence[Guard], workers: int) -> Iterator[Verdict]:
         tests = tuple(sorted({test for one in guards for test in one.tests}))
         wrong = pool.submit(_run_whole, tests).result()
         if wrong is not None:
+            note("guards: with all of them in place", wrong.splitlines()[-TOLD_LINES:])
             raise SystemExit(f"the tests are not green with every guard in place:\n{wrong}")
         for done in as_completed([pool.submit(_judge, one) for one in guards]):
             yield done.result()
