@@ -21,6 +21,7 @@ PARTS = (
     "tests/controlplane",
     "tests/unit",
     "tests/conftest.py",
+    "tests/failed.py",
     "roles",
     "docs",
     "images",
