@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A lab with the control plane on it (deployed.py): one for all test modules that only use it, and one for each that
-breaks it or wants it otherwise. What a module leaves of machines is removed at its end.
+"""Labs with the control plane on them (deployed.py), each for as many test modules as can bear each other: to have one
+made costs about as much as what most modules do with it. What a module leaves of machines is removed at its end.
 """
 
 from __future__ import annotations
@@ -13,17 +13,33 @@ import pytest
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.deployed import deployed
+from tests.e2e.kubelet_root import deployed_elsewhere
 
+TOGETHER = (
+    ("test_migration", "test_live_changes", "test_chaos", "test_workload_update"),
+    ("test_broken_node", "test_kubelet_root"),
+)
+"""Files that share a lab which others have no use for, in this order; one worker gets them all."""
 LONGEST = (
-    *("test_partition", "test_readme", "test_faults", "test_lifecycle", "test_migration", "test_chaos"),
-    *("test_workload_update", "test_broken_node", "test_modules"),
+    *("test_migration", "test_partition", "test_readme", "test_faults", "test_lifecycle", "test_broken_node"),
+    "test_modules",
 )
 """Of the files: they come first, so that no worker is left with one of them at the end."""
-MACHINES = "virtualmachineinstancereplicasets,virtualmachines,virtualmachineinstances"
+MACHINES = "virtualmachineinstancereplicasets,virtualmachines,virtualmachineinstances,virtualmachineinstancemigrations"
+
+
+def _place(item: pytest.Item) -> tuple[int, int]:
+    """Say when a test is to come: by its file, or by the first of the files that share a lab."""
+    file = item.path.stem
+    together = next((one for one in TOGETHER if file in one), (file,))
+    return LONGEST.index(together[0]) if together[0] in LONGEST else len(LONGEST), together.index(file)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda one: LONGEST.index(one.path.stem) if one.path.stem in LONGEST else len(LONGEST))
+    items.sort(key=_place)
+    for item in items:
+        file = item.path.stem
+        item.add_marker(pytest.mark.xdist_group(next((one[0] for one in TOGETHER if file in one), file)))
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +54,23 @@ def cluster(shared_cluster: Cluster) -> Iterator[Cluster]:
     """A cluster without machines; a module that breaks it overrides this by one of its own."""
     yield shared_cluster
     shared_cluster.kubectl("delete", MACHINES, "--all", "--all-namespaces")
+
+
+@pytest.fixture(scope="session")
+def shared_pair() -> Iterator[Cluster]:
+    with deployed("pair", nodes=2, control_plane_workload_update_methods=["LiveMigrate"]) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def nodes(shared_pair: Cluster) -> Iterator[Cluster]:
+    """Two nodes without machines, between which they move."""
+    yield shared_pair
+    shared_pair.kubectl("delete", MACHINES, "--all", "--all-namespaces")
+
+
+@pytest.fixture(scope="session")
+def kubelets_elsewhere() -> Iterator[Cluster]:
+    """Two nodes whose kubelets have another root directory."""
+    with deployed_elsewhere("broken-node", nodes=2) as made:
+        yield made

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make a lab with the control plane on it, as a user would: the collection's own playbook."""
+"""Make a lab with the control plane on it, as a user would: by the collection's own role."""
 
 from __future__ import annotations
 
@@ -16,19 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from lab import Lab
-from lab.cluster.inventory import render_inventory
 from lab.collection import linked_under
 from lab.programs.ensure import ensure_programs
 from lab.progress import silent
 from tests.e2e.cluster import Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
-DEPLOY = {
-    "node_kvm_required": False,
-    "launcher_image_names": ["control-plane", "virt-launcher", "test-guest"],
-    "launcher_image_build_python": sys.executable,
-    "control_plane_use_emulation": True,
-}
 ROLE = """
 - hosts: localhost
   gather_facts: false
@@ -40,15 +33,15 @@ ROLE = """
 def deployed(name: str, nodes: int = 1, **options: Any) -> Iterator[Cluster]:
     """Have a lab with the control plane deployed inside the block, and nothing of it left after.
 
-    options: of the playbook, beside the usual ones.
+    options: of the role, beside the usual one.
     Two checkouts on one machine keep apart by E2E_LAB_PREFIX.
-    The nodes have the images from their first moment, so the playbook finds nothing to import: that it can is shown by
-    the Molecule scenario of its role.
+    The nodes have the images from their first moment. That they can be brought is shown by the Molecule scenario of
+    that role, and the playbook of both by test_readme.py.
     """
     name = os.environ.get("E2E_LAB_PREFIX", "") + name
     lab = Lab(name)
     with lab.running(nodes, images=list(archives().values())):
-        _play(lab, "virtops.kubevirt.deploy", {**DEPLOY, **options})
+        _apply(lab, options)
         kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         yield Cluster(
             name=name,
@@ -61,7 +54,7 @@ def deployed(name: str, nodes: int = 1, **options: Any) -> Iterator[Cluster]:
 
 def upgrade(cluster: Cluster, **options: Any) -> None:
     """Apply the control plane once more, by its role alone: nothing is brought to the nodes."""
-    _play(Lab(cluster.name), ROLE, {"control_plane_use_emulation": True, **options})
+    _apply(Lab(cluster.name), options)
 
 
 def archives() -> dict[str, Path]:
@@ -71,19 +64,17 @@ def archives() -> dict[str, Path]:
     return {one["name"]: Path(one["archive"]) for one in json.loads(done.stdout)}
 
 
-def _play(lab: Lab, playbook: str, options: Mapping[str, Any]) -> None:
-    """Run a playbook on a lab; its output is the failure's text. playbook: its name in the collection, or itself."""
+def _apply(lab: Lab, options: Mapping[str, Any]) -> None:
+    """Apply the role on a lab; what Ansible prints is the failure's text."""
+    variables = json.dumps({"control_plane_use_emulation": True, **options})
     with tempfile.TemporaryDirectory(prefix=f"virtops-{lab.name}-") as folder:
-        inventory, given = Path(folder) / "inventory.yml", Path(folder) / "given.yml"
-        inventory.write_text(render_inventory(lab))
-        given.write_text(playbook)
+        playbook = Path(folder) / "playbook.yml"
+        playbook.write_text(ROLE)
         program = str(Path(sys.executable).parent / "ansible-playbook")
-        what = str(given) if playbook is ROLE else playbook
-        command = [program, "--inventory", str(inventory), "--extra-vars", json.dumps(options), what]
+        command = [program, "--extra-vars", variables, str(playbook)]
         environment = {
             **os.environ,
             "ANSIBLE_COLLECTIONS_PATH": str(linked_under(Path(folder))),
-            "ANSIBLE_CONNECTION_PLUGINS": str(ROOT / "lab/ansible/connection_plugins"),
             "K8S_AUTH_KUBECONFIG": str(lab.kubeconfig),
         }
         done = subprocess.run(

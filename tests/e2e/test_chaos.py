@@ -8,13 +8,12 @@ from __future__ import annotations
 import pytest
 
 from tests.chaos.__main__ import chaos
-from tests.e2e.deployed import deployed
+from tests.e2e.cluster import Cluster
 
 pytestmark = pytest.mark.lab
 
 SECONDS, SEED = 60.0, 1
 
 
-def test_a_minute_of_random_people_and_faults_makes_no_second_guest_and_loses_none() -> None:
-    with deployed("chaos", nodes=2) as cluster:
-        assert chaos(cluster, seconds=SECONDS, seed=SEED, say=print) == []
+def test_a_minute_of_random_people_and_faults_makes_no_second_guest_and_loses_none(nodes: Cluster) -> None:
+    assert chaos(nodes, seconds=SECONDS, seed=SEED, say=print) == []

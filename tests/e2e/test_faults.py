@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.e2e.cluster import READY, Cluster
-from tests.e2e.deployed import deployed
 from tests.e2e.machines import a_vm
 
 pytestmark = pytest.mark.lab
@@ -26,12 +23,6 @@ SPARES_THE_GUEST = [
     "kube-apiserver",
     "etcd",
 ]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with deployed("faults") as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.deployed import deployed
 from tests.e2e.machines import a_vm
 
 pytestmark = pytest.mark.lab
@@ -26,12 +24,6 @@ while sleep 1; do
 done &
 """
 """As a distribution does by a udev rule; and says how many it has, whenever that changes."""
-
-
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[Cluster]:
-    with deployed("live-changes", nodes=2, control_plane_workload_update_methods=["LiveMigrate"]) as made:
-        yield made
 
 
 def change(cluster: Cluster, **template: Any) -> None:

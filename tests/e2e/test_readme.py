@@ -120,22 +120,6 @@ def content(lab: Lab) -> list[str]:
     return lab.node("node-1").run(["/bin/sh", "-c", CONTENT]).stdout.split()
 
 
-def waits_for_kvm(cluster: Cluster) -> dict[str, object]:
-    """Create a VM where no node may be chosen, so that its Pod waits whether or not there is KVM."""
-    cluster.kubectl("cordon", *cluster.nodes)
-    disk = {"name": "root", "containerDisk": {"image": "localhost/virtops/test-guest:0.1.0"}}
-    domain = {"memory": {"guest": "64Mi"}, "devices": {"disks": [{"name": "root", "disk": {"bus": "virtio"}}]}}
-    spec = {"runStrategy": "Always", "template": {"spec": {"domain": domain, "volumes": [disk]}}}
-    meta = {"name": "waits", "namespace": "default"}
-    cluster.apply({"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": meta, "spec": spec})
-
-    def pod() -> dict[str, object] | None:
-        found = cluster.list("pods", "-n", "default", "-l", "vmi.kubevirt.io/id=waits")
-        return found[0] if found else None
-
-    return cluster.eventually(pod, seconds=60, what="the VM has a Pod")
-
-
 def digest_on_the_node(lab: Lab, name: str) -> str:
     """Return what an image's name stands for on the node, as its runtime says."""
     listed = lab.node("node-1").run(["ctr", "-n", "k8s.io", "images", "list", f"name=={name}"]).stdout
@@ -146,10 +130,6 @@ def revision_of_virt_api(cluster: Cluster) -> str:
     """Return by what a rebuilt image under the same tag is rolled out."""
     deployment = cluster.get("deployment", "virt-api", "kubevirt")
     return deployment["spec"]["template"]["metadata"]["annotations"]["virtops.kubevirt/image-revision"]
-
-
-def limits(pod: dict) -> dict[str, str]:
-    return pod["spec"]["containers"][0]["resources"]["limits"]
 
 
 def test_the_commands_run_as_they_stand_and_leave_nothing(lab: Lab, cluster: Cluster, reader: Reader) -> None:
@@ -178,30 +158,3 @@ def test_the_commands_run_as_they_stand_and_leave_nothing(lab: Lab, cluster: Clu
     assert compiled == [], "Ansible compiles its own plugins; what is built from is left as it was"
     assert reader.enter(removal) == 0, reader.said[removal][-6000:]
     assert content(lab) == before
-
-
-def test_what_waits_for_kvm_notices_that_emulation_will_do(lab: Lab, cluster: Cluster, reader: Reader) -> None:
-    is_installed = (reader.home / INSTALLED).exists()
-    installs = [] if is_installed else [one for one in STORY.commands if one.startswith("ansible-galaxy")]
-    deploy = next(one for one in STORY.commands if EMULATION in one)
-    provision = next(one for one in STORY.commands if "virtops.kubevirt.provision" in one)
-    with_kvm = deploy.replace(EMULATION, "node_kvm_required=false")
-    for command in (*installs, deploy, provision, with_kvm):
-        assert reader.enter(command) == 0, f"{command}:\n{reader.said[command][-6000:]}"
-    pod = waits_for_kvm(cluster)
-    vmi = cluster.get("vmi", "waits")
-    assert vmi is not None
-    assert limits(pod)["devices.kubevirt.io/kvm"] == "1"
-
-    assert reader.enter(deploy) == 0, reader.said[deploy][-6000:]
-    cluster.eventually(
-        lambda: [
-            one
-            for one in cluster.list("pods", "-n", "default", "-l", "vmi.kubevirt.io/id=waits")
-            if "devices.kubevirt.io/kvm" not in limits(one)
-        ],
-        seconds=30,
-        what="its Pod is made anew without KVM",
-    )
-    cluster.kubectl("uncordon", *cluster.nodes)
-    assert cluster.running("waits")["metadata"]["uid"] == vmi["metadata"]["uid"], "the machine was not made anew"

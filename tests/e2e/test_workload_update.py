@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 
 from lab import Lab
 from tests.e2e.cluster import Cluster
-from tests.e2e.deployed import archives, deployed, upgrade
+from tests.e2e.deployed import archives, upgrade
 from tests.e2e.machines import Manifest, a_vm
 from tests.e2e.node_images import build_anew
 
@@ -30,15 +29,15 @@ METRIC = re.compile(r"^kubevirt_vmi_number_of_outdated (\S+)$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two nodes that have the images of two versions."""
-    with deployed("updates", nodes=2) as made:
-        now, lab = archives(), Lab(made.name)
-        anew = build_anew(now["virt-launcher"], tmp_path_factory.mktemp("anew"), NEXT.format("virt-launcher"))
-        made.apply(a_claim(), a_stayer(), *map(a_mover, MOVERS))
-        lab.import_image(anew)
-        lab.import_image(now["control-plane"], reference=NEXT.format("control-plane"))
-        yield made
+def upgradable(nodes: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Cluster:
+    """Two nodes that have the images of two versions, and no strategy. Whoever comes after has the other version."""
+    now, lab = archives(), Lab(nodes.name)
+    anew = build_anew(now["virt-launcher"], tmp_path_factory.mktemp("anew"), NEXT.format("virt-launcher"))
+    configure(nodes, workloadUpdateStrategy=None)
+    nodes.apply(a_claim(), a_stayer(), *map(a_mover, MOVERS))
+    lab.import_image(anew)
+    lab.import_image(now["control-plane"], reference=NEXT.format("control-plane"))
+    return nodes
 
 
 def a_mover(name: str) -> Manifest:
@@ -99,7 +98,8 @@ def ended_at(migration: dict[str, Any]) -> str:
     return found
 
 
-def test_guests_are_brought_to_the_launcher_of_an_upgrade_as_far_as_it_is_said(nodes: Cluster) -> None:
+def test_guests_are_brought_to_the_launcher_of_an_upgrade_as_far_as_it_is_said(upgradable: Cluster) -> None:
+    nodes = upgradable
     before = {name: nodes.running(name)["metadata"]["uid"] for name in ALL}
     first = launchers(nodes)
     for name in MOVERS:
