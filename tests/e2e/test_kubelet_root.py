@@ -18,8 +18,7 @@ pytestmark = pytest.mark.lab
 def test_a_machine_runs_where_kubelets_keep_their_pods_elsewhere(kubelets_elsewhere: Cluster) -> None:
     cluster = kubelets_elsewhere
     cluster.apply(a_vm("elsewhere"))
-    cluster.running("elsewhere")
+    node = Lab(cluster.name).node(cluster.running("elsewhere")["status"]["nodeName"])
     launcher = cluster.launcher("elsewhere")["metadata"]["uid"]
-    node = Lab(cluster.name).node(cluster.nodes[0])
     assert node.run(["ls", f"{KUBELET_ROOT}/pods/{launcher}/volumes/kubernetes.io~empty-dir"]).stdout.split()
     assert node.run(["find", "/var/lib/kubelet", "-name", launcher]).stdout == ""
