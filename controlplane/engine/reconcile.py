@@ -91,22 +91,25 @@ def _without_progress(plan: Plan[ActionT]) -> Outcome:
 async def _carry_out(
     reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key, world: WorldT, plan: Plan[ActionT]
 ) -> _Came:
-    """Take the steps; say what came of them. What was written is worth looking at."""
+    """Take the steps; say what came of them. What was written is worth looking at.
+
+    Until something was done nobody was waited for: the world is still the one that the plan was made for.
+    """
     acted = False
     for step in plan.steps:
         if isinstance(step, Tell):
-            if await _tell(reconciler, key, None):
+            if await _tell(reconciler, reconciler.observe(key) if acted else world, None):
                 return _Came.TOLD
             continue
         problem = await _apply(reconciler, key, world, step.actions if isinstance(step, Each) else (step,))
         if problem is not None:
-            await _tell(reconciler, key, problem)
+            await _tell(reconciler, reconciler.observe(key), problem)
             raise _Refused(problem.error) from problem.error
         acted = True
     # What is true now is worth telling only when nothing is left to do.
     if acted:
         return _Came.ACTED
-    return _Came.TOLD if await _tell(reconciler, key, None) else _Came.NOTHING
+    return _Came.TOLD if await _tell(reconciler, world, None) else _Came.NOTHING
 
 
 async def _apply(
@@ -133,9 +136,10 @@ async def _apply(
     return refused[0] if refused else None
 
 
-async def _tell(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key, problem: Problem[ActionT] | None) -> bool:
-    """Write the status if it differs; say whether it did."""
-    world = reconciler.observe(key)
+async def _tell(
+    reconciler: Reconciler[WorldT, ActionT, StatusT], world: WorldT | None, problem: Problem[ActionT] | None
+) -> bool:
+    """Write the status if it differs; say whether it did. It waits for nothing else."""
     status = None if world is None else reconciler.derive_status(world, problem)
     if world is None or status is None:
         return False

@@ -115,6 +115,36 @@ async def test_a_status_that_is_right_holds_no_step_up() -> None:
     assert counting.writes == ["add", "1 of 1"]
 
 
+class Watched(Counting):
+    """Counts how often it is looked at."""
+
+    looks = 0
+
+    def observe(self, key: Key) -> Count | None:
+        self.looks += 1
+        return super().observe(key)
+
+
+@pytest.mark.parametrize("tells_first", [False, True])
+async def test_where_nothing_is_to_do_nobody_looks_twice(tells_first: bool) -> None:
+    watched = Watched(goal=1, value=1, told="1 of 1", tells_first=tells_first)
+    await reconcile(watched, WEB)
+    assert watched.looks == 1
+
+
+class TellsLast(Counting):
+    """It says how things are after each step, before anything is decided anew."""
+
+    def decide(self, world: Count) -> Plan[Add]:
+        return Plan((*super().decide(world).steps, Tell(because="it has changed")))
+
+
+async def test_what_is_told_after_a_step_is_how_things_are_since_then() -> None:
+    counting = TellsLast(goal=2)
+    await reconcile(counting, WEB)
+    assert counting.writes == ["add", "1 of 2", "add", "2 of 2"]
+
+
 class OnlyTells(Counting):
     """What is wrong is told, and there is nothing to do about it."""
 

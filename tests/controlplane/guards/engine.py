@@ -68,6 +68,13 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILE,
+        line="reconciler.observe(key) if acted else world",
+        without="world",
+        because="What is told after a step would be how things were before it.",
+        tests=_BY_RECONCILE,
+    ),
+    Guard(
+        file=_RECONCILE,
         line="if plan == before:",
         without="if False:",
         because="A step of which nothing comes would be taken without end.",
@@ -106,10 +113,10 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         file=_RECONCILE,
         line=(
-            "            if await _tell(reconciler, key, None):\n"
+            "            if await _tell(reconciler, reconciler.observe(key) if acted else world, None):\n"
             "                return _Came.TOLD\n            continue"
         ),
-        without="            await _tell(reconciler, key, None)\n            continue",
+        without="            await _tell(reconciler, world, None)\n            continue",
         because="What was told first changes the world: the steps after it were decided on the old one.",
         tests=_BY_RECONCILE,
     ),
