@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def render_stamp(seconds: float) -> str:
     """Spell seconds since the epoch, e.g. 2026-01-31T12:00:00Z."""
-    return datetime.fromtimestamp(int(seconds), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _render(int(seconds))
 
 
 def read_stamp(text: str | None) -> float | None:
@@ -24,3 +25,9 @@ def read_stamp(text: str | None) -> float | None:
 def parse_stamp(text: str) -> float:
     """Read a stamp as seconds since the epoch; ValueError when it is none."""
     return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+@lru_cache(maxsize=64)
+def _render(seconds: int) -> str:
+    """Spell it once: within one second it is asked for again and again."""
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
