@@ -29,8 +29,7 @@ from controlplane.virt_handler.incoming import status as incoming_status
 from controlplane.virt_handler.incoming.world import World as IncomingWorld
 from controlplane.virt_handler.migration.sending import Sending
 from controlplane.virt_handler.vmi import decide as handler_decide
-from controlplane.virt_handler.vmi import leaving, person
-from controlplane.virt_handler.vmi import reconciler as handler_reconciler
+from controlplane.virt_handler.vmi import leaving, person, writes
 from controlplane.virt_handler.vmi import status as handler_status
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.breach import Breach
@@ -110,7 +109,7 @@ PLANTED: dict[str, Swaps] = {
 
 SELDOM: dict[str, Swaps] = {
     "a source ended that did not hear of its leaving": ((Sending, "_until_gone", _ends_who_did_not_hear),),
-    "begun in whatever state": ((handler_reconciler, "refuse_transfer", lambda *_unused: ""),),
+    "begun in whatever state": ((writes, "refuse_transfer", lambda *_unused, **__: ""),),
     "a source left paused for ever": ((leaving, "is_left_paused", _never),),
     "a source that is gone taken for dead": ((handler_status, "_has_left", _nothing),),
     "what is gone has moved": ((leaving, "is_migrated", lambda state: not state.life.is_up),),
