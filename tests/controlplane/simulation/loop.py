@@ -66,13 +66,24 @@ class HandTurnedLoop(asyncio.BaseEventLoop, Asks):
         events._set_running_loop(self)
         try:
             for _unused in range(TURNS_AT_ONCE):
-                if not (self._ready or self._is_timer_due()):  # type: ignore[attr-defined]
+                if self._is_timer_due():
+                    self._run_once()  # type: ignore[attr-defined]
+                elif not self._run_ready():
                     return
-                self._run_once()  # type: ignore[attr-defined]
         finally:
             events._set_running_loop(outer)
             self._is_settling = False
         raise Breach(f"spins: a process took {TURNS_AT_ONCE} turns at the same moment")
+
+    def _run_ready(self) -> bool:
+        """Let those go on who can, as the usual loop does, which asks for descriptors and timers besides."""
+        ready = self._ready  # type: ignore[attr-defined]
+        count = len(ready)
+        for _unused in range(count):
+            handle = ready.popleft()
+            if not handle._cancelled:
+                handle._run()
+        return count > 0
 
     def next_due(self) -> float | None:
         """Tell in how many seconds somebody's sleep ends."""

@@ -49,6 +49,8 @@ class Process:
     """Queues by name, each with its reconciler; `caches` that the schedule feeds."""
 
     role = ""
+    is_looked_at_each_time = True
+    """Whether it is asked after each pass what is left to do; else only when it comes to rest."""
 
     def __init__(self, name: str, store: Store, clock: WrongClock) -> None:
         self.name = name
@@ -307,7 +309,8 @@ class Process:
         if owed is not None and (due is None or due - now > owed.within + SHORTEST_SECONDS):
             when = "never" if due is None else f"in {due - now:.1f} s, not in {owed.within:.1f}"
             self.broken_promises.append(f"{key}: {owed.what}, and somebody comes back {when}")
-        self._look_for_undone(turn.work, key)
+        if self.is_looked_at_each_time:
+            self._look_for_undone(turn.work, key)
 
     def look_for_undone(self) -> None:
         """See that whatever there is to do is being done, or has its time; what is still to be heard may bring it."""

@@ -70,6 +70,8 @@ class Store:
         self.resources = resources
         self._objects: dict[str, dict[Key, Json]] = {one.kind: {} for one in resources}
         self._raw: dict[str, dict[Key, bytes]] = {one.kind: {} for one in resources}
+        self._listed: dict[str, list[tuple[Key, Json]]] = {}
+        """In order, of kinds of which nothing has changed since they were listed."""
         self._uids = 0
         self.version = 0
         self.actor = ""
@@ -95,7 +97,11 @@ class Store:
         return self._objects[resource.kind].get(key)
 
     def list(self, resource: Resource) -> list[tuple[Key, Json]]:
-        return sorted(self._objects[resource.kind].items(), key=_by_key)
+        """Return what there is, by key. Nobody changes it."""
+        found = self._listed.get(resource.kind)
+        if found is None:
+            found = self._listed[resource.kind] = sorted(self._objects[resource.kind].items(), key=_by_key)
+        return found
 
     def raw(self, resource: Resource, key: Key) -> bytes:
         """The object as a list shows it."""
@@ -209,6 +215,7 @@ class Store:
     def _record(self, resource: Resource, key: Key, body: Json, *, is_gone: bool) -> Json:
         objects, raws = self._objects[resource.kind], self._raw[resource.kind]
         before = objects.pop(key, None)
+        self._listed.pop(resource.kind, None)
         self.version += 1
         body["metadata"]["resourceVersion"] = str(self.version)
         raw = msgspec.json.encode(body)
@@ -232,7 +239,7 @@ def _copy(body: Any) -> Any:
 def merged(target: Any, patch: Any) -> Any:
     """Apply a merge patch to a copy: RFC 7386."""
     if not isinstance(patch, Mapping):
-        return _copy(patch)
+        return _copy(patch) if isinstance(patch, list | tuple) else patch
     new = dict(target) if isinstance(target, Mapping) else {}
     for name, value in patch.items():
         if value is None:

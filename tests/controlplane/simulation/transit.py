@@ -14,7 +14,6 @@ import random
 from collections import Counter
 
 from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, collect_garbage, collect_pods, evict
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.transit_mishaps import TransitMishaps
 from tests.controlplane.simulation.transit_odds import Odds
@@ -30,6 +29,8 @@ STALLS = (4, 12, 40)
 """Steps for which a process stands still while the others go on."""
 ENDS = 0.3
 """How often somebody changes his mind just when all faults cease."""
+IDLE = 0.2
+"""How often somebody may have a turn who has nothing to do."""
 PEACE_ROUNDS = 3000
 CANCELLED_SECONDS = 15.0
 """In which one is over that was cancelled, when nothing hinders anybody: before its time would be over."""
@@ -112,7 +113,7 @@ class TransitPlay:
         if rng.random() < self._odds.mishaps:
             world.note(self._mishaps.happen())
         if rng.random() < 0.05:
-            collect_garbage(world.store) or collect_pods(world.store) or evict(world.store, OUT_OF_SERVICE)
+            world.collect()
         world.check()
 
     def _awake(self) -> list[Process]:
@@ -120,8 +121,9 @@ class TransitPlay:
         self._stalled = {name: left - 1 for name, left in self._stalled.items() if left > 0}
         everybody = self.world.processes()
         awake = [one for one in everybody if one.name not in self._stalled] or everybody
-        busy = [one for one in awake if one.passes or any(cache.is_behind for cache in one.caches)]
-        return busy if busy and self._rng.random() < 0.8 else awake
+        if self._rng.random() < IDLE:
+            return awake
+        return [one for one in awake if one.passes or any(cache.is_behind for cache in one.caches)] or awake
 
     def _work(self, one: Process) -> None:
         """Let a process hear something, begin something, and be answered something."""
@@ -202,7 +204,7 @@ class TransitPlay:
             moved = self._peaceful(one) or moved
         moved = world.host(one_only=False) or moved
         moved = world.place() or moved
-        while collect_garbage(world.store) or evict(world.store, OUT_OF_SERVICE) or collect_pods(world.store):
+        while world.collect():
             moved = True
         world.check()
         return moved or before != world.store.version

@@ -32,6 +32,8 @@ from tests.controlplane.simulation.watching import WatchingCache
 class MovingController(Controller):
     """virt-controller, whose calls are judged by what comes of them."""
 
+    is_looked_at_each_time = False
+
     def owes(self, work: str, key: Key) -> Owed | None:
         del work, key
         return None
@@ -42,6 +44,8 @@ class MovingController(Controller):
 
 class MovingHandler(Handler):
     """virt-handler, as source and as target."""
+
+    is_looked_at_each_time = False
 
     def __init__(self, node: Node, store: Store, rng: random.Random, fabric: Fabric) -> None:
         self._fabric = fabric

@@ -22,7 +22,7 @@ from tests.controlplane.simulation.calls import Fate
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.configuration import Configuration
 from tests.controlplane.simulation.controller import real_reconcilers
-from tests.controlplane.simulation.kubernetes import has_taint
+from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, collect_garbage, collect_pods, evict, has_taint
 from tests.controlplane.simulation.ledger import controlling_uid
 from tests.controlplane.simulation.listing import is_listed
 from tests.controlplane.simulation.node import Node
@@ -115,6 +115,8 @@ class TransitWorld:
         self.controllers: list[MovingController] = []
         self.handlers: dict[str, MovingHandler] = {}
         self._started = 0
+        self._collected = -1
+        """The store's version when nothing was left to be collected."""
         self.trace: deque[str] = deque(maxlen=TRACE_LINES)
         self.faults: Counter[str] = Counter()
         self.start_controller()
@@ -194,6 +196,15 @@ class TransitWorld:
         for do in [self.rng.choice(due)] if one_only and due else due:
             do()
         return bool(due)
+
+    def collect(self) -> bool:
+        """Have one thing collected, or evicted, that is to go; tell whether there was one."""
+        if self.store.version == self._collected:
+            return False
+        if collect_garbage(self.store) or evict(self.store, OUT_OF_SERVICE) or collect_pods(self.store):
+            return True
+        self._collected = self.store.version
+        return False
 
     def place(self) -> bool:
         """Place a Pod that waits where no other one of its machine is."""

@@ -60,6 +60,8 @@ class Server:
     def is_behind(self) -> bool:
         if not self.is_streaming or self.is_lost:
             return True
+        if self._next == len(self._history):
+            return False
         self._next = self._find_next()
         return self._next < len(self._history)
 
