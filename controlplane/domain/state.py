@@ -32,6 +32,11 @@ class Life(Enum):
         """A QEMU process exists and belongs to this run."""
         return self in _UP
 
+    @property
+    def is_going_on(self) -> bool:
+        """The guest's processors are at work, or wait for its devices."""
+        return self in (Life.RUNNING, Life.BLOCKED)
+
 
 _UP = frozenset({Life.RUNNING, Life.BLOCKED, Life.PAUSED, Life.SHUTTING_DOWN, Life.SUSPENDED})
 

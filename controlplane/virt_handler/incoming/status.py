@@ -10,7 +10,7 @@ import msgspec
 from controlplane.api.objects.migration_state import TUNNEL, MigrationState
 from controlplane.api.objects.pod import bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
-from controlplane.domain.state import Life, State
+from controlplane.domain.state import State
 from controlplane.engine.plan import Problem
 from controlplane.virt_handler.incoming.ports import NoPlace
 from controlplane.virt_handler.incoming.world import Action, OpenDoor, World
@@ -38,7 +38,7 @@ def goes_on(state: State) -> bool:
 
     That all of it has come is not enough: while it has not been let go on, the source may yet have it run there.
     """
-    return state.life in (Life.RUNNING, Life.BLOCKED)
+    return state.life.is_going_on
 
 
 def _with_domain(world: World, old: MigrationState) -> MigrationState:

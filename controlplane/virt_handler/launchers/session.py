@@ -47,7 +47,7 @@ from controlplane.virt_handler.launchers.ports import (
     Send,
 )
 from controlplane.virt_handler.launchers.soft_reboot import soft_reboot
-from controlplane.virt_handler.vmi.leaving import is_sending, is_to_stop
+from controlplane.virt_handler.vmi.leaving import is_migrations, is_sending
 from controlplane.virt_handler.vmi.person import hold_after, is_held, refuse
 from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused, VerbRefused, Writes
 from controlplane.virt_handler.vmi.resume import count_next
@@ -253,7 +253,7 @@ class Session:
         """
         await self.refresh()
         seen = self._sighting
-        if is_sending(seen) or is_to_stop(vmi):
+        if is_migrations(vmi, seen):
             raise VerbRefused("VMI is migrating; try again when that is over")
         state, observed = seen.state, seen.observed
         if state is None or observed is None or not _is_up(state) or not is_own(self.launcher(), self._vmi_uid):
@@ -295,7 +295,7 @@ class Session:
 
     def expect_transfer(self, moving: MigrationState) -> None:
         """Take note that the guest is being sent from now on."""
-        self._publish(transfer=Transfer(moving.migration_uid))
+        self._publish(transfer=Transfer(moving.migration_uid), has_gone_on=False)
 
     async def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
         """Send the guest to its migration's target; what came of it is in the sighting. Nothing is raised."""
@@ -349,8 +349,7 @@ class Session:
                 self._publish(
                     has_run=has_run, is_connected=True, state=state, observed=observed, is_held=held, trouble=""
                 )
-                runs = state is not None and state.life in (Life.RUNNING, Life.BLOCKED)
-                if runs:
+                if (runs := state is not None and state.life.is_going_on) and not is_sending(self._sighting):
                     self._publish(has_gone_on=True)
                 is_there = _is_up(state) and observed is not None and observed.is_agent_connected
                 self._agent.look(guest if runs else None, is_connected=is_there)

@@ -34,6 +34,8 @@ from controlplane.virt_handler.vmi.world import (
 
 PRE_COPY, STOPPED = "PreCopy", "Paused"
 """Modes of a migration, upstream's words."""
+PAUSED_BY_MONITOR = "PausedByMigrationMonitor"
+"""Reason of the condition Paused of a guest that is stopped so that it can be sent."""
 ABORTING, ABORTED, NOT_ABORTED = "Aborting", "Succeeded", "Failed"
 ABORT_AGAIN_SECONDS = 5.0
 FIRST_EPOCH = 1
@@ -80,7 +82,27 @@ def is_to_stop(vmi: VirtualMachineInstance | None) -> bool:
 def is_stopped(vmi: VirtualMachineInstance | None, sighting: Sighting) -> bool:
     """Tell whether the guest is paused so that it can be sent. Nobody else pauses one from the word of that on."""
     state = sighting.state
-    return is_to_stop(vmi) and state is not None and state.life is Life.PAUSED and state.reason in ("migration", "user")
+    if vmi is None or state is None or state.life is not Life.PAUSED or state.reason not in ("migration", "user"):
+        return False
+    return is_to_stop(vmi) or _was_stopped(vmi, sighting)
+
+
+def _was_stopped(vmi: VirtualMachineInstance, sighting: Sighting) -> bool:
+    """Tell whether a guest that is paused was stopped by a migration that is over: whoever ended that did not see it.
+
+    One that has gone on since was paused by somebody else.
+    """
+    moving, told = vmi.status.migration_state, conditions.find(vmi.status.conditions, condition_types.PAUSED)
+    if sighting.has_gone_on or is_pause_told(vmi):
+        return False
+    by_word = told is not None and (told.status, told.reason) == ("True", PAUSED_BY_MONITOR)
+    return by_word or (moving is not None and moving.failed and moving.mode == STOPPED and _is_here(vmi, moving))
+
+
+def is_pause_told(vmi: VirtualMachineInstance) -> bool:
+    """Tell whether the VMI says that a person has paused its guest."""
+    told = conditions.find(vmi.status.conditions, condition_types.PAUSED)
+    return told is not None and (told.status, told.reason) == ("True", condition_types.PAUSED_BY_USER)
 
 
 def _is_here(vmi: VirtualMachineInstance, moving: MigrationState) -> bool:
@@ -199,10 +221,13 @@ def is_paused_by_migration(vmi: VirtualMachineInstance | None, sighting: Sightin
     state = sighting.state
     if vmi is None or state is None or state.life is not Life.PAUSED or sighting.has_gone_on:
         return False
-    if not _has_come(vmi, sighting) or is_sending(sighting):
-        return False
-    told = conditions.find(vmi.status.conditions, condition_types.PAUSED)
-    return told is None or (told.status, told.reason) != ("True", condition_types.PAUSED_BY_USER)
+    return _has_come(vmi, sighting) and not is_sending(sighting) and not is_pause_told(vmi)
+
+
+def is_migrations(vmi: VirtualMachineInstance | None, sighting: Sighting) -> bool:
+    """Tell whether a migration has the guest paused, or may do so: nobody could tell a person's pause from it."""
+    is_leaving = is_sending(sighting) or is_to_stop(vmi) or is_stopped(vmi, sighting)
+    return is_leaving or is_paused_by_migration(vmi, sighting)
 
 
 def _has_come(vmi: VirtualMachineInstance, sighting: Sighting) -> bool:

@@ -10,13 +10,10 @@ the VMI's condition.
 
 from __future__ import annotations
 
-from kubevirt_api import condition_types
-
-from controlplane.api.objects import conditions
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.handler_link import Verb
-from controlplane.virt_handler.vmi.leaving import is_paused_by_migration, is_stopped
+from controlplane.virt_handler.vmi.leaving import is_pause_told, is_paused_by_migration, is_stopped
 from controlplane.virt_handler.vmi.world import Sighting
 
 
@@ -29,8 +26,7 @@ def is_held(vmi: VirtualMachineInstance | None, sighting: Sighting) -> bool:
         return False
     if state.reason == "user" or sighting.is_held is not None:
         return state.reason == "user" or sighting.is_held is True
-    told = None if vmi is None else conditions.find(vmi.status.conditions, condition_types.PAUSED)
-    return told is not None and (told.status, told.reason) == ("True", condition_types.PAUSED_BY_USER)
+    return vmi is not None and is_pause_told(vmi)
 
 
 def hold_after(held: bool | None, state: State | None) -> bool | None:

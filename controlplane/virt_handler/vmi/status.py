@@ -31,6 +31,7 @@ from controlplane.domain.state import Life
 from controlplane.engine.plan import Problem
 from controlplane.virt_handler.vmi import guest_told, resume
 from controlplane.virt_handler.vmi.leaving import (
+    PAUSED_BY_MONITOR,
     Seen,
     is_migrated,
     is_paused_by_migration,
@@ -52,9 +53,8 @@ PATIENCE_SECONDS = 30.0
 """After the hand-over a launcher answers in half a second. After this long the VMI says what it waits for."""
 VIRT_NODE_NOT_READY = "VirtNodeNotReady"
 _PAUSES = {"user": condition_types.PAUSED_BY_USER, "ioerror": "PausedIOError"}
-_STOPPED = "PausedByMigrationMonitor"
 _PAUSE_MESSAGES = {
-    _STOPPED: "VMI was paused so that its migration can end",
+    PAUSED_BY_MONITOR: "VMI was paused so that its migration can end",
     condition_types.PAUSED_BY_USER: "VMI was paused by user",
     "PausedIOError": "VMI was paused, low-level IO error detected",
 }
@@ -278,7 +278,7 @@ def _paused(world: World, verdict: Verdict) -> Condition | None:
     reason = (
         condition_types.PAUSED_BY_USER
         if is_held(world.vmi, world.launcher.sighting)
-        else _STOPPED
+        else PAUSED_BY_MONITOR
         if is_stopped(world.vmi, world.launcher.sighting)
         else _PAUSES.get(verdict.state.reason)
     )

@@ -73,7 +73,7 @@ class Sighting:
     """A person has paused a guest that something else had paused before; None: this process has not seen yet (person).
     """
     has_gone_on: bool = False
-    """This process has seen the guest run in this Pod."""
+    """This process has seen the guest run in this Pod, since it sent it to no avail, if it has."""
     transfer: Transfer | None = None
     failure: Failure | None = None
     trouble: str = ""

@@ -60,6 +60,7 @@ from tests.controlplane.guards import (
     vmi,
     vmi_telling,
     vmi_writes,
+    whose_pause,
     workload_update,
 )
 from tests.controlplane.guards.guard import Guard
@@ -119,5 +120,6 @@ GUARDS: tuple[Guard, ...] = (
     *vmi.GUARDS,
     *vmi_telling.GUARDS,
     *vmi_writes.GUARDS,
+    *whose_pause.GUARDS,
     *workload_update.GUARDS,
 )

@@ -112,8 +112,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_PERSON,
-        line='    return told is not None and (told.status, told.reason) == ("True", condition_types.PAUSED_BY_USER)',
-        without="    return False",
+        line="    return vmi is not None and is_pause_told(vmi)\n",
+        without="    return False\n",
         because="A restart of virt-handler forgets that a person has paused a guest.",
         tests=_BY_PERSON,
     ),

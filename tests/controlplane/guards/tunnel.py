@@ -136,13 +136,6 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_handler/vmi/test_leaving.py",),
     ),
     Guard(
-        file="controlplane/virt_handler/launchers/session.py",
-        line=" or is_to_stop(vmi):\n",
-        without=":\n",
-        because="A person's pause would be taken for that of a migration whose virt-handler has died, and be ended.",
-        tests=("tests/controlplane/virt_handler/launchers/test_session_obey.py",),
-    ),
-    Guard(
         file="controlplane/virt_handler/migration/sending.py",
         line="            if state.life is Life.RUNNING:\n",
         without="            if False:\n",

@@ -110,6 +110,28 @@ async def test_whoever_comes_after_a_virt_handler_that_died_lets_it_go_on(runnin
     await until(lambda: sent.state.get("failureReason") == RESTARTED, "its end")
 
 
+@pytest.mark.parametrize("stopped", [BY_MIGRATION, WHOLE], ids=lambda state: state.reason)
+@pytest.mark.parametrize("is_away", [True, False], ids=["virt-handler is away", "it cannot say so"])
+async def test_one_of_which_another_says_that_it_failed_goes_on(running: Node, stopped: State, is_away: bool) -> None:
+    """virt-controller ends one whose target Pod has ended, whatever is known of the guest."""
+    sent = await leaving(running, stopped)
+    await sent.stop()
+    await until(lambda: sent.guest.life == stopped, "a pause")
+    if is_away:
+        await running.end()
+    over = {**sent.state, "failed": True, "completed": True, "failureReason": "the target Pod is down"}
+    running.api.store({**running.api.objects[KEY], "status": {**running.status, "migrationState": over}})
+    if is_away:
+        running.begin()
+    sent.is_broken.set()
+    await until(lambda: sent.guest.life.life is Life.RUNNING, "a guest that goes on")
+    await until(lambda: sent.paused == "", "no word of it")
+
+    sent.guest.become(WHOLE, "suspended")  # by a person
+    await until(lambda: sent.paused == "PausedByUser", "a word of it")
+    assert sent.guest.life == WHOLE
+
+
 async def test_one_that_a_person_has_paused_stays_so(running: Node) -> None:
     """Before it began: nothing of it was stopped."""
     assert running.libvirtd.guest is not None

@@ -9,16 +9,17 @@ from typing import get_args
 
 import pytest
 
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.handler_link import Verb
 from controlplane.hypervisor.errors import TimedOut, WrongState
 from controlplane.hypervisor.events import AgentChanged
 from controlplane.virt_handler.launchers.session import Session
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
-from tests.controlplane.virt_handler.builders import OFF, POD_UID, RUNNING, VMI_UID, domain_text
+from tests.controlplane.virt_handler.builders import NODE, OFF, POD_UID, RUNNING, VMI_UID, domain_text
 from tests.controlplane.virt_handler.fakes import FakeAgent, FakeConnection, FakeGuest, FakeLibvirtd
 from tests.controlplane.virt_handler.launchers.test_session_verbs import a_session
-from tests.controlplane.virt_handler.moving import stopping
+from tests.controlplane.virt_handler.moving import come, stopping
 
 BY_ERROR = State(Life.PAUSED, "ioerror")
 EVERY: tuple[Verb, ...] = get_args(Verb)
@@ -65,6 +66,23 @@ async def test_nothing_is_done_to_one_that_is_stopped_so_that_it_can_be_sent(up:
     with pytest.raises(VerbRefused, match="VMI is migrating"):
         await up.session.obey(verb, stopping())
     assert up.libvirtd.asked == []
+
+
+@pytest.mark.parametrize(
+    "vmi",
+    [stopping(failed=True, completed=True), come(owner=NODE, pods=(POD_UID,), targetPodUID=POD_UID)],
+    ids=["stopped for nothing", "it has come here"],
+)
+@pytest.mark.parametrize("verb", ["pause", "unpause", "reset"])
+async def test_nothing_is_done_to_one_that_its_migration_has_yet_to_let_go_on(
+    up: Up, verb: Verb, vmi: VirtualMachineInstance
+) -> None:
+    up.guest.life = State(Life.PAUSED, "user")
+    with pytest.raises(VerbRefused, match="VMI is migrating"):
+        await up.session.obey(verb, vmi)
+    up.guest.life = RUNNING
+    await up.session.obey("pause", vmi)
+    assert up.libvirtd.asked == ["pause"]
 
 
 @pytest.mark.parametrize(("verb", "asked"), [("reset", "reset"), ("softreboot", "reboot")])

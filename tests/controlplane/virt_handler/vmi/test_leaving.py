@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.engine.plan import Plan
@@ -68,9 +69,14 @@ CRASHED, LOST = State(Life.SHUT_OFF, "crashed"), State(Life.SHUT_OFF, "daemon")
 
 def world(vmi: VirtualMachineInstance, state: State = RUNNING, **fields: Any) -> World:
     """A source that sees its guest in a state. transfer: what it carries out."""
-    sighting = seen(state, transfer=fields.pop("transfer", None))
+    sighting = seen(state, transfer=fields.pop("transfer", None), has_gone_on=fields.pop("has_gone_on", False))
     return a_world(vmi, a_launcher(sighting, setback=fields.pop("setback", None)), **fields)
 
+
+OVER = stopping(completed=True, failed=True)
+BY_MONITOR = msgspec.structs.replace(
+    ready().status, conditions=(Condition(type="Paused", status="True", reason="PausedByMigrationMonitor"),)
+)
 
 ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "not ready": (world(moving()), Plan()),
@@ -113,6 +119,13 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         world(stopping(completed=True, failed=True, paused=True), WHOLE),
         Plan(),
     ),
+    "stopped for nothing, and another says that it failed": (world(OVER, WHOLE), Plan((HERE,))),
+    "stopped for nothing, it went on, and a person has paused it": (world(OVER, WHOLE, has_gone_on=True), Plan()),
+    "stopped for nothing, and another migration was handed over": (
+        world(msgspec.structs.replace(ready(), status=BY_MONITOR), WHOLE),
+        Plan((HERE,)),
+    ),
+    "stopped once, has moved on, and a person has paused it there": (world(stopping(completed=True), WHOLE), Plan()),
     "paused by a person before, and its sender is gone": (world(begun(paused=True), WHOLE), Plan()),
     "moved": (world(begun(), MIGRATED, transfer=MOVED), Plan()),
     "over": (world(begun(completed=True, failed=True)), Plan()),

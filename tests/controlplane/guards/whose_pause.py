@@ -1,0 +1,87 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pause is a person's or a migration's: the one is kept, the other ends, whoever dies in between."""
+
+from __future__ import annotations
+
+from tests.controlplane.guards.guard import Guard
+
+_LEAVING = "controlplane/virt_handler/vmi/leaving.py"
+_SESSION = "controlplane/virt_handler/launchers/session.py"
+_BY_LEAVING = ("tests/controlplane/virt_handler/vmi/test_leaving.py",)
+_BY_OBEY = ("tests/controlplane/virt_handler/launchers/test_session_obey.py",)
+_BY_TRANSFER = ("tests/controlplane/virt_handler/launchers/test_session_transfer.py",)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        file=_LEAVING,
+        line="    return by_word or (moving is not None and moving.failed and moving.mode == STOPPED and",
+        without="    return by_word or (False and",
+        because="A guest stopped by a migration that virt-controller ends would stand still for ever, as by a person.",
+        tests=_BY_LEAVING,
+    ),
+    Guard(
+        file=_LEAVING,
+        line="    return by_word or (",
+        without="    return (",
+        because="The next migration's hand-over would leave a stopped guest standing still.",
+        tests=_BY_LEAVING,
+    ),
+    Guard(
+        file=_LEAVING,
+        line="moving.failed and moving.mode == STOPPED and _is_here",
+        without="moving.mode == STOPPED and _is_here",
+        because="A guest that has moved would be let go on where it was.",
+        tests=_BY_LEAVING,
+    ),
+    Guard(
+        file=_LEAVING,
+        line="    if sighting.has_gone_on or is_pause_told(vmi):\n",
+        without="    if is_pause_told(vmi):\n",
+        because="A person's pause would be ended for a migration that had stopped the guest once.",
+        tests=_BY_LEAVING,
+    ),
+    Guard(
+        file=_LEAVING,
+        line="    if sighting.has_gone_on or is_pause_told(vmi):\n",
+        without="    if sighting.has_gone_on:\n",
+        because="A person's pause would end with virt-handler, for a migration that had stopped the guest once.",
+        tests=_BY_LEAVING,
+    ),
+    Guard(
+        file=_LEAVING,
+        line=" or is_to_stop(vmi) or is_stopped(vmi, sighting)\n",
+        without=" or is_stopped(vmi, sighting)\n",
+        because="A person's pause would be taken for that of a migration whose virt-handler has died, and be ended.",
+        tests=_BY_OBEY,
+    ),
+    Guard(
+        file=_LEAVING,
+        line=" or is_to_stop(vmi) or is_stopped(vmi, sighting)\n",
+        without=" or is_to_stop(vmi)\n",
+        because="A person would be told of a pause that ends with the migration's, a moment later.",
+        tests=_BY_OBEY,
+    ),
+    Guard(
+        file=_LEAVING,
+        line="    return is_leaving or is_paused_by_migration(vmi, sighting)\n",
+        without="    return is_leaving\n",
+        because="A person would be told of a pause that ends as soon as the guest that has come is let go on.",
+        tests=_BY_OBEY,
+    ),
+    Guard(
+        file=_SESSION,
+        line="self._publish(transfer=Transfer(moving.migration_uid), has_gone_on=False)\n",
+        without="self._publish(transfer=Transfer(moving.migration_uid))\n",
+        because="A guest that this process could not let go on would be taken for one that a person has paused since.",
+        tests=_BY_TRANSFER,
+    ),
+    Guard(
+        file=_SESSION,
+        line=" and not is_sending(self._sighting):\n",
+        without=":\n",
+        because="A guest that runs until it is stopped would be taken for one that has gone on since.",
+        tests=_BY_TRANSFER,
+    ),
+)

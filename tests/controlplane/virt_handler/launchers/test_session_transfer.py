@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a session knows of a guest that it sends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from controlplane.api.objects.migration_state import MigrationState
+from controlplane.domain.state import State
+from controlplane.virt_handler.launchers.ports import Failed, Order
+from controlplane.virt_handler.vmi.ports import Writes
+from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, domain_text
+from tests.controlplane.virt_handler.fakes import FakeConnection, FakeLibvirtd
+from tests.controlplane.virt_handler.launchers.test_session_verbs import a_session
+from tests.controlplane.virt_handler.moving import WHOLE, stopping
+
+
+async def _nothing() -> None:
+    return None
+
+
+@pytest.mark.parametrize(("left", "has_gone_on"), [(WHOLE, False), (RUNNING, True)], ids=["stands still", "goes on"])
+async def test_a_guest_has_gone_on_when_it_is_seen_to_run_after_it_was_sent_to_no_avail(
+    left: State, has_gone_on: bool
+) -> None:
+    """Until then a pause is its migration's."""
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    connection = session._connection = FakeConnection(libvirtd)
+    guest = await connection.define(domain_text())
+    guest.life = RUNNING
+
+    async def send(_unused: Order) -> None:
+        await session.refresh()
+        assert not session.launcher().sighting.has_gone_on, "it may yet be stopped"
+        guest.life = left
+        raise Failed("the tunnel broke")
+
+    session._tools = replace(session._tools, send=send)
+    await session.refresh()
+    assert session.launcher().sighting.has_gone_on
+
+    session.expect_transfer(MigrationState(migration_uid="m"))
+    await session.transfer(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
+    await session.refresh()
+    assert session.launcher().sighting.has_gone_on is has_gone_on
