@@ -5,7 +5,7 @@
 
 That the guest is the VMI's is proven as for everything else: the Pod of that UID is on this node, that VMI controls it,
 and the domain in it carries both. Which state allows what: vmi.person. Nothing is written here: what came of a verb is
-seen at the domain, and told in the VMI's status like anything that happens to it.
+seen at the domain, and told in the VMI's status like anything that happens to it. A pause is answered when it is told.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Cache, Clock
 from controlplane.handler_link import Answer, Done, Guest, NotDone, Power, Verb
 from controlplane.hypervisor.share import Bucket
+from controlplane.virt_handler.told_pauses import ToldPauses
 from controlplane.virt_handler.vmi.ports import Busy, NoContact, VerbRefused
 from controlplane.virt_handler.vmi.story import TellEvent, about, story_of_verb
 from controlplane.virt_handler.vmi.verdict import is_own
@@ -57,6 +58,7 @@ class PowerVerbs:
         self._vmis = vmis
         self._clock = clock
         self._tell = tell
+        self._pauses = ToldPauses(vmis)
         self._may_tell = Bucket(_STORIES, _STORIES_RATE)
         self._telling: set[asyncio.Task[None]] = set()
 
@@ -75,12 +77,22 @@ class PowerVerbs:
         except NoContact as error:
             log.warning("nothing came of what a person asked", extra={**extra, "error": bounded(str(error))})
             return NotDone("busy" if isinstance(error, Busy) else "lost", bounded(str(error)))
+        if asked.verb in ("pause", "unpause") and not await self._is_told(launcher, asked):
+            return NotDone("lost", "the guest was paused, but that was not written: it may go on")
         log.info("carried out", extra=extra)
         if vmi is not None and self._may_tell.take(1.0, self._clock.monotonic()):
             task = asyncio.create_task(self._try_to_tell(vmi, asked.verb))  # whoever asked does not wait for it
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
         return Done()
+
+    async def _is_told(self, launcher: Launcher, asked: Power) -> bool:
+        """Wait until a pause is told; whoever waits for the word of an earlier one does so no longer."""
+        key = launcher.pod.vmi_key
+        if key is None:
+            return True
+        self._pauses.end(key)
+        return asked.verb != "pause" or await self._pauses.wait(key, asked.guest.vmi_uid)
 
     async def _try_to_tell(self, vmi: VirtualMachineInstance, verb: Verb) -> None:
         try:

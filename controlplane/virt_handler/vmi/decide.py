@@ -29,13 +29,14 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Each, Plan, Tell
 from controlplane.virt_handler.vmi import resume
-from controlplane.virt_handler.vmi.leaving import Seen, decide_leaving, is_paused_by_migration
+from controlplane.virt_handler.vmi.leaving import Seen, decide_leaving, is_pause_told, is_paused_by_migration
 from controlplane.virt_handler.vmi.person import is_held
 from controlplane.virt_handler.vmi.plugging import missing_cpus
 from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, missed_node, seconds_since_hand_over
 from controlplane.virt_handler.vmi.verdict import Alive, Unknown, Verdict, is_startable, judge, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import (
     Action,
+    BeginTransfer,
     Destroy,
     DestroyOrphan,
     DestroyRemoved,
@@ -247,6 +248,9 @@ def _leave(world: World, vmi: VirtualMachineInstance, launcher: Launcher, verdic
         plan = decide_leaving(
             Seen(vmi=vmi, launcher=launcher, state=verdict.state, is_to_end=is_to_end, monotonic=world.monotonic)
         )
+    is_begun = plan is not None and any(isinstance(one, BeginTransfer) for one in plan.steps)
+    if is_begun and is_held(vmi, launcher.sighting) is not is_pause_told(vmi):
+        return None  # whoever has the guest next knows of a person's pause by the VMI alone: first that is written
     is_resumed = plan is not None and any(isinstance(one, Resume) for one in plan.steps)
     return Plan(look_again_in=pause) if is_resumed and (pause := _pause(world, launcher)) > 0 else plan
 

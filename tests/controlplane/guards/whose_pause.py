@@ -11,6 +11,7 @@ _LEAVING = "controlplane/virt_handler/vmi/leaving.py"
 _SESSION = "controlplane/virt_handler/launchers/session.py"
 _BY_LEAVING = ("tests/controlplane/virt_handler/vmi/test_leaving.py",)
 _BY_OBEY = ("tests/controlplane/virt_handler/launchers/test_session_obey.py",)
+_BY_POWER = ("tests/controlplane/virt_handler/test_power.py",)
 _BY_TRANSFER = ("tests/controlplane/virt_handler/launchers/test_session_transfer.py",)
 
 GUARDS: tuple[Guard, ...] = (
@@ -83,5 +84,33 @@ GUARDS: tuple[Guard, ...] = (
         without=":\n",
         because="A guest that runs until it is stopped would be taken for one that has gone on since.",
         tests=_BY_TRANSFER,
+    ),
+    Guard(
+        file="controlplane/virt_handler/power.py",
+        line='        return asked.verb != "pause" or await self._pauses.wait(key, asked.guest.vmi_uid)\n',
+        without="        return True\n",
+        because="A person would be told of a pause that ends with virt-handler, or when the guest moves.",
+        tests=_BY_POWER,
+    ),
+    Guard(
+        file="controlplane/virt_handler/power.py",
+        line="        self._pauses.end(key)\n",
+        without="",
+        because="Whoever asked for a pause would wait for a word that is never written.",
+        tests=_BY_POWER,
+    ),
+    Guard(
+        file="controlplane/virt_handler/told_pauses.py",
+        line=" or vmi.metadata.uid != uid or is_final(vmi.status.phase):\n",
+        without=":\n",
+        because="The pause of one guest would be answered by what is said of another one.",
+        tests=_BY_POWER,
+    ),
+    Guard(
+        file="controlplane/virt_handler/vmi/decide.py",
+        line=" and is_held(vmi, launcher.sighting) is not is_pause_told(vmi):\n",
+        without=" and False:\n",
+        because="A guest whose owner has paused it would go on at the target of its migration.",
+        tests=_BY_LEAVING,
     ),
 )

@@ -62,8 +62,17 @@ class Stage:
         if self.error is not None:
             raise self.error
 
-    async def ask(self, *, node: str = NODE, vmi_uid: str = VMI_UID, pod_uid: str = POD_UID) -> Answer:
-        return await self.verbs.answer(Power(Guest(node, vmi_uid, pod_uid), "reset", 60))
+    async def ask(
+        self, verb: Verb = "reset", *, node: str = NODE, vmi_uid: str = VMI_UID, pod_uid: str = POD_UID
+    ) -> Answer:
+        return await self.verbs.answer(Power(Guest(node, vmi_uid, pod_uid), verb, 60))
+
+    def say(self, reason: str = "", *, phase: str = "Running", uid: str = VMI_UID) -> None:
+        """Have the instance say why its guest is paused."""
+        body = vmi_object(phase)
+        body["metadata"]["uid"] = uid
+        body["status"]["conditions"] = [{"type": "Paused", "status": "True", "reason": reason}] if reason else []
+        self.vmis.put(body)
 
 
 async def test_the_launcher_that_is_meant_is_told_with_what_was_said_of_its_machine() -> None:
@@ -169,3 +178,41 @@ async def test_a_guest_that_is_paused_without_end_does_not_fill_the_cluster_with
         assert await stage.ask() == Done()
         await asyncio.sleep(0)
     assert len(stage.told) == 60
+
+
+async def test_a_pause_is_answered_when_the_instance_says_so() -> None:
+    """Whoever has the guest next knows by that alone whose pause it is."""
+    stage = Stage()
+    stage.say()
+    asked = asyncio.create_task(stage.ask("pause"))
+    for reason in ("", "PausedIOError", "PausedByMigrationMonitor"):
+        stage.say(reason)
+        await asyncio.sleep(0)
+        assert not asked.done()
+    stage.say("PausedByUser")
+    assert await asyncio.wait_for(asked, 2) == Done()
+    assert await stage.ask("pause") == Done(), "at once where it says so already"
+
+
+NEVER: dict[str, dict[str, str]] = {"it is over": {"phase": "Failed"}, "it is another by now": {"uid": "another"}}
+
+
+@pytest.mark.parametrize("said", NEVER.values(), ids=NEVER)
+async def test_a_pause_of_which_the_instance_will_never_say_so_is_not_answered_as_done(said: dict[str, str]) -> None:
+    stage = Stage()
+    stage.say()
+    asked = asyncio.create_task(stage.ask("pause"))
+    await asyncio.sleep(0)
+    stage.say("PausedByUser", **said)
+    answer = await asyncio.wait_for(asked, 2)
+    assert isinstance(answer, NotDone)
+    assert answer.kind == "lost"
+
+
+async def test_a_pause_that_was_ended_by_another_verb_is_not_waited_for() -> None:
+    stage = Stage()
+    stage.say()
+    asked = asyncio.create_task(stage.ask("pause"))
+    await asyncio.sleep(0)
+    assert await stage.ask("unpause") == Done()
+    assert isinstance(await asyncio.wait_for(asked, 2), NotDone)

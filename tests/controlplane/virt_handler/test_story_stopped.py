@@ -145,6 +145,32 @@ async def test_one_that_a_person_has_paused_stays_so(running: Node) -> None:
     assert "resume" not in running.libvirtd.asked
 
 
+async def test_a_migration_begins_when_it_is_told_that_a_person_has_paused_the_guest(running: Node) -> None:
+    """Or the target, which knows by that alone, would let the guest go on."""
+    real = running.api.patch
+
+    async def patch(*about: Any, **more: Any) -> Any:
+        if "conditions" in about[2].get("status", {}):
+            raise Unavailable("cut off")
+        return await real(*about, **more)
+
+    running.api.patch = patch  # type: ignore[method-assign]
+    assert running.libvirtd.guest is not None
+    running.libvirtd.guest.become(WHOLE, "suspended")
+    sent = Leaving(running, BY_MIGRATION)
+    await running.end()
+    running.send = sent.send
+    running.begin()
+    beginning = asyncio.create_task(sent.begin())
+    await until(lambda: running.registry is not None and running.libvirtd.guest is not None, "a connection")
+    for _unused in range(50):
+        await asyncio.sleep(0)
+    assert "startTimestamp" not in sent.state
+    running.api.patch = real  # type: ignore[method-assign]
+    await beginning
+    assert sent.paused == "PausedByUser"
+
+
 async def test_it_is_not_stopped_while_that_cannot_be_written(running: Node) -> None:
     sent = await leaving(running, BY_MIGRATION)
     running.api.error = Unavailable("cut off")

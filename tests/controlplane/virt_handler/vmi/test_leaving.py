@@ -82,6 +82,8 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "not ready": (world(moving()), Plan()),
     "ready": (world(ready()), Plan((BEGIN,))),
     "ready, and paused by a person": (world(ready(paused=True), WHOLE), Plan((BEGIN,))),
+    "ready, and a person's pause is not told yet": (world(ready(), WHOLE), Plan()),
+    "ready, and it is still said that a person has paused it": (world(ready(paused=True)), Plan()),
     "begun by this process": (world(begun(), transfer=SENDING), Plan()),
     "ready, and the start is not seen yet": (world(ready(), transfer=SENDING), Plan()),
     "this process has failed": (world(ready(), transfer=BROKEN), Plan()),
