@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Waits for the word that a person has paused a guest: nobody is told that it is paused before its VMI says so.
 
-libvirt does not tell a person's pause from a migration's (docs/adr/0016). The VMI's condition does, here after a restart
-and at the node to which the guest moves.
+libvirt does not tell a person's pause from a migration's (docs/adr/0016). The condition of the VMI does, here after a
+restart and at the node to which the guest moves.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
@@ -28,8 +27,9 @@ from controlplane.api.objects.migration import (
 )
 from controlplane.api.objects.vmi.status import PhaseTransition
 from controlplane.engine.plan import Problem
+from controlplane.virt_controller.migration.series import left_of
 from controlplane.virt_controller.migration.world import Action, CreateTarget, World
-from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.stamps import read_stamp, render_stamp
 
 ABORT_REQUESTED, BY_QUOTA = "migrationAbortRequested", "migrationRejectedByResourceQuota"
 UNSCHEDULABLE_SECONDS, PENDING_SECONDS, PREPARE_SECONDS = 300.0, 900.0, 150.0
@@ -38,7 +38,10 @@ WAITED_FOR_SECONDS = 30.0
 """So long a target Pod may be without a node while others wait for their turn because of it."""
 UNSCHEDULABLE = "no node was found for the target Pod in time"
 GIVES_WAY = "no node was found for the target Pod, and others wait for their turn"
+LATE = "the target Pod did not come up in time"
 CANCELLED = "the migration was cancelled"
+LONGEST_SECONDS = 3600.0
+"""No annotation has a target Pod waited for longer: it takes one of the cluster's few places meanwhile."""
 UNSCHEDULABLE_TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
 PENDING_TIMEOUT = "kubevirt.io/migrationPendingPodTimeoutSeconds"
 
@@ -121,25 +124,26 @@ def _why_not_handed_over(world: World) -> str:
 def _why_late(world: World) -> str:
     pod = world.target
     if world.migration.status.phase == SCHEDULED:
-        is_late = (seconds_in(world, SCHEDULED) or 0.0) > PREPARE_SECONDS
+        is_late = _is_past(world, SCHEDULED, PREPARE_SECONDS)
         return "the VirtualMachineInstance does not run" if is_late and not world.can_move else ""
-    entered = seconds_in(world, SCHEDULING)
-    if pod is None or pod.is_up or entered is None:
+    if pod is None or pod.is_up:
         return ""
     patience = WAITED_FOR_SECONDS if world.keeps_waiting else UNSCHEDULABLE_SECONDS
-    if not pod.spec.node_name and entered > _limit(world, UNSCHEDULABLE_TIMEOUT, patience):
+    if not pod.spec.node_name and _is_past(world, SCHEDULING, _limit(world, UNSCHEDULABLE_TIMEOUT, patience)):
         return GIVES_WAY if world.keeps_waiting else UNSCHEDULABLE
-    return "the target Pod did not come up in time" if entered > _limit(world, PENDING_TIMEOUT, PENDING_SECONDS) else ""
+    return LATE if _is_past(world, SCHEDULING, _limit(world, PENDING_TIMEOUT, PENDING_SECONDS)) else ""
 
 
-def seconds_in(world: World, phase: str) -> float | None:
-    """Tell for how long it has been in a phase, by virt-controllers' clocks; None when it was not."""
+def _is_past(world: World, phase: str, limit: float) -> bool:
+    """Tell whether it has been in a phase for so long."""
+    return left_in(world, phase, limit) == 0.0
+
+
+def left_in(world: World, phase: str, limit: float) -> float | None:
+    """Tell for how long it may be in a phase yet, by virt-controllers' clocks; None when it was not. See left_of."""
     for one in world.migration.status.phase_transition_timestamps:
-        if one.phase == phase and one.phase_transition_timestamp:
-            try:
-                return max(0.0, world.now - datetime.fromisoformat(one.phase_transition_timestamp).timestamp())
-            except ValueError:
-                return None
+        if one.phase == phase and (entered := read_stamp(one.phase_transition_timestamp)) is not None:
+            return left_of(limit, world.now - entered)
     return None
 
 
@@ -150,19 +154,17 @@ def seconds_left(world: World) -> float | None:
             limit = _limit(world, PENDING_TIMEOUT, PENDING_SECONDS)
             if world.target is not None and not world.target.spec.node_name:
                 limit = min(limit, _limit(world, UNSCHEDULABLE_TIMEOUT, UNSCHEDULABLE_SECONDS))
-            entered = seconds_in(world, SCHEDULING)
+            return left_in(world, SCHEDULING, limit)
         case "Scheduled":
-            limit, entered = PREPARE_SECONDS, seconds_in(world, SCHEDULED)
+            return left_in(world, SCHEDULED, PREPARE_SECONDS)
         case "PreparingTarget" | "TargetReady":
-            limit, entered = PREPARE_SECONDS, seconds_in(world, PREPARING_TARGET)
-        case _:
-            return None
-    return None if entered is None else limit - entered + 1.0
+            return left_in(world, PREPARING_TARGET, PREPARE_SECONDS)
+    return None
 
 
 def _limit(world: World, annotation: str, usual: float) -> float:
     said = world.migration.metadata.annotations.get(annotation, "")
-    return float(said) if said.isascii() and said.isdecimal() and len(said) < 9 else usual
+    return min(LONGEST_SECONDS, float(said)) if said.isascii() and said.isdecimal() and len(said) < 99 else usual
 
 
 def _unset(_unused: World) -> str:

@@ -172,4 +172,18 @@ GUARDS: tuple[Guard, ...] = (
         because="An instance whose evacuation was cancelled would be moved all the same.",
         tests=_BY_EVACUATION,
     ),
+    Guard(
+        file=_STATUS,
+        line="            return left_of(limit, world.now - entered)\n",
+        without="            return max(0.0, limit - (world.now - entered))\n",
+        because="A target Pod that finds no node would keep others waiting for as long as a clock was ahead once.",
+        tests=_BY_STORY,
+    ),
+    Guard(
+        file=_STATUS,
+        line="    return min(LONGEST_SECONDS, float(said)) if",
+        without="    return float(said) if",
+        because="Whoever may make migrations would take the cluster's few places for years.",
+        tests=_BY_STORY,
+    ),
 )

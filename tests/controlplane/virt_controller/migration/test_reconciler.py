@@ -416,6 +416,9 @@ async def test_one_that_a_quota_refuses_keeps_nobody_waiting(stage: Stage) -> No
         ("node-2", 900, {}),
         (None, 10, {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "10"}),
         ("node-2", 20, {"kubevirt.io/migrationPendingPodTimeoutSeconds": "20"}),
+        ("node-2", 3600, {"kubevirt.io/migrationPendingPodTimeoutSeconds": "99999999"}),
+        ("node-2", 3600, {"kubevirt.io/migrationPendingPodTimeoutSeconds": "9" * 20}),
+        ("node-2", 900, {"kubevirt.io/migrationPendingPodTimeoutSeconds": "a while"}),
     ],
 )
 async def test_a_target_that_does_not_come_up_is_given_up(
@@ -478,6 +481,34 @@ async def test_a_target_that_finds_no_node_is_waited_for_where_nobody_waits(stag
     assert (stage.phase(), stage.phase(SECOND)) == ("Scheduling", "Scheduling")
     assert outcome.look_again_in is not None
     assert outcome.look_again_in <= 31, "others may begin to wait"
+
+
+@pytest.mark.parametrize("ahead", [30, 300, 3600, 10**9])
+async def test_a_clock_that_was_ahead_has_nobody_wait_for_more_than_as_long_again(stage: Stage, ahead: int) -> None:
+    """Of the leader before this one, which has written since when the target Pod is waited for."""
+    stage.clock.advance(ahead)
+    await with_another(stage, cluster=1)
+    await stage.work()
+    stage.clock.advance(-ahead)
+    for _unused in range(2):
+        await stage.work()
+        stage.clock.advance(31)
+    await stage.work()
+    await stage.work()
+    assert (stage.phase(), stage.phase(SECOND)) == ("Failed", "Scheduling")
+
+
+@pytest.mark.parametrize("ahead", [150, 3600])
+async def test_a_clock_that_was_ahead_delays_no_beginning_for_more_than_as_long_again(stage: Stage, ahead: int) -> None:
+    stage.clock.advance(ahead)
+    await stage.until("TargetReady")
+    stage.clock.advance(-ahead)
+    for _unused in range(2):
+        outcome = await stage.work()
+        assert outcome.look_again_in is None or outcome.look_again_in <= 150
+        stage.clock.advance(150)
+    await stage.work()
+    assert stage.phase() == "Failed"
 
 
 async def test_a_target_that_finds_no_node_has_the_time_that_its_migration_asks_for(stage: Stage) -> None:
