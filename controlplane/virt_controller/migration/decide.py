@@ -76,8 +76,8 @@ def _wait(world: World) -> Plan[Action]:
     if world.target is None:
         return Plan((_look(world.target_pod),))
     left = seconds_left(world)
-    if left is not None and world.is_unschedulable:
-        left = min(left, WAITED_FOR_SECONDS + 1.0)  # others may begin to wait meanwhile, and nobody tells
+    if left is not None:  # others may begin to wait meanwhile, and nobody tells
+        left = min(left, WAITED_FOR_SECONDS + 1.0)
     return Plan(look_again_in=left)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from controlplane.api.objects.decode import DecodeError, decode, decode_vmi, encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.migration import PENDING, VirtualMachineInstanceMigration
+from controlplane.api.objects.migration import PENDING, SCHEDULING, VirtualMachineInstanceMigration
 from controlplane.api.objects.migration import VirtualMachineInstanceMigrationStatus as Status
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
@@ -32,7 +32,7 @@ from controlplane.virt_controller.migration.policy import Policies
 from controlplane.virt_controller.migration.status import derive_status
 from controlplane.virt_controller.migration.target_pod import NO_LABELS, build_target_pod
 from controlplane.virt_controller.migration.telling import explain_end, explain_refusal
-from controlplane.virt_controller.migration.turn import is_turn, keeps_waiting, next_ones
+from controlplane.virt_controller.migration.turn import holds_more, is_turn, keeps_waiting, next_ones
 from controlplane.virt_controller.migration.unfinished import Unfinished
 from controlplane.virt_controller.migration.world import Action, CreateTarget, World
 from controlplane.virt_controller.tell import Events
@@ -132,10 +132,14 @@ class MigrationReconciler:
         if self._migrations.is_delete_sent(key_of(world.migration), world.uid):
             sent.add(world.uid)
         found = replace(world, target=target, source=source, deletes_sent=frozenset(sent))
-        if not found.is_unschedulable:
+        if target is None or target.is_up or found.migration.status.phase != SCHEDULING:
             return found
-        settings = found.configuration.migrations
-        return replace(found, keeps_waiting=keeps_waiting(found.uid, self._unfinished.entries(), settings))
+        entries, settings = list(self._unfinished.entries()), found.configuration.migrations
+        return replace(
+            found,
+            keeps_waiting=found.is_unschedulable and keeps_waiting(found.uid, entries, settings),
+            holds_more=holds_more(found.uid, entries, settings),
+        )
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)

@@ -38,8 +38,11 @@ WAITED_FOR_SECONDS = 30.0
 """So long a target Pod may be without a node while others wait for their turn because of it."""
 UNSCHEDULABLE = "no node was found for the target Pod in time"
 GIVES_WAY = "no node was found for the target Pod, and others wait for their turn"
+HOLDS_MORE = "the target Pod did not come up, and others wait for their turn whose namespace has fewer"
 LATE = "the target Pod did not come up in time"
 CANCELLED = "the migration was cancelled"
+SHARE_SECONDS = 180.0
+"""So long a target Pod may be on its way while others wait whose namespace has fewer places."""
 LONGEST_SECONDS = 3600.0
 """No annotation has a target Pod waited for longer: it takes one of the cluster's few places meanwhile."""
 UNSCHEDULABLE_TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
@@ -128,6 +131,8 @@ def _why_late(world: World) -> str:
         return "the VirtualMachineInstance does not run" if is_late and not world.can_move else ""
     if pod is None or pod.is_up:
         return ""
+    if world.holds_more and _is_past(world, SCHEDULING, SHARE_SECONDS):
+        return HOLDS_MORE
     patience = WAITED_FOR_SECONDS if world.keeps_waiting else UNSCHEDULABLE_SECONDS
     if not pod.spec.node_name and _is_past(world, SCHEDULING, _limit(world, UNSCHEDULABLE_TIMEOUT, patience)):
         return GIVES_WAY if world.keeps_waiting else UNSCHEDULABLE

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose turn it is among the migrations that wait: pure. More important ones first, then older ones."""
+"""Whose turn it is among the migrations that wait: pure.
+
+More important ones first, then those of the namespace that has the fewest under way, then older ones.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,10 @@ class Entry:
         return self.migration.status.phase in (UNSET, PENDING) and not self.has_pod
 
     @property
+    def namespace(self) -> str:
+        return self.migration.metadata.namespace
+
+    @property
     def order(self) -> tuple[int, str, str]:
         meta = self.migration.metadata
         return -RANKS.get(self.migration.spec.priority, 0), meta.creation_timestamp or "", meta.uid
@@ -60,18 +67,42 @@ def keeps_waiting(uid: str, entries: Iterable[Entry], settings: MigrationConfigu
     return len(next_ones(others, settings)) > len(next_ones(known, settings))
 
 
+def holds_more(uid: str, entries: Iterable[Entry], settings: MigrationConfiguration) -> bool:
+    """Tell whether one of a namespace that has fewer places has to wait because of this one."""
+    known = list(entries)
+    places = Counter(one.namespace for one in known if not one.is_waiting)
+    mine = next((one.namespace for one in known if one.migration.metadata.uid == uid), "")
+    fewer = [one for one in known if one.is_waiting and places[one.namespace] < places[mine]]
+    begun = [one for one in known if not one.is_waiting]
+    return keeps_waiting(uid, [*begun, *fewer], settings)
+
+
 def next_ones(entries: Iterable[Entry], settings: MigrationConfiguration, *, trying: str = "") -> list[Entry]:
     """List those that may begin now, first ones first. trying: UID of one that is looked at, refused before or not."""
     known = list(entries)
     begun = [one for one in known if not one.is_waiting]
+    able = [
+        one
+        for one in known
+        if one.is_waiting and one.source and (one.can_begin or one.migration.metadata.uid == trying)
+    ]
     free = settings.parallel_migrations_per_cluster - len(begun)
     leaving = Counter(one.source for one in begun)
     found: list[Entry] = []
-    for one in sorted((one for one in known if one.is_waiting), key=lambda one: one.order):
+    for one in _in_turns(able, begun):
         if len(found) >= free:
             break
-        is_able = one.source and (one.can_begin or one.migration.metadata.uid == trying)
-        if is_able and leaving[one.source] < settings.parallel_outbound_migrations_per_node:
+        if leaving[one.source] < settings.parallel_outbound_migrations_per_node:
             found.append(one)
             leaving[one.source] += 1
     return found
+
+
+def _in_turns(waiting: Iterable[Entry], begun: Iterable[Entry]) -> list[Entry]:
+    """Sort them; of one rank, each namespace's first is before another one's second, counted from those under way."""
+    places = Counter(one.namespace for one in begun)
+    numbered: list[tuple[int, int, Entry]] = []
+    for one in sorted(waiting, key=lambda one: one.order):
+        numbered.append((one.order[0], places[one.namespace], one))
+        places[one.namespace] += 1
+    return [one for _rank, __, one in sorted(numbered, key=lambda each: (each[0], each[1], each[2].order))]

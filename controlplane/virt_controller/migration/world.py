@@ -38,6 +38,8 @@ class World:
     """Limits and those before it let it begin."""
     keeps_waiting: bool = False
     """Others could begin, were it not for this one, whose Pod finds no node."""
+    holds_more: bool = False
+    """The same of one of a namespace that has fewer places, whether there is a node for the Pod of this one or not."""
     others: tuple[VirtualMachineInstanceMigration, ...] = ()
     """Of the same instance."""
     now: float

@@ -15,6 +15,8 @@ _APPLY = "controlplane/virt_controller/migration/apply.py"
 _BY_MOVE = ("tests/controlplane/virt_controller/vmi/test_move.py",)
 _BY_TABLE = ("tests/controlplane/virt_controller/migration/test_every_state.py",)
 _BY_STORY = ("tests/controlplane/virt_controller/migration/test_reconciler.py",)
+_TURN = "controlplane/virt_controller/migration/turn.py"
+_BY_TURN = ("tests/controlplane/virt_controller/migration/test_turn.py",)
 _BY_EVACUATION = ("tests/controlplane/virt_controller/evacuation/test_reconciler.py",)
 
 GUARDS: tuple[Guard, ...] = (
@@ -185,5 +187,40 @@ GUARDS: tuple[Guard, ...] = (
         without="    return float(said) if",
         because="Whoever may make migrations would take the cluster's few places for years.",
         tests=_BY_STORY,
+    ),
+    Guard(
+        file=_STATUS,
+        line="    if world.holds_more and _is_past(world, SCHEDULING, SHARE_SECONDS):\n",
+        without="    if False:\n",
+        because="One tenant's machines that never come up would keep everybody else's from being moved.",
+        tests=_BY_STORY,
+    ),
+    Guard(
+        file=_TURN,
+        line="sorted(numbered, key=lambda each: (each[0], each[1], each[2].order))]\n",
+        without="numbered]\n",
+        because="A tenant with many machines would have all places before anybody else has one.",
+        tests=_BY_TURN,
+    ),
+    Guard(
+        file=_TURN,
+        line="    places = Counter(one.namespace for one in begun)\n",
+        without="    places = Counter[str]()\n",
+        because="A tenant whose migrations never end would have the next place, too.",
+        tests=_BY_TURN,
+    ),
+    Guard(
+        file=_TURN,
+        line="if one.is_waiting and places[one.namespace] < places[mine]]\n",
+        without="if one.is_waiting]\n",
+        because="A target Pod that takes its time would be given up for another one of the same tenant.",
+        tests=_BY_TURN,
+    ),
+    Guard(
+        file=_TURN,
+        line="    others = [one for one in known if one.migration.metadata.uid != uid]\n",
+        without="    others = known[1:]\n",
+        because="A target Pod that finds no node would be given up for one that waits for something else.",
+        tests=_BY_TURN,
     ),
 )

@@ -120,12 +120,14 @@ class Stage(SmallWorld):
                 break
         return outcome
 
-    async def run_guest(self, name: str = "web", node: str = "node-1", spec: Json | None = None) -> None:
+    async def run_guest(
+        self, name: str = "web", node: str = "node-1", spec: Json | None = None, *, namespace: str = "default"
+    ) -> None:
         """Have a guest that runs."""
-        key = Key("default", name)
+        key = Key(namespace, name)
         self.store.create(
             VIRTUAL_MACHINE_INSTANCE,
-            "default",
+            namespace,
             {
                 "metadata": {"name": name, "finalizers": [VMI_FINALIZER]},
                 "spec": {"domain": {"memory": {"guest": "64Mi"}}, **(spec or {})},
@@ -140,10 +142,10 @@ class Stage(SmallWorld):
         await reconcile(self.vmi_reconciler, key)
         self.tell_instance({"phase": "Running", "conditions": MIGRATABLE}, key)
 
-    def migrate(self, name: str = "job", vmi: str = "web", **spec: Any) -> None:
+    def migrate(self, name: str = "job", vmi: str = "web", *, namespace: str = "default", **spec: Any) -> None:
         meta = {"name": name, "finalizers": [MIGRATION_FINALIZER]}
         body = {"metadata": meta, "spec": {"vmiName": vmi, **spec}}
-        self.store.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, "default", body)
+        self.store.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, namespace, body)
         self.catch_up()
 
     async def until(self, phase: str) -> None:

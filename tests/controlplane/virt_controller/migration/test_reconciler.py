@@ -483,6 +483,34 @@ async def test_a_target_that_finds_no_node_is_waited_for_where_nobody_waits(stag
     assert outcome.look_again_in <= 31, "others may begin to wait"
 
 
+@pytest.mark.parametrize(("namespace", "is_given_up"), [("theirs", True), ("default", False)])
+async def test_a_target_that_has_a_node_and_does_not_come_up_keeps_another_namespace_waiting_no_longer(
+    stage: Stage, namespace: str, is_given_up: bool
+) -> None:
+    """Whoever may write machines has such a Pod: its image may be one that never comes."""
+    stage.configuration = stage.limit(cluster=1)
+    await stage.run_guest()
+    await stage.run_guest("other", namespace=namespace)
+    stage.migrate()
+    await stage.work()
+    stage.set_pod(stage.target, {"phase": "Pending"}, "node-2")
+    annotations = {"kubevirt.io/migrationPendingPodTimeoutSeconds": "3600"}
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"metadata": {"annotations": annotations}})
+    stage.migrate("second", "other", namespace=namespace)
+    outcome = await stage.work()
+    assert outcome.look_again_in is not None
+    assert outcome.look_again_in <= 31, "others may begin to wait"
+    stage.clock.advance(179)
+    await stage.work()
+    assert stage.phase() == "Scheduling"
+
+    stage.clock.advance(1)
+    await stage.work()
+    await stage.work()
+    second = stage.phase(Key(namespace, "second"))
+    assert (stage.phase(), second) == (("Failed", "Scheduling") if is_given_up else ("Scheduling", "Pending"))
+
+
 @pytest.mark.parametrize("ahead", [30, 300, 3600, 10**9])
 async def test_a_clock_that_was_ahead_has_nobody_wait_for_more_than_as_long_again(stage: Stage, ahead: int) -> None:
     """Of the leader before this one, which has written since when the target Pod is waited for."""

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import msgspec
 import pytest
 
 from controlplane.api.objects.migration_state import MigrationConfiguration
-from controlplane.virt_controller.migration.turn import Entry, is_turn, keeps_waiting, next_ones
+from controlplane.virt_controller.migration.turn import Entry, holds_more, is_turn, keeps_waiting, next_ones
 from tests.controlplane.virt_controller.migration.worlds import a_migration
 
 CRITICAL, USER, TIDYING = "system-critical", "user-triggered", "system-maintenance"
@@ -20,6 +23,13 @@ def one(
     created = f"2026-01-01T00:00:{59 - age:02}Z"
     spec = {} if priority is None else {"priority": priority}
     return Entry(a_migration(phase, uid=name, name=name, created=created, spec=spec), node, **facts)
+
+
+def of(namespace: str, entry: Entry) -> Entry:
+    """Have it be another namespace's."""
+    migration = entry.migration
+    meta = msgspec.structs.replace(migration.metadata, namespace=namespace)
+    return replace(entry, migration=msgspec.structs.replace(migration, metadata=meta))
 
 
 TABLE: dict[str, tuple[list[Entry], int, int, str]] = {
@@ -38,6 +48,25 @@ TABLE: dict[str, tuple[list[Entry], int, int, str]] = {
     "one whose Pod was made counts, whatever its phase": ([one("a", has_pod=True), one("b", age=0)], 1, 5, ""),
     "one that cannot begin keeps nobody waiting": ([one("a", age=9, can_begin=False), one("b")], 1, 1, "b"),
     "one whose instance nobody knows waits": ([one("a", node="")], 5, 2, ""),
+    "namespaces take turns": (
+        [*(one(name, age=9) for name in "abc"), of("y", one("p", age=1)), of("y", one("q")), of("z", one("x"))],
+        6,
+        9,
+        "apxbqc",
+    ),
+    "a namespace that has one under way is second": (
+        [one("a", "Running"), one("b", age=9), of("y", one("p"))],
+        3,
+        9,
+        "pb",
+    ),
+    "one that cannot begin takes nobody's turn": (
+        [one("a", age=9, can_begin=False), one("b", age=8), of("y", one("p"))],
+        2,
+        9,
+        "bp",
+    ),
+    "by priority before turns": ([one("a", "Running"), one("b", priority=USER), of("y", one("p"))], 3, 9, "bp"),
     "new ones wait like those that are pending": ([one("a", "")], 5, 2, "a"),
 }
 
@@ -77,4 +106,23 @@ def test_who_keeps_others_waiting(others: list[Entry], cluster: int, node: int, 
     settings = MigrationConfiguration(
         parallel_migrations_per_cluster=cluster, parallel_outbound_migrations_per_node=node
     )
-    assert keeps_waiting("a", [one("a", "Scheduling"), *others], settings) is expected
+    for entries in ([one("a", "Scheduling"), *others], [*others, one("a", "Scheduling")]):
+        assert keeps_waiting("a", entries, settings) is expected
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        pytest.param([one("b")], False, id="its own"),
+        pytest.param([of("y", one("p"))], True, id="another one's"),
+        pytest.param([of("y", one("p", can_begin=False))], False, id="another one's, which cannot begin"),
+        pytest.param([of("y", one("p")), of("y", one("q", "Running"))], False, id="one's that has as many places"),
+        pytest.param([one("b"), one("c", "Running"), of("y", one("p"))], False, id="two are before it"),
+    ],
+)
+def test_who_holds_more_than_those_that_wait_because_of_it(others: list[Entry], expected: bool) -> None:
+    settings = MigrationConfiguration(
+        parallel_migrations_per_cluster=1 + sum(not one.is_waiting for one in others) - (len(others) == 3),
+        parallel_outbound_migrations_per_node=9,
+    )
+    assert holds_more("a", [*others, one("a", "Scheduling")], settings) is expected
