@@ -37,7 +37,7 @@ from controlplane.handler_link import (
 )
 from controlplane.kube.certificates import KeyPair
 from controlplane.kube.client import Client
-from controlplane.peers import client_context
+from controlplane.peers import Address, client_context, is_anothers
 from controlplane.shares import Shares
 
 CONNECT_SECONDS = 5.0
@@ -74,30 +74,6 @@ class Place:
     @property
     def url(self) -> URL:
         return URL.build(scheme="https", host=self.host, port=self.port, path=PATH)
-
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-_NOBODYS = tuple(
-    ipaddress.ip_network(one)
-    for one in (
-        # This network, this host, this link, groups, everybody. Not all of 240.0.0.0/4: clusters have Pods there.
-        "0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255/32",
-        "fe80::/10", "ff00::/8",
-        # ::, ::1, and what is an IPv4 address in another spelling: mapped, compatible, NAT64; Teredo; 6to4.
-        "::/8", "2001::/32", "2002::/16",
-        # Metadata beyond the link: Alibaba Cloud, Azure, Oracle Cloud, AWS, Google Cloud.
-        "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::254/128", "fd20:ce::254/128",
-    )
-)  # fmt: skip
-"""Where no virt-handler is."""
-
-
-def is_anothers(address: Address) -> bool:
-    """Whether another host can have this address, of those that there are.
-
-    Where it means this one, or what is next to it (a cloud's metadata), a captured node would have virt-api call there.
-    """
-    return not any(address in network for network in _NOBODYS)
 
 
 def find_place(node: Mapping[str, Any], admits: Callable[[Address], bool] = is_anothers) -> Place:

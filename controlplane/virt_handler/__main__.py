@@ -55,7 +55,7 @@ from controlplane.virt_handler.listed import keep_listed
 from controlplane.virt_handler.metrics import HandlerMetrics
 from controlplane.virt_handler.migration.doors import MigrationDoors
 from controlplane.virt_handler.migration.lane import Lane
-from controlplane.virt_handler.migration.network import waiting_address
+from controlplane.virt_handler.migration.network import has_network, waiting_address
 from controlplane.virt_handler.migration.peer import announcement
 from controlplane.virt_handler.migration.sending import Sending
 from controlplane.virt_handler.node_client import NodeClient, dial_virt_node
@@ -96,6 +96,7 @@ class Handler:
             *(migration_pair, self._node, client, lane, self._clock),
             directory=settings.sockets,
             progressed=self._metrics.progressed,
+            has_network=partial(has_network, settings.migration_network),
         )
         tools = Tools(self._node, self._clock, _connect, started=self._metrics.started, send=sending.send)
         self._registry = Registry(self._pods, tools, self._enqueue)

@@ -39,6 +39,11 @@ def waiting_address(pod_address: str, network: str = "", *, interface: str = INT
     return found or pod_address
 
 
+def has_network(network: str = "", *, interface: str = INTERFACE) -> bool:
+    """Tell whether migrations have a network of their own. network: the one that was chosen, or ""."""
+    return bool(network or _ipv4(interface) or _ipv6(interface))
+
+
 def _ipv4(interface: str) -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as asking:
         request = struct.pack("16s24x", interface.encode()[: _NAME_BYTES - 1])

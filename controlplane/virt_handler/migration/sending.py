@@ -34,8 +34,10 @@ from controlplane.virt_handler.migration.binding import Channel, binding_of
 from controlplane.virt_handler.migration.converge import Watch
 from controlplane.virt_handler.migration.departure import Departure
 from controlplane.virt_handler.migration.lane import Lane
+from controlplane.virt_handler.migration.network import has_network
 from controlplane.virt_handler.migration.passage import Passage, Target
 from controlplane.virt_handler.migration.peer import calling_context, find_peer, name_of
+from controlplane.virt_handler.migration.whereabouts import find_target
 from controlplane.virt_handler.own_pair import OwnPair
 from controlplane.virt_handler.vmi.leaving import is_migrated
 
@@ -67,8 +69,9 @@ class Sending:
         *,
         directory: str,
         progressed: Progressed = _tell_nobody,
+        has_network: Callable[[], bool] = has_network,
     ) -> None:
-        """directory: where sockets may be made that nobody else sees."""
+        """directory: where sockets may be made that nobody else sees. has_network: migrations have one of their own."""
         self._pair = pair
         self._node = node
         self._api = api
@@ -76,6 +79,7 @@ class Sending:
         self._clock = clock
         self._directory = directory
         self._progressed = progressed
+        self._has_network = has_network
 
     async def send(self, order: Order) -> None:
         """Send a guest; it returns when QEMU here is gone for good."""
@@ -96,8 +100,9 @@ class Sending:
         ports = list(moving.target_direct_migration_node_ports)
         if len(ports) != 1 or not (ports[0].isascii() and ports[0].isdecimal()):
             raise Failed("the target has not said on which port it listens")
+        address = await find_target(self._api, moving, has_network=self._has_network())
         context = calling_context(self._pair, await find_peer(self._api, moving.target_node))
-        return Target(moving.target_node_address, int(ports[0]), context, name_of(moving.target_node))
+        return Target(address, int(ports[0]), context, name_of(moving.target_node))
 
     async def _listen(self, pod_uid: str) -> dict[Channel, socket]:
         made: dict[Channel, socket] = {}

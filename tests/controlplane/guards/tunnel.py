@@ -24,6 +24,8 @@ _BY_PEER = (f"{_HERE}/test_peer.py",)
 _BY_PUMP = (f"{_HERE}/test_pump.py",)
 _BY_RECEPTION = (f"{_HERE}/test_reception.py",)
 _BY_TUNNEL = (f"{_HERE}/test_tunnel.py",)
+_WHEREABOUTS = "controlplane/virt_handler/migration/whereabouts.py"
+_BY_WHEREABOUTS = ("tests/controlplane/virt_handler/migration/test_whereabouts.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -230,5 +232,33 @@ GUARDS: tuple[Guard, ...] = (
         without="        while False:\n",
         because="A guest would go on at its target while its QEMU is there at its source.",
         tests=_BY_DEPARTURE,
+    ),
+    Guard(
+        file=_WHEREABOUTS,
+        line="    if not admits(address):\n",
+        without="    if False:\n",
+        because="A captured node would have another node's virt-handler call what listens beside it.",
+        tests=_BY_WHEREABOUTS,
+    ),
+    Guard(
+        file=_WHEREABOUTS,
+        line="    if address in _addresses(source) or address == _known(source):\n",
+        without="    if False:\n",
+        because="A captured node would have another node's virt-handler call that node itself.",
+        tests=_BY_WHEREABOUTS,
+    ),
+    Guard(
+        file=_WHEREABOUTS,
+        line="    if not has_network and address != _known(target):\n",
+        without="    if False:\n",
+        because="A captured node would have another node's virt-handler call whom it likes.",
+        tests=_BY_WHEREABOUTS,
+    ),
+    Guard(
+        file="controlplane/virt_handler/migration/sending.py",
+        line="        address = await find_target(self._api, moving, has_network=self._has_network())\n",
+        without="        address = moving.target_node_address\n",
+        because="A captured node would choose whom another node's virt-handler calls.",
+        tests=_BY_WHEREABOUTS,
     ),
 )
