@@ -18,7 +18,7 @@ from kubevirt_api.names import KVM_DEVICE
 
 from controlplane.api.cpu_labels import needed_at_target
 from controlplane.api.objects.claim import Claims
-from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.pod import DIGEST, Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.migration.world import World
 from controlplane.virt_controller.vmi.launcher_pod import Target, build_launcher_pod
@@ -77,5 +77,31 @@ def _pinned(body: Json, source: Pod) -> Json:
     digests = source.image_digests
     for volume in body["spec"]["volumes"]:
         if "image" in volume and volume["name"] in digests:
-            volume["image"] = {**volume["image"], "reference": digests[volume["name"]]}
+            reference = _pin(volume["image"]["reference"], digests[volume["name"]])
+            volume["image"] = {**volume["image"], "reference": reference}
     return body
+
+
+def _pin(asked: str, said: str) -> str:
+    """Return what was asked for, by the digest that the source's kubelet tells of it.
+
+    It says so of that repository, or nothing: it chooses from where no other node pulls.
+    """
+    repository, digest = said.partition(DIGEST)[0], said.partition(DIGEST)[2]
+    is_digest = len(digest) == 64 and set(digest) <= set("0123456789abcdef")
+    own = _repository_of(asked)
+    is_same = is_digest and DIGEST not in asked and _in_full(repository) == _in_full(own)
+    return f"{own}{DIGEST}{digest}" if is_same else asked
+
+
+def _repository_of(reference: str) -> str:
+    head, colon, tail = reference.partition("@")[0].rpartition(":")
+    return head if colon and "/" not in tail else reference.partition("@")[0]
+
+
+def _in_full(repository: str) -> str:
+    """Spell a repository as container runtimes do: one without a registry is of Docker Hub."""
+    registry, slash, rest = repository.partition("/")
+    if slash and ("." in registry or ":" in registry or registry == "localhost"):
+        return f"docker.io/{rest}" if registry == "index.docker.io" else repository
+    return f"docker.io/{repository}" if slash else f"docker.io/library/{repository}"

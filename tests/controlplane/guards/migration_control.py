@@ -17,6 +17,7 @@ _BY_TABLE = ("tests/controlplane/virt_controller/migration/test_every_state.py",
 _BY_STORY = ("tests/controlplane/virt_controller/migration/test_reconciler.py",)
 _TURN = "controlplane/virt_controller/migration/turn.py"
 _BY_TURN = ("tests/controlplane/virt_controller/migration/test_turn.py",)
+_BY_POD = ("tests/controlplane/virt_controller/migration/test_target_pod.py",)
 _BY_EVACUATION = ("tests/controlplane/virt_controller/evacuation/test_reconciler.py",)
 
 GUARDS: tuple[Guard, ...] = (
@@ -222,5 +223,19 @@ GUARDS: tuple[Guard, ...] = (
         without="    others = known[1:]\n",
         because="A target Pod that finds no node would be given up for one that waits for something else.",
         tests=_BY_TURN,
+    ),
+    Guard(
+        file="controlplane/virt_controller/migration/target_pod.py",
+        line=" and _in_full(repository) == _in_full(own)\n",
+        without="\n",
+        because="A guest's disk would be pinned to another repository's digest, which is not there.",
+        tests=_BY_POD,
+    ),
+    Guard(
+        file="controlplane/virt_controller/migration/target_pod.py",
+        line='    return f"{own}{DIGEST}{digest}" if is_same else asked\n',
+        without="    return said\n",
+        because="A captured node's kubelet would choose from where other nodes pull the disk of a guest.",
+        tests=_BY_POD,
     ),
 )

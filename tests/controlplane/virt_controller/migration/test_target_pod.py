@@ -53,6 +53,38 @@ def test_an_image_is_the_one_that_the_source_has() -> None:
     assert image_of(build(a_source(name, PINNED))) == (name, PINNED)
 
 
+HEX = "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "expected"),
+    [
+        ("registry.example/os:42", f"registry.example/os@sha256:{HEX}", f"registry.example/os@sha256:{HEX}"),
+        (
+            "registry.example:5000/os",
+            f"registry.example:5000/os@sha256:{HEX}",
+            f"registry.example:5000/os@sha256:{HEX}",
+        ),
+        ("fedora:42", f"docker.io/library/fedora@sha256:{HEX}", f"fedora@sha256:{HEX}"),
+        ("kubevirt/fedora", f"docker.io/kubevirt/fedora@sha256:{HEX}", f"kubevirt/fedora@sha256:{HEX}"),
+        ("registry.example/os:42", f"registry.example/other@sha256:{HEX}", "registry.example/os:42"),
+        ("registry.example/os:42", f"169.254.169.254/latest/evil@sha256:{HEX}", "registry.example/os:42"),
+        ("registry.example/os:42", f"evil.example/registry.example/os@sha256:{HEX}", "registry.example/os:42"),
+        ("registry.example/os:42", f"@sha256:{HEX}", "registry.example/os:42"),
+        ("registry.example/os:42", "registry.example/os@sha256:0", "registry.example/os:42"),
+        ("registry.example/os:42", f"registry.example/os@sha256:{HEX[1:]}/", "registry.example/os:42"),
+        ("registry.example/os:42", f"registry.example/os@sha256:{HEX}@sha256:{HEX}", "registry.example/os:42"),
+        (PINNED, f"registry.example/os@sha256:{HEX}", PINNED),
+    ],
+)
+def test_the_sources_kubelet_chooses_no_repository(asked: str, said: str, expected: str) -> None:
+    """A captured one would have other nodes pull from where it likes."""
+    disk = {"volumes": [{"name": "disk", "containerDisk": {"image": asked}}]}
+    name, found = image_of(build(None, **disk))
+    assert found == asked
+    assert image_of(build(a_source(name, said), **disk))[1] == expected
+
+
 @pytest.mark.parametrize("said", ["sha256:" + "0" * 64, "registry.example/os:latest", ""])
 def test_an_image_whose_source_says_no_digest_is_left_as_it_is(said: str) -> None:
     name, asked = image_of(build(None))
