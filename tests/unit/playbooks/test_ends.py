@@ -177,6 +177,13 @@ def test_a_refusal_says_how_to_go_on(arguments: Sequence[str], words: str, tmp_p
     assert ("A node that the cluster does without" in said) is ("!NODE" in words)
 
 
+def test_an_upgrade_s_way_out_is_one_that_its_checks_let_by(tmp_path: Path) -> None:
+    code, said = looked(tmp_path, inventory(node_2=AWAY), playbook="upgrade")
+
+    assert code != 0, said
+    assert "by --limit 'all,localhost,!NODE' -e upgrade_not_ready_nodes=true, if it is not Ready." in said
+
+
 @pytest.mark.parametrize("playbook", NAMES)
 def test_every_later_play_says_its_end_and_asks_for_that_of_the_one_before(playbook: str) -> None:
     _first, *others = yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text())

@@ -65,6 +65,23 @@ CHECKS: dict[str, dict[str, Any]] = {
     "definitions_alone": {"found": {"components": []}},
     "away": {"found": {"nodes_not_ready": ["node-3"]}},
     "left_behind": {"found": {"nodes_not_ready": ["node-3"]}, "upgrade_not_ready_nodes": "true"},
+    "limited": {"__kubevirt_left_out": ["node-2", "node-3"]},
+    "limited_to_the_ready": {
+        "found": {"nodes_not_ready": ["node-3"]},
+        "upgrade_not_ready_nodes": True,
+        "__kubevirt_left_out": ["node-2", "node-3.example.com", "node-33"],
+    },
+    "limited_without_leave": {"found": {"nodes_not_ready": ["10.0.0.2"]}, "__kubevirt_left_out": ["10.0.0.2"]},
+    "limited_by_addresses": {
+        "found": {"nodes_not_ready": ["10.0.0.2"]},
+        "upgrade_not_ready_nodes": True,
+        "__kubevirt_left_out": ["10.0.0.3"],
+    },
+    "limited_to_all_that_are_there": {
+        "found": {"nodes_not_ready": ["node-2", "node-3.example.com", "10.0.0.2"]},
+        "upgrade_not_ready_nodes": True,
+        "__kubevirt_left_out": ["node-2.example.com", "node-3", "10.0.0.2"],
+    },
     "moving": {"migrations": [migration("web", team="a"), migration("db"), OURS]},
     "awaited": {"migrations": [migration("web")], "upgrade_wait_migrations": True},
     "not_awaited_in_check_mode": {
@@ -158,6 +175,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict
         "__control_plane_image": "registry/control-plane:0.2.0",
         "__control_plane_launcher_image": NEW,
         "control_plane_namespace": "kubevirt",
+        "__kubevirt_left_out": [],
     }
     groups = {group: {"hosts": cases} for group, cases in hosts().items()}
     methods = {"control_plane_workload_update_methods": []}
@@ -192,6 +210,10 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict
         ("empty", "no control plane of this collection that could be upgraded. Playbook virtops.kubevirt.deploy"),
         ("definitions_alone", "no control plane of this collection that could be upgraded."),
         ("away", "Not Ready: node-3."),
+        ("limited", "leaves out nodes: node-2, node-3. The control plane is replaced on all nodes"),
+        ("limited_to_the_ready", "leaves out nodes: node-2, node-33. The"),
+        ("limited_without_leave", "Not Ready: 10.0.0.2."),
+        ("limited_by_addresses", "leaves out nodes: 10.0.0.3. The"),
         ("moving", "Machines are being moved: shop/web, shop/db. virt-handler"),
         ("cannot_leave", "still in an older launcher: shop/db (" + OLD + ", cannot be moved: a disk is the node's)."),
         ("stands", "Apply it: webhook says no. Where it stands: definitions 0.2.0; virt-api 0.2.0; "),
@@ -206,7 +228,16 @@ def test_what_is_refused_says_why(host: str, words: str, done: tuple[dict[str, s
 @pytest.mark.parametrize(
     "host",
     [
-        *("moved", "nothing_said", "left_behind", "awaited", "not_awaited_in_check_mode", "own", "well"),
+        *(
+            "limited_to_all_that_are_there",
+            "moved",
+            "nothing_said",
+            "left_behind",
+            "awaited",
+            "not_awaited_in_check_mode",
+            "own",
+            "well",
+        ),
         *("none_older", "stays_put", "is_moved", "has_left", "check_mode"),
     ],
 )
