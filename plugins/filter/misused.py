@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from jinja2 import Undefined, pass_context
@@ -27,7 +28,10 @@ options:
   _input:
     description:
       - By the names of variables, what is wanted. C(type), as in an argument spec of a role, and beside it C(choices),
-        of a number C(least) and C(most), of a text C(like), a regular expression with C(example).
+        of a number C(least) and C(most), of a list C(elements) (V(str) or V(dict)), of a text C(like), a regular
+        expression with C(example).
+      - Of a text that is a time (V(1m30s)) or a size (V(64Gi)), as C(scale) says (V(time) or V(size)), C(least) and
+        C(most) too.
     type: dict
     required: true
 """
@@ -89,13 +93,18 @@ def _bool(value: Any, _kind: Mapping[str, Any]) -> str | None:
 
 
 def _int(value: Any, kind: Mapping[str, Any]) -> str | None:
+    if re.fullmatch(r"\s*[+-]?[0-9]+\s*", str(value)) and _is_within(int(str(value)), kind, int):
+        return None
+    return " ".join(["is to be a number", *_ends(kind)])
+
+
+def _is_within(amount: Any, kind: Mapping[str, Any], read: Callable[[Any], Any]) -> bool:
     least, most = kind.get("least"), kind.get("most")
-    if re.fullmatch(r"\s*[+-]?[0-9]+\s*", str(value)):
-        number = int(str(value))
-        if (least is None or least <= number) and (most is None or number <= most):
-            return None
-    ends = [f"from {least}"] * (least is not None) + [f"to {most}"] * (most is not None)
-    return " ".join(["is to be a number", *ends])
+    return (least is None or read(least) <= amount) and (most is None or amount <= read(most))
+
+
+def _ends(kind: Mapping[str, Any]) -> list[str]:
+    return [f"{word} {kind[end]}" for word, end in (("from", "least"), ("to", "most")) if kind.get(end) is not None]
 
 
 def _str(value: Any, kind: Mapping[str, Any]) -> str | None:
@@ -103,18 +112,53 @@ def _str(value: Any, kind: Mapping[str, Any]) -> str | None:
         return f"is to be one of {', '.join(kind['choices'])}"
     if kind.get("like") and not re.fullmatch(kind["like"], str(value)):
         return f"is to be like {kind['example']}"
+    if kind.get("scale") and not _is_within(
+        _amount(value, kind["scale"]), kind, lambda end: _amount(end, kind["scale"])
+    ):
+        return " ".join([f"is to be like {kind['example']},", *_ends(kind)])
     return "is to be a text" if isinstance(value, (list, dict)) else None
+
+
+def _amount(value: Any, scale: str) -> Fraction:
+    parts = re.findall("([0-9.]+)([a-zA-Z]*)", str(value))
+    return sum((Fraction(number) * _SCALES[scale][unit] for number, unit in parts), Fraction(0))
 
 
 def _structure(name: str, value: Any, kind: Mapping[str, Any]) -> str | None:
     shape, what = _SHAPES[kind["type"]]
     if not isinstance(value, shape):
         return f"is to be {what}, which with -e is written as JSON: -e '{{\"{name}\": ...}}'"
-    wrong = [str(one) for one in value if kind.get("choices") and one not in kind["choices"]]
-    return f"is to have nothing but {', '.join(kind['choices'])}, not {wrong[0][:_LONGEST]!r}" if wrong else None
+    wrong = [one for one in value if not _is_element(one, kind)]
+    if wrong:
+        allowed = ", ".join(kind.get("choices") or [_ELEMENTS[kind["elements"]][1]])
+        return f"is to have nothing but {allowed}, not {str(wrong[0])[:_LONGEST]!r}"
+    if kind.get("choices") and len(value) > len(kind["choices"]):
+        return f"is to have each of {', '.join(kind['choices'])} once at most"
+    return None
+
+
+def _is_element(one: Any, kind: Mapping[str, Any]) -> bool:
+    if kind.get("choices"):
+        return one in kind["choices"]
+    return not kind.get("elements") or isinstance(one, _ELEMENTS[kind["elements"]][0])
 
 
 _SCALARS = {"bool": _bool, "int": _int, "str": _str, "raw": _str}
+_ELEMENTS = {"str": ((str, int, float), "texts"), "dict": (dict, "mappings")}
+_SCALES: dict[str, dict[str, Fraction | int]] = {
+    "time": {"ms": Fraction(1, 1000), "s": 1, "m": 60, "h": 3600},
+    "size": {
+        "": 1,
+        "k": 10**3,
+        "M": 10**6,
+        "G": 10**9,
+        "T": 10**12,
+        "Ki": 2**10,
+        "Mi": 2**20,
+        "Gi": 2**30,
+        "Ti": 2**40,
+    },
+}
 _SHAPES = {"list": (list, "a list"), "dict": (dict, "a mapping")}
 
 

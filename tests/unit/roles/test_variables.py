@@ -57,6 +57,8 @@ WRONG = {
     "no_replica": ("node_kvm", {"control_plane_replicas": "0"}),
     "no_choice": ("node_kvm", {"launcher_image_runtime": "docker"}),
     "no_image": ("control_plane", {"launcher_image_names": ["test-gest"]}),
+    "no_time": ("launcher_image", {"control_plane_workload_eviction_interval": "24h1s"}),
+    "no_mapping_in_it": ("launcher_image", {"control_plane_workload_tolerations": ["NoSchedule"]}),
     "no_size": ("launcher_image", {"control_plane_container_disk_limit": "large"}),
     "no_namespace": ("launcher_image", {"control_plane_namespace": ""}),
     "namespace_of_words": ("control_plane", {"control_plane_namespace": "Two Words"}),
@@ -173,6 +175,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             "no_image",
             "launcher_image_names is to have nothing but control-plane, virt-launcher, test-guest, not 'test-gest'.",
         ),
+        ("no_time", "control_plane_workload_eviction_interval is to be like 1m30s, to 24h, not '24h1s'."),
+        ("no_mapping_in_it", "control_plane_workload_tolerations is to have nothing but mappings, not 'NoSchedule'."),
         ("no_size", "control_plane_container_disk_limit is to be like 64Gi, not 'large'."),
         ("no_namespace", "control_plane_namespace is to be like kubevirt, not ''."),
         ("namespace_of_words", "control_plane_namespace is to be like kubevirt, not 'Two Words'."),
@@ -231,6 +235,14 @@ def test_what_provision_is_told_is_looked_at_on_the_nodes_too_before_anything_is
         assert "when" not in look.keys() | refuse.keys()
 
 
+def test_an_upgrade_has_the_cluster_judge_it_before_anything_is_brought_to_a_node() -> None:
+    _hosts, checks, *_plays = yaml.safe_load((ROOT / "playbooks/upgrade.yml").read_text())
+    (judged,) = yaml.safe_load((ROOT / "roles/control_plane/tasks/judge.yml").read_text())
+
+    assert checks["tasks"][-1]["ansible.builtin.include_role"]["tasks_from"] == "judge.yml"
+    assert (judged["check_mode"], judged["changed_when"]) == (True, False)
+
+
 @pytest.mark.parametrize("playbook", ["deploy", "provision"])
 def test_a_node_that_fails_ends_the_playbook_before_the_cluster_is_touched(playbook: str) -> None:
     _hosts, nodes, *_client = yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text())
@@ -249,7 +261,7 @@ def test_every_role_s_options_are_known_and_so_is_what_they_may_be() -> None:
     assert set(options) == set(ROLES)
     assert list(written) == [*(name for one in options.values() for name in one), "kubevirt_become"]
     for name, option in ((name, option) for one in options.values() for name, option in one.items()):
-        for key in ("type", "choices"):
+        for key in ("type", "elements", "choices"):
             assert written[name].get(key) == option.get(key), name
 
 

@@ -13,6 +13,10 @@ from ansible_collections.virtops.kubevirt.plugins.filter.misused import FilterMo
 
 NAMES = {"type": "list", "choices": ["a", "b"]}
 LIMITED = {"type": "int", "least": 1, "most": 9}
+TIME = {"type": "str", "like": "([0-9.]+(ms|s|m|h))+", "example": "1m30s", "scale": "time", "most": "24h"}
+SIZE = {"type": "str", "like": "[0-9.]+[A-Z]?i?", "example": "64Gi", "scale": "size", "least": "1Mi", "most": "64Ti"}
+TEXTS = {"type": "list", "elements": "str"}
+MAPPINGS = {"type": "list", "elements": "dict"}
 
 
 def said(kind: dict[str, Any], **variables: Any) -> list[str]:
@@ -32,6 +36,10 @@ def said(kind: dict[str, Any], **variables: Any) -> list[str]:
         ({"type": "str", "choices": ["a", "b"]}, "a"),
         ({"type": "raw", "like": "[0-9]+%?", "example": "25%"}, 1),
         (NAMES, ["b"]),
+        *((TIME, value) for value in ("0s", "24h", "23h59m60s", "1440m", "1500ms", "0.5h")),
+        *((SIZE, value) for value in ("1Mi", "1048576", "64Ti", "65536Gi", "70T", "1.5Gi")),
+        (TEXTS, ["a", 1]),
+        (MAPPINGS, [{"a": 1}]),
         (NAMES, []),
         ({"type": "dict"}, {"a": 1}),
         ({"type": "dict"}, {}),
@@ -59,6 +67,16 @@ def test_the_right_kind_is_taken(kind: dict[str, Any], value: object) -> None:
         ({"type": "str"}, ["a"], "x is to be a text, not more than that"),
         ({"type": "raw", "like": "[0-9]+%?", "example": "25%"}, "many", "x is to be like 25%, not 'many'"),
         (NAMES, ["a", "c"], "x is to have nothing but a, b, not 'c'"),
+        (NAMES, ["a", "b", "a"], "x is to have each of a, b once at most"),
+        *((TIME, value, f"x is to be like 1m30s, to 24h, not '{value}'") for value in ("25h", "24h1ms", "1440.1m")),
+        *(
+            (SIZE, value, f"x is to be like 64Gi, from 1Mi to 64Ti, not '{value}'")
+            for value in ("1048575", "65Ti", "1M")
+        ),
+        (SIZE, "large", "x is to be like 64Gi, not 'large'"),
+        (TEXTS, ["a", {"b": 1}], "x is to have nothing but texts, not \"{'b': 1}\""),
+        (TEXTS, [None], "x is to have nothing but texts, not 'None'"),
+        (MAPPINGS, ["a=b"], "x is to have nothing but mappings, not 'a=b'"),
         (NAMES, "a", """x is to be a list, which with -e is written as JSON: -e '{"x": ...}'"""),
         ({"type": "dict"}, ["a"], """x is to be a mapping, which with -e is written as JSON: -e '{"x": ...}'"""),
     ],
