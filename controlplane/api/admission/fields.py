@@ -54,8 +54,8 @@ def _object(value: Any, kind: type[Struct], path: str) -> Iterator[Problem]:
         elif name not in unbuilt:
             yield unknown(name, path, [*known, *unbuilt])
         elif not _asks_for_nothing(kind, name, one):
-            message = f"known to KubeVirt, not built in this version; {_remedy(value, kind, name)}"
-            yield Problem(below(path, name), message, "FieldValueNotSupported")
+            message = known_fields.ELSEWHERE.get((kind.__name__, name)) or _not_built(value, kind, name)
+            yield Problem(below(path, name), f"known to KubeVirt, {message}", "FieldValueNotSupported")
     for name, (_unused, required) in known.items():
         if required and value.get(name) is None:
             yield Problem(below(path, name), "is required; set it", "FieldValueRequired")
@@ -67,13 +67,14 @@ def _asks_for_nothing(kind: type[Struct], name: str, value: Any) -> bool:
     return value in (None, "", []) or (value is False and name in known_fields.OFF_WHEN_FALSE)
 
 
-def _remedy(value: dict[str, Any], kind: type[Struct], name: str) -> str:
-    """Say what to do about a field that is not built: remove it, unless an object without it would miss something."""
+def _not_built(value: dict[str, Any], kind: type[Struct], name: str) -> str:
+    """Say of a field that it is not built, and to remove it, unless an object without it would miss something."""
+    said = "not built in this version; "
     alternatives = known_fields.ONE_OF.get(kind.__name__, frozenset())
     built = sorted(alternatives & set(shapes(kind)))
     if name not in alternatives or any(value.get(one) is not None for one in built):
-        return "remove it"
-    return f"use {'one of ' if built[1:] else ''}{', '.join(built)} instead"
+        return f"{said}remove it"
+    return f"{said}use {'one of ' if built[1:] else ''}{', '.join(built)} instead"
 
 
 def unknown(name: str, path: str, names: list[str]) -> Problem:

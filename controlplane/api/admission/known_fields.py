@@ -68,6 +68,14 @@ UNBUILT: dict[str, frozenset[str]] = {
     }.items()
 }
 
+ELSEWHERE: dict[tuple[str, str], str] = {
+    ("MigrationConfiguration", "network"): (
+        "chosen when the control plane is deployed in this version; remove it, and deploy with "
+        "control_plane_migration_network of role control_plane"
+    )
+}
+"""Those of them, by type and name, that are asked for in another way, and how."""
+
 ONE_OF: dict[str, frozenset[str]] = {
     name: frozenset(fields.split())
     for name, fields in {

@@ -33,7 +33,8 @@ def waiting_address(pod_address: str, network: str = "", *, interface: str = INT
     found = _ipv4(interface) or _ipv6(interface)
     if not found and network:
         raise NoPlace(
-            f"virt-handler's Pod has no address on {interface}, by which migrations are to come (network {network}): "
+            f"virt-handler's Pod has no address on {interface}, by which migrations are to come "
+            f"(control_plane_migration_network: {network}): "
             "see that Multus runs on this node, and that the NetworkAttachmentDefinition is there and gives addresses"
         )
     return found or pod_address

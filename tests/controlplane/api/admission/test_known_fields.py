@@ -44,6 +44,14 @@ def test_only_unbuilt_switches_are_excused() -> None:
     assert set().union(*known_fields.UNBUILT.values()) >= known_fields.OFF_WHEN_FALSE
 
 
+def test_what_is_asked_for_elsewhere_is_not_built_here_and_says_where() -> None:
+    assert all(name in known_fields.UNBUILT[kind] for kind, name in known_fields.ELSEWHERE)
+    (problem,) = check({"network": "moves"}, STRUCTS["MigrationConfiguration"], "migrations")
+
+    assert str(problem).startswith("migrations.network: known to KubeVirt, chosen when the control plane is deployed")
+    assert str(problem).endswith("remove it, and deploy with control_plane_migration_network of role control_plane")
+
+
 NOT_BUILT = [
     pytest.param(kind, name, id=f"{kind}.{name}")
     for kind, names in known_fields.ONE_OF.items()
