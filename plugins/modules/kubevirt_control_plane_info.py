@@ -213,6 +213,10 @@ in_other_launchers:
       description: Whether it can be moved while it runs.
       type: bool
       sample: true
+    undecided:
+      description: Whether that will be said yet, for it is being started, or its node has not looked.
+      type: bool
+      sample: false
     reason:
       description: Why it cannot; empty where it can.
       type: str

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..kubevirt_api.condition_types import LIVE_MIGRATABLE
-from ..kubevirt_api.phases import RUNNING
+from ..kubevirt_api.phases import RUNNING, UNKNOWN
 from ..kubevirt_api.predicates import condition, is_condition_true, is_final, phase
 from .installed import VERSION
 from .readiness import missing
@@ -56,8 +56,16 @@ def _machine(vmi: Object, launcher: str) -> dict[str, Any]:
         "node": (vmi.get("status") or {}).get("nodeName") or "",
         "launcher": launcher,
         "can_move": can_move,
+        "undecided": not can_move and _is_undecided(vmi),
         "reason": "" if can_move else _why_not(vmi),
     }
+
+
+def _is_undecided(vmi: Object) -> bool:
+    """Return whether it will be said yet whether it can move: it is being started, or its node has not come to that."""
+    if phase(vmi) != RUNNING:
+        return phase(vmi) != UNKNOWN
+    return condition(vmi, LIVE_MIGRATABLE) is None
 
 
 def _why_not(vmi: Object) -> str:

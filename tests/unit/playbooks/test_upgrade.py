@@ -35,14 +35,21 @@ FOUND: dict[str, Any] = {
 SAY = """
 from ansible.plugins.action import ActionBase
 
+ASKED = set()  # of one task, whose tries are made in one process
+
 class ActionModule(ActionBase):
     def run(self, tmp=None, task_vars=None):
-        return dict(task_vars["said_by_{name}"], changed=False, waited=self._task.args.get("wait", False))
+        said = task_vars["said_by_{name}"]
+        if "{name}" in ASKED:
+            said = said | task_vars.get("later", {})
+        ASKED.add("{name}")
+        return dict(said, changed=False, waited=self._task.args.get("wait", False))
 """
 
 
-def machine(name: str, reason: str = "") -> dict[str, Any]:
-    return {"namespace": "shop", "name": name, "launcher": OLD, "can_move": not reason, "reason": reason}
+def machine(name: str, reason: str = "", *, undecided: bool = False) -> dict[str, Any]:
+    said = {"can_move": not reason, "undecided": undecided, "reason": reason}
+    return {"namespace": "shop", "name": name, "launcher": OLD, **said}
 
 
 def migration(vm: str, **annotations: str) -> dict[str, Any]:
@@ -100,6 +107,24 @@ MACHINES: dict[str, dict[str, Any]] = {
         "found": {"in_other_launchers": [machine("db", "a disk is the node's")]},
         "control_plane_workload_update_methods": ["LiveMigrate"],
         "upgrade_wait_machines": True,
+    },
+    "is_starting": {
+        "found": {"in_other_launchers": [machine("db", "it is Scheduled", undecided=True)]},
+        "later": {"in_other_launchers": []},
+        "control_plane_workload_update_methods": ["LiveMigrate"],
+        "upgrade_wait_machines": True,
+    },
+    "is_too_slow": {
+        "found": {"in_other_launchers": [machine("web")]},
+        "control_plane_workload_update_methods": ["LiveMigrate"],
+        "upgrade_wait_machines": True,
+        "upgrade_wait_timeout": 1,
+    },
+    "is_not_evicted": {
+        "found": {"in_other_launchers": [machine("db", "a disk is the node's")]},
+        "control_plane_workload_update_methods": ["LiveMigrate", "Evict"],
+        "upgrade_wait_machines": True,
+        "upgrade_wait_timeout": 1,
     },
     "has_left": {"control_plane_workload_update_methods": ["LiveMigrate"], "upgrade_wait_machines": True},
     "check_mode": {
@@ -176,6 +201,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict
         "__control_plane_launcher_image": NEW,
         "control_plane_namespace": "kubevirt",
         "__kubevirt_left_out": [],
+        "__kubevirt_delay": 0,
     }
     groups = {group: {"hosts": cases} for group, cases in hosts().items()}
     methods = {"control_plane_workload_update_methods": []}
@@ -216,6 +242,18 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict
         ("limited_by_addresses", "leaves out nodes: 10.0.0.3. The"),
         ("moving", "Machines are being moved: shop/web, shop/db. virt-handler"),
         ("cannot_leave", "still in an older launcher: shop/db (" + OLD + ", cannot be moved: a disk is the node's)."),
+        (
+            "cannot_leave",
+            "Restart them (kubevirt_vm with state=restarted), have them evicted (control_plane_workload_upd",
+        ),
+        (
+            "is_too_slow",
+            "have them evicted (control_plane_workload_update_methods with Evict), wait longer for those that",
+        ),
+        (
+            "is_not_evicted",
+            "state=restarted), look who refuses their evictions (their evictionStrategy, budgets), wait l",
+        ),
         ("stands", "Apply it: webhook says no. Where it stands: definitions 0.2.0; virt-api 0.2.0; "),
         ("stands", "virt-handler 0.1.0 (1 of 3 updated, 1 ready). Machines run on."),
         ("is_silent", "Where it stands: the cluster does not say (the API server does not answer)."),
@@ -238,11 +276,18 @@ def test_what_is_refused_says_why(host: str, words: str, done: tuple[dict[str, s
             "own",
             "well",
         ),
-        *("none_older", "stays_put", "is_moved", "has_left", "check_mode"),
+        *("none_older", "stays_put", "is_moved", "is_starting", "has_left", "check_mode"),
     ],
 )
 def test_what_is_well_is_let_by(host: str, done: tuple[dict[str, str], Any, str]) -> None:
     assert done[0][host] == ""
+
+
+def test_only_who_was_not_evicted_is_told_of_refused_evictions_and_the_others_of_evictions(
+    done: tuple[dict[str, str], Any, str],
+) -> None:
+    assert "have them evicted" not in done[0]["is_not_evicted"]
+    assert "wait longer" not in done[0]["cannot_leave"]
 
 
 def test_migrations_are_waited_for_where_that_is_wanted_and_not_in_check_mode(done: tuple[Any, Any, str]) -> None:

@@ -20,6 +20,9 @@ STAYS = {
 }
 
 
+STARTING = ("", "Pending", "Scheduling", "Scheduled")
+
+
 def instance(launcher: str | None, *conditions: dict[str, str], phase: str = "Running", name: str = "web") -> Any:
     status: dict[str, Any] = {"phase": phase, "nodeName": "node-1", "conditions": list(conditions)}
     if launcher is not None:
@@ -76,6 +79,20 @@ def test_who_is_in_another_launcher_and_why_it_does_not_move(found: Any, reason:
 
     assert (one["namespace"], one["name"], one["node"], one["launcher"]) == ("shop", "web", "node-1", OLD)
     assert (one["can_move"], one["reason"]) == (not reason, reason)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param(instance(OLD, MOVES), False, id="it can move"),
+        pytest.param(instance(OLD, STAYS), False, id="it cannot"),
+        pytest.param(instance(OLD), True, id="its node has not looked"),
+        *(pytest.param(instance(OLD, MOVES, phase=one), True, id=f"starting: {one}") for one in STARTING),
+        pytest.param(instance(OLD, MOVES, phase="Unknown"), False, id="its node is lost"),
+    ],
+)
+def test_of_whom_it_will_be_said_yet(found: Any, expected: bool) -> None:
+    assert [one["undecided"] for one in in_other_launchers([found], NEW)] == [expected]
 
 
 def test_they_come_by_name() -> None:
