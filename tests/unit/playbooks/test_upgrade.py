@@ -60,6 +60,8 @@ def migration(vm: str, **annotations: str) -> dict[str, Any]:
 OURS = migration("ours", **{"kubevirt.io/workloadUpdateMigration": ""})
 VARIABLES = {
     "mistyped": {"upgrade_wait_machine": True},
+    "rather_mistyped": {"upgrade_wait_time": 5},
+    "of_another_tool": {"upgrade_packages": True, "upgrade_wait": 5, "upgrade_reboot": "if_needed"},
     "no_number": {"upgrade_wait_timeout": "soon"},
     "no_truth": {"upgrade_not_ready_nodes": "perhaps"},
     "unwaited": {"control_plane_wait": "false"},
@@ -229,6 +231,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict
     ("host", "words"),
     [
         ("mistyped", "does not know: upgrade_wait_machine (is upgrade_wait_machines meant?)."),
+        ("rather_mistyped", "does not know: upgrade_wait_time (is upgrade_wait_timeout meant?)."),
         ("no_number", "upgrade_wait_timeout is to be a number from 1, not 'soon'."),
         ("no_truth", "upgrade_not_ready_nodes is to be true or false, not 'perhaps'."),
         ("unwaited", "control_plane_wait is false."),
@@ -269,6 +272,7 @@ def test_what_is_refused_says_why(host: str, words: str, done: tuple[dict[str, s
         *(
             "limited_to_all_that_are_there",
             "moved",
+            "of_another_tool",
             "nothing_said",
             "left_behind",
             "awaited",

@@ -81,6 +81,7 @@ PROVISION = {
     "no_definition": {"provision_definition": "vm.yml"},
     "a_machine": {
         "provisioner_name": "terraform",
+        "provision_user": "of another collection",
         "provision_name": "web",
         "provision_namespace": "shop",
         "provision_image": "registry/guest:1",
