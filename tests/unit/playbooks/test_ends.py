@@ -194,4 +194,25 @@ def test_every_later_play_says_its_end_and_asks_for_that_of_the_one_before(playb
     assert [one["ansible.builtin.import_tasks"] for one in proofs] == ["tasks/proof.yml"] * len(parts[1:])
     assert [one["ansible.builtin.import_tasks"] for one in ends] == ["tasks/ended.yml"] * len(parts)
     assert [one["vars"]["__kubevirt_part"] for one in [*proofs, *ends]] == [*parts[:-1], *parts]
-    assert {one["tags"] for one in [*proofs, *ends]} == {"always"}
+    assert {one["tags"] for one in proofs} == {"always"}
+    assert ["tags" in one for one in ends] == [False] * len(ends), "of those in it each has its own"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(("--tags", "mine,other"), "left out by --tags mine,other.", id="of others"),
+        pytest.param(("--skip-tags", "untagged"), "left out by --skip-tags untagged.", id="all that have none"),
+        pytest.param((), "", id="none"),
+        pytest.param(("--tags", "all"), "", id="all"),
+    ],
+)
+def test_tags_that_leave_out_all_work_are_said_for_each_host(
+    arguments: Sequence[str], words: str, tmp_path: Path
+) -> None:
+    code, said = looked(tmp_path, inventory(), *arguments, playbook="upgrade")
+
+    assert code == 0, said
+    assert said.count("NOTHING WAS DONE") == (4 if words else 0)
+    assert words in " ".join(said.split())
+    assert bool(acted_on(said)) is not bool(words)
