@@ -17,21 +17,18 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.virtops.kubevirt.tests.unit.playbooks.upgrades import (
+    CHECKS,
+    FOUND,
+    MACHINES,
+    NEW,
+    OLD,
+    STANDING,
+    VARIABLES,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 TASKS = ROOT / "playbooks/tasks"
-NEW, OLD = "registry/virt-launcher:0.2.0", "registry/virt-launcher:0.1.0"
-SERVING = {"kind": "Deployment", "name": "virt-api", "version": "0.2.0", "missing": ""}
-STUCK = {"kind": "DaemonSet", "name": "virt-handler", "version": "0.1.0", "missing": "1 of 3 updated, 1 ready"}
-FOUND: dict[str, Any] = {
-    "owner": "ours",
-    "version": "0.1.0",
-    "definitions_version": "0.2.0",
-    "components": [SERVING, STUCK],
-    "nodes_not_ready": [],
-    "in_other_launchers": [],
-    "check_mode": False,
-}
 SAY = """
 from ansible.plugins.action import ActionBase
 
@@ -47,103 +44,15 @@ class ActionModule(ActionBase):
 """
 
 
-def machine(name: str, reason: str = "", *, undecided: bool = False) -> dict[str, Any]:
-    said = {"can_move": not reason, "undecided": undecided, "reason": reason}
-    return {"namespace": "shop", "name": name, "launcher": OLD, **said}
-
-
-def migration(vm: str, **annotations: str) -> dict[str, Any]:
-    metadata = {"namespace": "shop", "name": f"{vm}-1"} | ({"annotations": annotations} if annotations else {})
-    return {"metadata": metadata, "spec": {"vmiName": vm}}
-
-
-OURS = migration("ours", **{"kubevirt.io/workloadUpdateMigration": ""})
-VARIABLES = {
-    "mistyped": {"upgrade_wait_machine": True},
-    "rather_mistyped": {"upgrade_wait_time": 5},
-    "of_another_tool": {"upgrade_packages": True, "upgrade_wait": 5, "upgrade_reboot": "if_needed"},
-    "no_number": {"upgrade_wait_timeout": "soon"},
-    "no_truth": {"upgrade_not_ready_nodes": "perhaps"},
-    "unwaited": {"control_plane_wait": "false"},
-    "in_vain": {"upgrade_wait_machines": True},
-    "moved": {"upgrade_wait_machines": "yes", "control_plane_workload_update_methods": ["LiveMigrate"]},
-    "nothing_said": {},
-}
-CHECKS: dict[str, dict[str, Any]] = {
-    "empty": {"found": {"owner": "none", "components": []}},
-    "definitions_alone": {"found": {"components": []}},
-    "away": {"found": {"nodes_not_ready": ["node-3"]}},
-    "left_behind": {"found": {"nodes_not_ready": ["node-3"]}, "upgrade_not_ready_nodes": "true"},
-    "limited": {"__kubevirt_left_out": ["node-2", "node-3"]},
-    "limited_to_the_ready": {
-        "found": {"nodes_not_ready": ["node-3"]},
-        "upgrade_not_ready_nodes": True,
-        "__kubevirt_left_out": ["node-2", "node-3.example.com", "node-33"],
-    },
-    "limited_without_leave": {"found": {"nodes_not_ready": ["10.0.0.2"]}, "__kubevirt_left_out": ["10.0.0.2"]},
-    "limited_by_addresses": {
-        "found": {"nodes_not_ready": ["10.0.0.2"]},
-        "upgrade_not_ready_nodes": True,
-        "__kubevirt_left_out": ["10.0.0.3"],
-    },
-    "limited_to_all_that_are_there": {
-        "found": {"nodes_not_ready": ["node-2", "node-3.example.com", "10.0.0.2"]},
-        "upgrade_not_ready_nodes": True,
-        "__kubevirt_left_out": ["node-2.example.com", "node-3", "10.0.0.2"],
-    },
-    "moving": {"migrations": [migration("web", team="a"), migration("db"), OURS]},
-    "awaited": {"migrations": [migration("web")], "upgrade_wait_migrations": True},
-    "not_awaited_in_check_mode": {
-        "migrations": [migration("web")],
-        "found": {"check_mode": True},
-        "upgrade_wait_migrations": True,
-    },
-    "own": {"migrations": [OURS]},
-    "well": {},
-}
-MACHINES: dict[str, dict[str, Any]] = {
-    "none_older": {},
-    "stays_put": {"found": {"in_other_launchers": [machine("web"), machine("db", "a disk is the node's")]}},
-    "is_moved": {"found": {"in_other_launchers": [machine("web")]}, "control_plane_workload_update_methods": ["Evict"]},
-    "cannot_leave": {
-        "found": {"in_other_launchers": [machine("db", "a disk is the node's")]},
-        "control_plane_workload_update_methods": ["LiveMigrate"],
-        "upgrade_wait_machines": True,
-    },
-    "is_starting": {
-        "found": {"in_other_launchers": [machine("db", "it is Scheduled", undecided=True)]},
-        "later": {"in_other_launchers": []},
-        "control_plane_workload_update_methods": ["LiveMigrate"],
-        "upgrade_wait_machines": True,
-    },
-    "is_too_slow": {
-        "found": {"in_other_launchers": [machine("web")]},
-        "control_plane_workload_update_methods": ["LiveMigrate"],
-        "upgrade_wait_machines": True,
-        "upgrade_wait_timeout": 1,
-    },
-    "is_not_evicted": {
-        "found": {"in_other_launchers": [machine("db", "a disk is the node's")]},
-        "control_plane_workload_update_methods": ["LiveMigrate", "Evict"],
-        "upgrade_wait_machines": True,
-        "upgrade_wait_timeout": 1,
-    },
-    "has_left": {"control_plane_workload_update_methods": ["LiveMigrate"], "upgrade_wait_machines": True},
-    "check_mode": {
-        "found": {"in_other_launchers": [machine("web")], "check_mode": True},
-        "control_plane_workload_update_methods": ["LiveMigrate"],
-        "upgrade_wait_machines": True,
-    },
-}
-STANDING: dict[str, dict[str, Any]] = {
-    "stands": {},
-    "is_silent": {"answer": {"failed": True, "msg": "the API server does not answer"}},
-}
+FAILED = (
+    "{{ ansible_failed_result.results | default([ansible_failed_result])"
+    " | map(attribute='msg', default='') | join(' ') }}"
+)
 
 
 def kept(*tasks: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the tasks, and whatever they said at last as the host's."""
-    refused = {"ansible.builtin.set_fact": {"said": "{{ ansible_failed_result.msg }}"}}
+    refused = {"ansible.builtin.set_fact": {"said": FAILED}}
     return [{"block": list(tasks), "rescue": [refused]}]
 
 
@@ -203,6 +112,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict
         "__control_plane_launcher_image": NEW,
         "control_plane_namespace": "kubevirt",
         "__kubevirt_left_out": [],
+        "__kubevirt_brought_to": ["{{ inventory_hostname }}"],
         "__kubevirt_delay": 0,
     }
     groups = {group: {"hosts": cases} for group, cases in hosts().items()}
@@ -243,6 +153,14 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict
         ("limited_to_the_ready", "leaves out nodes: node-2, node-33. The"),
         ("limited_without_leave", "Not Ready: 10.0.0.2."),
         ("limited_by_addresses", "leaves out nodes: 10.0.0.3. The"),
+        (
+            "of_another_tag",
+            "would run localhost/virtops/control-plane:0.3.0, and of_another_tag gets localhost/virtops/",
+        ),
+        (
+            "of_another_place",
+            "virt-launcher:0.2.0, and of_another_place gets registry.example/virtops/control-plane:0.2",
+        ),
         ("moving", "Machines are being moved: shop/web, shop/db. virt-handler"),
         ("cannot_leave", "still in an older launcher: shop/db (" + OLD + ", cannot be moved: a disk is the node's)."),
         (
@@ -272,6 +190,9 @@ def test_what_is_refused_says_why(host: str, words: str, done: tuple[dict[str, s
         *(
             "limited_to_all_that_are_there",
             "moved",
+            "of_the_same_place",
+            "by_hand",
+            "by_digest",
             "of_another_tool",
             "nothing_said",
             "left_behind",
