@@ -25,7 +25,7 @@ def test_without_a_network_of_its_own_it_is_the_pod_s() -> None:
 
 
 def test_a_chosen_network_that_is_not_there_is_not_replaced_by_another() -> None:
-    with pytest.raises(NoPlace, match=r"on migration-none, .*\(control_plane_migration_network: net/one\): see that Multus"):
+    with pytest.raises(NoPlace, match=r"-none, .*\(control_plane_migration_network: net/one\): see that Multus"):
         waiting_address(POD, "net/one", interface="migration-none")
 
 
