@@ -15,7 +15,7 @@ from .._client.errors import TimedOut, VirtError
 from .._client.parallel import in_parallel
 from .._vm import cluster, compare, field_path
 from .._vm.request import Terms, terms_from
-from . import decide, standing
+from . import decide, nodes, standing
 from .decide import Unmovable
 from .move import Done, ensure
 from .wish import Wish, of_node, wishes_from
@@ -43,7 +43,9 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool) ->
     outcomes = in_parallel(api, len(wishes), work, workers=params.get("parallel"))
     is_left = params.get("unmovable") == "leave"
     shown = [_show(wish, one, terms, is_left=is_left) for wish, one in zip(wishes, outcomes, strict=True)]
-    facts = {"duration": round(time.monotonic() - began, 1)} if terms.wait else {}
+    facts: dict[str, Any] = {"duration": round(time.monotonic() - began, 1)} if terms.wait else {}
+    if warnings := _warnings(params, api, wishes, outcomes):
+        facts["warnings"] = warnings
     unmovable = [_left(wish, one) for wish, one in zip(wishes, outcomes, strict=True) if isinstance(one, Unmovable)]
     if named is not None and params.get("vms") is None:
         if isinstance(outcomes[0], VirtError) and not (is_left and unmovable):
@@ -57,6 +59,19 @@ def _of_node(params: Mapping[str, Any], api: Api, terms: Terms) -> list[Wish]:
     listed = api.list(cluster.instances(params.get("namespace"), terms.api_version))
     found = [one for one in listed if decide.node_of(one) == params["from_node"]]
     return [of_node(params, one) for one in found if not one["metadata"].get("deletionTimestamp")]
+
+
+def _warnings(params: Mapping[str, Any], api: Api, wishes: list[Wish], outcomes: list[Any]) -> list[str]:
+    """Name the nodes that machines were to leave, that none has left, and that the cluster does not have."""
+    left = {
+        one.from_node for one, done in zip(wishes, outcomes, strict=True) if not isinstance(done, Done) or done.changed
+    }
+    asked = {params.get("from_node"), *(one.from_node for one in wishes)} - left
+    return [
+        f"from_node: the cluster has no node {name}, so no machine is there; look at `kubectl get nodes`"
+        for name in sorted(filter(None, asked))
+        if nodes.is_unknown(api, name)
+    ]
 
 
 def _show(wish: Wish, outcome: Any, terms: Terms, *, is_left: bool) -> dict[str, Any]:

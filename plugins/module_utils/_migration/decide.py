@@ -52,7 +52,7 @@ def decide(wish: Wish, vmi: Object | None, migrations: Sequence[Object], place: 
         return Plan(NOTHING)
     fixed = condition(running, condition_types.LIVE_MIGRATABLE)
     if fixed is not None and fixed.get("status") == "False":
-        raise _unmovable(wish, running, _why_fixed(fixed))
+        raise unmovable(wish, running, _why_fixed(fixed))
     return Plan(CREATE)
 
 
@@ -83,15 +83,15 @@ def _has_labels(node: Object | None, wish: Wish) -> bool:
 
 def _running(wish: Wish, vmi: Object | None) -> Object:
     if vmi is None:
-        raise _unmovable(wish, vmi, "it does not run; start it first (kubevirt_vm with state=started, wait=true)")
+        raise unmovable(wish, vmi, "it does not run; start it first (kubevirt_vm with state=started, wait=true)")
     if is_final(vmi):
-        raise _unmovable(wish, vmi, f"its run is over ({phase(vmi)}); start it anew first")
+        raise unmovable(wish, vmi, f"its run is over ({phase(vmi)}); start it anew first")
     if is_deleting(vmi):
-        raise _unmovable(wish, vmi, "it is being stopped")
+        raise unmovable(wish, vmi, "it is being stopped")
     if phase(vmi) != phases.RUNNING:
         told = phase(vmi) or "not looked at by virt-controller yet"
         remedy = "wait for that first (kubevirt_vmi_info with wait=true)"
-        raise _unmovable(wish, vmi, f"its instance is {told}, not Running; {remedy}")
+        raise unmovable(wish, vmi, f"its instance is {told}, not Running; {remedy}")
     return vmi
 
 
@@ -123,7 +123,8 @@ def _why_fixed(fixed: Object) -> str:
     return f"its condition LiveMigratable is False ({told or 'no reason given'}); change that, or stop and start it"
 
 
-def _unmovable(wish: Wish, vmi: Object | None, why: str) -> Unmovable:
+def unmovable(wish: Wish, vmi: Object | None, why: str) -> Unmovable:
+    """Return the error of a machine that cannot be moved, with what a result says of it."""
     strategy = ((vmi or {}).get("spec") or {}).get("evictionStrategy") or ""
     facts = {"reason": why, "node": node_of(vmi), "eviction_strategy": str(strategy)}
     return Unmovable(f"{wish.title} cannot be migrated: {why}", **facts)

@@ -45,6 +45,7 @@ def ensure(api: Api, wish: Wish, terms: Terms, deadline: float) -> Done:
     for attempt in range(1, ATTEMPTS + 1):
         vmi = api.get(cluster.instances(wish.namespace, terms.api_version), wish.name)
         place = nodes.place_of(api, wish, vmi) if wish.state == "present" else None
+        _is_known(api, wish, vmi, terms)
         plan = decide.decide(wish, vmi, migrations_of(api, wish, terms), place)
         if plan.deed == decide.OUTWAIT:
             _outwait(api, wish, terms, plan.migration or {}, deadline)
@@ -62,6 +63,18 @@ def ensure(api: Api, wish: Wish, terms: Terms, deadline: float) -> Done:
             done = done._replace(changed=True, method="create", before=None, after=made)
         return _arrived(api, wish, terms, done, deadline) if terms.wait and not terms.check_mode else done
     raise VirtError(f"{wish.title} is being migrated and cancelled by others all the time")
+
+
+def _is_known(api: Api, wish: Wish, vmi: Object | None, terms: Terms) -> None:
+    """Raise where a machine that is to be moved does not even exist: to start it would not help."""
+    if vmi is not None or wish.state == "absent" or wish.from_node is not None:
+        return
+    try:
+        machine = api.get(cluster.virtual_machines(wish.namespace, terms.api_version), wish.name)
+    except VirtError:  # whoever may not read machines is told that it does not run
+        return
+    if machine is None:
+        raise decide.unmovable(wish, None, "there is no such machine; look at its name and its namespace")
 
 
 def migrations_of(api: Api, wish: Wish, terms: Terms) -> list[Object]:

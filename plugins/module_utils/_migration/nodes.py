@@ -29,10 +29,20 @@ def place_of(api: Api, wish: Wish, vmi: Object | None) -> Object | None:
         except Forbidden:
             return None
         if found is None:
-            raise BadArgument(f"target_node: the cluster has no node {wish.target_node}; look at `kubectl get nodes`")
+            raise BadArgument(
+                f"{wish.title}: target_node: the cluster has no node {wish.target_node}; look at `kubectl get nodes`"
+            )
         return found
     here = decide.node_of(vmi)
     return api.get(NODES, here) if wish.node_selector and here else None
+
+
+def is_unknown(api: Api, name: str) -> bool:
+    """Tell whether the cluster has no such node; whoever may not read nodes cannot tell."""
+    try:
+        return api.get(NODES, name) is None
+    except VirtError:
+        return False
 
 
 def check(api: Api, wish: Wish, vmi: Object, place: Object | None) -> None:

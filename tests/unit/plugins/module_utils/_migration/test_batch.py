@@ -51,6 +51,28 @@ def test_all_machines_of_a_node_are_moved_in_all_namespaces_and_then_nothing(mig
     assert (again["changed"], again["results"]) == (False, [])
 
 
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        pytest.param({"from_node": "node-9"}, ["node-9"], id="all machines of it"),
+        pytest.param({"from_node": "node-9", "name": "web"}, ["node-9"], id="one of it"),
+        pytest.param(
+            {"vms": [{"name": "web", "from_node": "node-8"}, {"name": "database", "from_node": "node-1"}]},
+            ["node-8"],
+            id="each its own",
+        ),
+        pytest.param({"from_node": "node-3"}, [], id="nothing is there"),
+    ],
+)
+def test_a_node_to_be_left_that_does_not_exist_is_named(
+    migrate: Migrate, options: dict[str, object], named: list[str]
+) -> None:
+    """It may have been removed when all had left it, so it is no failure."""
+    assert [one.partition(",")[0] for one in migrate(**options).get("warnings", [])] == [
+        f"from_node: the cluster has no node {name}" for name in named
+    ]
+
+
 def test_all_machines_of_a_node_may_be_those_of_a_namespace(migrate: Migrate, world: World) -> None:
     world.put("virtualmachineinstances", a_guest("foreign", namespace="other"))
     result = migrate(from_node="node-1", namespace="other")

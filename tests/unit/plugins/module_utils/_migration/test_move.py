@@ -183,9 +183,18 @@ def test_what_cannot_be_moved_is_said_before_anything_is_made(
     assert world.sent("POST") == []
 
 
-def test_what_does_not_run_cannot_be_moved(migrate: Migrate) -> None:
+def test_what_does_not_run_cannot_be_moved(migrate: Migrate, world: World) -> None:
+    world.put("virtualmachines", {"metadata": {"name": "other", "namespace": "default"}, "spec": {}})
     with pytest.raises(Unmovable, match="default/other cannot be migrated: it does not run; start it first"):
         migrate(name="other")
+
+
+@pytest.mark.parametrize("options", [{"name": "wbe"}, {"name": "web", "namespace": "defualt"}])
+def test_what_does_not_exist_is_not_to_be_started(migrate: Migrate, options: dict[str, str]) -> None:
+    with pytest.raises(Unmovable, match="cannot be migrated: there is no such machine; look at its name and its name"):
+        migrate(**options)
+    assert migrate(**options, state="absent")["changed"] is False
+    assert migrate(**options, from_node="node-1")["changed"] is False
 
 
 @pytest.mark.parametrize(
