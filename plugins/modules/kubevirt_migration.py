@@ -143,7 +143,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Move a machine to another node and wait until it runs there
+- name: Move a machine to any other node, each time anew, and wait
   virtops.kubevirt.kubevirt_migration:
     name: web
     namespace: default
