@@ -32,6 +32,11 @@ _TAG, _OURS = "vmi", "{ours}"
 """Our element, as it is written after its prefix and as it stands in a path: no tag can be spelled like that."""
 _CHANNEL = ("domain", "devices", "channel", "target")
 """Of several channels the one of the agent's name."""
+_ROOM = ("domain", "devices", "memory", "target")
+_REQUESTED, _TAKEN = (*_ROOM, "requested"), (*_ROOM, "current")
+"""Of the device by which a guest gets memory: texts, in units of 1024 bytes, as libvirt writes them."""
+_TEXTS = frozenset({_REQUESTED, _TAKEN})
+_TEXT_DIGITS = 12
 
 
 class UnreadableError(ValueError):
@@ -64,13 +69,18 @@ class Observed:
     """Something in the guest held the agent's channel open when this was read."""
     vcpus: int = 0
     """How many virtual CPUs the guest has; 0: as many as it can have."""
+    requested_bytes: int | None = None
+    """What the guest is to have of memory beside what it began with. None: it has no device for that."""
+    taken_bytes: int = 0
+    """What it has taken of that, or not given back yet."""
 
 
 def read_domain(text: str) -> Observed:
     """Read a whole description. UnreadableError."""
     metadata, machine, acpi = ("domain", "metadata", _OURS), ("domain", "os", "type"), ("domain", "features", "acpi")
     vcpu = ("domain", "vcpu")
-    seen = _Reader(("domain",), metadata, machine, acpi, vcpu).read(text)
+    reader = _Reader(("domain",), metadata, machine, acpi, vcpu)
+    seen = reader.read(text)
     if ("domain",) not in seen:
         raise UnreadableError("expected a domain")
     return Observed(
@@ -80,6 +90,8 @@ def read_domain(text: str) -> Observed:
         has_acpi=acpi in seen,
         is_agent_connected=seen.get(_CHANNEL, {}).get("state") == "connected",
         vcpus=_count(seen.get(vcpu, {}).get("current", "")),
+        requested_bytes=_kibibytes(reader.texts.get(_REQUESTED)),
+        taken_bytes=_kibibytes(reader.texts.get(_TAKEN)) or 0,
     )
 
 
@@ -104,8 +116,12 @@ def _count(word: str) -> int:
     return int(word) if word.isascii() and word.isdigit() and len(word) <= _COUNT_DIGITS else 0
 
 
+def _kibibytes(word: str | None) -> int | None:
+    return int(word) << 10 if word and word.isascii() and word.isdigit() and len(word) <= _TEXT_DIGITS else None
+
+
 class _Reader:
-    """Notes the attributes of the first element at each wanted path."""
+    """Notes the attributes of the first element at each wanted path, and the first text at each of _TEXTS."""
 
     def __init__(self, *wanted: tuple[str, ...]) -> None:
         self._wanted = frozenset(wanted)
@@ -114,6 +130,9 @@ class _Reader:
         self._words: list[Mapping[str, str]] = []
         """Attributes of the open elements, as deep as ours stands."""
         self._elements = 0
+        self.texts: dict[tuple[str, ...], str] = {}
+        self._text: str | None = None
+        """Of the element that is open, where it is wanted."""
 
     def read(self, text: str) -> Mapping[tuple[str, ...], Mapping[str, str]]:
         """Parse in steps. UnreadableError."""
@@ -127,6 +146,7 @@ class _Reader:
         parser = expat.ParserCreate(encoding="utf-8", intern=None)
         parser.StartElementHandler = self._begin
         parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._say
         try:
             self._parse(parser, data)
         except UnreadableError:
@@ -153,8 +173,16 @@ class _Reader:
             self._seen.setdefault(path, words)
         elif len(self._path) == 4 and words.get("name") == AGENT_CHANNEL and tuple(self._path) == _CHANNEL:
             self._seen.setdefault(_CHANNEL, words)
+        self._text = "" if len(self._path) == 5 and tuple(self._path) in _TEXTS else None
+
+    def _say(self, text: str) -> None:
+        if self._text is not None and len(self._text) <= _TEXT_DIGITS:
+            self._text += text[: _TEXT_DIGITS + 1]
 
     def _end(self, _unused: str) -> None:
+        if self._text is not None:
+            self.texts.setdefault(tuple(self._path), self._text)
+            self._text = None
         self._path.pop()
         del self._words[len(self._path) :]
 

@@ -19,6 +19,7 @@ from typing import Any
 from kubevirt_api import names
 
 from controlplane.api.objects import quantity
+from controlplane.api.objects.guest_memory import read_bytes, refuse_room
 from controlplane.api.objects.kubevirt import STAGE, KubeVirtConfiguration
 from controlplane.api.objects.meta import Quantity
 from controlplane.api.objects.vmi.domain import MAX_VCPUS
@@ -33,6 +34,8 @@ DISK_BUS = "sata"
 WATCHDOG_ACTION = "reset"
 PROBE_NUMBERS = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 """Kubernetes' own, which a Pod would get anyway: an instance says them, as upstream's does."""
+MOST_ROOM = 512 << 30
+"""Of memory that nobody has asked for: addresses of 40 bits, which is all that some processors have, hold it."""
 MOST_SOCKETS = 2**31 - 1  # what the field's type holds; no encoder takes what an exponent of 99 makes
 
 
@@ -75,6 +78,7 @@ def _spec(spec: Json, configuration: KubeVirtConfiguration) -> None:
     _placement(spec, configuration)
     _resources(_inside(spec, "domain"), configuration)
     _max_sockets(_inside(spec, "domain"), configuration)
+    _max_guest(_inside(spec, "domain"), configuration)
     _devices(spec)
     _switches(_inside(spec, "domain"), configuration)
     _absent(spec, "evictionStrategy", configuration.eviction_strategy or "None")
@@ -159,6 +163,18 @@ def _max_sockets(domain: Json, configuration: KubeVirtConfiguration) -> None:
         sockets, cores, threads = counts
         wanted = live.max_cpu_sockets or sockets * live.max_hotplug_ratio
         cpu["maxSockets"] = max(sockets, min(wanted, MAX_VCPUS // (cores * threads)))
+
+
+def _max_guest(domain: Json, configuration: KubeVirtConfiguration) -> None:
+    """Say how much memory it can get while it runs, where it can get any."""
+    memory, live = _seen(domain, "memory"), configuration.live_update_configuration
+    guest = read_bytes(memory.get("guest"))
+    if configuration.vm_rollout_strategy == STAGE or memory.get("maxGuest") or not guest:
+        return
+    most = guest * live.max_hotplug_ratio if live.max_guest is None else read_bytes(live.max_guest)
+    most = most if live.max_guest is not None else min(most, MOST_ROOM)
+    if guest < most and not refuse_room(guest, most):
+        memory["maxGuest"] = quantity.from_bytes(most)
 
 
 def _sockets(asked: Quantity | None) -> int:

@@ -17,7 +17,7 @@ UNBUILT: dict[str, frozenset[str]] = {
             topologySpreadConstraints utilityVolumes""",
         "DomainSpec": "chassis ioThreads ioThreadsPolicy launchSecurity",
         "Cpu": "dedicatedCpuPlacement features isolateEmulatorThread numa realtime",
-        "Memory": "hugepages maxGuest reservedOverhead",
+        "Memory": "hugepages reservedOverhead",
         "Resources": "overcommitGuestOverhead",
         "Firmware": "acpi",
         "Efi": "persistent",
@@ -55,7 +55,6 @@ UNBUILT: dict[str, frozenset[str]] = {
             supportContainerResources supportedGuestAgentVersions tlsConfiguration virtTemplateDeployment
             virtualMachineInstancesPerNode virtualMachineOptions vmStateStorageClass
             webhookConfiguration""",
-        "LiveUpdateConfiguration": "maxGuest",
         "MigrationConfiguration": """
             allowPostCopy disableTLS matchSELinuxLevelOnMigration maxDowntimeMs network nodeDrainTaintKey
             unsafeMigrationOverride utilityVolumesTimeout""",

@@ -42,7 +42,9 @@ class LiveUpdateConfiguration(Node, frozen=True, kw_only=True):
     max_cpu_sockets: Annotated[int, bounded(minimum=1, maximum=MAX_VCPUS)] | None = None
     """Most CPU sockets; those of a start times maxHotplugRatio if not set."""
     max_hotplug_ratio: Annotated[int, bounded(minimum=1, maximum=MAX_VCPUS)] = 4
-    """How many times the sockets that a machine starts with it can get."""
+    """How many times the sockets and the memory that a machine starts with it can get."""
+    max_guest: Quantity | None = None
+    """Most memory of a guest; that of a start times maxHotplugRatio if not set."""
 
 
 class KubeVirtConfiguration(Node, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 from kubevirt_api import condition_types
-from kubevirt_api.names import VCPUS
+from kubevirt_api.names import GUEST_MEMORY, VCPUS
 
 from controlplane.api.launch_plan import KERNEL_PANICKED, NOT_IN_TIME, WATCHDOG_EXPIRED
 from controlplane.api.objects import conditions
@@ -28,6 +28,7 @@ REASONS = {KERNEL_PANICKED: GUEST_PANICKED, WATCHDOG_EXPIRED: GUEST_CRASHED, NOT
 """Why a run has failed, by what is said of it: the same whether virt-handler or the launcher notices first."""
 MESSAGE_LIMIT = 512
 _VCPU_DIGITS = 4
+_BYTES_DIGITS = 16
 DIGEST = "@sha256:"
 """In a reference to an image that cannot be another one tomorrow."""
 
@@ -197,6 +198,12 @@ class Pod(Node, frozen=True, kw_only=True):
         """For how many virtual CPUs it was made; 0 where it does not say."""
         said = self.metadata.annotations.get(VCPUS, "")
         return int(said) if said.isascii() and said.isdigit() and len(said) <= _VCPU_DIGITS else 0
+
+    @property
+    def guest_bytes(self) -> int:
+        """For how much memory of its guest it was made; 0 where it does not say."""
+        said = self.metadata.annotations.get(GUEST_MEMORY, "")
+        return int(said) if said.isascii() and said.isdigit() and len(said) <= _BYTES_DIGITS else 0
 
     def was_given(self, resource: str) -> bool:
         """Tell whether its launcher has a device plugin's resource; the domain must not ask for what is not there."""

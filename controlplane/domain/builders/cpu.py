@@ -1,32 +1,18 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Processors and memory."""
+"""Processors."""
 
 from __future__ import annotations
 
-from controlplane.api.objects import quantity
 from controlplane.api.objects.vmi.domain import Cpu as CpuSpec
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.domain.builders.facts import Facts, NotBuildableError
-from controlplane.domain.model.cpu import Cpu, Memory, Topology, VcpuCount
+from controlplane.domain.builders.facts import Facts
+from controlplane.domain.builders.memory import build_numa
+from controlplane.domain.model.cpu import Cpu, Topology, VcpuCount
 
 _HOST_MODEL = "host-model"
 _HOST_PASSTHROUGH = "host-passthrough"
-
-
-def build_memory(vmi: VirtualMachineInstance) -> Memory:
-    """Return the guest's memory in bytes: memory.guest, else the memory request, else the limit."""
-    spec = vmi.spec.domain
-    asked = (
-        spec.memory.guest if spec.memory else None,
-        spec.resources.requests.get("memory"),
-        spec.resources.limits.get("memory"),
-    )
-    size = next((quantity.to_bytes(one) for one in asked if one is not None), 0)
-    if size <= 0:
-        raise NotBuildableError("spec.domain.memory.guest", "the size of the guest's memory is needed, e.g. 1Gi")
-    return Memory(unit="b", size=size)
 
 
 def build_vcpu(vmi: VirtualMachineInstance) -> VcpuCount:
@@ -48,9 +34,9 @@ def build_cpu(vmi: VirtualMachineInstance, facts: Facts) -> Cpu:
     )
     if spec.model in ("", _HOST_MODEL, _HOST_PASSTHROUGH):
         mode = (spec.model or _HOST_MODEL) if facts.is_kvm else "maximum"
-        return Cpu(mode=mode, topology=topology)
+        return Cpu(mode=mode, topology=topology, numa=build_numa(vmi))
     check = None if facts.is_kvm else "none"
-    return Cpu(mode="custom", match="exact", check=check, model=spec.model, topology=topology)
+    return Cpu(mode="custom", match="exact", check=check, model=spec.model, topology=topology, numa=build_numa(vmi))
 
 
 def _spec(vmi: VirtualMachineInstance) -> CpuSpec:

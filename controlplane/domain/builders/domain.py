@@ -15,7 +15,7 @@ from controlplane.domain.builders.console import (
     build_serials,
     build_videos,
 )
-from controlplane.domain.builders.cpu import build_cpu, build_memory, build_vcpu
+from controlplane.domain.builders.cpu import build_cpu, build_vcpu
 from controlplane.domain.builders.device import (
     build_controllers,
     build_memory_balloon,
@@ -27,6 +27,7 @@ from controlplane.domain.builders.disk import build_disks
 from controlplane.domain.builders.facts import Facts
 from controlplane.domain.builders.interface import build_interfaces
 from controlplane.domain.builders.machine import build_features, build_os, build_sysinfo
+from controlplane.domain.builders.memory import build_max_memory, build_memory, build_memory_device
 from controlplane.domain.builders.metadata import build_metadata
 from controlplane.domain.guest import firmware_uuid
 from controlplane.domain.model.domain import Devices, Domain
@@ -43,6 +44,7 @@ def build_domain(vmi: VirtualMachineInstance, facts: Facts) -> Domain:
         name=vmi.metadata.uid,
         uuid=firmware_uuid(vmi),
         metadata=build_metadata(vmi, facts),
+        max_memory=build_max_memory(vmi),
         memory=build_memory(vmi),
         vcpu=build_vcpu(vmi),
         sysinfo=build_sysinfo(vmi),
@@ -68,6 +70,7 @@ def _build_devices(vmi: VirtualMachineInstance, facts: Facts) -> Devices:
         graphics=build_graphics(vmi),
         videos=build_videos(vmi),
         rng=build_rng(vmi),
+        memory_device=build_memory_device(vmi),
         memory_balloon=build_memory_balloon(vmi),
         watchdog=build_watchdog(vmi),
         panics=build_panics(vmi),

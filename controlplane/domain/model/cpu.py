@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controlplane.domain.codec import attribute, child, element, leaf, text
+from controlplane.domain.codec import attribute, child, children, element, leaf, text
 
 
 @element
@@ -15,6 +15,16 @@ class Memory:
     """Size of the guest's memory."""
 
     TAG: ClassVar[str] = "memory"
+    unit: str = attribute()
+    size: int = text()
+
+
+@element
+class MaxMemory:
+    """Most memory that the guest can come to have. slots: for modules of memory, of which there are none."""
+
+    TAG: ClassVar[str] = "maxMemory"
+    slots: int = attribute()
     unit: str = attribute()
     size: int = text()
 
@@ -40,6 +50,25 @@ class Topology:
 
 
 @element
+class Cell:
+    """Processors and memory that are near each other."""
+
+    TAG: ClassVar[str] = "cell"
+    id: int = attribute()
+    cpus: str = attribute()
+    memory: int = attribute()
+    unit: str = attribute()
+
+
+@element
+class Numa:
+    """The cells."""
+
+    TAG: ClassVar[str] = "numa"
+    cells: tuple[Cell, ...] = children()
+
+
+@element
 class Cpu:
     """What processor the guest sees."""
 
@@ -49,3 +78,4 @@ class Cpu:
     check: str | None = attribute(default=None)
     model: str | None = leaf(default=None)
     topology: Topology = child()
+    numa: Numa | None = child(default=None)

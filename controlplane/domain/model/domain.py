@@ -10,11 +10,12 @@ from typing import ClassVar
 from controlplane.domain.codec import attribute, child, children, element, leaf
 from controlplane.domain.model.clock import Clock
 from controlplane.domain.model.console import Channel, Console, Graphics, Serial, Video
-from controlplane.domain.model.cpu import Cpu, Memory, VcpuCount
+from controlplane.domain.model.cpu import Cpu, MaxMemory, Memory, VcpuCount
 from controlplane.domain.model.device import Controller, MemoryBalloon, Panic, Rng, Watchdog
 from controlplane.domain.model.disk import Disk
 from controlplane.domain.model.interface import Interface
 from controlplane.domain.model.machine import Features, Os, SysInfo
+from controlplane.domain.model.memory import MemoryDevice
 from controlplane.domain.model.metadata import Metadata
 
 
@@ -32,6 +33,7 @@ class Devices:
     graphics: tuple[Graphics, ...] = children()
     videos: tuple[Video, ...] = children()
     rng: Rng | None = child(default=None)
+    memory_device: MemoryDevice | None = child(default=None)
     memory_balloon: MemoryBalloon = child()
     watchdog: Watchdog | None = child(default=None)
     panics: tuple[Panic, ...] = children()
@@ -46,6 +48,7 @@ class Domain:
     name: str = leaf()
     uuid: str = leaf()
     metadata: Metadata = child()
+    max_memory: MaxMemory | None = child(default=None)
     memory: Memory = child()
     vcpu: VcpuCount = child()
     sysinfo: SysInfo = child()

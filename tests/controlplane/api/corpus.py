@@ -216,6 +216,20 @@ COMPUTE = [
     Row("1e30 of memory", f"{DOMAIN}/memory/guest", "1e30", "domain.memory.guest", "at most 16Ti"),
     Row("2^63 of memory", f"{DOMAIN}/memory/guest", "9223372036854775808", "domain.memory.guest", "at most 16Ti"),
     Row("1Gib of memory", f"{DOMAIN}/memory/guest", "1Gib", "domain.memory.guest", "not a quantity"),
+    Row(
+        "a small guest that may grow",
+        f"{DOMAIN}/memory",
+        {"guest": "512Mi", "maxGuest": "1Gi"},
+        "maxGuest",
+        "needs 1Gi",
+    ),
+    Row("more than it may have", f"{DOMAIN}/memory", {"guest": "2Gi", "maxGuest": "1Gi"}, "maxGuest", "above maxGuest"),
+    Row("no whole blocks", f"{DOMAIN}/memory", {"guest": "1025Mi", "maxGuest": "4Gi"}, "maxGuest", "multiple of 2Mi"),
+    Row(
+        "a limit of no whole blocks", f"{DOMAIN}/memory", {"guest": "1Gi", "maxGuest": "1025Mi"}, "maxGuest", "multiple"
+    ),
+    Row("too high a limit", f"{DOMAIN}/memory", {"guest": "1Gi", "maxGuest": "32Ti"}, "maxGuest", "at most 16Ti"),
+    Row("a limit that is none", f"{DOMAIN}/memory", {"guest": "1Gi", "maxGuest": "1Gib"}, "maxGuest", "not a quantity"),
     Row("memory is a list", f"{DOMAIN}/memory/guest", ["1Gi"], "domain.memory.guest", "must be a quantity"),
     Row("guest above limit", f"{DOMAIN}/memory/guest", "4Gi", "domain.memory.guest", "limits[memory]"),
     Row(

@@ -161,3 +161,32 @@ def test_a_name_is_as_long_as_it_is_written() -> None:
 def test_what_a_tenant_could_send_instead_is_refused(text: str, message: str) -> None:
     with pytest.raises(UnreadableError, match=message):
         read_domain(text)
+
+
+def room(requested: str, current: str = "0") -> str:
+    said = f"<requested unit='KiB'>{requested}</requested><current unit='KiB'>{current}</current>"
+    target = f"<target><size unit='KiB'>3145728</size>{said}</target>"
+    return f"<domain><memory>4194304</memory><devices><memory model='virtio-mem'>{target}</memory></devices></domain>"
+
+
+@pytest.mark.parametrize(
+    ("text", "requested", "taken"),
+    [
+        (room("1048576", "524288"), 1 << 30, 1 << 29),
+        (room("0"), 0, 0),
+        ("<domain><memory>4194304</memory></domain>", None, 0),
+        (room("much", "more"), None, 0),
+        (room("-1"), None, 0),
+        (room("9" * 13, "9" * 100_000), None, 0),
+        (room("2048<a/>", "2048<a>3</a>"), None, 0),
+    ],
+    ids=["some of it", "none", "no device", "no numbers", "less than nothing", "too many digits", "elements"],
+)
+def test_what_a_guest_is_asked_to_have_and_has_of_memory(text: str, requested: int | None, taken: int) -> None:
+    found = read_domain(text)
+    assert (found.requested_bytes, found.taken_bytes) == (requested, taken)
+
+
+def test_the_first_device_counts() -> None:
+    second = room("2048").partition("<devices>")[2].partition("</devices>")[0]
+    assert read_domain(room("1048576").replace("</devices>", f"{second}</devices>")).requested_bytes == 1 << 30

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from controlplane.api.admission.problem import Problem, below, excerpt, key
 from controlplane.api.objects import quantity
+from controlplane.api.objects.guest_memory import guest_bytes, most_bytes, refuse_room
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import Quantity
 from controlplane.api.objects.vmi.domain import MAX_VCPUS, Clock, Cpu, DomainSpec, Firmware, KernelBoot
@@ -87,11 +88,24 @@ def _memory(domain: DomainSpec, path: str) -> Iterator[Problem]:
         yield Problem(guest_path, text, "FieldValueRequired")
     for amount, where in ((guest, guest_path), (request, request_path), (limit, limit_path)):
         yield from _memory_amount(amount, where)
+    if domain.memory is not None and domain.memory.max_guest is not None:
+        yield from _max_guest(domain, domain.memory.max_guest, below(path, "memory.maxGuest"))
     ceiling, asked, seen = _number(limit), _number(request), _number(guest)
     if ceiling is not None and asked is not None and asked > ceiling:
         yield Problem(request_path, "is above limits[memory]; lower the request or raise the limit")
     if ceiling is not None and seen is not None and seen > ceiling:
         yield Problem(guest_path, "is above resources.limits[memory]; lower it or raise the limit")
+
+
+def _max_guest(domain: DomainSpec, amount: Quantity, path: str) -> Iterator[Problem]:
+    problems = list(_memory_amount(amount, path))
+    yield from problems
+    try:
+        refusal = "" if problems else refuse_room(guest_bytes(domain), most_bytes(domain))
+    except quantity.QuantityError:  # reported with its field
+        return
+    if refusal:
+        yield Problem(path, f"{refusal}; change it, or remove this")
 
 
 def _memory_amount(amount: Quantity | None, path: str) -> Iterator[Problem]:

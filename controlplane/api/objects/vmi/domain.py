@@ -57,6 +57,8 @@ class Memory(Node, frozen=True, kw_only=True):
 
     guest: Quantity | None = None
     """Memory that the guest sees, e.g. 2Gi."""
+    max_guest: Quantity | None = None
+    """Most memory that it can be given while it runs; if not set, by the KubeVirt's liveUpdateConfiguration."""
 
 
 class Resources(Node, frozen=True, kw_only=True):

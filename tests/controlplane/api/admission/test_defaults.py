@@ -223,6 +223,38 @@ def test_a_machine_has_room_for_more_sockets(
     assert filled["spec"]["domain"]["cpu"].get("maxSockets") == expected
 
 
+MEMORY_ROOM: dict[str, tuple[Any, dict[str, Any], Any]] = {
+    # memory, of the configuration, maxGuest
+    "four times as much": ({"guest": "1Gi"}, {}, "4Gi"),
+    "what it says itself": ({"guest": "1Gi", "maxGuest": "2Gi"}, {}, "2Gi"),
+    "another ratio": ({"guest": "1536Mi"}, {"live_update_configuration": {"maxHotplugRatio": 2}}, "3Gi"),
+    "no more than it has": ({"guest": "1Gi"}, {"live_update_configuration": {"maxHotplugRatio": 1}}, None),
+    "an amount for all": ({"guest": "1Gi"}, {"live_update_configuration": {"maxGuest": "3Gi"}}, "3Gi"),
+    "an amount for all, and more from the start": (
+        {"guest": "4Gi"},
+        {"live_update_configuration": {"maxGuest": "3Gi"}},
+        None,
+    ),
+    "an amount for all that is none": ({"guest": "1Gi"}, {"live_update_configuration": {"maxGuest": "lots"}}, None),
+    "no whole blocks for all": ({"guest": "1Gi"}, {"live_update_configuration": {"maxGuest": "2049Mi"}}, None),
+    "no more than can be addressed everywhere": ({"guest": "256Gi"}, {}, "512Gi"),
+    "none for one that is as large as that": ({"guest": "512Gi"}, {}, None),
+    "nothing changes while a machine runs": ({"guest": "1Gi"}, {"vm_rollout_strategy": "Stage"}, None),
+    "a small guest": ({"guest": "1022Mi"}, {}, None),
+    "no whole blocks": ({"guest": "1025Mi"}, {}, None),
+    "what is no amount": ({"guest": "lots"}, {}, None),
+    "what is none of any kind": ({"guest": [1]}, {}, None),
+}
+
+
+@pytest.mark.parametrize(("memory", "settings", "expected"), MEMORY_ROOM.values(), ids=MEMORY_ROOM)
+def test_a_machine_has_room_for_more_memory(memory: Any, settings: dict[str, Any], expected: Any) -> None:
+    live = decode(settings.get("live_update_configuration", {}), LiveUpdateConfiguration)
+    configuration = msgspec.structs.replace(CONFIGURATION, **{**settings, "live_update_configuration": live})
+    filled = defaults.default_instance({"spec": {"domain": {"memory": memory}}}, configuration, "seed")
+    assert filled["spec"]["domain"]["memory"].get("maxGuest") == expected
+
+
 @pytest.mark.parametrize(
     ("domain", "expected"),
     [

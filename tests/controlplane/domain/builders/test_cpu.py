@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.domain.builders.cpu import build_cpu, build_memory, build_vcpu
+from controlplane.domain.builders.cpu import build_cpu, build_vcpu
 from controlplane.domain.builders.facts import Facts, NotBuildableError
+from controlplane.domain.builders.memory import build_memory
 from tests.controlplane.domain.builders.vmis import KVM, TCG, a_vmi
 
 

@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Memory: what the guest begins with, and what it can come to have while it runs (docs/adr/0017).
+
+The device is there from the start on, with nothing of it asked for. Nothing of all this is in the domain of a guest
+that was given no room.
+"""
+
+from __future__ import annotations
+
+from controlplane.api.objects.guest_memory import BLOCK_BYTES, guest_bytes, most_bytes
+from controlplane.api.objects.vmi.domain import Cpu as CpuSpec
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.builders.facts import NotBuildableError
+from controlplane.domain.model.cpu import Cell, MaxMemory, Memory, Numa
+from controlplane.domain.model.memory import Block, MemoryDevice, Requested, Size, Target
+
+_UNIT = "b"
+
+
+def build_memory(vmi: VirtualMachineInstance) -> Memory:
+    """Return the memory that the guest begins with, and that of the device with it: older libvirts want the sum."""
+    size = guest_bytes(vmi.spec.domain)
+    if size <= 0:
+        raise NotBuildableError("spec.domain.memory.guest", "the size of the guest's memory is needed, e.g. 1Gi")
+    return Memory(unit=_UNIT, size=size + _room(vmi))
+
+
+def build_max_memory(vmi: VirtualMachineInstance) -> MaxMemory | None:
+    """Return the most that it can come to have, if that is more."""
+    return MaxMemory(slots=0, unit=_UNIT, size=most_bytes(vmi.spec.domain)) if _room(vmi) else None
+
+
+def build_numa(vmi: VirtualMachineInstance) -> Numa | None:
+    """Return the cell that libvirt wants to be there where memory can be added."""
+    if not _room(vmi):
+        return None
+    cpus = (vmi.spec.domain.cpu or CpuSpec()).most_vcpus
+    cell = Cell(id=0, cpus="0" if cpus == 1 else f"0-{cpus - 1}", memory=guest_bytes(vmi.spec.domain), unit=_UNIT)
+    return Numa(cells=(cell,))
+
+
+def build_memory_device(vmi: VirtualMachineInstance) -> MemoryDevice | None:
+    """Return the device that has the rest of it."""
+    room = _room(vmi)
+    return virtio_mem(room, 0) if room else None
+
+
+def virtio_mem(size: int, requested: int) -> MemoryDevice:
+    """Describe the device, of so many bytes, of which the guest is to have `requested`."""
+    target = Target(
+        size=Size(unit=_UNIT, size=size),
+        node=0,
+        block=Block(unit=_UNIT, size=BLOCK_BYTES),
+        requested=Requested(unit=_UNIT, size=requested),
+    )
+    return MemoryDevice(model="virtio-mem", target=target)
+
+
+def _room(vmi: VirtualMachineInstance) -> int:
+    return max(0, most_bytes(vmi.spec.domain) - guest_bytes(vmi.spec.domain))
