@@ -15,6 +15,7 @@ from controlplane.domain.state import Life, State
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
 from controlplane.hypervisor.errors import AnswerTooLong, Disconnected
 from controlplane.hypervisor.intake import ANSWER_BYTES
+from controlplane.hypervisor.memory_device import requesting
 from controlplane.hypervisor.wire import Wire
 
 Result = TypeVar("Result")
@@ -114,6 +115,15 @@ class Guest:
     async def set_vcpus(self, count: int) -> None:
         """Have it see so many virtual CPUs, of those that its description has. WrongState when it is not running."""
         await self._call("plug CPUs into", "setVcpusFlags", count, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+
+    async def set_memory(self, requested_bytes: int) -> None:
+        """Ask it to have so much memory beside what it began with; it takes that, or gives it back, as it can."""
+
+        def ask(domain: Any) -> None:
+            device = requesting(domain.XMLDesc(0), requested_bytes)
+            domain.updateDeviceFlags(device, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+
+        await self._do(f"give memory to domain {self.name}", ask, deadline_seconds=self._deadline)
 
     async def reset(self) -> None:
         """Press the reset button: the guest is not asked. WrongState when it is not running."""

@@ -42,6 +42,8 @@ class Options:
     bytes_per_second: int = 0
     """0: as fast as it goes."""
     auto_converge: bool = False
+    is_still: bool = False
+    """Its processors are stopped by libvirt before any of its memory is sent, and not when most of it has been."""
 
 
 async def migrate(guest: Guest, target: Connection, options: Options) -> Guest:
@@ -56,7 +58,9 @@ async def migrate(guest: Guest, target: Connection, options: Options) -> Guest:
         libvirt.VIR_MIGRATE_PARAM_DEST_XML: with_identity,
         libvirt.VIR_MIGRATE_PARAM_PERSIST_XML: with_identity,
     }
-    flags = libvirt.VIR_MIGRATE_LIVE | libvirt.VIR_MIGRATE_PERSIST_DEST | libvirt.VIR_MIGRATE_PAUSED
+    flags = libvirt.VIR_MIGRATE_PERSIST_DEST | libvirt.VIR_MIGRATE_PAUSED
+    if not options.is_still:
+        flags |= libvirt.VIR_MIGRATE_LIVE
     if options.disks:
         flags |= libvirt.VIR_MIGRATE_NON_SHARED_INC
         parameters[libvirt.VIR_MIGRATE_PARAM_DISKS_URI] = f"unix://{options.disks_socket}"

@@ -59,6 +59,7 @@ from controlplane.virt_controller.data_volumes import reader_of as data_volumes_
 from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
 from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
+from controlplane.virt_controller.memory_change import reason_to_migrate_for_memory
 from controlplane.virt_controller.metrics.machines import Machines
 from controlplane.virt_controller.metrics.migrations import Migrations
 from controlplane.virt_controller.metrics.transitions import Transitions
@@ -252,7 +253,9 @@ class Process:
             events=self._events,
             namespace=self._settings.namespace,
         )
-        self._concerned = Concerned(vmis, pods, self._settings.launcher_image, reasons=(reason_to_migrate,))
+        self._concerned = Concerned(
+            vmis, pods, self._settings.launcher_image, reasons=(reason_to_migrate, reason_to_migrate_for_memory)
+        )
         roll_out = RollOut(nodes, self._settings.image)
         updates = WorkloadUpdateReconciler(
             kubevirts=overlays[KUBEVIRT],

@@ -25,7 +25,9 @@ from controlplane.api.objects.vmi.domain import Cpu, DomainSpec, Resources
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
 from controlplane.engine.patch import merge_patch
 from controlplane.virt_controller.cpu_change import cpu_change
+from controlplane.virt_controller.memory_change import memory_change
 from controlplane.virt_controller.vm.instance import build_vmi
+from controlplane.virt_controller.vm.live_memory import added_memory, merged, refuse_memory, with_memory
 from controlplane.virt_controller.vm.template import fixed_hash, plain_template, template_hash
 from controlplane.virt_controller.vm.world import World
 
@@ -77,12 +79,20 @@ def find_change(world: World) -> Json | None:
     wanted = next_run(world)
     spec = _placement(world, own, wanted)
     added = (max(_cpu(wanted).sockets, 1) - max(_cpu(own.spec).sockets, 1)) * _cpu(own.spec).vcpus_per_socket
-    if added and (cpu_change(own) is not None or refuse_sockets(world, own)):
-        return {"spec": spec} if spec else None  # the sockets wait, for the last ones or for a restart
+    grown = added_memory(own, wanted)
+    cpus_wait = added and (cpu_change(own) is not None or refuse_sockets(world, own))
+    memory_waits = grown and (memory_change(own) is not None or refuse_memory(own, wanted))
+    if cpus_wait or memory_waits:
+        return {"spec": spec} if spec else None  # both wait, for the last ones or for a restart
     annotations: Json = {TEMPLATE_HASH: template_hash(world.template)}
+    domain: Json = {}
     if added:
-        spec["domain"] = _with_cpus(world, own.spec.domain, sockets=max(_cpu(wanted).sockets, 1), added=added)
+        domain = _with_cpus(world, own.spec.domain, sockets=max(_cpu(wanted).sockets, 1), added=added)
         annotations[CPUS_ADDED] = str(cpus_added(own) + added)
+    if grown:
+        domain = merged(domain, with_memory(own, wanted, world.vm.spec.template.spec.domain.resources))
+    if domain:
+        spec["domain"] = domain
     return {"metadata": {"annotations": annotations}, **({"spec": spec} if spec else {})}
 
 

@@ -41,7 +41,7 @@ class Live:
     """As needs, of the VM's own spec."""
 
 
-BUILT = frozenset({How.PLUG_CPUS, How.NEXT_MIGRATION})
+BUILT = frozenset({How.PLUG_CPUS, How.PLUG_MEMORY, How.NEXT_MIGRATION})
 
 LIVE: dict[str, tuple[Live, ...]] = {
     "domain.cpu.sockets": (Live(How.PLUG_CPUS),),

@@ -69,7 +69,9 @@ def fixed_hash(template: bytes) -> str:
     fixed = {name: value for name, value in plain.items() if name not in PLACEMENT}
     domain = dict(plain.get("domain") or {})
     cpu = {name: value for name, value in (domain.pop("cpu", None) or {}).items() if name != "sockets"}
-    return _hash({**fixed, "domain": {**domain, **({"cpu": cpu} if cpu else {})}})
+    memory = {name: value for name, value in (domain.pop("memory", None) or {}).items() if name != "guest"}
+    kept = {**({"cpu": cpu} if cpu else {}), **({"memory": memory} if memory else {})}
+    return _hash({**fixed, "domain": {**domain, **kept}})
 
 
 def _hash(plain: Json) -> str:

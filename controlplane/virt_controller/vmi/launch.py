@@ -10,6 +10,7 @@ from typing import Any
 
 from controlplane.api.launch_plan import Dhcp, Plan, sorted_steps
 from controlplane.api.objects.claim import Claims
+from controlplane.api.objects.guest_memory import guest_bytes, most_bytes, read_bytes
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.vmi_id import vmi_id
@@ -69,7 +70,7 @@ def derive_launch(
         vmi_id=vmi_id(vmi.metadata.name),
         guest=guest,
         plan=build_plan(vmi, guest, container_disk_limit(configuration), claims, is_target=is_target),
-        resources=build_resources(vmi.spec.domain, configuration.developer_configuration, space),
+        resources=build_resources(vmi.spec.domain, configuration.developer_configuration, space, _held_bytes(vmi)),
         run_bytes=space.run,
         mounted=tuple(one for each in needed for one in each.mounted),
         pull_secrets=tuple(sorted({*image_pull_secrets, *(each.pull_secret for each in needed)} - {""})),
@@ -116,3 +117,11 @@ def _dhcp(vmi: VirtualMachineInstance, guest: Guest) -> Dhcp | None:
         hostname=guest.hostname,
         search=(f"{subdomain}.{vmi.metadata.namespace}.svc.cluster.local",) if subdomain else (),
     )
+
+
+def _held_bytes(vmi: VirtualMachineInstance) -> int:
+    """Return how much memory its guest may have that is to have less, of what it can come to have; else 0."""
+    told = vmi.status.memory
+    held = 0 if told is None else max(read_bytes(told.guest_requested), read_bytes(told.guest_current))
+    held = min(held, most_bytes(vmi.spec.domain))
+    return held if held > guest_bytes(vmi.spec.domain) else 0

@@ -19,6 +19,7 @@ from kubevirt_api import names
 from controlplane.api.launch_plan import PLAN_ANNOTATION, render_plan
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.decode import encode
+from controlplane.api.objects.guest_memory import guest_bytes, most_bytes
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import COMPUTE
 from controlplane.api.objects.resources import POD
@@ -91,6 +92,7 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
     meta = vmi.metadata
     job = {} if target is None else {names.MIGRATION_JOB: target.migration_uid}
     named = {} if target is None else {names.MIGRATION_JOB_NAME: target.migration}
+    room = {names.GUEST_MEMORY: str(guest_bytes(vmi.spec.domain))} if most_bytes(vmi.spec.domain) else {}
     kept = {names.KEPT_FROM: ",".join(sorted(kept_from))} if kept_from else {}
     return {
         "name": launch.pod_name if target is None else target.pod_name,
@@ -109,6 +111,7 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
             ONLY_ASK_TO_EVICT: "",
             PLAN_ANNOTATION: render_plan(launch.plan),
             names.VCPUS: str(vmi.spec.domain.vcpus),
+            **room,
             DEFAULT_CONTAINER: COMPUTE,
             **kept,
             **named,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from kubevirt_api.names import KVM_DEVICE, TUN_DEVICE
 
 from controlplane.api.objects import quantity
+from controlplane.api.objects.guest_memory import guest_bytes
 from controlplane.api.objects.kubevirt import DeveloperConfiguration
 from controlplane.api.objects.vmi.domain import DomainSpec
 from controlplane.virt_controller.vmi.disk_space import REQUEST_BYTES, DiskSpace
@@ -28,24 +29,20 @@ LIMIT_MARGIN_PER_DISK = 64 * MIB
 """QEMU caches the tables of an overlay and of the image below it, at most 32 MiB of each."""
 
 
-def guest_memory_bytes(domain: DomainSpec) -> int:
-    """Return what the guest sees; 0 when the spec does not say (admission refuses that)."""
-    asked = domain.resources
-    named = (domain.memory.guest if domain.memory else None, asked.requests.get("memory"), asked.limits.get("memory"))
-    return next((quantity.to_bytes(one) for one in named if one is not None), 0)
-
-
 def overhead_bytes(domain: DomainSpec, *, is_emulated: bool) -> int:
     """Return the memory that the Pod needs beside the guest's."""
-    guest = guest_memory_bytes(domain)
+    guest = guest_bytes(domain)
     buffer = TCG_TRANSLATION_BUFFER if is_emulated else 0
     return FIXED_OVERHEAD + OVERHEAD_PER_VCPU * domain.vcpus + guest // PAGE_TABLE_RATIO + buffer
 
 
 def build_resources(
-    domain: DomainSpec, developer: DeveloperConfiguration, space: DiskSpace
+    domain: DomainSpec, developer: DeveloperConfiguration, space: DiskSpace, held_bytes: int = 0
 ) -> dict[str, dict[str, str]]:
-    """Build the compute container's `resources`. What the user asked for is kept, with the overhead on top."""
+    """Build the compute container's `resources`. What the user asked for is kept, with the overhead on top.
+
+    held_bytes: memory of a guest that comes here by a migration, which it may have more of than it is to have.
+    """
     asked, is_emulated = domain.resources, developer.use_emulation
     overhead = overhead_bytes(domain, is_emulated=is_emulated)
     requests = {
@@ -53,7 +50,8 @@ def build_resources(
         "memory": str(_memory_request(domain) + overhead),
         "ephemeral-storage": str(REQUEST_BYTES),
     }
-    limits = {"memory": str(_memory_limit(domain) + overhead), "ephemeral-storage": str(space.pod)}
+    most = max(_memory_limit(domain), _with_margin(domain, held_bytes))
+    limits = {"memory": str(most + overhead), "ephemeral-storage": str(space.pod)}
     if "cpu" in asked.limits:
         limits["cpu"] = str(asked.limits["cpu"])
     if not is_emulated:
@@ -68,8 +66,12 @@ def _memory_limit(domain: DomainSpec) -> int:
     asked = domain.resources.limits.get("memory")
     if asked is not None:
         return quantity.to_bytes(asked)
+    return _with_margin(domain, max(guest_bytes(domain), _memory_request(domain)))
+
+
+def _with_margin(domain: DomainSpec, size: int) -> int:
     margin = LIMIT_MARGIN + LIMIT_MARGIN_PER_DISK * len(domain.devices.disks)
-    return max(guest_memory_bytes(domain), _memory_request(domain)) + margin
+    return size + margin if size else 0
 
 
 def _cpu_request(domain: DomainSpec, developer: DeveloperConfiguration) -> str:
@@ -84,4 +86,4 @@ def _memory_request(domain: DomainSpec) -> int:
     asked = domain.resources.requests.get("memory")
     if asked is not None:
         return quantity.to_bytes(asked)
-    return guest_memory_bytes(domain)
+    return guest_bytes(domain)

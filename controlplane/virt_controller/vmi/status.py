@@ -41,6 +41,7 @@ from controlplane.domain.layout import UID
 from controlplane.domain.migratable import method_of
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.cpu_change import cpu_change
+from controlplane.virt_controller.memory_change import memory_change
 from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.vmi.evidence import Dead, Unknown
 from controlplane.virt_controller.vmi.further_attempt import begin_another, explain, find_retry
@@ -212,6 +213,7 @@ def _conditions(
     listed = conditions.settle(listed, condition_types.POD_SCHEDULED, _unplaced(world, step.phase), stamp)
     listed = conditions.settle(listed, EVICTION_REQUESTED, _eviction_requested(world), stamp)
     listed = conditions.settle(listed, condition_types.HOT_VCPU_CHANGE, cpu_change(world.vmi), stamp)
+    listed = conditions.settle(listed, condition_types.HOT_MEMORY_CHANGE, memory_change(world.vmi), stamp)
     if world.vmi.status.phase in BEFORE_HAND_OVER:
         listed = with_data_volumes(listed, world, stamp)
     trouble = _trouble(world, step, problem, new)

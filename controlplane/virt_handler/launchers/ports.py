@@ -39,6 +39,8 @@ class Guest(Protocol):
 
     async def set_vcpus(self, count: int) -> None: ...
 
+    async def set_memory(self, requested_bytes: int) -> None: ...
+
     async def reset(self) -> None: ...
 
     async def reboot(self) -> None: ...
@@ -94,6 +96,8 @@ class Order:
     """A person has paused it: it stays paused there."""
     writes: Writes
     """Asked before the first byte is sent, and before the guest is stopped."""
+    is_still: bool = False
+    """Its memory cannot be sent while it writes to it."""
 
 
 Send = Callable[[Order], Awaitable[None]]

@@ -47,8 +47,10 @@ from controlplane.virt_handler.launchers.ports import (
     Send,
 )
 from controlplane.virt_handler.launchers.soft_reboot import soft_reboot
+from controlplane.virt_handler.launchers.taking import Taking
 from controlplane.virt_handler.vmi.leaving import is_migrations, is_sending
 from controlplane.virt_handler.vmi.person import hold_after, is_held, refuse
+from controlplane.virt_handler.vmi.plugging import is_to_be_still
 from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused, VerbRefused, Writes
 from controlplane.virt_handler.vmi.resume import count_next
 from controlplane.virt_handler.vmi.verdict import is_own, is_startable
@@ -107,6 +109,7 @@ class Session:
         self._cause = ""
         """Why QEMU ends, as events have told (State.explain_crash)."""
         self._observation = Observation()
+        self._taking = Taking(self._look_anew, lambda: self._sighting.observed)
         self._agent = Agent(tools.clock, tools.random, tools.questions, self._hear)
         self._freeze = Freeze(self._agent, tools.clock)
         self._network = Network(
@@ -246,6 +249,15 @@ class Session:
         if (seen := self._sighting.observed) is not None and seen.vcpus not in (0, count):
             raise NoContact(f"libvirt answered that the guest has {count} virtual CPUs, but it has {seen.vcpus}")
 
+    async def plug_memory(self, requested_bytes: int) -> None:
+        """Ask the guest to have so much memory beside what it began with. NoContact."""
+        await self._tell(lambda guest: guest.set_memory(requested_bytes))
+        await self._look_anew()
+        self._taking.begin()
+        seen = self._sighting.observed
+        if seen is not None and seen.requested_bytes != requested_bytes:
+            raise NoContact("libvirt answered that the guest is asked to have other memory, but it is not")
+
     async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int = 0) -> None:
         """Carry out what a person asks of the guest as it is now. VerbRefused, NoContact.
 
@@ -305,7 +317,8 @@ class Session:
             if guest is None or not is_own(self.launcher(), self._vmi_uid):
                 raise Failed("VMI is not running")
             held = is_held(vmi, self._sighting)
-            await self._tools.send(Order(vmi, moving, self.pod.uid, guest, is_held=held, writes=writes))
+            still = is_to_be_still(self._sighting)
+            await self._tools.send(Order(vmi, moving, self.pod.uid, guest, is_held=held, writes=writes, is_still=still))
             has_moved = True
         except (Failed, NoContact, NodeError, HypervisorError, ApiError, OSError) as error:
             why = str(error)
@@ -354,6 +367,11 @@ class Session:
                 is_there = _is_up(state) and observed is not None and observed.is_agent_connected
                 self._agent.look(guest if runs else None, is_connected=is_there)
 
+    async def _look_anew(self) -> None:
+        """Look, and read the description again, whatever has happened. NoContact."""
+        self._observation.note(())
+        await self.refresh()
+
     async def _give_capabilities(self) -> None:
         try:
             await self._tools.node.give_capabilities(self.pod.uid, with_kvm=has_kvm(self.pod))
@@ -372,7 +390,7 @@ class Session:
             self._observation.begin()
             self._connected_at = self._tools.clock.monotonic()
             log.log(self._level, "launcher connected", extra=self._who)
-            beside = (self._agent.follow, self._freeze.follow, self._network.follow)
+            beside = (self._agent.follow, self._freeze.follow, self._network.follow, self._taking.follow)
             aside = [asyncio.create_task(follow()) for follow in beside]
             try:
                 await self._follow(connection)

@@ -48,6 +48,8 @@ class Contact(Protocol):
 
     async def plug_cpus(self, count: int) -> None: ...
 
+    async def plug_memory(self, requested_bytes: int) -> None: ...
+
     async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int) -> None: ...
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]: ...
@@ -119,6 +121,10 @@ class Verbs:
     def plug_cpus(self, count: int) -> None:
         """Begin to have the guest see so many virtual CPUs. NoContact when a verb is under way."""
         self._begin("plug CPUs", lambda: self._contact.plug_cpus(count))
+
+    def plug_memory(self, requested_bytes: int) -> None:
+        """Begin to ask the guest to have so much memory more. NoContact when a verb is under way."""
+        self._begin("plug memory", lambda: self._contact.plug_memory(requested_bytes))
 
     def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
         """Begin to send the guest to its migration's target. It may last for hours: it is no verb that others wait for.

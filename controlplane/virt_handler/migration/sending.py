@@ -245,4 +245,5 @@ def _options(order: Order, settings: MigrationConfiguration) -> Options:
         disks=tuple(names[one] for one in sent_disks(vmi) if one in names),
         bytes_per_second=quantity.to_bytes(settings.bandwidth_per_migration),
         auto_converge=settings.allow_auto_converge,
+        is_still=order.is_still,
     )

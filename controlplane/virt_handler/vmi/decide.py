@@ -31,7 +31,7 @@ from controlplane.engine.plan import Each, Plan, Tell
 from controlplane.virt_handler.vmi import resume
 from controlplane.virt_handler.vmi.leaving import Seen, decide_leaving, is_pause_told, is_paused_by_migration
 from controlplane.virt_handler.vmi.person import is_held
-from controlplane.virt_handler.vmi.plugging import missing_cpus
+from controlplane.virt_handler.vmi.plugging import missing_cpus, missing_memory
 from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, missed_node, seconds_since_hand_over
 from controlplane.virt_handler.vmi.verdict import Alive, Unknown, Verdict, is_startable, judge, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import (
@@ -44,6 +44,7 @@ from controlplane.virt_handler.vmi.world import (
     Launcher,
     LookForLauncher,
     PlugCpus,
+    PlugMemory,
     PrepareNetwork,
     ReadVmi,
     Resume,
@@ -232,11 +233,19 @@ def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, 
         return leaving
     if world.deleting_since is not None:
         return _end(world, vmi, launcher)
-    if vmi.status.phase == RUNNING and (count := missing_cpus(vmi, launcher)):
+    if vmi.status.phase == RUNNING and (plug := _plug(vmi, launcher)) is not None:
         if (pause := _pause(world, launcher)) > 0:
             return Plan(look_again_in=pause)
-        return Plan((PlugCpus(launcher.pod.uid, count, because="it is in a Pod that was made for them"),))
+        return Plan((plug,))
     return _with_io_errors(world, launcher, verdict)
+
+
+def _plug(vmi: VirtualMachineInstance, launcher: Launcher) -> PlugCpus | PlugMemory | None:
+    if count := missing_cpus(vmi, launcher):
+        return PlugCpus(launcher.pod.uid, count, because="it is in a Pod that was made for them")
+    if (requested := missing_memory(vmi, launcher)) is not None:
+        return PlugMemory(launcher.pod.uid, requested, because="it is in a Pod that was made for it")
+    return None
 
 
 def _leave(world: World, vmi: VirtualMachineInstance, launcher: Launcher, verdict: Alive) -> Plan[Action] | None:

@@ -89,6 +89,9 @@ class Session(Protocol):
     def plug_cpus(self, count: int) -> None:
         """Have the guest see so many virtual CPUs."""
 
+    def plug_memory(self, requested_bytes: int) -> None:
+        """Ask the guest to have so much memory beside what it began with."""
+
     def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
         """Send the guest to its migration's target, beside whatever verb: how it goes is told in the sighting."""
 

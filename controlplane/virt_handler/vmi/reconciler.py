@@ -39,6 +39,7 @@ from controlplane.virt_handler.vmi.world import (
     Look,
     LookForLauncher,
     PlugCpus,
+    PlugMemory,
     PrepareNetwork,
     ReadVmi,
     Resume,
@@ -203,7 +204,7 @@ class VmiReconciler:
             case _:
                 self._press(session, action)
 
-    def _press(self, session: Session, action: ShutDown | Destroy | Resume | PlugCpus) -> None:
+    def _press(self, session: Session, action: ShutDown | Destroy | Resume | PlugCpus | PlugMemory) -> None:
         match action:
             case ShutDown():
                 session.shut_down()
@@ -213,6 +214,8 @@ class VmiReconciler:
                 session.resume()
             case PlugCpus():
                 session.plug_cpus(action.count)
+            case PlugMemory():
+                session.plug_memory(action.requested_bytes)
             case _:
                 assert_never(action)
 

@@ -44,7 +44,7 @@ from controlplane.virt_handler.vmi.leaving import (
     under_way,
 )
 from controlplane.virt_handler.vmi.person import is_held
-from controlplane.virt_handler.vmi.plugging import with_cpus
+from controlplane.virt_handler.vmi.plugging import with_cpus, with_memory
 from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, is_startable, sought_pod, weigh
 from controlplane.virt_handler.vmi.world import Action, Launcher, NodeTrouble, PrepareNetwork, StartDomain, World
 
@@ -78,7 +78,7 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
     new = _with_guests_word(world, _at_home(world, vmi, _move(world, vmi, verdict)), verdict)
     new = _with_migration(world, vmi, new, verdict)
     if isinstance(verdict, Alive) and new.phase == RUNNING and world.launcher is not None:
-        new = with_cpus(vmi, new, world.launcher)
+        new = with_memory(vmi, with_cpus(vmi, new, world.launcher), world.launcher)
     new = msgspec.structs.replace(new, conditions=_conditions(world, vmi, new, verdict, problem))
     return None if new == vmi.status else new
 

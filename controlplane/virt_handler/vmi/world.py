@@ -267,6 +267,16 @@ class PlugCpus:
 
 
 @dataclass(frozen=True, slots=True)
+class PlugMemory:
+    """Ask the guest to have as much memory as its VMI says, once it is in a Pod that was made for it."""
+
+    pod_uid: str
+    requested_bytes: int
+    """Beside what it began with."""
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class BeginTransfer:
     """Send the guest to the target of its migration, once the API server has taken that it begins."""
 
@@ -310,6 +320,7 @@ SessionAction = (
     | DestroyRemoved
     | Resume
     | PlugCpus
+    | PlugMemory
     | DestroyOrphan
     | BeginTransfer
     | AbortTransfer

@@ -236,14 +236,14 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RESOURCES,
-        line="    return max(guest_memory_bytes(domain), _memory_request(domain)) + margin",
-        without="    return _memory_request(domain) + margin",
+        line="    return _with_margin(domain, max(guest_bytes(domain), _memory_request(domain)))",
+        without="    return _with_margin(domain, _memory_request(domain))",
         because="A guest that is promised more memory than is requested must not be killed for using it.",
         tests=_BY_RESOURCES,
     ),
     Guard(
         file=_RESOURCES,
-        line='    limits = {"memory": str(_memory_limit(domain) + overhead), "ephemeral-storage": str(space.pod)}',
+        line='    limits = {"memory": str(most + overhead), "ephemeral-storage": str(space.pod)}',
         without='    limits = {"ephemeral-storage": str(space.pod)}',
         because="A QEMU that has gone wrong must not take its node's memory.",
         tests=_BY_RESOURCES,

@@ -13,7 +13,10 @@ _RECONCILER = "controlplane/virt_controller/vm/reconciler.py"
 _BY_RECONCILER = ("tests/controlplane/virt_controller/vm/test_reconciler.py",)
 _CPUS = "controlplane/virt_controller/cpu_change.py"
 _PLUGGING = "controlplane/virt_handler/vmi/plugging.py"
+_MEMORY = "controlplane/virt_controller/memory_change.py"
 _SESSION = "controlplane/virt_handler/launchers/session.py"
+_BY_MEMORY = ("tests/controlplane/virt_controller/vm/test_live_memory.py",)
+_BY_PLUGGING_MEMORY = ("tests/controlplane/virt_handler/vmi/test_plugging_memory.py",)
 _BY_SESSION = ("tests/controlplane/virt_handler/launchers/test_session_verbs.py",)
 
 GUARDS: tuple[Guard, ...] = (
@@ -40,15 +43,15 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_CHANGE,
-        line="    if added and (cpu_change(own) is not None or refuse_sockets(world, own)):\n",
-        without="    if added and refuse_sockets(world, own):\n",
+        line="    cpus_wait = added and (cpu_change(own) is not None or refuse_sockets(world, own))\n",
+        without="    cpus_wait = added and refuse_sockets(world, own)\n",
         because="As upstream: sockets come one change after the other.",
         tests=_BY_CHANGE,
     ),
     Guard(
         file=_CHANGE,
-        line="    if added and (cpu_change(own) is not None or refuse_sockets(world, own)):\n",
-        without="    if added and cpu_change(own) is not None:\n",
+        line="    cpus_wait = added and (cpu_change(own) is not None or refuse_sockets(world, own))\n",
+        without="    cpus_wait = added and cpu_change(own) is not None\n",
         because="Sockets would be taken away, and added that the domain has no room for.",
         tests=_BY_CHANGE,
     ),
@@ -92,6 +95,55 @@ GUARDS: tuple[Guard, ...] = (
         line="        if (seen := self._sighting.observed) is not None and seen.vcpus not in (0, count):\n",
         without="        if False:\n",
         because="A launcher that only says that it has plugged them would be asked again at once, for ever.",
+        tests=_BY_SESSION,
+    ),
+    Guard(
+        file=_CHANGE,
+        line="    memory_waits = grown and (memory_change(own) is not None or refuse_memory(own, wanted))\n",
+        without="    memory_waits = grown and refuse_memory(own, wanted)\n",
+        because="As upstream: memory comes one change after the other.",
+        tests=_BY_MEMORY,
+    ),
+    Guard(
+        file=_CHANGE,
+        line="    memory_waits = grown and (memory_change(own) is not None or refuse_memory(own, wanted))\n",
+        without="    memory_waits = grown and memory_change(own) is not None\n",
+        because="A guest would be asked to have what its domain has no room for, or less than it began with.",
+        tests=_BY_MEMORY,
+    ),
+    Guard(
+        file=_MEMORY,
+        line="or (pod is not None and pod.guest_bytes == guest_bytes(vmi.spec.domain)):",
+        without="or False:",
+        because="A guest would move again and again, until virt-handler has come to ask it to have its memory.",
+        tests=("tests/controlplane/virt_controller/test_memory_change.py",),
+    ),
+    Guard(
+        file=_PLUGGING,
+        line="    return wanted if launcher.pod.guest_bytes == guest_bytes(domain) else None\n",
+        without="    return wanted\n",
+        because="A guest would take memory that its Pod's limits do not know, and be killed for it.",
+        tests=_BY_PLUGGING_MEMORY,
+    ),
+    Guard(
+        file=_PLUGGING,
+        line="    return observed is not None and not observed.is_kvm and bool(",
+        without="    return False and bool(",
+        because="QEMU's emulation dies of a guest that writes to such memory while it is sent.",
+        tests=_BY_PLUGGING_MEMORY,
+    ),
+    Guard(
+        file="controlplane/virt_controller/vmi/launch.py",
+        line="    return held if held > guest_bytes(vmi.spec.domain) else 0\n",
+        without="    return 0\n",
+        because="A guest that is to give memory back would be killed at its target before it can.",
+        tests=("tests/controlplane/virt_controller/vmi/test_launch.py",),
+    ),
+    Guard(
+        file=_SESSION,
+        line="        if seen is not None and seen.requested_bytes != requested_bytes:\n",
+        without="        if False:\n",
+        because="A launcher that only says that it has asked its guest would be told again at once, for ever.",
         tests=_BY_SESSION,
     ),
 )

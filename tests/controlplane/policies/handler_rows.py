@@ -242,7 +242,7 @@ VMI_ROWS: dict[str, Row] = {
         volumeStatus=[{"name": "root", "target": "vda", "size": 1}],
         interfaces=[{"name": "default", "ipAddress": "10.0.0.1"}],
         machine={"type": "pc-q35-9.2"},
-        memory={"guestCurrent": "64Mi"},
+        memory={"guestCurrent": "64Mi", "guestRequested": "128Mi"},
         currentCPUTopology={"cores": 1, "sockets": 2, "threads": 1},
     ),
     "by the old version's name": patch(
@@ -276,7 +276,7 @@ VMI_ROWS: dict[str, Row] = {
     "how it migrates": status(WEB, "status.migrationMethod", migrationMethod="LiveMigration"),
     "by whom it runs": status(WEB, "status.runtimeUser", runtimeUser=0),
     "two fields at once": status(WEB, "status.attempt", attempt=7, epoch=7),
-    "what memory was asked for": status(WEB, "only change guestCurrent", memory={"guestRequested": "1Ti"}),
+    "with what memory it began": status(WEB, "only change guestCurrent", memory={"guestAtBoot": "1Ti"}),
     "no memory": status(WEB, "only change guestCurrent", memory=None),
     "a reason without a phase": status(WEB, "status.reason with a phase", reason="GuestCrashed"),
     "a past rewritten": status(

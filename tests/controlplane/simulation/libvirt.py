@@ -286,6 +286,10 @@ class LauncherGuest:
     async def set_vcpus(self, count: int) -> None:
         """Nobody asks for that here."""
 
+    async def set_memory(self, requested_bytes: int) -> None:
+        """No guest here has room for more."""
+        raise HypervisorError(f"cannot give {requested_bytes} bytes to a guest that has no device for them")
+
     async def pause(self) -> None:
         await self._connection.call("pause", lambda one: one.pause())
 

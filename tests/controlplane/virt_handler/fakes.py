@@ -183,6 +183,12 @@ class FakeGuest:
         if self._libvirtd.can_plug:
             self._xml = self._xml.replace("<features>", f"<vcpu current='{count}'>8</vcpu><features>")
 
+    async def set_memory(self, requested_bytes: int) -> None:
+        self._libvirtd.asked.append(f"have {requested_bytes} bytes more")
+        if self._libvirtd.can_plug:
+            said = f"<memory><target><requested>{requested_bytes >> 10}</requested></target></memory>"
+            self._xml = self._xml.replace("<features>", f"<devices>{said}</devices><features>")
+
     async def state(self) -> State:
         return self.life
 

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import time
 from collections.abc import Callable
+from typing import Any
 
 from controlplane.api.launch_plan import CloudInit, ContainerDisk, Dhcp, EmptyDisk, Plan, parse_report
 from controlplane.api.objects.decode import decode_vmi
@@ -23,7 +25,7 @@ from tests.controlplane.virt_launcher.launcher_pod import LauncherPod
 UID = "6a1a24a1-4061-4607-8bf4-a3963d0c5895"
 MAC = "02:fd:dc:9e:5b:fb"
 SCRIPT = "#!/bin/sh\necho seed says hello to $(hostname)\nip addr; ip route; cat /etc/resolv.conf\n"
-VMI = {
+VMI: dict[str, Any] = {
     "metadata": {"namespace": "default", "name": "vm", "uid": UID},
     "spec": {
         "domain": {
@@ -77,12 +79,15 @@ async def connect(pod: LauncherPod) -> Connection:
             await asyncio.sleep(0.01)
 
 
-def domain(pod: LauncherPod) -> str:
-    """Build what virt-handler defines, of what the launcher reports."""
+def domain(pod: LauncherPod, memory: dict[str, str] | None = None) -> str:
+    """Build what virt-handler defines, of what the launcher reports. memory: other than the usual."""
     mounts = {"root": layout.image_mount("root")}
     report = parse_report((pod.run / layout.REPORT).read_bytes(), mounts=mounts)
     facts = Facts(pod_uid="pod", epoch=1, is_kvm=False, report=report, links={"default": Link(MAC, layout.TAP, 1500)})
-    return render_text(build_domain(decode_vmi(VMI), facts))
+    vmi = copy.deepcopy(VMI)
+    if memory:
+        vmi["spec"]["domain"]["memory"] = memory
+    return render_text(build_domain(decode_vmi(vmi), facts))
 
 
 async def define(pod: LauncherPod, connection: Connection, text: str = "") -> Guest:

@@ -29,7 +29,7 @@ from controlplane.virt_handler.migration.entrance import Entrance, dial_socket
 from controlplane.virt_handler.migration.passage import Passage, Target
 from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
 from tests.controlplane.virt_handler.migration.ends import BINDING, SOURCE, TARGET, listen_at, pair_of
-from tests.controlplane.virt_launcher.launched import PLAN, UID, boot, connect
+from tests.controlplane.virt_launcher.launched import PLAN, UID, boot, connect, domain
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
 from tests.controlplane.virt_launcher.toll import Toll
 
@@ -135,7 +135,7 @@ class Moving:
         assert guest is not None
         return guest, target
 
-    async def send(self) -> Guest:
+    async def send(self, *, is_still: bool = False) -> Guest:
         """Send the guest, as a client that has just come: its connections are closed when it has."""
         guest, target = await self.dial()
         options = Options(
@@ -144,6 +144,7 @@ class Moving:
             memory_socket=layout.migration_socket("memory"),
             disks_socket=layout.migration_socket("disks"),
             disks=DISKS,
+            is_still=is_still,
         )
         try:
             return await migrate(guest, target, options)
@@ -210,9 +211,16 @@ async def _state(connection: Connection) -> State | None:
 
 @asynccontextmanager
 async def moving(
-    images: Images, home: pathlib.Path, script: str = CHECKS, data_bytes: int = 1 << 30
+    images: Images,
+    home: pathlib.Path,
+    script: str = CHECKS,
+    data_bytes: int = 1 << 30,
+    memory: dict[str, str] | None = None,
 ) -> AsyncIterator[Moving]:
-    """Boot a guest that runs a script, and make its target and the way there. data_bytes: of its empty disk."""
+    """Boot a guest that runs a script, and make its target and the way there.
+
+    data_bytes: of its empty disk. memory: as in a spec, if it is to have other than usual.
+    """
     pods = [_begin(images, home / name, script, data_bytes) for name in ("source", "target")]
     closing: list[Connection] = []
     calls: dict[str, Toll] = {}
@@ -221,7 +229,7 @@ async def moving(
         at_source, at_target = [await connect(pod) for pod in pods]
         closing += [at_source, at_target]
         target.make_network("10.0.2.1/24")
-        await boot(source, at_source)
+        await boot(source, at_source, domain(source, memory) if memory else "")
         valve = Valve(target)
         entrance = Entrance(BINDING, listening_context(pair_of(TARGET), pair_of(SOURCE).der), valve.dial)
         context = calling_context(pair_of(SOURCE), pair_of(TARGET).der)

@@ -58,7 +58,6 @@ PROBE = {"guestAgentPing": {}}
 ROOT = {"name": "root", "containerDisk": {"image": "guest:1"}}
 CHANGES: dict[str, tuple[Json, Json, str]] = {
     # was, is, named
-    "another size": (GUEST, of_domain(memory={"guest": "128Mi"}), "domain.memory.guest"),
     "a field that was not there": (GUEST, changed(hostname="web"), "hostname"),
     "a field that is there no more": (changed(hostname="web"), GUEST, "hostname"),
     "a part that was not there": (GUEST, changed(readinessProbe=PROBE), "readinessProbe"),

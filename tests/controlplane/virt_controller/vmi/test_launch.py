@@ -131,3 +131,36 @@ def test_the_launchers_image_is_pulled_as_the_configuration_says(said: str, poli
     configuration = KubeVirtConfiguration(image_pull_policy=said)
     launch = derive_launch(with_spec(NIC), attempt=1, image="launcher:1", configuration=configuration)
     assert launch.pull_policy == policy
+
+
+@pytest.mark.parametrize(
+    ("told", "held"),
+    [
+        ({"guestRequested": "2Gi", "guestCurrent": "2Gi"}, 0),
+        ({"guestRequested": "3Gi", "guestCurrent": "2Gi"}, 3),
+        ({"guestRequested": "2Gi", "guestCurrent": "3Gi"}, 3),
+        ({"guestRequested": "1Gi", "guestCurrent": "99Ti"}, 4),
+        ({"guestRequested": "lots", "guestCurrent": "more"}, 0),
+        ({"guestRequested": "1Gi"}, 0),
+        (None, 0),
+    ],
+    ids=[
+        "what it is to have",
+        "more is asked for",
+        "it has more",
+        "more than there is",
+        "no amounts",
+        "less",
+        "nothing",
+    ],
+)
+def test_a_pod_has_room_for_what_its_guest_comes_with(told: dict[str, Any] | None, held: int) -> None:
+    domain = {"memory": {"guest": "2Gi", "maxGuest": "4Gi"}}
+    vmi = a_vmi(spec={"domain": domain}, **({} if told is None else {"memory": told}))
+    usual = a_vmi(spec={"domain": domain})
+    pods = [
+        build_launcher_pod(one, attempt=1, image="i", configuration=KubeVirtConfiguration()) for one in (vmi, usual)
+    ]
+    had, has = (int(one["spec"]["containers"][0]["resources"]["limits"]["memory"]) for one in reversed(pods))
+    assert has - had == (max(held - 2, 0) << 30)
+    assert pods[0]["metadata"]["annotations"]["virtops.kubevirt/guest-memory"] == str(2 << 30)

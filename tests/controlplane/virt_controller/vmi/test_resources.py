@@ -98,6 +98,17 @@ def test_a_guest_that_is_promised_more_than_is_requested_for_it_can_use_it() -> 
     assert int(found["limits"]["memory"]) > 4096 * MIB + 256 * MIB
 
 
+@pytest.mark.parametrize("limit", [None, "1Gi"])
+def test_a_guest_that_is_yet_to_give_memory_back_can_use_it(limit: str | None) -> None:
+    """It comes with all that it has, and gives it back in this Pod: what is requested is what it is to have."""
+    asked = {"limits": {"memory": limit}} if limit else {}
+    domain = decode({"memory": {"guest": "1Gi", "maxGuest": "4Gi"}, "resources": asked}, DomainSpec)
+    usual = build_resources(domain, DeveloperConfiguration(), SPACE)
+    found = build_resources(domain, DeveloperConfiguration(), SPACE, 3 << 30)
+    assert found["requests"] == usual["requests"]
+    assert int(found["limits"]["memory"]) > (3 << 30) + 256 * MIB
+
+
 def test_the_buffer_of_translated_code_is_counted_as_the_domain_sets_it() -> None:
     assert (
         next(field.default * MIB for field in Facts.__dataclass_fields__.values() if field.name == "tb_cache_mib")

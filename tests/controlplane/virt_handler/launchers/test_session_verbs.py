@@ -151,3 +151,21 @@ async def test_cpus_that_do_not_come_are_no_success() -> None:
     libvirtd.can_plug = False
     with pytest.raises(NoContact, match="the guest has 2 virtual CPUs, but it has 1"):
         await session.plug_cpus(2)
+
+
+@pytest.mark.parametrize("can_plug", [True, False])
+async def test_a_guest_that_was_asked_to_have_memory_is_seen_to_have_been(can_plug: bool) -> None:
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    connection = session._connection = FakeConnection(libvirtd)
+    (await connection.define(domain_text())).life = RUNNING
+    await session.refresh()
+    libvirtd.can_plug = can_plug
+    if not can_plug:
+        with pytest.raises(NoContact, match="is asked to have other memory, but it is not"):
+            await session.plug_memory(1 << 30)
+        return
+    await session.plug_memory(1 << 30)
+    seen = session.launcher().sighting.observed
+    assert seen is not None
+    assert (libvirtd.asked, seen.requested_bytes) == ([f"have {1 << 30} bytes more"], 1 << 30)

@@ -51,6 +51,9 @@ class Contact:
     async def plug_cpus(self, count: int) -> None:
         await self._do(f"plug {count}")
 
+    async def plug_memory(self, requested_bytes: int) -> None:
+        await self._do(f"plug {requested_bytes} bytes")
+
     async def obey(self, verb: Verb, _unused: object, *, thaw_after: int) -> None:
         await self._do(verb)
 
@@ -117,7 +120,8 @@ async def test_its_end_wakes_the_key_when_it_may_be_asked_again(stage: Stage) ->
 
 async def test_there_is_one_verb_at_a_time(stage: Stage) -> None:
     stage.verbs.start(granted)
-    for verb in (stage.verbs.destroy, stage.verbs.shut_down, stage.verbs.resume, lambda: stage.verbs.plug_cpus(2)):
+    plugs = (lambda: stage.verbs.plug_cpus(2), lambda: stage.verbs.plug_memory(2 << 20))
+    for verb in (stage.verbs.destroy, stage.verbs.shut_down, stage.verbs.resume, *plugs):
         with pytest.raises(NoContact, match=r"busy with another verb \(start\)"):
             verb()
     await stage.end()

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Memory of a changed template for the guest that runs: what is written into its instance, or why nothing is. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubevirt_api import condition_types
+
+from controlplane.api.objects import conditions, quantity
+from controlplane.api.objects.guest_memory import guest_bytes, most_bytes, read_bytes, refuse_room
+from controlplane.api.objects.vmi.domain import Resources
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
+
+Json = dict[str, Any]
+
+
+def added_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec) -> int:
+    """Return how many bytes more the template has than the instance; less than 0 where it has fewer."""
+    return _named(wanted) - _named(own.spec)
+
+
+def refuse_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec) -> str:
+    """Say why the guest does not get the memory of the template while it runs; "" when it does, or has it."""
+    if not added_memory(own, wanted):
+        return ""
+    asked, most = _named(wanted), most_bytes(own.spec.domain)
+    told = own.status.memory
+    boot = 0 if told is None else read_bytes(told.guest_at_boot)
+    can_move = conditions.find(own.status.conditions, condition_types.LIVE_MIGRATABLE)
+    reasons = {
+        "it is changed by a migration, and it cannot be migrated": can_move is not None and can_move.status == "False",
+        "it was started without room for more": not most,
+        "what it began with is not known": not boot,
+        f"it can have {quantity.from_bytes(most)} at most while it runs (maxGuest)": asked > most,
+        f"it began with {quantity.from_bytes(boot)}, and no less is possible while it runs": asked < boot,
+    }
+    first = next((reason for reason, applies in reasons.items() if applies), "")
+    return first or refuse_room(asked, most)
+
+
+def with_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec, named: Resources) -> Json:
+    """Give the instance's domain its other memory; what its machine asks of memory changes by as much."""
+    added, has = added_memory(own, wanted), own.spec.domain.resources
+    guest = wanted.domain.memory.guest if wanted.domain.memory else None
+    amounts = (("requests", has.requests, named.requests), ("limits", has.limits, named.limits))
+    resources = {
+        field: {"memory": quantity.from_bytes(max(quantity.to_bytes(had["memory"]) + added, 0))}
+        for field, had, asked in amounts
+        if "memory" in had and asked.get("memory")
+    }
+    return {"memory": {"guest": guest}, **({"resources": resources} if resources else {})}
+
+
+def merged(one: Json, other: Json) -> Json:
+    """Put two patches together that may both have parts of the same fields."""
+    both = dict(one)
+    for field, value in other.items():
+        old = both.get(field)
+        both[field] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return both
+
+
+def has_other_memory(own: VirtualMachineInstance) -> bool:
+    """Tell whether the instance has other memory than it was made with."""
+    told = own.status.memory
+    return told is not None and told.guest_at_boot is not None and read_bytes(told.guest_at_boot) != _named(own.spec)
+
+
+def _named(spec: VirtualMachineInstanceSpec) -> int:
+    try:
+        return guest_bytes(spec.domain)
+    except ValueError:  # whoever judges the object says so
+        return 0

@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The device by which a guest gets memory, cut out of what a launcher says of its domain."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from controlplane.hypervisor.errors import HypervisorError
+from controlplane.hypervisor.memory_device import requesting
+
+DEVICE = """<memory model='virtio-mem'>
+      <target>
+        <size unit='KiB'>3145728</size>
+        <node>0</node>
+        <block unit='KiB'>2048</block>
+        <requested unit='KiB'>0</requested>
+        <current unit='KiB'>0</current>
+        <address base='0x100000000'/>
+      </target>
+      <alias name='virtiomem0'/>
+    </memory>"""
+DOMAIN = f"<domain><memory unit='KiB'>4194304</memory><devices>{DEVICE}</devices></domain>"
+
+
+def test_the_device_is_told_as_it_is_but_for_what_is_asked_of_it() -> None:
+    wanted = DEVICE.replace("<requested unit='KiB'>0<", "<requested unit='KiB'>1048576<")
+    assert requesting(DOMAIN, 1 << 30) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<domain><memory unit='KiB'>4194304</memory></domain>",
+        DOMAIN.replace("<requested unit='KiB'>", "<requested>"),
+        DOMAIN.replace("</requested>", ""),
+        f"<requested unit='KiB'>1</requested>{DOMAIN.replace('<requested', '<asked')}",
+        DEVICE.replace("</memory>", ""),
+        DEVICE.replace("</requested>", "").replace("</memory>", "</memory></requested>"),
+    ],
+    ids=["nothing", "no device", "no unit", "no end", "elsewhere", "no end of it", "an end behind it"],
+)
+def test_a_domain_without_it_is_refused(text: str) -> None:
+    with pytest.raises(HypervisorError, match="no device by which it gets memory"):
+        requesting(text, 1 << 30)
+
+
+def test_whatever_a_launcher_says_is_searched_once() -> None:
+    began = time.monotonic()
+    with pytest.raises(HypervisorError):
+        requesting("<memory model='virtio-mem'" * 10_000, 1 << 30)
+    assert time.monotonic() - began < 0.5

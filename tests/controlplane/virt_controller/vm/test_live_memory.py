@@ -1,0 +1,148 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Memory of a changed template: what is written into the instance that runs, and what asks for a restart, as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kubevirt_api.names import TEMPLATE_HASH
+
+from controlplane.virt_controller.vm.live_change import find_change
+from controlplane.virt_controller.vm.live_memory import merged
+from controlplane.virt_controller.vm.restart_required import restart_required
+from controlplane.virt_controller.vm.template import template_hash
+from tests.controlplane.virt_controller.vm.test_live_change import MOVABLE, MOVING, STAGED, a_world
+
+Json = dict[str, Any]
+TOLD = {"guestAtBoot": "1Gi", "guestCurrent": "1Gi", "guestRequested": "1Gi"}
+
+
+def memory(guest: str, *, asked: Json | None = None, cpu: Json | None = None, **more: Any) -> Json:
+    parts = {"resources": asked, "cpu": cpu}
+    return {"domain": {"memory": {"guest": guest, **more}, **{name: one for name, one in parts.items() if one}}}
+
+
+def a_change(was: Json, now: Json, **facts: Any) -> Any:
+    return a_world(was, now, **{"memory": TOLD, **facts})
+
+
+ONE, TWO = memory("1Gi"), memory("2Gi")
+REQUEST = {"requests": {"memory": "1Gi"}, "limits": {"memory": "4Gi"}}
+WRITTEN: dict[str, tuple[Json, Json, Json]] = {
+    # was, is, what of the domain is patched
+    "more": (ONE, TWO, {"memory": {"guest": "2Gi"}}),
+    "as much as it can have": (ONE, memory("4Gi"), {"memory": {"guest": "4Gi"}}),
+    "up to its own limit": (memory("1Gi", maxGuest="3Gi"), memory("3Gi", maxGuest="3Gi"), {"memory": {"guest": "3Gi"}}),
+    "what is asked for grows with it": (
+        memory("1Gi", asked=REQUEST),
+        memory("2Gi", asked=REQUEST),
+        {"memory": {"guest": "2Gi"}, "resources": {"requests": {"memory": "2Gi"}, "limits": {"memory": "5Gi"}}},
+    ),
+    "sockets as well": (
+        memory("1Gi", cpu={"sockets": 1}, asked={"requests": {"cpu": "1", "memory": "1Gi"}}),
+        memory("2Gi", cpu={"sockets": 2}, asked={"requests": {"cpu": "1", "memory": "1Gi"}}),
+        {
+            "cpu": {"sockets": 2},
+            "memory": {"guest": "2Gi"},
+            "resources": {"requests": {"cpu": "1100m", "memory": "2Gi"}},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("was", "now", "domain"), WRITTEN.values(), ids=WRITTEN)
+def test_memory_is_written_into_the_instance(was: Json, now: Json, domain: Json) -> None:
+    world = a_change(was, now)
+    found = find_change(world)
+    assert found is not None
+    assert found["spec"] == {"domain": domain}
+    assert found["metadata"]["annotations"][TEMPLATE_HASH] == template_hash(world.template)
+    assert restart_required(world) is None
+
+
+def test_it_may_give_back_what_it_has_got_down_to_what_it_began_with() -> None:
+    grown = {"guestAtBoot": "1Gi", "guestCurrent": "3Gi", "guestRequested": "3Gi"}
+    has = {"domain": {**memory("3Gi", maxGuest="4Gi")["domain"], "cpu": {"sockets": 1, "maxSockets": 4}}}
+    world = a_change(memory("3Gi"), ONE, spec=has, memory=grown)
+    found = find_change(world)
+    assert found is not None
+    assert found["spec"] == {"domain": {"memory": {"guest": "1Gi"}}}
+
+
+def test_the_same_amount_in_other_words_is_no_change() -> None:
+    found = find_change(a_change(ONE, memory("1024Mi")))
+    assert found is not None
+    assert "spec" not in found
+
+
+FIXED = {**MOVABLE, "status": "False"}
+REFUSED: dict[str, tuple[Json, Json, Json, str]] = {
+    "more than it can have": (ONE, memory("5Gi"), {}, "it can have 4Gi at most while it runs (maxGuest)"),
+    "less than it began with": (
+        memory("2Gi"),
+        ONE,
+        {"memory": {**TOLD, "guestAtBoot": "2Gi", "guestRequested": "2Gi"}},
+        "it began with 2Gi, and no less is possible while it runs",
+    ),
+    "no whole blocks": (ONE, memory("1537Mi"), {}, "memory.guest must be a multiple of 2Mi"),
+    "a small guest": (memory("512Mi"), ONE, {}, "it was started without room for more"),
+    "no whole blocks at the start": (memory("1025Mi"), TWO, {}, "it was started without room for more"),
+    "it cannot be migrated": (ONE, TWO, {"conditions": [FIXED]}, "and it cannot be migrated"),
+    "what it began with is not known": (ONE, TWO, {"memory": None}, "what it began with is not known"),
+}
+
+
+@pytest.mark.parametrize(("was", "now", "facts", "why"), REFUSED.values(), ids=REFUSED)
+def test_a_restart_is_asked_for_by_name(was: Json, now: Json, facts: Json, why: str) -> None:
+    world = a_change(was, now, **facts)
+    assert find_change(world) is None
+    found = restart_required(world)
+    assert found is not None
+    assert found.message.startswith("domain.memory.guest was changed in the template spec, and ")
+    assert why in found.message
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"memory": {**TOLD, "guestRequested": "3Gi"}}, {"migrationState": MOVING}],
+    ids=["it was not asked to have the last one yet", "it migrates"],
+)
+def test_the_next_change_waits(facts: Json) -> None:
+    world = a_change(ONE, TWO, **facts)
+    assert find_change(world) is None
+    assert restart_required(world) is None
+
+
+def test_who_stages_changes_gets_them_at_the_next_start() -> None:
+    world = a_change(ONE, TWO, configuration=STAGED)
+    assert find_change(world) is None
+    found = restart_required(world)
+    assert found is not None
+    assert "a non-live-updatable field was changed in the template spec: " in found.message
+    assert "domain.memory.guest;" in found.message
+
+
+def test_another_limit_asks_for_a_restart() -> None:
+    found = restart_required(a_change(memory("1Gi", maxGuest="2Gi"), memory("1Gi", maxGuest="3Gi")))
+    assert found is not None
+    assert "template spec: domain.memory.maxGuest;" in found.message
+
+
+def test_what_follows_from_other_memory_is_not_named_as_a_change_of_the_template() -> None:
+    asked = {"requests": {"memory": "1Gi"}}
+    cpu = {"cores": 1, "sockets": 1, "threads": 1, "maxSockets": 4}
+    grown = memory("2Gi", maxGuest="4Gi", cpu=cpu, asked={"requests": {"memory": "2Gi"}})["domain"]
+    was, now = memory("1Gi", asked=asked), {**memory("2Gi", asked=asked), "hostname": "web"}
+    found = restart_required(a_change(was, now, spec={"domain": grown}))
+    assert found is not None
+    assert "domain.memory" not in found.message
+    assert "domain.resources" not in found.message
+
+
+def test_patches_of_the_same_part_are_one() -> None:
+    one, other = {"a": {"b": 1, "c": {"d": 2}}}, {"a": {"c": {"e": 3}}, "f": 4}
+    assert merged(one, other) == {"a": {"b": 1, "c": {"d": 2, "e": 3}}, "f": 4}
+    assert one == {"a": {"b": 1, "c": {"d": 2}}}
