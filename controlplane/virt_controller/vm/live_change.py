@@ -88,7 +88,7 @@ def find_change(world: World) -> Json | None:
     domain: Json = {}
     if added:
         domain = _with_cpus(world, own.spec.domain, sockets=max(_cpu(wanted).sockets, 1), added=added)
-        annotations[CPUS_ADDED] = str(cpus_added(own) + added)
+        annotations[CPUS_ADDED] = str(added)
     if grown:
         domain = merged(domain, with_memory(own, wanted, world.vm.spec.template.spec.domain.resources))
     if domain:
@@ -96,10 +96,9 @@ def find_change(world: World) -> Json | None:
     return {"metadata": {"annotations": annotations}, **({"spec": spec} if spec else {})}
 
 
-def cpus_added(own: VirtualMachineInstance) -> int:
-    """Return how many virtual CPUs its spec has got since it was created."""
-    said = own.metadata.annotations.get(CPUS_ADDED, "")
-    return int(said) if said.isascii() and said.isdigit() and len(said) <= 4 else 0
+def has_grown(own: VirtualMachineInstance) -> bool:
+    """Tell whether its spec has got virtual CPUs since it was created."""
+    return CPUS_ADDED in own.metadata.annotations
 
 
 def _placement(world: World, own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec) -> Json:

@@ -20,7 +20,7 @@ from controlplane.api.objects.meta import Condition, Quantity
 from controlplane.api.objects.phase import is_final
 from controlplane.api.objects.vmi.domain import DomainSpec
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
-from controlplane.virt_controller.vm.live_change import cpus_added, is_only_live, next_run, refuse_sockets
+from controlplane.virt_controller.vm.live_change import has_grown, is_only_live, next_run, refuse_sockets
 from controlplane.virt_controller.vm.live_memory import has_other_memory, refuse_memory
 from controlplane.virt_controller.vm.template import template_hash
 from controlplane.virt_controller.vm.world import World
@@ -77,14 +77,14 @@ def _of_this_template(
 
 def _consequences(own: VirtualMachineInstance, fields: Collection[str], next_domain: DomainSpec) -> Iterator[str]:
     """Yield fields that differ only because sockets or memory do, or because the instance was given some since."""
-    has_grown, is_resized = cpus_added(own) > 0, has_other_memory(own)
-    if has_grown or SOCKETS in fields or own.spec.domain.cpu is None or not own.spec.domain.cpu.max_sockets:
+    is_grown, is_resized = has_grown(own), has_other_memory(own)
+    if is_grown or SOCKETS in fields or own.spec.domain.cpu is None or not own.spec.domain.cpu.max_sockets:
         yield "domain.cpu.maxSockets"
     if is_resized or MEMORY in fields or own.spec.domain.memory is None or own.spec.domain.memory.max_guest is None:
         yield "domain.memory.maxGuest"
     runs, next_one = own.spec.domain.resources, next_domain.resources
     for field, has, gets in (("requests", runs.requests, next_one.requests), ("limits", runs.limits, next_one.limits)):
-        ours: dict[str, Quantity] = {**({"cpu": 0} if has_grown else {}), **({"memory": 0} if is_resized else {})}
+        ours: dict[str, Quantity] = {**({"cpu": 0} if is_grown else {}), **({"memory": 0} if is_resized else {})}
         if ours and {**has, **ours} == {**gets, **ours}:
             yield f"domain.resources.{field}"
 

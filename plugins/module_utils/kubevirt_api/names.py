@@ -69,7 +69,7 @@ TEMPLATE_HASH = "virtops.kubevirt/template-hash"
 FIXED_TEMPLATE_HASH = "virtops.kubevirt/fixed-template-hash"
 """On a VirtualMachineInstance: hash of that part of the VM's template which does not change while it runs."""
 CPUS_ADDED = "virtops.kubevirt/cpus-added"
-"""On a VirtualMachineInstance: how many virtual CPUs its spec has got since it was created."""
+"""On a VirtualMachineInstance: that its spec has got virtual CPUs since it was created; how many it got last."""
 POOL_TEMPLATE = "virtops.kubevirt/pool-template-hash"
 """On the template of a pool's VirtualMachine, and so on its instance: hashes of the pool's template for instances and
 of those of its DataVolumes."""

@@ -15,6 +15,8 @@ _BY_MACHINE = (f"{_TESTS}test_machine.py",)
 _BY_ROLL_OUT = (f"{_TESTS}test_roll_out.py",)
 _EVICT = "controlplane/kube/eviction.py"
 _BY_EVICT = ("tests/controlplane/kube/test_eviction.py",)
+_BY_SERIES = ("tests/controlplane/virt_controller/migration/test_series.py",)
+_BY_MEMORY = ("tests/controlplane/virt_controller/workload_update/test_memory.py",)
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -205,5 +207,61 @@ GUARDS: tuple[Guard, ...] = (
         without="lambda: float(self._concerned.outdated),",
         because="Who adds up what the replicas say would count each machine twice.",
         tests=("tests/controlplane/virt_controller/test_process.py",),
+    ),
+    Guard(
+        file="controlplane/virt_controller/migration/series.py",
+        line="key=self._number_of, reverse=True)\n",
+        without="key=self._number_of)\n",
+        because="A first failure of weeks ago would count for the last one, and what failed since for nothing.",
+        tests=_BY_SERIES,
+    ),
+    Guard(
+        file="controlplane/virt_controller/migration/series.py",
+        line="        return list(takewhile(lambda one: one.status.phase == FAILED, newest_first))\n",
+        without="        return [one for one in newest_first if one.status.phase == FAILED]\n",
+        because="Failures before one that succeeded would have the next one wait for ever longer.",
+        tests=_BY_SERIES,
+    ),
+    Guard(
+        file=f"{_UPDATES}reconciler.py",
+        line='            subresource="status",\n            resource_version=meta.resource_version,\n',
+        without='            subresource="status",\n',
+        because="Machines would be stopped by a strategy that was taken back.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=f"{_UPDATES}reconciler.py",
+        line=" if not one.is_waiting or one.can_begin]\n",
+        without="]\n",
+        because="Migrations of machines that are off would keep all from being updated.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=f"{_UPDATES}reconciler.py",
+        line=" or key != min(self._kubevirts.keys(), key=str):\n",
+        without=":\n",
+        because="Two strategies would be followed, and twice as many be stopped as either says.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=f"{_UPDATES}memory.py",
+        line="            self._known[uid].refusals = 0\n",
+        without="            pass\n",
+        because="One that was refused now and then would be tried ever later.",
+        tests=_BY_MEMORY,
+    ),
+    Guard(
+        file=f"{_UPDATES}memory.py",
+        line="{uid: known for uid, known in self._known.items() if uid in uids}\n",
+        without="dict(self._known)\n",
+        because="Every machine that there ever was would be remembered.",
+        tests=_BY_MEMORY,
+    ),
+    Guard(
+        file=f"{_UPDATES}roll_out.py",
+        line='            self._others[name] = meta.labels.get(SCHEDULABLE) == "true"\n',
+        without='            self._others[name] = meta.labels.get(SCHEDULABLE) != "false"\n',
+        because="A node that never had a virt-handler would keep all machines from being updated.",
+        tests=_BY_ROLL_OUT,
     ),
 )

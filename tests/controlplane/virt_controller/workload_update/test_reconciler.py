@@ -198,6 +198,25 @@ async def test_no_batch_is_begun_whose_time_could_not_be_written() -> None:
     assert stage.evicted == []
 
 
+async def test_no_batch_is_begun_for_a_strategy_that_is_another_one_by_now() -> None:
+    stage = await a_stage("Evict")
+    strategy = {"workloadUpdateStrategy": {"workloadUpdateMethods": []}}
+    stage.store.patch(KUBEVIRT, NAME, {"spec": strategy})
+    await reconcile(stage.updates, NAME)  # before it is told of that
+    assert stage.evicted == []
+    assert "lastWorkloadEviction" not in stage.state
+
+
+async def test_migrations_that_cannot_begin_take_nobodys_place() -> None:
+    """A machine that is off can have any number of them."""
+    stage = await a_stage("LiveMigrate")
+    one = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
+    stage.store.patch(KUBEVIRT, NAME, one)
+    stage.migrate("waits", "is-off")
+    await stage.update()
+    assert {body["spec"]["vmiName"] for body in stage.migrations} == {"is-off", "web"}
+
+
 async def test_another_leader_counts_from_the_batch_that_was_written_down() -> None:
     stage = await a_stage("Evict")
     await stage.update()
@@ -341,3 +360,7 @@ async def test_nothing_is_decided_before_all_is_known() -> None:
         stage.updates.observe(NAME)
     stage.caches[POD].synced = True
     assert stage.updates.observe(Key("kubevirt", "other")) is None
+    stage.store.create(KUBEVIRT, "kubevirt", {"metadata": {"name": "other"}, "spec": {}})
+    stage.catch_up()
+    assert stage.updates.observe(Key("kubevirt", "other")) is None, "one of them is in charge"
+    assert stage.updates.observe(NAME) is not None

@@ -18,8 +18,8 @@ OURS = "registry/control-plane:2 sha256:1"
 ONE = Key("", "node-1")
 
 
-def a_node(image: str | None, takes_machines: bool = True) -> Json:
-    labels = {SCHEDULABLE: "true" if takes_machines else "false"}
+def a_node(image: str | None, takes_machines: bool | None = True) -> Json:
+    labels = {} if takes_machines is None else {SCHEDULABLE: "true" if takes_machines else "false"}
     notes = {} if image is None else {CONTROL_PLANE_IMAGE: image}
     return {"metadata": {"name": "node-1", "labels": labels, "annotations": notes}, "spec": {}}
 
@@ -55,9 +55,13 @@ class Rolling:
         (a_node("registry/control-plane:2 sha256:2"), ("node-1",), False),
         (a_node(None), ("node-1",), False),
         (a_node(None, takes_machines=False), (), False),
+        (a_node(None, takes_machines=None), (), False),
         (a_node(OURS, takes_machines=False), (), True),
     ],
-    ids=["ours", "another tag", "another build", "one that does not say so", "one that is off", "ours takes none"],
+    ids=[
+        *("ours", "another tag", "another build", "one that does not say so", "one that is off"),
+        *("one that never had a virt-handler", "ours takes none"),
+    ],
 )
 def test_who_takes_machines_and_is_not_ours_is_waited_for(node: Json, awaited: tuple[str, ...], has_come: bool) -> None:
     found = Rolling(node).roll_out
