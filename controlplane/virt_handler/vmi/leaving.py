@@ -201,7 +201,7 @@ def has_left_for_nothing(vmi: VirtualMachineInstance, sighting: Sighting) -> boo
     Nothing leaves before it is written that a migration begins: where one is yet to begin, it was by an earlier one.
     """
     moving = vmi.status.migration_state
-    if moving is None or sighting.state is None or not is_migrated(sighting.state) or is_sending(sighting):
+    if moving is None or sighting.state is None or not is_migrated(sighting.state):
         return False
     return moving.failed or (moving.is_under_way and moving.start_timestamp is None)
 
@@ -239,7 +239,7 @@ def _has_come(vmi: VirtualMachineInstance, sighting: Sighting) -> bool:
     if moved is not None and moved.has_moved and moved.target_pod_uid in granted:
         return True
     identity = None if sighting.observed is None else sighting.observed.identity
-    return identity is not None and identity.epoch > FIRST_EPOCH and identity.pod_uid in granted
+    return identity is not None and identity.epoch > FIRST_EPOCH
 
 
 def refuse_transfer(

@@ -173,7 +173,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_handler/vmi/leaving.py",
-        line="    return identity is not None and identity.epoch > FIRST_EPOCH and identity.pod_uid in granted\n",
+        line="    return identity is not None and identity.epoch > FIRST_EPOCH\n",
         without="    return False\n",
         because="A guest that has come would stand still for ever once its next migration was handed over.",
         tests=("tests/controlplane/virt_handler/vmi/test_leaving.py",),

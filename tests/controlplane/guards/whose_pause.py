@@ -113,4 +113,18 @@ GUARDS: tuple[Guard, ...] = (
         because="A guest whose owner has paused it would go on at the target of its migration.",
         tests=_BY_LEAVING,
     ),
+    Guard(
+        file="controlplane/virt_handler/migration/sending.py",
+        line="            await watch.let_go_on()\n",
+        without="            pass\n",
+        because="A guest that was stopped for a migration that has failed would wait for somebody to look at it.",
+        tests=("tests/controlplane/virt_handler/migration/test_sending.py",),
+    ),
+    Guard(
+        file=_LEAVING,
+        line="moving.mode == STOPPED and _is_here(vmi, moving)\n\n\ndef is_stopped",
+        without="moving.mode == STOPPED\n\n\ndef is_stopped",
+        because="Nobody could pause a guest that has come here, if its source died before it said so.",
+        tests=_BY_OBEY,
+    ),
 )

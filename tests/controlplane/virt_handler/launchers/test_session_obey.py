@@ -68,6 +68,12 @@ async def test_nothing_is_done_to_one_that_is_stopped_so_that_it_can_be_sent(up:
     assert up.libvirtd.asked == []
 
 
+async def test_a_guest_that_has_come_is_its_owners_though_its_source_has_stopped_it(up: Up) -> None:
+    """The source died before it could say that the guest has left: the migration is under way for ever."""
+    await up.session.obey("pause", stopping(pods=(POD_UID,), sourcePodUID="gone", targetPodUID=POD_UID))
+    assert up.libvirtd.asked == ["pause"]
+
+
 @pytest.mark.parametrize(
     "vmi",
     [stopping(failed=True, completed=True), come(owner=NODE, pods=(POD_UID,), targetPodUID=POD_UID)],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -97,7 +97,9 @@ class Departed:
 
 
 class Patient:
-    """Gives no migration up, and stops no guest."""
+    """Gives no migration up, and has stopped the guest, which it lets go on when it is told to."""
+
+    let_on: ClassVar[list[str]] = []
 
     def __init__(self, *_unused: object, **_fields: object) -> None:
         pass
@@ -107,7 +109,7 @@ class Patient:
         return ""
 
     async def let_go_on(self) -> None:
-        pass
+        self.let_on.append("it goes on here")
 
 
 class Traveller(Guest):
@@ -118,6 +120,11 @@ class Traveller(Guest):
 
     async def resume(self) -> None:
         self.resumes += 1
+
+
+@pytest.fixture(autouse=True)
+def _nobody_yet() -> None:
+    Patient.let_on.clear()
 
 
 async def send(
@@ -147,6 +154,7 @@ async def test_it_goes_on_at_its_target_once(monkeypatch: pytest.MonkeyPatch, ha
     there = Traveller([MIGRATED])
     await send(monkeypatch, Traveller([MIGRATED]), there, has_left=has_left, works=True)
     assert there.resumes == 1
+    assert Patient.let_on == [], "nothing of it is here"
 
 
 @pytest.mark.parametrize("has_left", [False, True])
@@ -167,6 +175,7 @@ async def test_one_of_which_nobody_knows_has_not(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(Failed, match="the last word is lost"):
         await send(monkeypatch, Traveller([LEFT]), there, has_left=False, works=False)
     assert there.resumes == 0
+    assert Patient.let_on == ["it goes on here"]
 
 
 class Line:

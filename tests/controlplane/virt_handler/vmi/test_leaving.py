@@ -253,6 +253,9 @@ def test_once_it_is_said_that_a_guest_has_moved_its_source_says_nothing_more(sta
 def test_nothing_is_said_of_a_guest_that_is_gone_while_it_is_let_go_on_at_the_target() -> None:
     """What comes of that, this process knows in a moment."""
     assert derive_status(world(begun(), CRASHED, transfer=SENDING), None) is None
+    failed = begun(failed=True, completed=True)  # by virt-controller, of a target that has ended
+    assert derive_status(world(failed, MIGRATED, transfer=SENDING), None) is None
+    assert derive_status(world(failed, MIGRATED, transfer=BROKEN), None) is not None
 
 
 def arrived(state: State, **fields: Any) -> World:
