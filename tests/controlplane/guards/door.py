@@ -129,14 +129,14 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_GUESTS,
     ),
     Guard(
-        file=_HANDLERS,
+        file="controlplane/peers.py",
         line='        "::/8", "2001::/32", "2002::/16",\n',
         without="",
         because="An address of this host passes in the spelling of the other family.",
         tests=_BY_GUESTS,
     ),
     Guard(
-        file=_HANDLERS,
+        file="controlplane/peers.py",
         line=', "fd00:ec2::254/128", "fd20:ce::254/128",',
         without="",
         because="A captured node has virt-api call a cloud's metadata service that is no link-local one.",
