@@ -57,9 +57,9 @@ def needed_at_target(
 ) -> dict[str, str]:
     """Say which labels the node has to have to which a guest goes. UnknownProcessorError.
 
-    model: what its instance asks for. own: the instance's own node selector; of_pod: that of the Pod that it is in;
-    of_node: labels of the node that it is on. A guest that has moved before keeps the processor that it began with, by
-    which its Pod was chosen: else it could not go back.
+    model: what its instance asks for. own: the instance's own node selector; of_pod: that of the Pod that it is in, if
+    that was made for a move; of_node: labels of the node that it is on. A guest that has moved before keeps the
+    processor that it began with, by which its Pod was chosen: else it could not go back.
     """
     if model not in ("", HOST_MODEL, HOST_PASSTHROUGH):
         return {MODEL + model: _IS}

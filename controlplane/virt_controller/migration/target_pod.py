@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kubevirt_api.names import KVM_DEVICE
+from kubevirt_api.names import KVM_DEVICE, MIGRATION_JOB
 
 from controlplane.api.cpu_labels import needed_at_target
 from controlplane.api.objects.claim import Claims
@@ -70,7 +70,8 @@ def _needs(vmi: VirtualMachineInstance, source: Pod | None, labels: Mapping[str,
         return {}
     cpu = vmi.spec.domain.cpu
     model = "" if cpu is None else cpu.model
-    return needed_at_target(model, own=vmi.spec.node_selector, of_pod=source.spec.node_selector, of_node=labels)
+    chosen = source.spec.node_selector if MIGRATION_JOB in source.metadata.labels else {}
+    return needed_at_target(model, own=vmi.spec.node_selector, of_pod=chosen, of_node=labels)
 
 
 def _pinned(body: Json, source: Pod) -> Json:

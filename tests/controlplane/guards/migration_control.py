@@ -238,4 +238,11 @@ GUARDS: tuple[Guard, ...] = (
         because="A captured node's kubelet would choose from where other nodes pull the disk of a guest.",
         tests=_BY_POD,
     ),
+    Guard(
+        file="controlplane/virt_controller/migration/target_pod.py",
+        line="    chosen = source.spec.node_selector if MIGRATION_JOB in source.metadata.labels else {}\n",
+        without="    chosen = source.spec.node_selector\n",
+        because="A guest would be sent to a processor that cannot carry it, by a selector that was taken away.",
+        tests=_BY_POD,
+    ),
 )

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from kubevirt_api.names import MIGRATION_JOB
 
 from controlplane.api.launch_plan import PLAN_ANNOTATION, parse_plan
 from controlplane.api.objects.decode import decode
@@ -115,9 +116,10 @@ ASKED = {"cpu-model-migration.node.kubevirt.io/qemu64": "true", "zone": "a"}
 EPYC = {"host-model-cpu.node.kubevirt.io/EPYC": "true"}
 
 
-def on_kvm(**spec: Any) -> Pod:
+def on_kvm(*, has_moved: bool = False, **spec: Any) -> Pod:
     compute = {"name": "compute", "resources": {"limits": {"devices.kubevirt.io/kvm": "1"}}}
-    return decode({"metadata": {"name": "pod", "uid": POD_UID}, "spec": {"containers": [compute], **spec}}, Pod)
+    meta = {"name": "pod", "uid": POD_UID, "labels": {MIGRATION_JOB: "earlier"} if has_moved else {}}
+    return decode({"metadata": meta, "spec": {"containers": [compute], **spec}}, Pod)
 
 
 def test_a_guest_that_uses_its_processor_goes_to_one_that_can_carry_it() -> None:
@@ -128,9 +130,16 @@ def test_a_guest_that_uses_its_processor_goes_to_one_that_can_carry_it() -> None
 
 def test_a_guest_that_has_moved_before_needs_what_it_needed_then() -> None:
     before = {"cpu-model-migration.node.kubevirt.io/Skylake-Client": "true"}
-    selector = build(on_kvm(nodeSelector=before), EPYC)["spec"]["nodeSelector"]
+    selector = build(on_kvm(nodeSelector=before, has_moved=True), EPYC)["spec"]["nodeSelector"]
     assert selector.items() >= before.items()
     assert "cpu-model-migration.node.kubevirt.io/EPYC" not in selector
+
+
+def test_a_selector_that_was_taken_away_while_the_guest_runs_is_not_its_processor() -> None:
+    """The Pod has it still, from when the guest was started, and it says less than what the guest has."""
+    before = {"cpu-model-migration.node.kubevirt.io/Nehalem": "true"}
+    selector = build(on_kvm(nodeSelector=before), EPYC)["spec"]["nodeSelector"]
+    assert selector["cpu-model-migration.node.kubevirt.io/EPYC"] == "true"
 
 
 def test_an_emulated_guest_goes_anywhere() -> None:
