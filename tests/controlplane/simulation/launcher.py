@@ -9,6 +9,7 @@ that may be deaf. The daemon may die and come back; the guest outlives it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from controlplane.api.objects.resources import Key
@@ -25,6 +26,7 @@ BY_PERSON = State(Life.PAUSED, "user")
 GOING_DOWN = State(Life.SHUTTING_DOWN, "unknown")
 """The guest has halted, and QEMU is yet to end, which may hang (a disk that does not answer)."""
 NOT_UP = (Life.SHUT_OFF, Life.CRASHED, Life.UNKNOWN)
+_VCPU = re.compile('<vcpu placement="static"(?: current="(?P<current>[0-9]+)")?>(?P<most>[0-9]+)</vcpu>')
 UNSEEN = OFF
 """How a domain is whose guest ended while there was no libvirtd."""
 
@@ -154,6 +156,23 @@ class Launcher:
             self.hesitation -= 1
         else:
             self.finish_start()
+
+    def plug(self, count: int) -> None:
+        """Have the guest see so many virtual CPUs; libvirt says how many only where it could have more."""
+        found = _VCPU.search(self.xml)
+        if not self.is_running_guest or found is None:
+            raise DomainError("domain is not running", is_wrong_state=True)
+        most = int(found["most"])
+        if not 0 < count <= most:
+            raise DomainError(f"requested vcpus is greater than max allowable vcpus: {count} > {most}")
+        current = f' current="{count}"' if count < most else ""
+        self.xml = _VCPU.sub(f'<vcpu placement="static"{current}>{most}</vcpu>', self.xml)
+
+    @property
+    def vcpus(self) -> int:
+        """How many virtual CPUs the guest sees."""
+        found = _VCPU.search(self.xml)
+        return 0 if found is None else int(found["current"] or found["most"])
 
     def stall(self) -> None:
         """Let the guest meet an I/O error: QEMU pauses it, unless it is paused already."""

@@ -284,7 +284,7 @@ class LauncherGuest:
         await self._connection.call("resume", lambda one: one.resume(by_person=asked[one.pod_uid] > 0))
 
     async def set_vcpus(self, count: int) -> None:
-        """Nobody asks for that here."""
+        await self._connection.call("plug CPUs into", lambda one: one.plug(count))
 
     async def set_memory(self, requested_bytes: int) -> None:
         """No guest here has room for more."""

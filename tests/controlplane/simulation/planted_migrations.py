@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.domain.state import State
 from controlplane.engine.plan import Plan
+from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest
 from controlplane.virt_controller.migration import decide as migration_decide
 from controlplane.virt_controller.migration.world import World as MigrationWorld
@@ -27,9 +29,10 @@ from controlplane.virt_controller.vmi.world import World
 from controlplane.virt_handler.incoming import decide as incoming_decide
 from controlplane.virt_handler.incoming import status as incoming_status
 from controlplane.virt_handler.incoming.world import World as IncomingWorld
+from controlplane.virt_handler.migration.converge import Watch
 from controlplane.virt_handler.migration.sending import Sending
 from controlplane.virt_handler.vmi import decide as handler_decide
-from controlplane.virt_handler.vmi import leaving, person, writes
+from controlplane.virt_handler.vmi import leaving, person, plugging, writes
 from controlplane.virt_handler.vmi import status as handler_status
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.breach import Breach
@@ -44,6 +47,14 @@ async def _ends_who_did_not_hear(one: Sending, guest: Guest) -> None:
     """End a source that did not hear that it has left, so that the target can go on."""
     while not leaving.is_migrated(state := await guest.state()) and state.life.is_up:
         await guest.destroy()
+
+
+async def _stops_unsaid(one: Watch) -> None:
+    """Stop the guest, and have nobody know that it was not a person who did."""
+    one._stopping = asyncio.create_task(one._guest.stop_to_send())
+    with suppress(HypervisorError):
+        await asyncio.shield(one._stopping)
+        one._pace.stopped()
 
 
 def _when_it_is_said_to_be_there(world: World) -> MigrationState | None:
@@ -104,6 +115,9 @@ PLANTED: dict[str, Swaps] = {
         (MigrationWorld, "rival", property(_nothing)),
         (MigrationWorld, "other_under_way", property(_never)),
     ),
+    "virtual CPUs never given where it has come": ((handler_decide, "missing_cpus", lambda *_unused: 0),),
+    "virtual CPUs told that it has not got": ((plugging, "_has", lambda vmi, _unused: vmi.spec.domain.cpu.vcpus),),
+    "stopped before that is written": ((Watch, "stop", _stops_unsaid),),
     "the epoch of before": ((vmi_reconciler, "give", _in_the_same_epoch),),
 }
 
@@ -113,6 +127,7 @@ SELDOM: dict[str, Swaps] = {
     "a source left paused for ever": ((leaving, "is_left_paused", _never),),
     "a source that is gone taken for dead": ((handler_status, "_has_left", _nothing),),
     "what is gone has moved": ((leaving, "is_migrated", lambda state: not state.life.is_up),),
+    "what was stopped left so": ((leaving, "is_stopped", _never),),
     "a cancel ignored": ((leaving, "_while_sending", lambda *_unused: leaving.Plan()),),
     "a guest that has come left paused": (
         (handler_decide, "is_paused_by_migration", _never),

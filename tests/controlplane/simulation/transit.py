@@ -29,6 +29,8 @@ STALLS = (4, 12, 40)
 """Steps for which a process stands still while the others go on."""
 ENDS = 0.3
 """How often somebody changes his mind just when all faults cease."""
+GIVES = 0.3
+"""How often a machine is to have another virtual CPU when a stretch begins."""
 IDLE = 0.2
 """How often somebody may have a turn who has nothing to do."""
 PEACE_ROUNDS = 3000
@@ -87,6 +89,8 @@ class TransitPlay:
         if self.world.people.make():
             self._settle()
         self.world.people.move()
+        if self._rng.random() < GIVES:
+            self.world.note(self.world.people.give_cpus())
         self._odds.draw()
         for _unused in range(steps):
             self.steps += 1

@@ -108,6 +108,14 @@ class MovingLauncher(Launcher):
         if self.is_left:
             self._become(STANDS_STILL)
 
+    def stop_to_be_sent(self) -> None:
+        """Stand still while the rest is sent; when the migration has ended before, as if a person had asked for it."""
+        if not self.is_running_guest:
+            raise DomainError("domain is not running", is_wrong_state=True)
+        if self._is_going_on:
+            self.is_left = True
+            self._become(STANDS_STILL if self.is_being_sent else BY_PERSON)
+
     def take_back(self) -> None:
         """Go on as if nothing had been."""
         if self.is_running_guest and self.is_left:
@@ -141,7 +149,7 @@ class Stream:
     left: int
     """How much of the guest is yet to be sent, in steps."""
     is_endless: bool = False
-    """The guest writes faster than it is sent."""
+    """The guest writes faster than it is sent, while it runs."""
     aborted: asyncio.Event = field(default_factory=asyncio.Event)
     is_over: bool = False
     """libvirt is done with it, or nobody is there for whom it does it."""
@@ -149,7 +157,7 @@ class Stream:
     def send(self) -> None:
         """Send some of it, while the guest runs."""
         self._check()
-        self.left -= not self.is_endless
+        self.left -= not (self.is_endless and self.source.is_going_on)
 
     def send_all(self) -> None:
         self._check()

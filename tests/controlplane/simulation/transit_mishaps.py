@@ -47,6 +47,7 @@ class TransitMishaps:
             (self.lose_power, 0.2),
             (self.cancel, 1.5),
             (self.delete_vmi, 0.15),
+            (self.give_cpus, 1),
             (self.lose_history, 1),
         )
 
@@ -71,6 +72,7 @@ class TransitMishaps:
             near += [(lambda: self.cut(one.node), 1.5)]
         near += [(self.end_left, 5)] if find_place(call) in WHEN_IT_HAS_LEFT else []
         near += [(self.end_source, 1.5)] if find_place(call) in ON_THE_WAY else []
+        near += [(lambda: self.stop_late(one, call), 5)] if call.verb == "stop" else []
         ways = [each for each, _unused in near]
         said = self._rng.choices(ways, [weight for _unused, weight in near])[0]()
         return None if said is None else f"{said} (at {call})"
@@ -103,6 +105,16 @@ class TransitMishaps:
         if one.passes and self._rng.random() < 0.5:
             self._world.carry(one, self._rng.randrange(len(one.passes)), "answer lost")
         one.die(None, is_request_out=False)
+
+    def stop_late(self, one: Process, call: Call) -> str | None:
+        """A guest is stopped when its migration has ended already, and who has asked for that ends before he hears."""
+        there = next((each for each in self._world.oracles.launchers() if each.pod_uid == call.asked["pod_uid"]), None)
+        index = next((at for at, each in enumerate(one.passes) if each.call is call), None)
+        if there is None or index is None or not there.is_being_sent or there.stream is None:
+            return None
+        there.stream.give_up()
+        self._world.carry(one, index, "answer lost")
+        return self._crash(one)
 
     def second_leader(self) -> str | None:
         """Another one leads, and the one before does not know."""
@@ -209,6 +221,9 @@ class TransitMishaps:
 
     def cancel(self) -> str | None:
         return self._world.people.cancel()
+
+    def give_cpus(self) -> str | None:
+        return self._world.people.give_cpus()
 
     def delete_vmi(self) -> str | None:
         return self._world.people.delete_vmi()

@@ -53,6 +53,7 @@ PLACES: dict[str, Callable[[Call], bool]] = {
     "the door": lambda call: call.verb == "open a door for" or bool(_moving(call).get("targetNodeAddress")),
     "the beginning": lambda call: call.verb == "reach" or bool(_moving(call).get("startTimestamp")),
     "on the way": lambda call: call.verb in ("take in", "send"),
+    "its stop": lambda call: call.verb == "stop" or _moving(call).get("mode") == "Paused",
     "all of it": lambda call: call.verb == "send all of",
     "its coming": lambda call: call.verb == "finish",
     "the last step": lambda call: call.verb in ("confirm", "take back"),
@@ -66,7 +67,7 @@ PLACES: dict[str, Callable[[Call], bool]] = {
 """Steps of a migration, by what is asked for."""
 
 
-OFTEN = ("the last step", "its going on", "a cancel")
+OFTEN = ("the last step", "its going on", "its stop", "a cancel")
 RARELY = ("the hand-over", "the door", "on the way", "clearing", "its phases")
 """Places of many calls, or of little consequence."""
 WEIGHTS = {name: 1 if name in RARELY else 6 if name in OFTEN else 3 for name in PLACES}

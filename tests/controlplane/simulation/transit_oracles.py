@@ -58,7 +58,9 @@ class TransitOracles:
             node.endings.clear()
 
     def before(self, call: Call) -> None:
-        """Raise Breach if virt-handler asks for the end of a guest that nobody wants ended."""
+        """Raise Breach if virt-handler asks for the end of a guest that nobody wants ended, or stops one unsaid."""
+        if call.verb == "stop":
+            self._is_said(call)
         if call.verb not in ("destroy", "shut down"):
             return
         one = next((one for one in self.launchers() if one.pod_uid == call.asked.get("pod_uid")), None)
@@ -71,6 +73,13 @@ class TransitOracles:
         is_going = "deletionTimestamp" in vmi["metadata"] or is_final(phase_of(vmi))
         if not is_going and (is_mine or not is_failed) and self._is_there(one):
             raise Breach(f"transit: ended: {call}, in {one.pod.name}, and nobody wants its guest to end")
+
+    def _is_said(self, call: Call) -> None:
+        """Whoever comes after a process that has stopped a guest knows by that alone that no person did."""
+        vmi = self._store.find(VMI, call.key)
+        moving = {} if vmi is None else moving_of(vmi)
+        if moving.get("sourcePodUID") == call.asked.get("pod_uid") and moving.get("mode") != "Paused":
+            raise Breach(f"transit: stop: {call}, and it is not written that it is stopped so that it can be sent")
 
     def _is_there(self, one: MovingLauncher) -> bool:
         """Tell whether a Pod is as the kubelet made it: who removes one by force wants its guest ended."""

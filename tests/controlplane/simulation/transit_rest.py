@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from kubevirt_api.names import VCPUS
+
 from controlplane.api.objects.phase import is_final
 from controlplane.api.objects.resources import POD
 from tests.controlplane.simulation.launcher import Launcher
@@ -73,9 +75,22 @@ class TransitRest:
         if there != said or [status.get("nodeName")] != [node for node, _unused in there]:
             yield f"its guest is in {there}, and it is said to be in {said}"
         yield from self._stands_still([one for _unused, one in mine])
+        yield from self._lacks_cpus(vmi, [one for _unused, one in mine if one.is_running_guest])
         pods = [key.name for key, pod in self._store.list(POD) if controlling_uid(pod) == uid]
         if len(pods) != 1:
             yield f"its Pods are {', '.join(pods) or 'none'}"
+
+    def _lacks_cpus(self, vmi: Json, guests: list[Launcher]) -> Iterator[str]:
+        """A guest has the virtual CPUs of its spec once it is in a Pod that was made for them, and that is said."""
+        wanted = vmi["spec"]["domain"]["cpu"]["sockets"]
+        told = (vmi["status"].get("currentCPUTopology") or {}).get("sockets")
+        for one in guests:
+            pod = self._store.find(POD, one.pod)
+            made_for = int(pod["metadata"]["annotations"].get(VCPUS, 0)) if pod is not None else 0
+            if made_for >= wanted != one.vcpus:
+                yield f"its guest has {one.vcpus} virtual CPUs, and is to have {wanted} in a Pod for {made_for}"
+            if told != one.vcpus:
+                yield f"its guest has {one.vcpus} virtual CPUs, and {told} is said"
 
     @staticmethod
     def _stands_still(launchers: list[Launcher]) -> Iterator[str]:

@@ -39,8 +39,6 @@ STEPS = ("take in", "send", "send all of", "finish", "confirm", "take back", "le
 """What is done about a guest on its way: calls between which anything may happen."""
 LENGTHS = (1, 1, 1, 2, 5)
 SLOW_SECONDS = 5.0
-ENDLESS = 0.15
-"""How many guests write faster than they are sent."""
 PARTS = 100
 SHUT = "shut the door for"
 """What cannot fail, and takes its time."""
@@ -61,6 +59,8 @@ class Fabric:
 
     nodes: Mapping[str, Node]
     rng: random.Random
+    endless: float
+    """How many guests write faster than they are sent."""
     doors: list[OpenDoor] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     ports: int = 1000
@@ -124,7 +124,7 @@ class There:
         del deadline_seconds
         assert flags & libvirt.VIR_MIGRATE_PAUSED, "the guest would go on by itself"
         leaver, rng = cast(LeavingGuest, guest), self._fabric.rng
-        endless = rng.random() < ENDLESS
+        endless = rng.random() < self._fabric.endless
         stream = Stream(leaver.here, self.there, lambda: self.is_open, rng.choice(LENGTHS), endless)
         self._fabric.streams.append(stream)
         leaver.here.stream, leaver.here.has_sent_all, leaver.here.is_moving = stream, False, True
@@ -147,7 +147,7 @@ class There:
         is_slow = stream.left > max(LENGTHS[:-1]) or stream.is_endless
         while stream.left > 0:
             await leaver.tell("send", stream.send)
-            if is_slow:
+            if is_slow and leaver.here.is_going_on:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stream.aborted.wait(), SLOW_SECONDS)
         await leaver.tell("send all of", stream.send_all)
@@ -214,6 +214,9 @@ class LeavingGuest(LauncherGuest, Guest):
             self.here.stream.abort()
 
         await self.tell("abort", abort)
+
+    async def stop_to_send(self) -> None:
+        await self.tell("stop", self.here.stop_to_be_sent)
 
     async def progress(self) -> Progress:
         stream = self.here.stream

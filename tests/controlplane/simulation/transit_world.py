@@ -9,6 +9,8 @@ import random
 from collections import Counter, deque
 from collections.abc import Callable
 
+import msgspec
+
 from controlplane.api.objects.migration_state import MigrationConfiguration
 from controlplane.api.objects.resources import (
     NODE,
@@ -35,11 +37,14 @@ from tests.controlplane.simulation.transit_stream import SHUT, Fabric
 
 VMI, MIGRATION = VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION
 NAMES = ("web", "mail.example")
+MOST_SOCKETS = 4
 NODES = ("node-1", "node-2", "node-3")
 OFFSETS = (0.0, 0.0, 0.0, -3600.0, 5.0, 90.0)
 TRACE_LINES = 120
 SETTINGS = MigrationConfiguration(progress_timeout=30, completion_timeout_per_gib=60)
 """So long, in seconds, one may take that does not get on, or at all."""
+STOPPING = msgspec.structs.replace(SETTINGS, completion_timeout_per_gib=4, allow_workload_disruption=True)
+"""Where guests are stopped that cannot be sent in their time."""
 
 
 class TransitPeople:
@@ -62,7 +67,8 @@ class TransitPeople:
             ):
                 self._store.delete(VMI, Key("default", name))
             if self._store.find(VMI, Key("default", name)) is None:
-                body = {"metadata": {"name": name}, "spec": {"domain": {"memory": {"guest": "64Mi"}}}}
+                cpu = {"cores": 1, "sockets": 1, "threads": 1, "maxSockets": MOST_SOCKETS}
+                body = {"metadata": {"name": name}, "spec": {"domain": {"memory": {"guest": "64Mi"}, "cpu": cpu}}}
                 self._store.create(VMI, "default", body)
         return before != self._store.version
 
@@ -77,6 +83,17 @@ class TransitPeople:
         body = {"metadata": {"name": f"move-{self._made}"}, "spec": {"vmiName": name}}
         self._store.create(MIGRATION, "default", body)
         return f"user: move {name} (move-{self._made})"
+
+    def give_cpus(self) -> str | None:
+        """Give a machine one more virtual CPU, wherever it is just then: its next launcher is made for that many."""
+        key = Key("default", self._rng.choice(NAMES))
+        vmi = self._store.find(VMI, key)
+        sockets = 1 if vmi is None else vmi["spec"]["domain"]["cpu"]["sockets"] + 1
+        if vmi is None or sockets > MOST_SOCKETS or "deletionTimestamp" in vmi["metadata"]:
+            return None
+        self._store.actor = "user"
+        self._store.patch(VMI, key, {"spec": {"domain": {"cpu": {"sockets": sockets}}}})
+        return f"user: {key} is to have {sockets} virtual CPUs"
 
     def cancel(self) -> str | None:
         there = [
@@ -107,11 +124,12 @@ class TransitWorld:
         self.true = SimulatedClock()
         self.store = Store(self.true, WITH_MIGRATIONS)
         self.nodes = [Node(name, self.store, self.true, rng, kind=MovingLauncher) for name in NODES]
-        self.fabric = Fabric({one.name: one for one in self.nodes}, rng)
+        settings, endless = rng.choice(((SETTINGS, 0.15), (STOPPING, 0.5)))
+        self.fabric = Fabric({one.name: one for one in self.nodes}, rng, endless)
         self.ended: set[str] = set()
         self.oracles = TransitOracles(self.store, self.nodes, self.fabric.streams, self.ended)
         self.people = TransitPeople(self.store, rng)
-        self._configuration = Configuration(migrations=SETTINGS)
+        self._configuration = Configuration(migrations=settings)
         self.controllers: list[MovingController] = []
         self.handlers: dict[str, MovingHandler] = {}
         self._started = 0
