@@ -24,6 +24,7 @@ BENCHES = {
     "mig-busy": "tests.bench.mig_busy",
     "mig-evacuate-10": "tests.bench.mig_evacuate",
     "mig-idle": "tests.bench.mig_idle",
+    "mig-parallel": "tests.bench.tunnel_parallel",
     "mig-stream": "tests.bench.tunnel",
     "node-start": "tests.bench.node_start",
     "node-start-20": "tests.bench.node_start_many",

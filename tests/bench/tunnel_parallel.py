@@ -1,0 +1,260 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""mig-parallel: what it brings to send a guest's memory by several connections at once (QEMU's multifd).
+
+As mig-stream, with as many threads that write and that read as there are connections; the tunnel's two ends copy all of
+them in one lane, or each in a lane of its own. Where the four processes want more than the processors that there are,
+that says what it costs and not what it could bring. So the source's end is measured alone as well: who is called
+discards what comes, undecrypted and uncopied, and a second lane has a processor that nobody else wants. And the busiest
+thread's time is told: no more gets through than it lets, however many processors there are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pathlib
+import socket
+import ssl
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import cycle
+from multiprocessing.process import BaseProcess
+from multiprocessing.queues import Queue
+from typing import Any
+
+from controlplane.virt_handler.migration import entrance, passage
+from controlplane.virt_handler.migration.binding import MOST, Channel
+from controlplane.virt_handler.migration.entrance import Entrance, dial_socket
+from controlplane.virt_handler.migration.lane import Lane
+from controlplane.virt_handler.migration.passage import Passage, Target
+from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
+from controlplane.virt_handler.migration.pump import End
+from controlplane.virt_handler.own_pair import OwnPair
+from tests.bench.tunnel import (
+    _LOOK_SECONDS,
+    BINDING,
+    CHUNK,
+    SECONDS,
+    SOURCE,
+    TARGET,
+    Report,
+    _begin,
+    _context,
+    _make_pairs,
+    _used,
+)
+from tests.bench.tunnel import _listen as listen
+
+BYTES = 512 << 20
+ROUNDS = 3
+CONNECTIONS = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How memory is sent."""
+
+    connections: int
+    has_lanes: bool
+    """One for each connection."""
+    is_half: bool
+    """The source's end alone."""
+
+    @property
+    def name(self) -> str:
+        lanes = "a lane each" if self.has_lanes else "one lane"
+        return f"{self.connections}, {lanes}{', source alone' if self.is_half else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Of one run."""
+
+    rate: float
+    used: float
+    """Seconds of a processor, of the tunnel's ends that were measured."""
+    busiest: float
+    """Of one of their threads."""
+    waited: float
+
+
+def run(report: Report) -> None:
+    """Report the median of each way, one after another in each round."""
+    pairs = asyncio.run(_make_pairs())
+    ways = [
+        Way(count, has_lanes, is_half)
+        for is_half in (False, True)
+        for count in CONNECTIONS
+        for has_lanes in ((False, True) if count > 1 else (False,))
+    ]
+    found: dict[Way, list[Seen]] = {way: [] for way in ways}
+    for _unused in range(ROUNDS):
+        for way in ways:
+            found[way].append(_measure(way, pairs))
+    for way, seen in found.items():
+        report(_figure(way, seen, found[Way(1, has_lanes=False, is_half=way.is_half)]))
+
+
+def _figure(way: Way, seen: list[Seen], one: list[Seen]) -> dict[str, Any]:
+    def middle(values: Iterator[float]) -> float:
+        return sorted(values)[ROUNDS // 2]
+
+    rate = middle(each.rate for each in seen)
+    return {
+        "name": "mig-parallel",
+        "way": way.name,
+        "value": round(rate),
+        "unit": "MB/s",
+        "ratio": round(rate / middle(each.rate for each in one), 2),
+        "processor_seconds_per_gb": round(middle(each.used for each in seen) / BYTES * 1e9, 2),
+        "busiest_thread_seconds_per_gb": round(middle(each.busiest for each in seen) / BYTES * 1e9, 2),
+        "others_wait_ms": round(middle(each.waited for each in seen) * 1e3, 1),
+    }
+
+
+def _measure(way: Way, pairs: dict[str, OwnPair]) -> Seen:
+    """Run the processes of a way once."""
+    told: dict[str, Queue[float]] = {name: _context.Queue() for name in ("reader", "target", "source")}
+    is_over = _context.Event()
+    processes: list[BaseProcess] = []
+    with tempfile.TemporaryDirectory() as home:
+        try:
+            if not way.is_half:
+                processes.append(_begin(_read, home, way, told["reader"]))
+                told["reader"].get(timeout=SECONDS)
+            there = _begin(_discard if way.is_half else _target, home, way, pairs, told["target"])
+            processes.append(there)
+            here = _begin(_source, home, way, pairs, int(told["target"].get(timeout=SECONDS)), told["source"], is_over)
+            processes.append(here)
+            told["source"].get(timeout=SECONDS)
+            processes.append(_begin(_write, home, way))
+            rate = told["target" if way.is_half else "reader"].get(timeout=SECONDS)
+            ends = [here] if way.is_half else [here, there]
+            used = sum(_used(one.pid) for one in ends)
+            busiest = max(_busiest(one.pid) for one in ends)
+            is_over.set()
+            return Seen(rate, used, busiest, told["source"].get(timeout=SECONDS))
+        finally:
+            for process in reversed(processes):
+                process.terminate()
+                process.join()
+
+
+def _busiest(pid: int | None) -> float:
+    tasks = pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return max(int(one.read_text().split()[0]) for one in tasks) / 1e9
+
+
+def _each(way: Way, act: Callable[[], None]) -> None:
+    """Do something in as many threads as there are connections, and wait for all of them."""
+    threads = [threading.Thread(target=act, daemon=True) for _unused in range(way.connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _write(home: str, way: Way) -> None:
+    def act() -> None:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(f"{home}/memory.sock")
+            chunk = bytes(CHUNK)
+            for _unused in range(BYTES // CHUNK // way.connections):
+                connection.sendall(chunk)
+            connection.shutdown(socket.SHUT_WR)
+            connection.recv(1)
+
+    _each(way, act)
+
+
+def _read(home: str, way: Way, told: Queue[float]) -> None:
+    with listen(f"{home}/launcher.sock") as listening:
+        told.put(0.0)
+        _take(listening, way, told, 0)
+
+
+def _discard(_home: str, way: Way, pairs: dict[str, OwnPair], told: Queue[float]) -> None:
+    """Be a target that proves itself, and then lets what comes go by."""
+    context = listening_context(pairs[TARGET], pairs[SOURCE].der)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        told.put(float(listening.getsockname()[1]))
+        _take(listening, way, told, socket.MSG_TRUNC, context)
+
+
+def _take(
+    listening: socket.socket, way: Way, told: Queue[float], flags: int, context: ssl.SSLContext | None = None
+) -> None:
+    """Read connections to their ends, and tell of MB/s since the first byte."""
+    began: list[float] = []
+    counts: list[int] = []
+
+    def act() -> None:
+        connection, _unused = listening.accept()
+        buffer, count = bytearray(CHUNK), 0
+        if context is not None:
+            secured = context.wrap_socket(connection, server_side=True)
+            while secured.read(1) != b"\n":
+                pass
+            connection = socket.socket(fileno=secured.detach())
+        with connection:
+            connection.recv(1, socket.MSG_PEEK)
+            began.append(time.monotonic())
+            while read := connection.recv_into(buffer, CHUNK, flags):
+                count += read
+            counts.append(count)
+
+    _each(way, act)
+    told.put(sum(counts) / (time.monotonic() - min(began)) / 1e6)
+
+
+def _target(home: str, way: Way, pairs: dict[str, OwnPair], told: Queue[float]) -> None:
+    async def dial(_channel: Channel) -> socket.socket:
+        return await dial_socket(f"{home}/launcher.sock")
+
+    async def serve() -> None:
+        _spread(entrance, way)
+        opened = Entrance(BINDING, listening_context(pairs[TARGET], pairs[SOURCE].der), dial)
+        told.put(float(await Lane().run(opened.open("127.0.0.1"))))
+        await asyncio.Event().wait()
+
+    asyncio.run(serve())
+
+
+def _source(
+    home: str, way: Way, pairs: dict[str, OwnPair], port: int, told: Queue[float], is_over: threading.Event
+) -> None:
+    async def serve() -> None:
+        _spread(passage, way)
+        context = calling_context(pairs[SOURCE], pairs[TARGET].der)
+        opened = Passage(BINDING, Target("127.0.0.1", port, context, name_of(TARGET)), home)
+        await Lane().run(opened.open({"memory": listen(f"{home}/memory.sock")}))
+        told.put(0.0)
+        longest = 0.0
+        while not is_over.is_set():
+            began = time.monotonic()
+            await asyncio.sleep(_LOOK_SECONDS)
+            longest = max(longest, time.monotonic() - began - _LOOK_SECONDS)
+        told.put(longest)
+        await asyncio.Event().wait()
+
+    asyncio.run(serve())
+
+
+def _spread(module: Any, way: Way) -> None:
+    """Let as many connections through as there are, and copy in as many lanes as are wanted: of this process."""
+    MOST["memory"] = max(CONNECTIONS)
+    if not way.has_lanes:
+        return
+    lanes = cycle([Lane() for _unused in range(way.connections)])
+
+    async def again(left: End, right: End) -> None:
+        await copy(End(left._socket), End(right._socket))
+
+    async def elsewhere(left: End, right: End) -> None:
+        await next(lanes).run(again(left, right))
+
+    copy, module.pump = module.pump, elsewhere
