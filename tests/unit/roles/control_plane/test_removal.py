@@ -109,6 +109,7 @@ def test_the_marks_are_on_all_that_is_applied_and_outlive_an_upgrade() -> None:
         "__control_plane_configuration",
         "__control_plane_definitions",
         "__control_plane_definitions",
+        "__control_plane_definitions",
     ]
     for name in ("__control_plane_definitions", "__control_plane_configuration"):
         assert "{'metadata': {'labels': __control_plane_labels}}, recursive=true)" in KNOWN[name]
