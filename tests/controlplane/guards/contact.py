@@ -128,8 +128,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_handler/launchers/session.py",
-        line="            beside = (self._agent.follow, self._freeze.follow, self._network.follow)\n",
-        without="            beside = (self._agent.follow, self._freeze.follow)\n",
+        line="beside = (self._agent.follow, self._freeze.follow, self._network.follow, self._taking.follow)",
+        without="beside = (self._agent.follow, self._freeze.follow, self._taking.follow)",
         because="Rules that somebody flushed would be missing until virt-handler is started anew.",
         tests=("tests/controlplane/virt_handler/launchers/test_session_verbs.py",),
     ),
