@@ -262,6 +262,7 @@ class Process:
             vmis=vmis,
             pods=pods,
             migrations=migrations,
+            unfinished=migration.unfinished,
             concerned=self._concerned,
             roll_out=roll_out,
             api=api,

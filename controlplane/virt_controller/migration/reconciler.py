@@ -76,7 +76,8 @@ class MigrationReconciler:
         self._node_labels = node_labels
         self._wake: Callable[[Key], None] = lambda _key: None
         self._memories = Memories()
-        self._unfinished = Unfinished(migrations, vmis, lambda key: pods.get(key) is not None)
+        self.unfinished = Unfinished(migrations, vmis, lambda key: pods.get(key) is not None)
+        """One for all who count them: what was refused, and keeps nobody waiting, is known here alone."""
         self._hand = Hand(
             vmis=vmis,
             policies=self._policies,
@@ -84,7 +85,7 @@ class MigrationReconciler:
             clock=clock,
             events=events,
             memories=self._memories,
-            unfinished=self._unfinished,
+            unfinished=self.unfinished,
             build=self._build_target,
         )
 
@@ -103,7 +104,7 @@ class MigrationReconciler:
             vmi=vmi,
             launchers=() if vmi is None else self._launchers(vmi),
             is_turn=migration.status.phase == PENDING
-            and is_turn(uid, self._unfinished.entries(), configuration.migrations),
+            and is_turn(uid, self.unfinished.entries(), configuration.migrations),
             others=tuple(
                 one
                 for one in self._of(key.namespace, migration.spec.vmi_name)
@@ -134,7 +135,7 @@ class MigrationReconciler:
         found = replace(world, target=target, source=source, deletes_sent=frozenset(sent))
         if target is None or target.is_up or found.migration.status.phase != SCHEDULING:
             return found
-        entries, settings = list(self._unfinished.entries()), found.configuration.migrations
+        entries, settings = list(self.unfinished.entries()), found.configuration.migrations
         return replace(
             found,
             keeps_waiting=found.is_unschedulable and keeps_waiting(found.uid, entries, settings),
@@ -158,7 +159,7 @@ class MigrationReconciler:
 
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
         if isinstance(problem.step, CreateTarget):
-            self._unfinished.note_refused(key_of(world.migration))
+            self.unfinished.note_refused(key_of(world.migration))
             for key in self.next_in_turn():
                 self._wake(key)
         self._events.record(regarding(world), "Warning", explain_refusal(problem), str(problem.error))
@@ -169,7 +170,7 @@ class MigrationReconciler:
 
     def next_in_turn(self) -> list[Key]:
         """Return the migrations that wait and may begin now."""
-        found = next_ones(self._unfinished.entries(), self._configuration().migrations)
+        found = next_ones(self.unfinished.entries(), self._configuration().migrations)
         return [key_of(one.migration) for one in found]
 
     def _build_target(self, world: World) -> dict[str, Any]:

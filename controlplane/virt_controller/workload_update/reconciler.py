@@ -72,6 +72,7 @@ class WorkloadUpdateReconciler:
         vmis: Overlay,
         pods: Overlay,
         migrations: Overlay,
+        unfinished: Unfinished,
         concerned: Concerned,
         roll_out: RollOut,
         api: Api,
@@ -90,7 +91,7 @@ class WorkloadUpdateReconciler:
         self._clock = clock
         self._events = events
         self._memory = Memory(clock)
-        self._unfinished = Unfinished(migrations, vmis, lambda key: pods.get(key) is not None)
+        self._unfinished = unfinished
 
     def observe(self, key: Key) -> World | None:
         """Read what is known. Unavailable while a cache is not complete: then absence means nothing."""

@@ -156,7 +156,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_RECONCILER,
-        line="            self._unfinished.note_refused(key_of(world.migration))\n",
+        line="            self.unfinished.note_refused(key_of(world.migration))\n",
         without="            pass\n",
         because="Migrations that a quota refuses would keep those of all other namespaces waiting.",
         tests=_BY_STORY,

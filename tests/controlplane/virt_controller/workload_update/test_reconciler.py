@@ -65,6 +65,7 @@ class Updating(Stage):
             vmis=vmis,
             pods=pods,
             migrations=self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION],
+            unfinished=self.reconciler.unfinished,
             concerned=self.concerned,
             roll_out=self.roll_out,
             api=self.api,
@@ -215,6 +216,18 @@ async def test_migrations_that_cannot_begin_take_nobodys_place() -> None:
     stage.migrate("waits", "is-off")
     await stage.update()
     assert {body["spec"]["vmiName"] for body in stage.migrations} == {"is-off", "web"}
+
+
+async def test_one_whose_pod_a_quota_refuses_takes_nobodys_place() -> None:
+    stage = await a_stage("LiveMigrate")
+    await stage.run_guest("db", node="node-2")
+    one = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
+    stage.store.patch(KUBEVIRT, NAME, one)
+    stage.migrate("refused", "db")
+    stage.direct.refusals["create Pod"] = Forbidden("exceeded quota")
+    await stage.work()
+    await stage.update()
+    assert {body["spec"]["vmiName"] for body in stage.migrations} == {"db", "web"}
 
 
 async def test_another_leader_counts_from_the_batch_that_was_written_down() -> None:
