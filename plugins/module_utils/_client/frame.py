@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -49,8 +49,16 @@ def run(module: VirtModule, work: Callable[..., dict[str, Any]]) -> None:
             module.warn(text)
         result = work(params, Api.connect(endpoint), check_mode=module.check_mode, diff=module._diff)
     except VirtError as error:
-        module.fail_json(msg=error.message, **{key: value for key, value in error.facts.items() if key != "msg"})
-    module.exit_json(**result)
+        told = _warned(module, error.facts)
+        module.fail_json(msg=error.message, **{key: value for key, value in told.items() if key != "msg"})
+    module.exit_json(**_warned(module, result))
+
+
+def _warned(module: AnsibleModule, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the warnings of a result as Ansible has them given, and return the rest."""
+    for text in result.get("warnings", ()):
+        module.warn(text)
+    return {key: value for key, value in result.items() if key != "warnings"}
 
 
 def _plain(value: Any) -> Any:

@@ -106,3 +106,12 @@ def in_vain() -> World:
     for plural in fake_guests.KEEPERS:
         world.put(plural, {"metadata": dict(metadata), "spec": {"replicas": 2}, "status": {}})
     return world
+
+
+def test_a_warning_about_a_node_is_ansible_s_own() -> None:
+    """Handed over in the result it would be a deprecation beside."""
+    with serving(World()) as url:
+        result, output = run("kubevirt_migration", host=url, from_node="node-9")
+
+    assert [one for one in result["warnings"] if "no node node-9" in str(one)], output
+    assert not result.get("deprecations"), output
