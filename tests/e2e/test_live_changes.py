@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A machine that is changed while it runs: it goes where it may be by then, and its guest sees the CPUs that it got."""
+"""A machine that is changed while it runs: it goes where it may be by then, and its guest sees the CPUs that it got,
+and is asked to have the memory."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ done &
 """As a distribution does by a udev rule; and says how many it has, whenever that changes."""
 
 
-def change(cluster: Cluster, **template: Any) -> None:
+def change(cluster: Cluster, machine: str = "grower", **template: Any) -> None:
     patch = {"spec": {"template": {"spec": template}}}
-    cluster.kubectl("patch", "vm", "grower", "--type=merge", "--patch", json.dumps(patch))
+    cluster.kubectl("patch", "vm", machine, "--type=merge", "--patch", json.dumps(patch))
 
 
-def conditions(cluster: Cluster, kind: str) -> dict[str, str]:
+def conditions(cluster: Cluster, kind: str, machine: str = "grower") -> dict[str, str]:
     """What is said, by type."""
-    found = cluster.get(kind, "grower")
+    found = cluster.get(kind, machine)
     assert found is not None
     return {one["type"]: one.get("message", "") for one in found["status"].get("conditions", ())}
 
@@ -76,3 +77,43 @@ def test_a_socket_is_taken_away_by_a_restart_only(nodes: Cluster) -> None:
     change(nodes, domain={"cpu": {"sockets": 2}})
     nodes.eventually(lambda: "RestartRequired" not in conditions(nodes, "vm"), seconds=10, what="it takes that back")
     assert topology(nodes)[1] == 2
+
+
+def memory(cluster: Cluster) -> dict[str, str]:
+    found = cluster.get("vmi", "swelling")
+    assert found is not None
+    told: dict[str, str] = found["status"]["memory"]
+    return told
+
+
+def test_a_guest_is_asked_to_have_more_memory_and_less_again_where_its_pod_was_made_for_it(nodes: Cluster) -> None:
+    """Its kernel has no driver for the device, so it has what it began with."""
+    machine = a_vm("swelling")
+    machine["spec"]["template"]["spec"]["domain"]["memory"] = {"guest": "1Gi"}
+    nodes.apply(machine)
+    before = nodes.running("swelling")
+    assert memory(nodes) == {"guestAtBoot": "1Gi", "guestCurrent": "1Gi", "guestRequested": "1Gi"}
+    for epoch, size in ((2, "2Gi"), (3, "1Gi")):
+        pod = nodes.launcher("swelling")["metadata"]["name"]
+        nodes.eventually(lambda pod=pod: nodes.counter(pod) > 0, seconds=90, what="it counts")
+        counted = nodes.counter(pod)
+        change(nodes, "swelling", domain={"memory": {"guest": size}})
+        nodes.eventually(lambda size=size: memory(nodes)["guestRequested"] == size, seconds=90, what="it was asked")
+        after = nodes.running("swelling")
+        assert (after["metadata"]["uid"], after["status"]["epoch"]) == (before["metadata"]["uid"], epoch)
+        launcher = nodes.launcher("swelling")
+        nodes.eventually(
+            lambda pod=launcher, counted=counted: nodes.counter(pod["metadata"]["name"]) > counted,
+            seconds=60,
+            what="it counts on",
+        )
+        nodes.eventually(
+            lambda: "HotMemoryChange" not in conditions(nodes, "vmi", "swelling"), seconds=10, what="nothing is to come"
+        )
+        assert "RestartRequired" not in conditions(nodes, "vm", "swelling")
+
+
+def test_more_memory_than_there_is_room_for_asks_for_a_restart(nodes: Cluster) -> None:
+    change(nodes, "swelling", domain={"memory": {"guest": "5Gi"}})
+    nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm", "swelling"), seconds=10, what="it says so")
+    assert "it can have 4Gi at most while it runs (maxGuest)" in conditions(nodes, "vm", "swelling")["RestartRequired"]
