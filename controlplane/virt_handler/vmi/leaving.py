@@ -239,7 +239,7 @@ def _has_come(vmi: VirtualMachineInstance, sighting: Sighting) -> bool:
     if moved is not None and moved.has_moved and moved.target_pod_uid in granted:
         return True
     identity = None if sighting.observed is None else sighting.observed.identity
-    return identity is not None and identity.epoch > FIRST_EPOCH
+    return identity is not None and identity.epoch > FIRST_EPOCH and identity.pod_uid in granted
 
 
 def refuse_transfer(

@@ -173,9 +173,16 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_handler/vmi/leaving.py",
-        line="    return identity is not None and identity.epoch > FIRST_EPOCH\n",
+        line="    return identity is not None and identity.epoch > FIRST_EPOCH and identity.pod_uid in granted\n",
         without="    return False\n",
         because="A guest that has come would stand still for ever once its next migration was handed over.",
+        tests=("tests/controlplane/virt_handler/vmi/test_leaving.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/vmi/leaving.py",
+        line=" > FIRST_EPOCH and identity.pod_uid in granted\n",
+        without=" > FIRST_EPOCH\n",
+        because="A guest whose run was given to another Pod would be taken for one to be let go on here.",
         tests=("tests/controlplane/virt_handler/vmi/test_leaving.py",),
     ),
     Guard(

@@ -16,7 +16,13 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.engine.plan import Plan
 from controlplane.virt_handler.vmi.decide import decide
-from controlplane.virt_handler.vmi.leaving import CANCELLED, GUEST_ENDED, RESTARTED, refuse_transfer
+from controlplane.virt_handler.vmi.leaving import (
+    CANCELLED,
+    GUEST_ENDED,
+    RESTARTED,
+    is_paused_by_migration,
+    refuse_transfer,
+)
 from controlplane.virt_handler.vmi.person import is_held
 from controlplane.virt_handler.vmi.status import derive_status
 from controlplane.virt_handler.vmi.world import (
@@ -302,6 +308,13 @@ def test_a_guest_that_has_come_goes_on_though_another_migration_was_handed_over(
     assert decide(before) == plan
     assert before.launcher is not None
     assert is_held(before.vmi, before.launcher.sighting) is not (GO_ON in plan.steps)
+
+
+def test_no_guest_of_a_pod_that_was_not_given_the_run_is_to_go_on_here() -> None:
+    """While the source has not said that it is gone, it may run there."""
+    elsewhere = seen(WHOLE, observed=observed(pod_uid="a third", epoch=2))
+    assert not is_paused_by_migration(come(**ONWARDS), elsewhere)
+    assert is_paused_by_migration(come(**ONWARDS), seen(WHOLE, observed=observed(pod_uid=TARGET_POD, epoch=2)))
 
 
 def test_a_pause_that_is_its_migrations_is_no_persons() -> None:
