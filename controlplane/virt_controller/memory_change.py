@@ -11,7 +11,7 @@ from __future__ import annotations
 from kubevirt_api import condition_types
 
 from controlplane.api.objects import quantity
-from controlplane.api.objects.guest_memory import guest_bytes, most_bytes, read_bytes
+from controlplane.api.objects.guest_memory import amount_in_bytes, guest_bytes, most_bytes
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.pod import Pod
@@ -23,7 +23,7 @@ def memory_change(vmi: VirtualMachineInstance) -> Condition | None:
     told, domain = vmi.status.memory, vmi.spec.domain
     if vmi.status.phase != RUNNING or told is None or told.guest_requested is None or not most_bytes(domain):
         return None
-    has, wanted = read_bytes(told.guest_requested), guest_bytes(domain)
+    has, wanted = amount_in_bytes(told.guest_requested), guest_bytes(domain)
     if has == wanted:
         return None
     text = f"the guest is to have {quantity.from_bytes(wanted)} of memory and not {quantity.from_bytes(has)}"

@@ -124,6 +124,7 @@ options:
         from_node:
           description:
             - Only if the machine is on this node, it is moved. A second run changes nothing therefore.
+            - A node that the cluster does not have is a warning and no failure, for it may have been removed meanwhile.
           type: str
         target_node:
           description:

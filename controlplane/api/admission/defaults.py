@@ -19,7 +19,7 @@ from typing import Any
 from kubevirt_api import names
 
 from controlplane.api.objects import quantity
-from controlplane.api.objects.guest_memory import read_bytes, refuse_room
+from controlplane.api.objects.guest_memory import amount_in_bytes, refuse_room
 from controlplane.api.objects.kubevirt import STAGE, KubeVirtConfiguration
 from controlplane.api.objects.meta import Quantity
 from controlplane.api.objects.vmi.domain import MAX_VCPUS
@@ -168,10 +168,10 @@ def _max_sockets(domain: Json, configuration: KubeVirtConfiguration) -> None:
 def _max_guest(domain: Json, configuration: KubeVirtConfiguration) -> None:
     """Say how much memory it can get while it runs, where it can get any."""
     memory, live = _seen(domain, "memory"), configuration.live_update_configuration
-    guest = read_bytes(memory.get("guest"))
+    guest = amount_in_bytes(memory.get("guest"))
     if configuration.vm_rollout_strategy == STAGE or memory.get("maxGuest") or not guest:
         return
-    most = guest * live.max_hotplug_ratio if live.max_guest is None else read_bytes(live.max_guest)
+    most = guest * live.max_hotplug_ratio if live.max_guest is None else amount_in_bytes(live.max_guest)
     most = most if live.max_guest is not None else min(most, MOST_ROOM)
     if guest < most and not refuse_room(guest, most):
         memory["maxGuest"] = quantity.from_bytes(most)

@@ -17,7 +17,7 @@ LEAST_BYTES = 1 << 30
 """A smaller guest gets no memory while it runs: its kernel keeps books of all that it can come to have."""
 
 
-def read_bytes(amount: object) -> int:
+def amount_in_bytes(amount: object) -> int:
     """Read an amount; 0 where there is none, or what is there is none: whoever judges the object says so."""
     try:
         return quantity.to_bytes(amount) if isinstance(amount, str | int | float) else 0

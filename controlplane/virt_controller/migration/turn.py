@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from controlplane.api.objects.migration import (
     FINAL,
     PENDING,
+    SCHEDULING,
     SYSTEM_CRITICAL,
     SYSTEM_MAINTENANCE,
     UNSET,
@@ -68,13 +69,26 @@ def keeps_waiting(uid: str, entries: Iterable[Entry], settings: MigrationConfigu
 
 
 def holds_more(uid: str, entries: Iterable[Entry], settings: MigrationConfiguration) -> bool:
-    """Tell whether one of a namespace that has fewer places has to wait because of this one."""
+    """Tell whether this one, of those whose Pods are on their way, is to give its place to another namespace's.
+
+    One at a time: the oldest of who has most places. It gives way to none that is less important, and to no namespace
+    that would then have as many as its own is left with: nobody's only place is taken.
+    """
     known = list(entries)
-    places = Counter(one.namespace for one in known if not one.is_waiting)
-    mine = next((one.namespace for one in known if one.migration.metadata.uid == uid), "")
-    fewer = [one for one in known if one.is_waiting and places[one.namespace] < places[mine]]
     begun = [one for one in known if not one.is_waiting]
-    return keeps_waiting(uid, [*begun, *fewer], settings)
+    places = Counter(one.namespace for one in begun)
+
+    def is_due(held: Entry) -> bool:
+        heirs = [
+            one
+            for one in known
+            if one.is_waiting and places[one.namespace] + 1 < places[held.namespace] and one.order[0] <= held.order[0]
+        ]
+        return keeps_waiting(held.migration.metadata.uid, [*begun, *heirs], settings)
+
+    due = [one for one in begun if one.migration.status.phase == SCHEDULING and is_due(one)]
+    first = min(due, key=lambda one: (-places[one.namespace], *one.order[1:]), default=None)
+    return first is not None and first.migration.metadata.uid == uid
 
 
 def next_ones(entries: Iterable[Entry], settings: MigrationConfiguration, *, trying: str = "") -> list[Entry]:

@@ -10,7 +10,7 @@ from typing import Any
 from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions, quantity
-from controlplane.api.objects.guest_memory import guest_bytes, most_bytes, read_bytes, refuse_room
+from controlplane.api.objects.guest_memory import amount_in_bytes, guest_bytes, most_bytes, refuse_room
 from controlplane.api.objects.vmi.domain import Resources
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
 
@@ -28,7 +28,7 @@ def refuse_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpe
         return ""
     asked, most = _named(wanted), most_bytes(own.spec.domain)
     told = own.status.memory
-    boot = 0 if told is None else read_bytes(told.guest_at_boot)
+    boot = 0 if told is None else amount_in_bytes(told.guest_at_boot)
     can_move = conditions.find(own.status.conditions, condition_types.LIVE_MIGRATABLE)
     reasons = {
         "it is changed by a migration, and it cannot be migrated": can_move is not None and can_move.status == "False",
@@ -66,7 +66,9 @@ def merged(one: Json, other: Json) -> Json:
 def has_other_memory(own: VirtualMachineInstance) -> bool:
     """Tell whether the instance has other memory than it was made with."""
     told = own.status.memory
-    return told is not None and told.guest_at_boot is not None and read_bytes(told.guest_at_boot) != _named(own.spec)
+    return (
+        told is not None and told.guest_at_boot is not None and amount_in_bytes(told.guest_at_boot) != _named(own.spec)
+    )
 
 
 def _named(spec: VirtualMachineInstanceSpec) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from controlplane.api.launch_plan import Dhcp, Plan, sorted_steps
 from controlplane.api.objects.claim import Claims
-from controlplane.api.objects.guest_memory import guest_bytes, most_bytes, read_bytes
+from controlplane.api.objects.guest_memory import amount_in_bytes, guest_bytes, most_bytes
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.vmi_id import vmi_id
@@ -122,6 +122,6 @@ def _dhcp(vmi: VirtualMachineInstance, guest: Guest) -> Dhcp | None:
 def _held_bytes(vmi: VirtualMachineInstance) -> int:
     """Return how much memory its guest may have that is to have less, of what it can come to have; else 0."""
     told = vmi.status.memory
-    held = 0 if told is None else max(read_bytes(told.guest_requested), read_bytes(told.guest_current))
+    held = 0 if told is None else max(amount_in_bytes(told.guest_requested), amount_in_bytes(told.guest_current))
     held = min(held, most_bytes(vmi.spec.domain))
     return held if held > guest_bytes(vmi.spec.domain) else 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 
 from controlplane.api.objects import quantity
-from controlplane.api.objects.guest_memory import guest_bytes, most_bytes, read_bytes
+from controlplane.api.objects.guest_memory import amount_in_bytes, guest_bytes, most_bytes
 from controlplane.api.objects.meta import Quantity
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.api.objects.vmi.status import CpuTopology
@@ -80,9 +80,9 @@ def is_to_be_still(sighting: Sighting) -> bool:
 
 
 def _at_boot(vmi: VirtualMachineInstance) -> int:
-    return 0 if vmi.status.memory is None else read_bytes(vmi.status.memory.guest_at_boot)
+    return 0 if vmi.status.memory is None else amount_in_bytes(vmi.status.memory.guest_at_boot)
 
 
 def _spelled(count: int, names: tuple[Quantity | None, ...]) -> Quantity:
     """Return an amount as somebody has written it already, else in the shortest way."""
-    return next((one for one in names if one is not None and read_bytes(one) == count), quantity.from_bytes(count))
+    return next((one for one in names if one is not None and amount_in_bytes(one) == count), quantity.from_bytes(count))

@@ -488,12 +488,18 @@ async def test_a_target_that_has_a_node_and_does_not_come_up_keeps_another_names
     stage: Stage, namespace: str, is_given_up: bool
 ) -> None:
     """Whoever may write machines has such a Pod: its image may be one that never comes."""
-    stage.configuration = stage.limit(cluster=1)
+    stage.configuration = stage.limit(cluster=2, node=9)
     await stage.run_guest()
+    await stage.run_guest("beside")
     await stage.run_guest("other", namespace=namespace)
     stage.migrate()
     await stage.work()
     stage.set_pod(stage.target, {"phase": "Pending"}, "node-2")
+    known = {key for key, _unused in stage.store.list(POD)}
+    stage.migrate("later", "beside")
+    await stage.work()
+    (later,) = {key for key, _unused in stage.store.list(POD)} - known
+    stage.set_pod(later, {"phase": "Pending"}, "node-2")
     annotations = {"kubevirt.io/migrationPendingPodTimeoutSeconds": "3600"}
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"metadata": {"annotations": annotations}})
     stage.migrate("second", "other", namespace=namespace)

@@ -110,19 +110,45 @@ def test_who_keeps_others_waiting(others: list[Entry], cluster: int, node: int, 
         assert keeps_waiting("a", entries, settings) is expected
 
 
+TWO = [one("b", "Running")]
+"""What the namespace of the one that is asked about has beside it."""
+
+
 @pytest.mark.parametrize(
     ("others", "expected"),
     [
-        pytest.param([one("b")], False, id="its own"),
-        pytest.param([of("y", one("p"))], True, id="another one's"),
-        pytest.param([of("y", one("p", can_begin=False))], False, id="another one's, which cannot begin"),
-        pytest.param([of("y", one("p")), of("y", one("q", "Running"))], False, id="one's that has as many places"),
-        pytest.param([one("b"), one("c", "Running"), of("y", one("p"))], False, id="two are before it"),
+        pytest.param([*TWO, one("c")], False, id="its own waits"),
+        pytest.param([*TWO, of("y", one("p"))], True, id="one waits that has none"),
+        pytest.param([of("y", one("p"))], False, id="it is all that its namespace has"),
+        pytest.param([*TWO, of("y", one("p", can_begin=False))], False, id="one waits that cannot begin"),
+        pytest.param([*TWO, of("y", one("p")), of("y", one("q", "Running"))], False, id="one that would have as many"),
+        pytest.param([*TWO, of("y", one("p", priority=CRITICAL))], True, id="a more important one waits"),
+        pytest.param([one("b", "Scheduling", age=9), of("y", one("p"))], False, id="an older one gives its place"),
+        pytest.param([one("b", "Scheduling"), of("y", one("p"))], True, id="it is the oldest"),
+        pytest.param(
+            [*TWO, *(of("z", one(name, "Scheduling")) for name in "qrs"), of("y", one("p"))],
+            False,
+            id="another namespace has more",
+        ),
     ],
 )
-def test_who_holds_more_than_those_that_wait_because_of_it(others: list[Entry], expected: bool) -> None:
+def test_who_gives_its_place_to_a_namespace_that_has_fewer(others: list[Entry], expected: bool) -> None:
     settings = MigrationConfiguration(
-        parallel_migrations_per_cluster=1 + sum(not one.is_waiting for one in others) - (len(others) == 3),
+        parallel_migrations_per_cluster=1 + sum(not one.is_waiting for one in others),
         parallel_outbound_migrations_per_node=9,
     )
-    assert holds_more("a", [*others, one("a", "Scheduling")], settings) is expected
+    assert holds_more("a", [*others, one("a", "Scheduling", age=5)], settings) is expected
+
+
+def test_a_drain_gives_no_place_to_what_is_less_important_nor_more_than_one() -> None:
+    settings = MigrationConfiguration(parallel_migrations_per_cluster=3, parallel_outbound_migrations_per_node=9)
+    drain = [one(name, "Scheduling", priority=CRITICAL) for name in "abc"]
+    assert not any(holds_more(name, [*drain, of("y", one("p"))], settings) for name in "abc")
+    heirs = [of(name, one(name * 2, priority=CRITICAL)) for name in "xyz"]
+    assert [name for name in "abc" if holds_more(name, [*drain, *heirs], settings)] == ["a"]
+
+
+@pytest.mark.parametrize("phase", ["Scheduled", "Running"])
+def test_one_whose_pod_is_there_keeps_its_place(phase: str) -> None:
+    settings = MigrationConfiguration(parallel_migrations_per_cluster=2, parallel_outbound_migrations_per_node=9)
+    assert not holds_more("a", [one("a", phase), *TWO, of("y", one("p"))], settings)
