@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from controlplane.api.objects import quantity
 from controlplane.api.objects.vmi.domain import DomainSpec
+from controlplane.api.objects.vmi.status import MemoryStatus
 
 BLOCK_BYTES = 2 << 20
 """What a guest takes and gives back at once: a huge page."""
@@ -36,6 +37,13 @@ def most_bytes(domain: DomainSpec) -> int:
     """Return what the guest can come to have while it runs; 0 when it was given no room."""
     most = domain.memory.max_guest if domain.memory else None
     return 0 if most is None else quantity.to_bytes(most)
+
+
+def spare_bytes(domain: DomainSpec, told: MemoryStatus | None) -> int:
+    """Return how much of what a guest can come to have it neither has nor is asked to have."""
+    amounts = () if told is None else (told.guest_at_boot, told.guest_requested, told.guest_current)
+    held = max(guest_bytes(domain), *map(amount_in_bytes, amounts), 0)
+    return max(0, most_bytes(domain) - held)
 
 
 def refuse_room(guest: int, most: int) -> str:

@@ -22,6 +22,8 @@ _Address = Annotated[str, bounded("an address", pattern="[!-~]+", max_length=45)
 _Text = Annotated[str, bounded(max_length=1024)]
 _Port = Annotated[int, bounded(minimum=0, maximum=65535)]
 
+PRE_COPY, STOPPED = "PreCopy", "Paused"
+"""Modes, upstream's words."""
 TUNNEL = 0
 """What the target's one port carries, in targetDirectMigrationNodePorts: all of a migration's connections."""
 

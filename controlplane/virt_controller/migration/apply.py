@@ -29,7 +29,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.ports import Api, Clock
-from controlplane.virt_controller.migration.hand_over import begin, replace_state
+from controlplane.virt_controller.migration.hand_over import begin, replace_state, tell_stopped
 from controlplane.virt_controller.migration.memory import Memories, name_version
 from controlplane.virt_controller.migration.policy import Policies
 from controlplane.virt_controller.migration.unfinished import Unfinished
@@ -120,7 +120,8 @@ class Hand:
                     "failureReason": action.why,
                     "endTimestamp": render_stamp(self._clock.now()),
                 }
-                await self._patch_vmi(world, {"status": {"migrationState": ended}}, is_status=True)
+                stopped = {} if world.vmi is None else tell_stopped(world.vmi, render_stamp(self._clock.now()))
+                await self._patch_vmi(world, {"status": {"migrationState": ended, **stopped}}, is_status=True)
             case LabelTarget():
                 await self._patch_vmi(world, {"metadata": {"labels": {MIGRATION_TARGET_NODE: action.node}}})
             case Unlabel():

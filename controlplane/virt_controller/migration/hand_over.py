@@ -11,11 +11,15 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from kubevirt_api import condition_types
 
+from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import encode
+from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.migration_policy import MigrationPolicy
-from controlplane.api.objects.migration_state import MigrationState
+from controlplane.api.objects.migration_state import STOPPED, MigrationState
 from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.migration.policy import merge
 from controlplane.virt_controller.migration.world import World
 
@@ -37,6 +41,23 @@ def begin(world: World, target: Pod, policy: MigrationPolicy | None = None) -> M
         migration_policy_name="" if policy is None else policy.metadata.name,
         migration_configuration=merge(policy, world.configuration.migrations),
     )
+
+
+def tell_stopped(vmi: VirtualMachineInstance, now: str) -> dict[str, Any]:
+    """Build what is said of a guest that may have been stopped to be sent, of a migration that is ended for its source.
+
+    Its source may be away; the next hand-over takes the mode with it, and nobody would know whose pause it is.
+    """
+    moving, told = vmi.status.migration_state, conditions.find(vmi.status.conditions, condition_types.PAUSED)
+    if moving is None or moving.mode != STOPPED or (told is not None and told.status == "True"):
+        return {}
+    said = Condition(
+        type=condition_types.PAUSED,
+        status="True",
+        reason=condition_types.PAUSED_BY_MONITOR,
+        message="VMI was paused so that its migration can end",
+    )
+    return {"conditions": [encode(one) for one in conditions.put(vmi.status.conditions, said, now)]}
 
 
 def replace_state(raw: bytes, new: MigrationState) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from controlplane.virt_controller.cpu_change import cpu_change
 from controlplane.virt_controller.memory_change import memory_change
 from controlplane.virt_controller.vm.instance import build_vmi
 from controlplane.virt_controller.vm.live_memory import added_memory, merged, refuse_memory, with_memory
-from controlplane.virt_controller.vm.template import fixed_hash, plain_template, template_hash
+from controlplane.virt_controller.vm.template import fixed_hash, former_fixed_hash, plain_template, template_hash
 from controlplane.virt_controller.vm.world import World
 
 Json = dict[str, Any]
@@ -44,7 +44,8 @@ def is_only_live(world: World, own: VirtualMachineInstance) -> bool:
     """Tell whether all that the template has more than a running instance may change while it runs."""
     if world.configuration.vm_rollout_strategy == STAGE or own.status.phase != RUNNING:
         return False
-    return own.metadata.annotations.get(FIXED_TEMPLATE_HASH) == fixed_hash(world.template)
+    made_from = own.metadata.annotations.get(FIXED_TEMPLATE_HASH)
+    return made_from in (fixed_hash(world.template), former_fixed_hash(world.template))
 
 
 def refuse_sockets(world: World, own: VirtualMachineInstance) -> str:

@@ -74,6 +74,16 @@ def fixed_hash(template: bytes) -> str:
     return _hash({**fixed, "domain": {**domain, **kept}})
 
 
+@lru_cache(maxsize=KEPT)
+def former_fixed_hash(template: bytes) -> str:
+    """Say the same as it was said when memory could not change: of instances that were begun then."""
+    plain = plain_template(template)
+    fixed = {name: value for name, value in plain.items() if name not in PLACEMENT}
+    domain = dict(plain.get("domain") or {})
+    cpu = {name: value for name, value in (domain.pop("cpu", None) or {}).items() if name != "sockets"}
+    return _hash({**fixed, "domain": {**domain, **({"cpu": cpu} if cpu else {})}})
+
+
 def _hash(plain: Json) -> str:
     canonical = msgspec.json.encode(plain, order="deterministic")
     return hashlib.sha256(canonical).hexdigest()[:32]

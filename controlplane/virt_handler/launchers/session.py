@@ -251,6 +251,7 @@ class Session:
 
     async def plug_memory(self, requested_bytes: int) -> None:
         """Ask the guest to have so much memory beside what it began with. NoContact."""
+        self._observation.note(())  # its description is another one, even if no answer comes
         await self._tell(lambda guest: guest.set_memory(requested_bytes))
         await self._look_anew()
         self._taking.begin()

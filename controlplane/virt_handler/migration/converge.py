@@ -60,6 +60,8 @@ class Pace:
     began: float
     is_stoppable: bool = False
     """Its guest may be stopped, and was not yet."""
+    spare: int = 0
+    """Bytes that QEMU counts and nobody sends: of the device by which the guest can come to have more memory."""
     total: int = 0
     mark: float = inf
     """Bytes that remained when it got on last; with a guest that may be stopped, at the last look."""
@@ -73,7 +75,7 @@ class Pace:
 
     def note(self, progress: Progress, now: float) -> None:
         """Take note of a look."""
-        self.total = progress.total
+        self.total = max(0, progress.total - self.spare)
         if 0 < progress.remaining < self.mark:
             self.since = now
         if self.is_stoppable or 0 < progress.remaining < self.mark:
@@ -114,14 +116,18 @@ class Watch:
         write_stop: Write,
         *,
         is_held: bool = False,
+        spare: int = 0,
         progressed: Callable[[Progress], None] = lambda _unused: None,
     ) -> None:
-        """write_stop: has it written that the guest is to be stopped. is_held: a person has paused it already."""
+        """write_stop: has it written that the guest is to be stopped. is_held: a person has paused it already.
+
+        spare: bytes of its memory that QEMU counts and nobody sends.
+        """
         self._guest = guest
         self._clock = clock
         self._write_stop = write_stop
         self._progressed = progressed
-        self._pace = Pace(settings, clock.monotonic(), settings.allow_workload_disruption and not is_held)
+        self._pace = Pace(settings, clock.monotonic(), settings.allow_workload_disruption and not is_held, spare)
         self._stopping: asyncio.Task[None] | None = None
 
     async def run(self) -> str:

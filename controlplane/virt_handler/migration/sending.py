@@ -17,6 +17,7 @@ from functools import partial
 from socket import socket
 
 from controlplane.api.objects import quantity
+from controlplane.api.objects.guest_memory import spare_bytes
 from controlplane.api.objects.migration_state import MigrationConfiguration, MigrationState
 from controlplane.api.objects.resources import Key
 from controlplane.domain import layout
@@ -128,6 +129,7 @@ class Sending:
             self._clock,
             order.writes.stop,
             is_held=order.is_held,
+            spare=spare_bytes(order.vmi.spec.domain, order.vmi.status.memory),
             progressed=partial(self._progressed, key),
         )
         departure = Departure(self._node, order.pod_uid, guest.name, target)

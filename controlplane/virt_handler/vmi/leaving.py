@@ -17,7 +17,7 @@ import msgspec
 from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
-from controlplane.api.objects.migration_state import MigrationState
+from controlplane.api.objects.migration_state import STOPPED, MigrationState
 from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
@@ -32,10 +32,6 @@ from controlplane.virt_handler.vmi.world import (
     Transfer,
 )
 
-PRE_COPY, STOPPED = "PreCopy", "Paused"
-"""Modes of a migration, upstream's words."""
-PAUSED_BY_MONITOR = "PausedByMigrationMonitor"
-"""Reason of the condition Paused of a guest that is stopped so that it can be sent."""
 ABORTING, ABORTED, NOT_ABORTED = "Aborting", "Succeeded", "Failed"
 ABORT_AGAIN_SECONDS = 5.0
 FIRST_EPOCH = 1
@@ -95,7 +91,7 @@ def _was_stopped(vmi: VirtualMachineInstance, sighting: Sighting) -> bool:
     moving, told = vmi.status.migration_state, conditions.find(vmi.status.conditions, condition_types.PAUSED)
     if sighting.has_gone_on or is_pause_told(vmi):
         return False
-    by_word = told is not None and (told.status, told.reason) == ("True", PAUSED_BY_MONITOR)
+    by_word = told is not None and (told.status, told.reason) == ("True", condition_types.PAUSED_BY_MONITOR)
     return by_word or (moving is not None and moving.failed and moving.mode == STOPPED and _is_here(vmi, moving))
 
 

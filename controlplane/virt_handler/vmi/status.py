@@ -31,7 +31,6 @@ from controlplane.domain.state import Life
 from controlplane.engine.plan import Problem
 from controlplane.virt_handler.vmi import guest_told, resume
 from controlplane.virt_handler.vmi.leaving import (
-    PAUSED_BY_MONITOR,
     Seen,
     is_migrated,
     is_paused_by_migration,
@@ -54,7 +53,7 @@ PATIENCE_SECONDS = 30.0
 VIRT_NODE_NOT_READY = "VirtNodeNotReady"
 _PAUSES = {"user": condition_types.PAUSED_BY_USER, "ioerror": "PausedIOError"}
 _PAUSE_MESSAGES = {
-    PAUSED_BY_MONITOR: "VMI was paused so that its migration can end",
+    condition_types.PAUSED_BY_MONITOR: "VMI was paused so that its migration can end",
     condition_types.PAUSED_BY_USER: "VMI was paused by user",
     "PausedIOError": "VMI was paused, low-level IO error detected",
 }
@@ -278,7 +277,7 @@ def _paused(world: World, verdict: Verdict) -> Condition | None:
     reason = (
         condition_types.PAUSED_BY_USER
         if is_held(world.vmi, world.launcher.sighting)
-        else PAUSED_BY_MONITOR
+        else condition_types.PAUSED_BY_MONITOR
         if is_stopped(world.vmi, world.launcher.sighting)
         else _PAUSES.get(verdict.state.reason)
     )

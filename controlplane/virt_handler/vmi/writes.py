@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from controlplane.api.objects.decode import DecodeError, decode_vmi
+from controlplane.api.objects.migration_state import PRE_COPY, STOPPED
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, Conflict
 from controlplane.engine.ports import Api, Clock
-from controlplane.virt_handler.vmi.leaving import PRE_COPY, STOPPED, refuse_transfer
+from controlplane.virt_handler.vmi.leaving import refuse_transfer
 from controlplane.virt_handler.vmi.ports import NoContact, Session, Writes
 from controlplane.virt_handler.vmi.status import format_stamp
 from controlplane.virt_handler.vmi.world import BeginTransfer

@@ -125,7 +125,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_CONVERGE,
-        line="settings.allow_workload_disruption and not is_held)",
+        line="settings.allow_workload_disruption and not is_held, spare)",
         without="settings.allow_workload_disruption)",
         because="A pause of its owner's would be taken for the migration's, and be ended with it.",
         tests=(f"{_HERE}/test_converge.py",),

@@ -127,4 +127,32 @@ GUARDS: tuple[Guard, ...] = (
         because="Nobody could pause a guest that has come here, if its source died before it said so.",
         tests=_BY_OBEY,
     ),
+    Guard(
+        file="controlplane/virt_controller/migration/hand_over.py",
+        line="    if moving is None or moving.mode != STOPPED or (",
+        without="    if True or (",
+        because="A guest that was stopped to be sent would stand still after the next hand-over, as if by a person.",
+        tests=("tests/controlplane/virt_controller/migration/test_reconciler.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/migration/converge.py",
+        line="max(0, progress.total - self.spare)",
+        without="progress.total",
+        because="With room for 512 GiB a guest of one would keep others from being moved for 21 hours.",
+        tests=("tests/controlplane/virt_handler/migration/test_converge.py",),
+    ),
+    Guard(
+        file="controlplane/virt_controller/vm/live_change.py",
+        line="(fixed_hash(world.template), former_fixed_hash(world.template))",
+        without="(fixed_hash(world.template),)",
+        because="After an upgrade no running machine could be changed any more before its restart.",
+        tests=("tests/controlplane/virt_controller/vm/test_live_change.py",),
+    ),
+    Guard(
+        file="controlplane/api/admission/kinds/kubevirt.py",
+        line="    if size is not None and not (LEAST_BYTES <= size <= MAX_MEMORY and size % BLOCK_BYTES == 0):\n",
+        without="    if False:\n",
+        because="A mistyped amount would keep every machine from starting that names none itself.",
+        tests=("tests/controlplane/api/admission/kinds/test_kubevirt.py",),
+    ),
 )

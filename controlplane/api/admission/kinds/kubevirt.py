@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from controlplane.api import go_duration
 from controlplane.api.admission.problem import Problem, excerpt
 from controlplane.api.admission.rules import Json, Rules
+from controlplane.api.admission.validate.compute import MAX_MEMORY
 from controlplane.api.admission.validate.storage import MIN_DISK
 from controlplane.api.objects import quantity
+from controlplane.api.objects.guest_memory import BLOCK_BYTES, LEAST_BYTES
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration, KubeVirtSpec
 from controlplane.api.objects.meta import Quantity
 
@@ -33,7 +35,19 @@ def _check(spec: KubeVirtSpec, _unused: KubeVirtConfiguration) -> Iterator[Probl
     yield from _check_container_disks(spec)
     rate = spec.configuration.migrations.bandwidth_per_migration
     yield from check_bandwidth(rate, "spec.configuration.migrations.bandwidthPerMigration")
+    yield from _check_most_memory(spec.configuration.live_update_configuration.max_guest)
     yield from _check_workload_updates(spec)
+
+
+def _check_most_memory(amount: Quantity | None) -> Iterator[Problem]:
+    """Every machine that starts gets it that names none itself, and is refused with one that no guest can have."""
+    try:
+        size = None if amount is None else quantity.to_bytes(amount)
+    except quantity.QuantityError:  # reported with its field
+        return
+    if size is not None and not (LEAST_BYTES <= size <= MAX_MEMORY and size % BLOCK_BYTES == 0):
+        where = "spec.configuration.liveUpdateConfiguration.maxGuest"
+        yield Problem(where, f"{excerpt(amount)} is out of range; must be from 1Gi to 16Ti, in whole 2Mi")
 
 
 def _check_container_disks(spec: KubeVirtSpec) -> Iterator[Problem]:

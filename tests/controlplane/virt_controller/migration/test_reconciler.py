@@ -587,6 +587,29 @@ async def test_a_target_pod_that_has_ended_ends_what_is_being_sent(stage: Stage)
     assert stage.phase() == "Failed"
 
 
+@pytest.mark.parametrize(
+    ("mode", "before", "told"),
+    [
+        pytest.param("Paused", [], ["PausedByMigrationMonitor"], id="stopped to be sent"),
+        pytest.param("Paused", ["PausedByUser"], ["PausedByUser"], id="a person had paused it"),
+        pytest.param("PreCopy", [], [], id="it was sent while it ran"),
+    ],
+)
+async def test_what_is_ended_for_a_source_that_is_away_tells_whose_pause_it_leaves(
+    stage: Stage, mode: str, before: list[str], told: list[str]
+) -> None:
+    """The next hand-over takes the mode with it."""
+    await stage.until("Running")
+    kept = stage.status.get("conditions", [])
+    paused = [{"type": "Paused", "status": "True", "reason": reason} for reason in before]
+    stage.tell_instance({"migrationState": {"mode": mode}, "conditions": [*kept, *paused]})
+    stage.end_pod(stage.target)
+    await stage.work()
+    assert stage.state["failed"]
+    assert [one["reason"] for one in stage.status["conditions"] if one["type"] == "Paused"] == told
+    assert {one["type"] for one in stage.status["conditions"]} >= {one["type"] for one in kept}
+
+
 async def test_an_instance_has_one_migration_at_a_time(stage: Stage) -> None:
     await stage.run_guest()
     stage.migrate()

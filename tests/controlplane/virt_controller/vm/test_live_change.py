@@ -180,6 +180,18 @@ def test_a_place_is_written_though_sockets_wait_for_a_restart() -> None:
     assert find_change(world) == {"spec": {"nodeSelector": THERE}}
 
 
+def test_an_instance_that_was_begun_when_memory_could_not_change_changes_as_it_did() -> None:
+    """What it says of its template was said by another rule then."""
+    then = {FIXED_TEMPLATE_HASH: "bb63106282e1a6f98d68c124da57e6d4"}
+    assert find_change(a_world(GUEST, {**GUEST, "nodeSelector": THERE}, annotations=then)) == {
+        "metadata": {
+            "annotations": {TEMPLATE_HASH: template_hash(msgspec.json.encode({**GUEST, "nodeSelector": THERE}))}
+        },
+        "spec": {"nodeSelector": THERE},
+    }
+    assert find_change(a_world(GUEST, {"domain": {"memory": {"guest": "96Mi"}}}, annotations=then)) is None
+
+
 MOVING = {"migrationUid": "m", "targetNode": "node-2", "targetPodUID": "p", "sourceNode": "node-1", "sourcePodUID": "q"}
 WAITS: dict[str, Json] = {
     "another field waits for a restart": {"now": {**GUEST, "nodeSelector": THERE, "hostname": "web"}},

@@ -142,6 +142,13 @@ async def test_a_busy_guest_that_may_be_stopped_gets_on_for_as_long_as_anything_
     assert guest.seconds == seconds
 
 
+def test_memory_that_a_guest_could_come_to_have_gives_its_migration_no_time() -> None:
+    """QEMU counts all of the device that brings it."""
+    pace = Pace(settings(), 0.0, spare=512 * GIB)
+    pace.note(Progress(total=513 * GIB, remaining=5), 1.0)
+    assert pace.longest == 20
+
+
 async def test_without_a_bound_nothing_is_given_up_nor_stopped() -> None:
     pace = Pace(settings(completion_timeout_per_gib=0), 0.0, is_stoppable=True)
     pace.note(Progress(total=GIB, remaining=5), 1e6)

@@ -43,3 +43,19 @@ def test_a_batch_has_a_size(size: int, is_good: bool) -> None:
 )
 def test_batches_follow_each_other_within_a_day(interval: str, is_good: bool) -> None:
     assert problems(batchEvictionInterval=interval) == ([] if is_good else [f"{INSIDE}.batchEvictionInterval"])
+
+
+@pytest.mark.parametrize(
+    ("amount", "is_good"),
+    [("4Gi", True), ("16Ti", True), (8589934592, True), ("1Gi", True), ("64Ti", False), ("1e99", False)]
+    + [(amount, False) for amount in ("0", 0, "8", "8G", "-8Gi", "4097Ki", "1Mi")],
+)
+def test_what_machines_can_come_to_have_is_what_a_guest_can(amount: str | int, is_good: bool) -> None:
+    manifest = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "KubeVirt",
+        "metadata": {"name": "kubevirt", "namespace": "kubevirt"},
+        "spec": {"configuration": {"liveUpdateConfiguration": {"maxGuest": amount}}},
+    }
+    found = [problem.path for problem in problems_of(manifest)]
+    assert found == ([] if is_good else ["spec.configuration.liveUpdateConfiguration.maxGuest"])
