@@ -32,6 +32,11 @@ class Taking:
         """Take note that the guest was asked to have other memory."""
         self._is_asked.set()
 
+    @property
+    def is_begun(self) -> bool:
+        """The guest was asked, and nobody has looked since."""
+        return self._is_asked.is_set()
+
     async def follow(self) -> None:
         """Look, as long as the connection lasts; at first unasked, for another process may have asked the guest."""
         while True:

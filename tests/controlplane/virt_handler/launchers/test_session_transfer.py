@@ -48,3 +48,22 @@ async def test_a_guest_has_gone_on_when_it_is_seen_to_run_after_it_was_sent_to_n
     await session.transfer(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
     await session.refresh()
     assert session.launcher().sighting.has_gone_on is has_gone_on
+
+
+@pytest.mark.parametrize("requested", [0, 1 << 30], ids=["it has no more memory", "it was asked to have more"])
+async def test_an_emulated_guest_that_was_asked_to_have_memory_is_sent_still(requested: int) -> None:
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    connection = session._connection = FakeConnection(libvirtd)
+    guest = await connection.define(domain_text().replace("type='kvm'", "type='qemu'"))
+    guest.life = RUNNING
+    await guest.set_memory(requested)
+    await session.refresh()
+    orders = list[Order]()
+
+    async def send(order: Order) -> None:
+        orders.append(order)
+
+    session._tools = replace(session._tools, send=send)
+    await session.transfer(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
+    assert [one.is_still for one in orders] == [requested > 0]

@@ -11,6 +11,7 @@ import socket
 
 import pytest
 
+from controlplane.hypervisor.errors import TimedOut
 from controlplane.node_link.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.ports import LauncherSocket, NodeAway, NodeError, NotThere, Refused
 from controlplane.virt_handler.launchers.session import Session, Tools
@@ -169,3 +170,27 @@ async def test_a_guest_that_was_asked_to_have_memory_is_seen_to_have_been(can_pl
     seen = session.launcher().sighting.observed
     assert seen is not None
     assert (libvirtd.asked, seen.requested_bytes) == ([f"have {1 << 30} bytes more"], 1 << 30)
+    assert session._taking.is_begun, "it is looked whether the guest takes it"
+
+
+async def test_what_came_of_a_lost_answer_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How it is sent hangs on it."""
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    connection = session._connection = FakeConnection(libvirtd)
+    guest = await connection.define(domain_text())
+    guest.life = RUNNING
+    await session.refresh()
+    change = guest.set_memory
+
+    async def change_and_be_cut_off(requested_bytes: int) -> None:
+        await change(requested_bytes)
+        raise TimedOut("no answer")
+
+    monkeypatch.setattr(guest, "set_memory", change_and_be_cut_off)
+    with pytest.raises(NoContact):
+        await session.plug_memory(1 << 30)
+    await session.refresh()
+    seen = session.launcher().sighting.observed
+    assert seen is not None
+    assert seen.requested_bytes == 1 << 30

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from controlplane.api.objects.migration_state import MigrationState
+from controlplane.api.objects.migration_state import MigrationConfiguration, MigrationState
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import Disconnected
 from controlplane.virt_handler.launchers.ports import Failed, Order
@@ -243,3 +243,11 @@ async def test_one_whose_target_is_not_reached_is_not_sent(monkeypatch: pytest.M
     line.is_open.set()
     with pytest.raises(Disconnected):
         await reach(monkeypatch, line)
+
+
+@pytest.mark.parametrize("is_still", [False, True])
+def test_one_that_cannot_be_sent_while_it_writes_is_sent_still(is_still: bool) -> None:
+    moving, vmi = MigrationState(target_pod_uid="there"), a_vmi("Running")
+    nothing: Any = None
+    order = Order(vmi, moving, "here", nothing, is_held=False, writes=nothing, is_still=is_still)
+    assert sending._options(order, MigrationConfiguration()).is_still is is_still
