@@ -48,7 +48,7 @@ from controlplane.virt_handler.launchers.ports import (
 )
 from controlplane.virt_handler.launchers.soft_reboot import soft_reboot
 from controlplane.virt_handler.launchers.taking import Taking
-from controlplane.virt_handler.vmi.leaving import is_migrations, is_sending
+from controlplane.virt_handler.vmi.leaving import is_migrations, is_pause_told, is_sending
 from controlplane.virt_handler.vmi.person import hold_after, is_held, refuse
 from controlplane.virt_handler.vmi.plugging import is_to_be_still
 from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused, VerbRefused, Writes
@@ -271,8 +271,10 @@ class Session:
         state, observed = seen.state, seen.observed
         if state is None or observed is None or not _is_up(state) or not is_own(self.launcher(), self._vmi_uid):
             raise VerbRefused("VMI is not running")
-        has_agent = observed.is_agent_connected
-        if refusal := refuse(verb, state, held=is_held(vmi, seen), has_acpi=observed.has_acpi, has_agent=has_agent):
+        held, has_agent = is_held(vmi, seen), observed.is_agent_connected
+        if verb == "pause" and held and vmi is not None and not is_pause_told(vmi):
+            return  # it was done for somebody who was told nothing of it yet, and is answered when it is told
+        if refusal := refuse(verb, state, held=held, has_acpi=observed.has_acpi, has_agent=has_agent):
             raise VerbRefused(refusal)
         match verb:
             case "pause":

@@ -155,4 +155,11 @@ GUARDS: tuple[Guard, ...] = (
         because="A mistyped amount would keep every machine from starting that names none itself.",
         tests=("tests/controlplane/api/admission/kinds/test_kubevirt.py",),
     ),
+    Guard(
+        file="controlplane/virt_handler/launchers/session.py",
+        line='        if verb == "pause" and held and vmi is not None and not is_pause_told(vmi):\n',
+        without="        if False:\n",
+        because="Who asks twice would be told of a pause that nobody else knows of, and that a restart ends.",
+        tests=("tests/controlplane/virt_handler/launchers/test_session_obey.py",),
+    ),
 )

@@ -16,7 +16,16 @@ from controlplane.hypervisor.errors import TimedOut, WrongState
 from controlplane.hypervisor.events import AgentChanged
 from controlplane.virt_handler.launchers.session import Session
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
-from tests.controlplane.virt_handler.builders import NODE, OFF, POD_UID, RUNNING, VMI_UID, domain_text
+from tests.controlplane.virt_handler.builders import (
+    NODE,
+    OFF,
+    POD_UID,
+    RUNNING,
+    VMI_UID,
+    a_vmi,
+    domain_text,
+    told_paused,
+)
 from tests.controlplane.virt_handler.fakes import FakeAgent, FakeConnection, FakeGuest, FakeLibvirtd
 from tests.controlplane.virt_handler.launchers.test_session_verbs import a_session
 from tests.controlplane.virt_handler.moving import come, stopping
@@ -56,6 +65,19 @@ async def test_a_guest_is_paused_and_let_go_on(up: Up) -> None:
     await up.session.obey("unpause", None)
     assert up.state == State(Life.RUNNING, "unpaused")
     assert up.libvirtd.asked == ["pause", "resume"]
+
+
+@pytest.mark.parametrize("is_told", [False, True])
+async def test_a_pause_is_refused_as_another_ones_once_that_was_told(up: Up, is_told: bool) -> None:
+    """Until then nobody knows of it but this process: whoever asks waits for the word as well."""
+    up.guest.life = State(Life.PAUSED, "user")
+    told = told_paused() if is_told else a_vmi("Running")
+    if is_told:
+        with pytest.raises(VerbRefused, match="already paused"):
+            await up.session.obey("pause", told)
+    else:
+        await up.session.obey("pause", told)
+    assert up.libvirtd.asked == []
 
 
 @pytest.mark.parametrize("state", [RUNNING, State(Life.PAUSED, "migration"), State(Life.PAUSED, "user")])
