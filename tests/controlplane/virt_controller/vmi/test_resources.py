@@ -109,6 +109,16 @@ def test_a_guest_that_is_yet_to_give_memory_back_can_use_it(limit: str | None) -
     assert int(found["limits"]["memory"]) > (3 << 30) + 256 * MIB
 
 
+def test_the_books_of_memory_that_a_guest_could_come_to_have_are_counted() -> None:
+    """QEMU took 520 MiB more for room of 4 TiB while it was sent."""
+    least, most = (
+        build_resources(decode({"memory": {"guest": "1Gi", **room}}, DomainSpec), DeveloperConfiguration(), SPACE)
+        for room in ({}, {"maxGuest": "4Ti"})
+    )
+    for kind in ("requests", "limits"):
+        assert int(most[kind]["memory"]) - int(least[kind]["memory"]) > 600 * MIB
+
+
 def test_the_buffer_of_translated_code_is_counted_as_the_domain_sets_it() -> None:
     assert (
         next(field.default * MIB for field in Facts.__dataclass_fields__.values() if field.name == "tb_cache_mib")
