@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import NamedTuple
 
 import msgspec
@@ -42,7 +43,9 @@ HOLDS_MORE = "the target Pod did not come up, and others wait for their turn who
 LATE = "the target Pod did not come up in time"
 CANCELLED = "the migration was cancelled"
 SHARE_SECONDS = 180.0
-"""So long a target Pod may be on its way while others wait whose namespace has fewer places."""
+"""So long a target Pod may be on its way while others wait whose namespace has fewer places, or be without a node while
+anybody waits because of it, whatever its annotations say.
+"""
 LONGEST_SECONDS = 3600.0
 """No annotation has a target Pod waited for longer: it takes one of the cluster's few places meanwhile."""
 UNSCHEDULABLE_TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
@@ -133,8 +136,9 @@ def _why_late(world: World) -> str:
         return ""
     if world.holds_more and _is_past(world, SCHEDULING, SHARE_SECONDS):
         return HOLDS_MORE
-    patience = WAITED_FOR_SECONDS if world.keeps_waiting else UNSCHEDULABLE_SECONDS
-    if not pod.spec.node_name and _is_past(world, SCHEDULING, _limit(world, UNSCHEDULABLE_TIMEOUT, patience)):
+    patience, most = (WAITED_FOR_SECONDS, SHARE_SECONDS) if world.keeps_waiting else (UNSCHEDULABLE_SECONDS, inf)
+    limit = min(most, _limit(world, UNSCHEDULABLE_TIMEOUT, patience))
+    if not pod.spec.node_name and _is_past(world, SCHEDULING, limit):
         return GIVES_WAY if world.keeps_waiting else UNSCHEDULABLE
     return LATE if _is_past(world, SCHEDULING, _limit(world, PENDING_TIMEOUT, PENDING_SECONDS)) else ""
 

@@ -135,8 +135,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_STATUS,
-        line="    patience = WAITED_FOR_SECONDS if world.keeps_waiting else UNSCHEDULABLE_SECONDS",
-        without="    patience = WAITED_FOR_SECONDS",
+        line=" if world.keeps_waiting else (UNSCHEDULABLE_SECONDS, inf)\n",
+        without="\n",
         because="A migration for which a node is to be made or freed would fail though nobody waits for its place.",
         tests=_BY_STORY,
     ),
@@ -194,6 +194,13 @@ GUARDS: tuple[Guard, ...] = (
         line="    if world.holds_more and _is_past(world, SCHEDULING, SHARE_SECONDS):\n",
         without="    if False:\n",
         because="One tenant's machines that never come up would keep everybody else's from being moved.",
+        tests=_BY_STORY,
+    ),
+    Guard(
+        file=_STATUS,
+        line="    limit = min(most, _limit(world, UNSCHEDULABLE_TIMEOUT, patience))\n",
+        without="    limit = _limit(world, UNSCHEDULABLE_TIMEOUT, patience)\n",
+        because="A tenant's annotation on what finds no node would keep a node from being emptied for an hour.",
         tests=_BY_STORY,
     ),
     Guard(

@@ -474,6 +474,22 @@ async def test_a_target_that_finds_no_node_keeps_nobody_waiting_for_long(stage: 
     assert "migrationTargetPodUnschedulable" in stage.reasons
 
 
+async def test_no_annotation_has_others_wait_for_long_for_a_target_that_finds_no_node(stage: Stage) -> None:
+    """It holds a place of a node that is to be emptied."""
+    await with_another(stage, node=1)
+    annotations = {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "3600"}
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"metadata": {"annotations": annotations}})
+    stage.catch_up()
+    await stage.work()
+    stage.clock.advance(179)
+    await stage.work()
+    assert stage.phase() == "Scheduling"
+    stage.clock.advance(2)
+    await stage.work()
+    await stage.work()
+    assert (stage.phase(), stage.phase(SECOND)) == ("Failed", "Scheduling")
+
+
 async def test_a_target_that_finds_no_node_is_waited_for_where_nobody_waits(stage: Stage) -> None:
     await with_another(stage)
     stage.clock.advance(200)
