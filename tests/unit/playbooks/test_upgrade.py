@@ -153,6 +153,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict
         ("limited_to_the_ready", "leaves out nodes: node-2, node-33. The"),
         ("limited_without_leave", "Not Ready: 10.0.0.2."),
         ("limited_by_addresses", "leaves out nodes: 10.0.0.3. The"),
+        ("limited_to_others", "leaves out nodes: node-1. The"),
+        ("limited_to_too_few", "leaves out nodes: 10.0.0.3. The"),
         (
             "of_another_tag",
             "would run localhost/virtops/control-plane:0.3.0, and of_another_tag gets localhost/virtops/",
@@ -189,6 +191,8 @@ def test_what_is_refused_says_why(host: str, words: str, done: tuple[dict[str, s
     [
         *(
             "limited_to_all_that_are_there",
+            "limited_to_its_cluster",
+            "limited_but_one_that_is_off",
             "moved",
             "of_the_same_place",
             "by_hand",
