@@ -204,6 +204,9 @@ def ping_from(procedure: int) -> Behaviour:
     return behave
 
 
+MOST_LINGERING = 60
+
+
 class Lingering:
     """TCP sockets with more to send than is ever read, whose last close waits for years: until `release`."""
 
@@ -233,14 +236,17 @@ class Lingering:
 
 
 def give_lingering(lingering: Lingering, procedure: int) -> Behaviour:
-    """Before a look-up, or after another call, is answered, send some of them."""
+    """Before a look-up, or after another call, is answered, send some of them: until we are cut off.
+
+    Whichever is read before the thread that lets go of it has come to that holds nobody up but us.
+    """
 
     def behave(caller: Caller, program: int, called: int, serial: int) -> bool:
         if (program, called) != (PROGRAM, procedure):
             return False
         if procedure != LOOKUP:
             caller.answer(program, called, serial)
-        for _unused in range(20):
+        for _unused in range(MOST_LINGERING):
             lingering.give(caller)
         if procedure == LOOKUP:
             caller.answer(program, called, serial)

@@ -450,8 +450,9 @@ async def test_a_socket_that_lingers_holds_up_nobody_and_its_sender_is_cut_off(
         with suppress(HypervisorError):
             await (made.guest("web") if procedure == hostile.LOOKUP else made.ping(ENDLESS_SECONDS))
         last: object = None
-        while not isinstance(last, ConnectionClosed):
-            last = await made.events.get()
+        async with asyncio.timeout(2 * RESCUE_SECONDS):
+            while not isinstance(last, ConnectionClosed):
+                last = await made.events.get()
         await start(neighbour)
         assert rescue.is_alive(), "somebody waited for the attacker"
         assert last == ConnectionClosed(HELD)
