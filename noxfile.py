@@ -27,7 +27,8 @@ TEXTS = "sanity lint galaxy docs"
 """Sessions of one thread each, the longest first."""
 nox.options.sessions = SESSIONS.split()
 
-PYTEST = ("python", "-m", "pytest", "-q", "--durations=10")
+PYTEST = ("python", "-m", "pytest", "-q", "--durations=10", "--timeout=900")
+"""The longest test takes five minutes: one that waits for ever ends, and says where, before the whole run must."""
 SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files at a time, in the order of collection: their labs differ by name."""
 OUTSIDE = "component or lab or guest or root"
