@@ -204,7 +204,7 @@ def ping_from(procedure: int) -> Behaviour:
     return behave
 
 
-MOST_LINGERING = 60
+MOST_LINGERING, LET_GO_SECONDS = 60, 0.05
 
 
 class Lingering:
@@ -215,7 +215,10 @@ class Lingering:
         self._peers: list[socket.socket] = []
 
     def give(self, caller: Caller) -> None:
-        """Send an event with such a socket, behind others, so that it is not read before we have let go of ours."""
+        """Send an event with such a socket, behind others, so that it is not read before we have let go of ours.
+
+        It is we who wait where it was: a thread of its own does.
+        """
         one = socket.create_connection(self._listener.getsockname())
         self._peers.append(self._listener.accept()[0])
         one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 1 << 24))
@@ -224,11 +227,18 @@ class Lingering:
             while True:
                 one.send(b"x" * 65536)
         one.setblocking(True)  # or its close would not wait
+
+        def send_and_let_go() -> None:
+            with suppress(OSError):
+                socket.send_fds(caller.wire, [EVENT_OF_START], [one.fileno()])
+            one.close()
+
         try:
             caller.wire.sendall(EVENT_OF_START * 100)
-            socket.send_fds(caller.wire, [EVENT_OF_START], [one.fileno()])
-        finally:  # it is we who wait when it was read already
-            threading.Thread(target=one.close, name="hostile", daemon=True).start()
+        finally:
+            sending = threading.Thread(target=send_and_let_go, name="hostile", daemon=True)
+            sending.start()
+            sending.join(LET_GO_SECONDS)
 
     def release(self) -> None:
         for one in (self._listener, *self._peers):
