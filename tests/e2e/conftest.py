@@ -35,6 +35,7 @@ def _place(item: pytest.Item) -> tuple[int, int]:
     return LONGEST.index(together[0]) if together[0] in LONGEST else len(LONGEST), together.index(file)
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_place)
     for item in items:
