@@ -125,7 +125,7 @@ def lab(session: nox.Session) -> None:
 @nox.session
 def e2e(session: nox.Session) -> None:
     """The whole: guests that boot on a lab, faults, malformed VMs, budgets."""
-    session.run(*PYTEST, *SIDE_BY_SIDE, "--dist", "loadgroup", "-m", "lab", "tests/e2e", *session.posargs)
+    session.run(*PYTEST, *SIDE_BY_SIDE, "-m", "lab", "tests/e2e", *session.posargs)
 
 
 @nox.session

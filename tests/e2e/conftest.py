@@ -8,8 +8,10 @@ made costs about as much as what most modules do with it. What a module leaves o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.deployed import deployed
@@ -28,19 +30,33 @@ LONGEST = (
 MACHINES = "virtualmachineinstancereplicasets,virtualmachines,virtualmachineinstances,virtualmachineinstancemigrations"
 
 
+def _together(file: str) -> tuple[str, ...]:
+    return next((one for one in TOGETHER if file in one), (file,))
+
+
 def _place(item: pytest.Item) -> tuple[int, int]:
     """Say when a test is to come: by its file, or by the first of the files that share a lab."""
-    file = item.path.stem
-    together = next((one for one in TOGETHER if file in one), (file,))
+    file, together = item.path.stem, _together(item.path.stem)
     return LONGEST.index(together[0]) if together[0] in LONGEST else len(LONGEST), together.index(file)
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_place)
-    for item in items:
-        file = item.path.stem
-        item.add_marker(pytest.mark.xdist_group(next((one[0] for one in TOGETHER if file in one), file)))
+
+
+class ByLab(LoadFileScheduling):
+    """Give a file to one worker, and with it those that share its lab.
+
+    xdist's own marks of groups are lost with pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _together(PurePath(nodeid.partition("::")[0]).stem)[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByLab:
+    return ByLab(config, log)
 
 
 @pytest.fixture(scope="session")
