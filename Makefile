@@ -31,7 +31,7 @@ test: deps  ## Everything that CI runs: lint, unit, component, lab, roles, e2e
 	@rm -f .cache/failed-tests.txt
 	@$(VENV)/bin/nox || { code=$$?; cat .cache/failed-tests.txt 2>/dev/null; exit $$code; }
 
-test-unit: deps  ## Unit, golden and story tests: no root, no cluster, about two minutes
+test-unit: deps  ## Unit, golden and story tests: no root, no cluster, about six minutes
 	@$(VENV)/bin/nox -s unit
 
 lint: deps  ## Format, lint, types, import contracts, Ansible's own checks
