@@ -180,10 +180,11 @@ def test_a_guest_that_ignores_the_power_button_is_ended_when_its_grace_period_is
     cluster.kubectl("delete", "vm", "deaf", "--wait=false")
 
     cluster.wait_gone("vmi", "deaf", seconds=30)
-    assert tells(cluster, uid, "Normal", "Deleted") == "Signaled Deletion: its grace period is over"
     assert "did not shut down within its grace period" in tells(cluster, uid, "Warning", "Stopped")
-    ends = [why for _unused, why, _unused in cluster.told(uid) if why in ("ShuttingDown", "Deleted", "Stopped")]
-    assert ends == ["ShuttingDown", "Deleted", "Stopped"]
+    ends = [(why, said) for _unused, why, said in cluster.told(uid) if why in ("ShuttingDown", "Deleted", "Stopped")]
+    # virt-handler counts from when it has asked the guest, its launcher from the end of its Pod: either may be first.
+    assert [why for why, _unused in ends if why != "Deleted"] == ["ShuttingDown", "Stopped"]
+    assert [said for why, said in ends if why == "Deleted"] in ([], ["Signaled Deletion: its grace period is over"])
 
 
 def test_nobody_who_is_in_a_hurry_waits_for_a_grace_period(cluster: Cluster) -> None:
