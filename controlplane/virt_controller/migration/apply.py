@@ -114,13 +114,9 @@ class Hand:
             case RequestAbort():
                 await self._patch_vmi(world, {"status": {"migrationState": {"abortRequested": True}}}, is_status=True)
             case EndState():
-                ended = {
-                    "failed": True,
-                    "completed": True,
-                    "failureReason": action.why,
-                    "endTimestamp": render_stamp(self._clock.now()),
-                }
-                stopped = {} if world.vmi is None else tell_stopped(world.vmi, render_stamp(self._clock.now()))
+                now = render_stamp(self._clock.now())
+                ended = {"failed": True, "completed": True, "failureReason": action.why, "endTimestamp": now}
+                stopped = {} if world.vmi is None else tell_stopped(world.vmi, now)
                 await self._patch_vmi(world, {"status": {"migrationState": ended, **stopped}}, is_status=True)
             case LabelTarget():
                 await self._patch_vmi(world, {"metadata": {"labels": {MIGRATION_TARGET_NODE: action.node}}})
