@@ -171,8 +171,8 @@ def _max_guest(domain: Json, configuration: KubeVirtConfiguration) -> None:
     guest = amount_in_bytes(memory.get("guest"))
     if configuration.vm_rollout_strategy == STAGE or memory.get("maxGuest") or not guest:
         return
-    most = guest * live.max_hotplug_ratio if live.max_guest is None else amount_in_bytes(live.max_guest)
-    most = most if live.max_guest is not None else min(most, MOST_ROOM)
+    usual = min(guest * live.max_hotplug_ratio, MOST_ROOM)
+    most = usual if live.max_guest is None else amount_in_bytes(live.max_guest)
     if guest < most and not refuse_room(guest, most):
         memory["maxGuest"] = quantity.from_bytes(most)
 

@@ -39,6 +39,11 @@ def most_bytes(domain: DomainSpec) -> int:
     return 0 if most is None else quantity.to_bytes(most)
 
 
+def room_bytes(domain: DomainSpec) -> int:
+    """Return how much more than what it is to have the guest can come to have."""
+    return max(0, most_bytes(domain) - guest_bytes(domain))
+
+
 def spare_bytes(domain: DomainSpec, told: MemoryStatus | None) -> int:
     """Return how much of what a guest can come to have it neither has nor is asked to have."""
     amounts = () if told is None else (told.guest_at_boot, told.guest_requested, told.guest_current)

@@ -9,7 +9,7 @@ that was given no room.
 
 from __future__ import annotations
 
-from controlplane.api.objects.guest_memory import BLOCK_BYTES, guest_bytes, most_bytes
+from controlplane.api.objects.guest_memory import BLOCK_BYTES, guest_bytes, most_bytes, room_bytes
 from controlplane.api.objects.vmi.domain import Cpu as CpuSpec
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.builders.facts import NotBuildableError
@@ -24,17 +24,17 @@ def build_memory(vmi: VirtualMachineInstance) -> Memory:
     size = guest_bytes(vmi.spec.domain)
     if size <= 0:
         raise NotBuildableError("spec.domain.memory.guest", "the size of the guest's memory is needed, e.g. 1Gi")
-    return Memory(unit=_UNIT, size=size + _room(vmi))
+    return Memory(unit=_UNIT, size=size + room_bytes(vmi.spec.domain))
 
 
 def build_max_memory(vmi: VirtualMachineInstance) -> MaxMemory | None:
     """Return the most that it can come to have, if that is more."""
-    return MaxMemory(slots=0, unit=_UNIT, size=most_bytes(vmi.spec.domain)) if _room(vmi) else None
+    return MaxMemory(slots=0, unit=_UNIT, size=most_bytes(vmi.spec.domain)) if room_bytes(vmi.spec.domain) else None
 
 
 def build_numa(vmi: VirtualMachineInstance) -> Numa | None:
     """Return the cell that libvirt wants to be there where memory can be added."""
-    if not _room(vmi):
+    if not room_bytes(vmi.spec.domain):
         return None
     cpus = (vmi.spec.domain.cpu or CpuSpec()).most_vcpus
     cell = Cell(id=0, cpus="0" if cpus == 1 else f"0-{cpus - 1}", memory=guest_bytes(vmi.spec.domain), unit=_UNIT)
@@ -43,7 +43,7 @@ def build_numa(vmi: VirtualMachineInstance) -> Numa | None:
 
 def build_memory_device(vmi: VirtualMachineInstance) -> MemoryDevice | None:
     """Return the device that has the rest of it."""
-    room = _room(vmi)
+    room = room_bytes(vmi.spec.domain)
     return virtio_mem(room, 0) if room else None
 
 
@@ -56,7 +56,3 @@ def virtio_mem(size: int, requested: int) -> MemoryDevice:
         requested=Requested(unit=_UNIT, size=requested),
     )
     return MemoryDevice(model="virtio-mem", target=target)
-
-
-def _room(vmi: VirtualMachineInstance) -> int:
-    return max(0, most_bytes(vmi.spec.domain) - guest_bytes(vmi.spec.domain))

@@ -17,7 +17,7 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import encode
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.migration_policy import MigrationPolicy
-from controlplane.api.objects.migration_state import STOPPED, MigrationState
+from controlplane.api.objects.migration_state import SAID_OF_STOPPED, STOPPED, MigrationState
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.migration.policy import merge
@@ -55,7 +55,7 @@ def tell_stopped(vmi: VirtualMachineInstance, now: str) -> dict[str, Any]:
         type=condition_types.PAUSED,
         status="True",
         reason=condition_types.PAUSED_BY_MONITOR,
-        message="VMI was paused so that its migration can end",
+        message=SAID_OF_STOPPED,
     )
     return {"conditions": [encode(one) for one in conditions.put(vmi.status.conditions, said, now)]}
 

@@ -88,7 +88,7 @@ def _pin(asked: str, said: str) -> str:
 
     It says so of that repository, or nothing: it chooses from where no other node pulls.
     """
-    repository, digest = said.partition(DIGEST)[0], said.partition(DIGEST)[2]
+    repository, _unused, digest = said.partition(DIGEST)
     is_digest = len(digest) == 64 and set(digest) <= set("0123456789abcdef")
     own = _repository_of(asked)
     is_same = is_digest and DIGEST not in asked and _in_full(repository) == _in_full(own)
@@ -96,8 +96,9 @@ def _pin(asked: str, said: str) -> str:
 
 
 def _repository_of(reference: str) -> str:
-    head, colon, tail = reference.partition("@")[0].rpartition(":")
-    return head if colon and "/" not in tail else reference.partition("@")[0]
+    name = reference.partition("@")[0]
+    head, colon, tail = name.rpartition(":")
+    return head if colon and "/" not in tail else name
 
 
 def _in_full(repository: str) -> str:

@@ -10,6 +10,7 @@ must not look like a change of everybody's template.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -65,23 +66,24 @@ def template_hash(template: bytes) -> str:
 @lru_cache(maxsize=KEPT)
 def fixed_hash(template: bytes) -> str:
     """Say in one word what a template is beside what may change while its machine runs. Stored as template_hash is."""
-    plain = plain_template(template)
-    fixed = {name: value for name, value in plain.items() if name not in PLACEMENT}
-    domain = dict(plain.get("domain") or {})
-    cpu = {name: value for name, value in (domain.pop("cpu", None) or {}).items() if name != "sockets"}
-    memory = {name: value for name, value in (domain.pop("memory", None) or {}).items() if name != "guest"}
-    kept = {**({"cpu": cpu} if cpu else {}), **({"memory": memory} if memory else {})}
-    return _hash({**fixed, "domain": {**domain, **kept}})
+    return _hash(_fixed(template, {"cpu": "sockets", "memory": "guest"}))
 
 
 @lru_cache(maxsize=KEPT)
 def former_fixed_hash(template: bytes) -> str:
     """Say the same as it was said when memory could not change: of instances that were begun then."""
+    return _hash(_fixed(template, {"cpu": "sockets"}))
+
+
+def _fixed(template: bytes, live: Mapping[str, str]) -> Json:
+    """Return what of a template stays. live: a field of each of these parts of its domain does not."""
     plain = plain_template(template)
-    fixed = {name: value for name, value in plain.items() if name not in PLACEMENT}
+    kept = {name: value for name, value in plain.items() if name not in PLACEMENT}
     domain = dict(plain.get("domain") or {})
-    cpu = {name: value for name, value in (domain.pop("cpu", None) or {}).items() if name != "sockets"}
-    return _hash({**fixed, "domain": {**domain, **({"cpu": cpu} if cpu else {})}})
+    for part, field in live.items():
+        rest = {name: value for name, value in (domain.pop(part, None) or {}).items() if name != field}
+        domain |= {part: rest} if rest else {}
+    return {**kept, "domain": domain}
 
 
 def _hash(plain: Json) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from kubevirt_api.names import KVM_DEVICE, TUN_DEVICE
 
 from controlplane.api.objects import quantity
-from controlplane.api.objects.guest_memory import guest_bytes, most_bytes
+from controlplane.api.objects.guest_memory import guest_bytes, room_bytes
 from controlplane.api.objects.kubevirt import DeveloperConfiguration
 from controlplane.api.objects.vmi.domain import DomainSpec
 from controlplane.virt_controller.vmi.disk_space import REQUEST_BYTES, DiskSpace
@@ -35,7 +35,7 @@ def overhead_bytes(domain: DomainSpec, *, is_emulated: bool) -> int:
     """Return the memory that the Pod needs beside the guest's."""
     guest = guest_bytes(domain)
     buffer = TCG_TRANSLATION_BUFFER if is_emulated else 0
-    room = max(0, most_bytes(domain) - guest) // ROOM_RATIO
+    room = room_bytes(domain) // ROOM_RATIO
     return FIXED_OVERHEAD + OVERHEAD_PER_VCPU * domain.vcpus + guest // PAGE_TABLE_RATIO + room + buffer
 
 

@@ -33,7 +33,11 @@ def announcement(pair: OwnPair) -> dict[str, str]:
 
 async def find_peer(api: Api, node: str) -> bytes:
     """Read by what another node's virt-handler is known (DER). ApiError; Invalid when it has not said so."""
-    found: Mapping[str, Any] = await api.get(NODE, Key("", node))
+    return certificate_of(await api.get(NODE, Key("", node)), node)
+
+
+def certificate_of(found: Mapping[str, Any], node: str) -> bytes:
+    """Read the same of a Node that was read already. Invalid."""
     said = (found.get("metadata", {}).get("annotations") or {}).get(CERTIFICATE, "")
     if not said or len(said) > _CERTIFICATE_LIMIT:
         raise Invalid(f"virt-handler of node {node} has not said by what it is known in migrations")

@@ -19,7 +19,7 @@ from socket import socket
 from controlplane.api.objects import quantity
 from controlplane.api.objects.guest_memory import spare_bytes
 from controlplane.api.objects.migration_state import MigrationConfiguration, MigrationState
-from controlplane.api.objects.resources import Key
+from controlplane.api.objects.resources import NODE, Key
 from controlplane.domain import layout
 from controlplane.domain.builders.disk import device_names
 from controlplane.domain.migratable import sent_disks
@@ -37,8 +37,8 @@ from controlplane.virt_handler.migration.departure import Departure
 from controlplane.virt_handler.migration.lane import Lane
 from controlplane.virt_handler.migration.network import has_network
 from controlplane.virt_handler.migration.passage import Passage, Target
-from controlplane.virt_handler.migration.peer import calling_context, find_peer, name_of
-from controlplane.virt_handler.migration.whereabouts import find_target
+from controlplane.virt_handler.migration.peer import calling_context, certificate_of, name_of
+from controlplane.virt_handler.migration.whereabouts import address_of
 from controlplane.virt_handler.own_pair import OwnPair
 from controlplane.virt_handler.vmi.leaving import is_migrated
 
@@ -101,8 +101,9 @@ class Sending:
         ports = list(moving.target_direct_migration_node_ports)
         if len(ports) != 1 or not (ports[0].isascii() and ports[0].isdecimal()):
             raise Failed("the target has not said on which port it listens")
-        address = await find_target(self._api, moving, has_network=self._has_network())
-        context = calling_context(self._pair, await find_peer(self._api, moving.target_node))
+        source, target = [await self._api.get(NODE, Key("", one)) for one in (moving.source_node, moving.target_node)]
+        address = address_of(moving, source, target, has_network=self._has_network())
+        context = calling_context(self._pair, certificate_of(target, moving.target_node))
         return Target(address, int(ports[0]), context, name_of(moving.target_node))
 
     async def _listen(self, pod_uid: str) -> dict[Channel, socket]:

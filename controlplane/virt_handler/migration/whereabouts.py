@@ -11,12 +11,10 @@ own, the one by which the target's virt-handler is known on its Node.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from controlplane.api.objects.migration_state import MigrationState
-from controlplane.api.objects.resources import NODE, Key
-from controlplane.engine.ports import Api
 from controlplane.handler_link import ADDRESS
 from controlplane.peers import Address, is_anothers
 from controlplane.virt_handler.launchers.ports import Failed
@@ -24,26 +22,20 @@ from controlplane.virt_handler.launchers.ports import Failed
 Node = Mapping[str, Any]
 
 
-async def find_target(
-    api: Api, moving: MigrationState, *, has_network: bool, admits: Callable[[Address], bool] = is_anothers
-) -> str:
-    """Return the address to call. ApiError, Failed. has_network: migrations have one. admits: what may be a host's."""
+def address_of(moving: MigrationState, source: Node, target: Node, *, has_network: bool) -> str:
+    """Return the address to call. Failed. has_network: migrations have one of their own."""
     said = moving.target_node_address
-    source = await api.get(NODE, Key("", moving.source_node))
-    target = await api.get(NODE, Key("", moving.target_node))
-    if because := refuse_address(said, source, target, has_network=has_network, admits=admits):
+    if because := refuse_address(said, source, target, has_network=has_network):
         raise Failed(f"node {moving.target_node} says that it listens at {said[:64]}: {because}")
     return said
 
 
-def refuse_address(
-    said: str, source: Node, target: Node, *, has_network: bool, admits: Callable[[Address], bool] = is_anothers
-) -> str:
+def refuse_address(said: str, source: Node, target: Node, *, has_network: bool) -> str:
     """Say why the target is not called there; "" when it is."""
     address = _read(said)
     if address is None:
         return "that is no IP address"
-    if not admits(address):
+    if not is_anothers(address):
         return "that is no other host's address"
     if address in _addresses(source) or address == _known(source):
         return "that is this node's own address"

@@ -12,7 +12,7 @@ from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
-from controlplane.api.objects.migration_state import MigrationState
+from controlplane.api.objects.migration_state import SAID_OF_STOPPED, MigrationState
 from controlplane.api.objects.phase import AFTER_HAND_OVER, RUNNING, SCHEDULED, may_move
 from controlplane.api.objects.pod import bounded, word
 from controlplane.api.objects.readiness import readiness
@@ -53,7 +53,7 @@ PATIENCE_SECONDS = 30.0
 VIRT_NODE_NOT_READY = "VirtNodeNotReady"
 _PAUSES = {"user": condition_types.PAUSED_BY_USER, "ioerror": "PausedIOError"}
 _PAUSE_MESSAGES = {
-    condition_types.PAUSED_BY_MONITOR: "VMI was paused so that its migration can end",
+    condition_types.PAUSED_BY_MONITOR: SAID_OF_STOPPED,
     condition_types.PAUSED_BY_USER: "VMI was paused by user",
     "PausedIOError": "VMI was paused, low-level IO error detected",
 }

@@ -235,7 +235,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_WHEREABOUTS,
-        line="    if not admits(address):\n",
+        line="    if not is_anothers(address):\n",
         without="    if False:\n",
         because="A captured node would have another node's virt-handler call what listens beside it.",
         tests=_BY_WHEREABOUTS,
@@ -256,7 +256,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_handler/migration/sending.py",
-        line="        address = await find_target(self._api, moving, has_network=self._has_network())\n",
+        line="        address = address_of(moving, source, target, has_network=self._has_network())\n",
         without="        address = moving.target_node_address\n",
         because="A captured node would choose whom another node's virt-handler calls.",
         tests=_BY_WHEREABOUTS,
