@@ -37,7 +37,7 @@ async def create_once(api: Api, body: Json, *, uid: str, version: str) -> None:
 
 
 def build_migration(vmi: Key, name: str, mark: dict[str, str], priority: str) -> Json:
-    """Build a migration of an instance. mark: the annotation that says for what cause it is made."""
+    """Build a migration of an instance. mark: annotations that say for what cause it is made."""
     return {
         "apiVersion": VIRTUAL_MACHINE_INSTANCE_MIGRATION.api_version,
         "kind": VIRTUAL_MACHINE_INSTANCE_MIGRATION.kind,

@@ -5,7 +5,8 @@
 
 Only where nothing else of the template has changed (its hash without what is live, which the instance carries), as
 upstream: what waits for a restart, waits as a whole. While the instance migrates nothing is written: the Pod that it
-goes to was made of what it says.
+goes to was made of what it says. Sockets wait for the last ones, which nobody could take back; memory does not: a guest
+for which no node has room would keep its machine from saying otherwise.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from controlplane.api.objects.vmi.domain import Cpu, DomainSpec, Resources
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
 from controlplane.engine.patch import merge_patch
 from controlplane.virt_controller.cpu_change import cpu_change
-from controlplane.virt_controller.memory_change import memory_change
 from controlplane.virt_controller.vm.instance import build_vmi
 from controlplane.virt_controller.vm.live_memory import added_memory, merged, refuse_memory, with_memory
 from controlplane.virt_controller.vm.template import fixed_hash, former_fixed_hash, plain_template, template_hash
@@ -82,8 +82,7 @@ def find_change(world: World) -> Json | None:
     added = (max(_cpu(wanted).sockets, 1) - max(_cpu(own.spec).sockets, 1)) * _cpu(own.spec).vcpus_per_socket
     grown = added_memory(own, wanted)
     cpus_wait = added and (cpu_change(own) is not None or refuse_sockets(world, own))
-    memory_waits = grown and (memory_change(own) is not None or refuse_memory(own, wanted))
-    if cpus_wait or memory_waits:
+    if cpus_wait or (grown and refuse_memory(own, wanted)):
         return {"spec": spec} if spec else None  # both wait, for the last ones or for a restart
     annotations: Json = {TEMPLATE_HASH: template_hash(world.template)}
     domain: Json = {}

@@ -13,6 +13,7 @@ from controlplane.api.objects.migration import SYSTEM_CRITICAL, USER_TRIGGERED
 from controlplane.engine.plan import Each, Plan
 from controlplane.virt_controller.kubevirt.status import DEPLOYED
 from controlplane.virt_controller.workload_update.world import (
+    OUTDATED,
     Action,
     BeginBatch,
     Candidate,
@@ -25,7 +26,6 @@ from controlplane.virt_controller.workload_update.world import (
 
 LABELS = 100
 """So many labels are written in one pass: moves do not wait for all of them."""
-OUTDATED = "its launcher is not the one that is deployed"
 
 
 def decide(world: World) -> Plan[Action]:
@@ -52,10 +52,10 @@ def _labels(world: World) -> list[Action]:
 
 def _drops(world: World) -> list[Action]:
     return [
-        DropMigration(one.machine, job.metadata.name, job.metadata.uid, because="there is no reason for it any more")
+        DropMigration(one.machine, job.metadata.name, job.metadata.uid, because="there is no such reason any more")
         for one in world.candidates
-        if not _has_a_reason(one) and one.held_for <= 0
-        for job in one.unbegun
+        if one.held_for <= 0
+        for job in one.vain
     ]
 
 
@@ -72,7 +72,7 @@ def _moves(world: World) -> list[Action]:
             continue
         leaving[machine.node] += 1
         priority = SYSTEM_CRITICAL if machine.is_outdated else USER_TRIGGERED
-        found.append(CreateMigration(machine, one.next_name, priority, because=machine.reason or OUTDATED))
+        found.append(CreateMigration(machine, one.next_name, priority, because=one.reason))
     return found
 
 
@@ -107,14 +107,10 @@ def _evictable(world: World) -> Iterator[Candidate]:
             yield one
 
 
-def _has_a_reason(one: Candidate) -> bool:
-    return one.machine.is_outdated or bool(one.machine.reason)
-
-
 def _is_due(one: Candidate) -> bool:
     """Tell whether it runs in one Pod, is not what it is to be and says so, and nothing is being done about that."""
     machine = one.machine
     if machine.is_outdated != machine.is_labelled:
         return False  # what is decided on it rests on the version before the label
     is_free = one.is_served and not one.is_moving and not one.is_evicted
-    return machine.is_running and bool(machine.pod) and _has_a_reason(one) and is_free
+    return machine.is_running and bool(machine.pod) and bool(one.reason) and is_free

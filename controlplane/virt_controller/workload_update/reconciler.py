@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import assert_never
 
-from kubevirt_api.names import OUTDATED_LAUNCHER, WORKLOAD_UPDATE_MIGRATION
+from kubevirt_api.names import OUTDATED_LAUNCHER, WORKLOAD_UPDATE_MIGRATION, WORKLOAD_UPDATE_REASON
 
 from controlplane.api.objects.decode import decode_kubevirt, encode
 from controlplane.api.objects.resources import (
@@ -175,7 +175,8 @@ class WorkloadUpdateReconciler:
     async def _create(self, action: CreateMigration) -> None:
         machine, key = action.machine, Key(action.machine.key.namespace, action.name)
         self._memory.note_made(machine.uid, key)
-        body = build_migration(machine.key, action.name, {WORKLOAD_UPDATE_MIGRATION: ""}, action.priority)
+        mark = {WORKLOAD_UPDATE_MIGRATION: "", WORKLOAD_UPDATE_REASON: action.because}
+        body = build_migration(machine.key, action.name, mark, action.priority)
         await create_once(self._api, body, uid=machine.uid, version=machine.version)
         self._unfinished.note_created(key)
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kubevirt_api.names import WORKLOAD_UPDATE_MIGRATION
+from kubevirt_api.names import WORKLOAD_UPDATE_MIGRATION, WORKLOAD_UPDATE_REASON
 
 from controlplane.api.go_duration import seconds
 from controlplane.api.objects.kubevirt import KubeVirt, WorkloadUpdateStrategy
-from controlplane.api.objects.migration import FINAL, PENDING, UNSET, VirtualMachineInstanceMigration
+from controlplane.api.objects.migration import FINAL, PENDING, SCHEDULING, UNSET, VirtualMachineInstanceMigration
 from controlplane.virt_controller.migration.series import Series, left_of
 from controlplane.virt_controller.stamps import read_stamp
 from controlplane.virt_controller.workload_update.machine import Machine
 
 PREFIX = "kubevirt-workload-update-"
+OUTDATED = "its launcher is not the one that is deployed"
+_NOT_BEGUN = (UNSET, PENDING, SCHEDULING)
 SHORTEST_INTERVAL = 5.0
 """Seconds from one batch of evictions to the next, whatever the strategy says."""
 USUAL_INTERVAL = 60.0
@@ -46,10 +48,23 @@ class Candidate:
         return self.machine.is_on_its_way or any(one.status.phase not in FINAL for one in self.migrations)
 
     @property
-    def unbegun(self) -> tuple[VirtualMachineInstanceMigration, ...]:
-        """Its migrations that were made here and have not begun."""
-        waiting = (one for one in self._series.ours(self.migrations) if one.status.phase in (UNSET, PENDING))
-        return tuple(one for one in waiting if one.metadata.deletion_timestamp is None)
+    def reason(self) -> str:
+        """Say why it is to move; "" when it is not."""
+        return OUTDATED if self.machine.is_outdated else self.machine.reason
+
+    @property
+    def vain(self) -> tuple[VirtualMachineInstanceMigration, ...]:
+        """Its migrations that were made here for what is no reason any more, while no launcher is up for them yet.
+
+        One whose Pod no node has room for would keep the next one waiting until its time is over.
+        """
+        waiting = (one for one in self._series.ours(self.migrations) if one.status.phase in _NOT_BEGUN)
+        return tuple(
+            one
+            for one in waiting
+            if one.metadata.deletion_timestamp is None
+            and (not self.reason or one.metadata.annotations.get(WORKLOAD_UPDATE_REASON, self.reason) != self.reason)
+        )
 
     @property
     def failures(self) -> list[VirtualMachineInstanceMigration]:

@@ -91,6 +91,8 @@ EVACUATION_MIGRATION = "kubevirt.io/evacuationMigration"
 """On a VirtualMachineInstanceMigration that virt-controller made: the node that is left."""
 WORKLOAD_UPDATE_MIGRATION = "kubevirt.io/workloadUpdateMigration"
 """On a VirtualMachineInstanceMigration that virt-controller made to bring an instance to what it is to be."""
+WORKLOAD_UPDATE_REASON = "virtops.kubevirt/workload-update-reason"
+"""Beside it: why, in words. Where that is another one by now, what has not begun is made anew."""
 
 RESERVED_ANNOTATIONS = (VM_GENERATION, TEMPLATE_HASH, FIXED_TEMPLATE_HASH, CPUS_ADDED)
 """Annotations of a VirtualMachineInstance that only the control plane sets."""

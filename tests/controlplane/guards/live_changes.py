@@ -99,15 +99,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_CHANGE,
-        line="    memory_waits = grown and (memory_change(own) is not None or refuse_memory(own, wanted))\n",
-        without="    memory_waits = grown and refuse_memory(own, wanted)\n",
-        because="As upstream: memory comes one change after the other.",
-        tests=_BY_MEMORY,
-    ),
-    Guard(
-        file=_CHANGE,
-        line="    memory_waits = grown and (memory_change(own) is not None or refuse_memory(own, wanted))\n",
-        without="    memory_waits = grown and memory_change(own) is not None\n",
+        line="    if cpus_wait or (grown and refuse_memory(own, wanted)):\n",
+        without="    if cpus_wait:\n",
         because="A guest would be asked to have what its domain has no room for, or less than it began with.",
         tests=_BY_MEMORY,
     ),

@@ -111,11 +111,25 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_DECIDE,
     ),
     Guard(
-        file=f"{_UPDATES}decide.py",
-        line="        if not _has_a_reason(one) and one.held_for <= 0\n        for job in one.unbegun\n",
-        without="        if one.held_for <= 0\n        for job in one.unbegun\n",
+        file=f"{_UPDATES}world.py",
+        line="            and (not self.reason or",
+        without="            and (True or",
         because="The migration that a machine waits for would be taken away again.",
         tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=f"{_UPDATES}world.py",
+        line="one.metadata.annotations.get(WORKLOAD_UPDATE_REASON, self.reason) != self.reason)",
+        without="False)",
+        because="A Pod that no node has room for would keep a guest waiting that is to have less by now.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=f"{_UPDATES}world.py",
+        line="_NOT_BEGUN = (UNSET, PENDING, SCHEDULING)\n",
+        without="_NOT_BEGUN = (UNSET, PENDING)\n",
+        because="What was taken back would be in the way until the time of a Pod without a node is over.",
+        tests=_BY_DECIDE,
     ),
     Guard(
         file=f"{_UPDATES}world.py",

@@ -105,14 +105,20 @@ def test_a_restart_is_asked_for_by_name(was: Json, now: Json, facts: Json, why: 
     assert why in found.message
 
 
-@pytest.mark.parametrize(
-    "facts",
-    [{"memory": {**TOLD, "guestRequested": "3Gi"}}, {"migrationState": MOVING}],
-    ids=["it was not asked to have the last one yet", "it migrates"],
-)
-def test_the_next_change_waits(facts: Json) -> None:
-    world = a_change(ONE, TWO, **facts)
+def test_the_next_change_waits_while_it_migrates() -> None:
+    world = a_change(ONE, TWO, migrationState=MOVING)
     assert find_change(world) is None
+    assert restart_required(world) is None
+
+
+@pytest.mark.parametrize("guest", ["1Gi", "2Gi"], ids=["taken back", "less"])
+def test_what_no_node_has_room_for_is_made_less_without_a_restart(guest: str) -> None:
+    """The guest was not asked to have the last amount yet, and may never be."""
+    spec = {"domain": {**memory("4Gi", maxGuest="4Gi")["domain"], "cpu": {"sockets": 1, "maxSockets": 4}}}
+    world = a_change(memory("4Gi"), memory(guest), spec=spec)
+    found = find_change(world)
+    assert found is not None
+    assert found["spec"] == {"domain": {"memory": {"guest": guest}}}
     assert restart_required(world) is None
 
 

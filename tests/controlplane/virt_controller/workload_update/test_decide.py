@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kubevirt_api.names import WORKLOAD_UPDATE_MIGRATION
+from kubevirt_api.names import WORKLOAD_UPDATE_MIGRATION, WORKLOAD_UPDATE_REASON
 
 from controlplane.api.objects.decode import decode_kubevirt
 from controlplane.api.objects.kubevirt import KubeVirt
@@ -19,7 +19,7 @@ from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.workload_update.decide import LABELS, decide
 from controlplane.virt_controller.workload_update.machine import Machine
 from controlplane.virt_controller.workload_update.status import derive_telling
-from controlplane.virt_controller.workload_update.world import Candidate, World
+from controlplane.virt_controller.workload_update.world import OUTDATED, Candidate, World
 from tests.controlplane.virt_controller.builders import NOW
 from tests.controlplane.virt_controller.migration.worlds import a_migration
 
@@ -43,8 +43,11 @@ def a_candidate(name: str = "web", *migrations: VirtualMachineInstanceMigration,
     return Candidate(machine=a_machine(name, **changes), migrations=migrations, **facts)
 
 
-def an_update(number: int, phase: str = "Failed", ago: float = 0.0) -> VirtualMachineInstanceMigration:
-    name, notes = f"kubevirt-workload-update-webuid-{number}", {WORKLOAD_UPDATE_MIGRATION: ""}
+def an_update(
+    number: int, phase: str = "Failed", ago: float = 0.0, *, reason: str | None = None
+) -> VirtualMachineInstanceMigration:
+    name = f"kubevirt-workload-update-webuid-{number}"
+    notes = {WORKLOAD_UPDATE_MIGRATION: "", **({} if reason is None else {WORKLOAD_UPDATE_REASON: reason})}
     return a_migration(phase, uid=name, name=name, annotations=notes, entered=render_stamp(NOW - ago))
 
 
@@ -55,6 +58,7 @@ def planned(kubevirt: KubeVirt, *candidates: Candidate, **facts: Any) -> str:
 
 
 CAN = {"is_migratable": True}
+LESS = {"is_outdated": False, "is_labelled": False, "reason": "less memory", **CAN}
 TABLE: dict[str, tuple[Candidate, str, str, str]] = {
     # for each: what is done with LiveMigrate, with Evict, with both
     "can be moved": (a_candidate(**CAN), "CreateMigration", "BeginBatch+Evict", "CreateMigration"),
@@ -110,12 +114,37 @@ TABLE: dict[str, tuple[Candidate, str, str, str]] = {
         "DropMigration",
         "DropMigration",
     ),
-    "up to date, and one of ours has begun": (
+    "up to date, and no node has room for one of ours": (
         a_candidate("web", an_update(1, "Scheduling"), is_outdated=False, is_labelled=False),
+        "DropMigration",
+        "DropMigration",
+        "DropMigration",
+    ),
+    "up to date, and a launcher is up for one of ours": (
+        a_candidate("web", an_update(1, "Scheduled"), is_outdated=False, is_labelled=False),
         "-",
         "-",
         "-",
     ),
+    "to move for another reason than one of ours": (
+        a_candidate("web", an_update(1, "Scheduling", reason="more memory"), **LESS),
+        "DropMigration",
+        "DropMigration",
+        "DropMigration",
+    ),
+    "to move for the reason of one of ours": (
+        a_candidate("web", an_update(1, "Scheduling", reason="less memory"), **LESS),
+        "-",
+        "-",
+        "-",
+    ),
+    "outdated, and one of ours waits for that": (
+        a_candidate("web", an_update(1, "Pending", reason=OUTDATED), **CAN),
+        "-",
+        "-",
+        "-",
+    ),
+    "one of ours that does not say why waits": (a_candidate("web", an_update(1, "Pending"), **LESS), "-", "-", "-"),
     "up to date, and a person's waits": (
         a_candidate("web", a_migration("Pending"), is_outdated=False, is_labelled=False),
         "-",

@@ -8,7 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kubevirt_api.names import CONTROL_PLANE_IMAGE, OUTDATED_LAUNCHER, SCHEDULABLE, WORKLOAD_UPDATE_MIGRATION
+from kubevirt_api.names import (
+    CONTROL_PLANE_IMAGE,
+    OUTDATED_LAUNCHER,
+    SCHEDULABLE,
+    WORKLOAD_UPDATE_MIGRATION,
+    WORKLOAD_UPDATE_REASON,
+)
 
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import (
@@ -27,6 +33,7 @@ from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.workload_update.concerned import Concerned, Reason
 from controlplane.virt_controller.workload_update.reconciler import WorkloadUpdateReconciler
 from controlplane.virt_controller.workload_update.roll_out import RollOut
+from controlplane.virt_controller.workload_update.world import OUTDATED
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.store import Json, Store
@@ -112,7 +119,7 @@ async def test_one_is_labelled_counted_and_moved_once() -> None:
     assert stage.state["outdatedVirtualMachineInstanceWorkloads"] == 1
     (made,) = stage.migrations
     assert made["metadata"]["name"].startswith("kubevirt-workload-update-")
-    assert made["metadata"]["annotations"] == {WORKLOAD_UPDATE_MIGRATION: ""}
+    assert made["metadata"]["annotations"] == {WORKLOAD_UPDATE_MIGRATION: "", WORKLOAD_UPDATE_REASON: OUTDATED}
     assert made["spec"] == {"vmiName": "web", "priority": "system-critical"}
     assert stage.reasons.count("SuccessfulCreate") >= 1
 
@@ -345,6 +352,7 @@ async def test_another_reason_moves_one_and_stops_none() -> None:
     await stage.update()
     (made,) = stage.migrations
     assert made["spec"]["priority"] == "user-triggered"
+    assert made["metadata"]["annotations"][WORKLOAD_UPDATE_REASON] == "it has another memory"
     assert stage.evicted == []
     assert stage.state["outdatedVirtualMachineInstanceWorkloads"] == 0
 
