@@ -141,14 +141,10 @@ class Hand:
             found = decode(await self._api.get(POD, Key(key.namespace, name)), Pod)
             if vmi is None or not is_controlled(found, vmi):
                 raise Invalid(f"cannot create Pod {name}: one of this name exists, not ours; delete it") from error
-            self._note_made(world)
+            self._memories.note_made(world.migration)
             raise Conflict(str(error)) from error
-        self._note_made(world)
-        self._tell(world, "SuccessfulCreate", f"Created the migration's target pod {name}")
-
-    def _note_made(self, world: World) -> None:
         self._memories.note_made(world.migration)
-        self._unfinished.note_made(key_of(world.migration))
+        self._tell(world, "SuccessfulCreate", f"Created the migration's target pod {name}")
 
     async def _hand_over(self, world: World, pod: Pod) -> None:
         """Replace what the instance tells of migrations. The label for other people's clients comes after it."""

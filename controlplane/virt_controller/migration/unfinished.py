@@ -34,16 +34,12 @@ class Unfinished:
         migrations.subscribe(self._changed)
 
     def note_refused(self, key: Key) -> None:
-        """Its Pod was refused: it tries again, and nobody waits for it."""
+        """Its Pod was refused: it tries again, and nobody waits for it. One that has its Pod waits for nothing."""
         self._held.add(key)
 
     def note_created(self, key: Key) -> None:
         """It was made by this process: it counts from now on, not from when the watch tells of it."""
         self._changed(key, None, self._migrations.get(key))
-
-    def note_made(self, key: Key) -> None:
-        """Its Pod was made."""
-        self._held.discard(key)
 
     def entries(self) -> Iterator[Entry]:
         """List them, as they are known now."""

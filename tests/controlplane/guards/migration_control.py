@@ -162,6 +162,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_STORY,
     ),
     Guard(
+        file="controlplane/virt_controller/migration/target_pod.py",
+        line='        return f"docker.io/{rest}" if registry == "index.docker.io" else repository\n',
+        without="        return repository\n",
+        because="A guest whose image has the longer name of Docker Hub would go on with another disk below it.",
+        tests=_BY_POD,
+    ),
+    Guard(
         file="controlplane/virt_controller/migration/series.py",
         line="        last = max((self._number_of(one) for one in known), default=0)",
         without="        last = len(list(known))",

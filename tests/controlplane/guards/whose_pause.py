@@ -101,6 +101,27 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_handler/told_pauses.py",
+        line="        except DecodeError:\n            return None\n",
+        without="        except DecodeError:\n            return False\n",
+        because="A pause would be answered as lost because its instance cannot be read for a moment.",
+        tests=_BY_POWER,
+    ),
+    Guard(
+        file="controlplane/virt_handler/told_pauses.py",
+        line="            del waiting[word]\n",
+        without="",
+        because="Everybody who hung up would be kept for as long as the instance is.",
+        tests=_BY_POWER,
+    ),
+    Guard(
+        file=_LEAVING,
+        line="moving.failed and moving.mode == STOPPED and _is_here(vmi, moving))",
+        without="moving.failed and moving.mode == STOPPED)",
+        because="A person's pause would be ended where a migration failed that left another Pod.",
+        tests=_BY_LEAVING,
+    ),
+    Guard(
+        file="controlplane/virt_handler/told_pauses.py",
         line=" or vmi.metadata.uid != uid or is_final(vmi.status.phase):\n",
         without=":\n",
         because="The pause of one guest would be answered by what is said of another one.",

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, Forbidden
 from controlplane.handler_link import Answer, Done, Guest, NotDone, Power, Verb
@@ -29,6 +30,8 @@ from tests.controlplane.virt_handler.builders import (
     vmi_object,
 )
 from tests.controlplane.virt_handler.fakes import FakeCache, FakeClock
+
+WEB = Key("default", "web")
 
 
 class Stage:
@@ -207,6 +210,30 @@ async def test_a_pause_of_which_the_instance_will_never_say_so_is_not_answered_a
     answer = await asyncio.wait_for(asked, 2)
     assert isinstance(answer, NotDone)
     assert answer.kind == "lost"
+
+
+async def test_a_pause_is_waited_for_while_its_instance_cannot_be_read() -> None:
+    stage = Stage()
+    body = vmi_object("Running")
+    stage.vmis.put({**body, "status": {**body["status"], "conditions": 7}})
+    asked = asyncio.create_task(stage.ask("pause"))
+    await asyncio.sleep(0)
+    assert not asked.done()
+    stage.say("PausedByUser")
+    assert await asyncio.wait_for(asked, 2) == Done()
+
+
+async def test_whoever_hung_up_waits_no_longer() -> None:
+    """One after the other would be kept for as long as the instance is."""
+    stage = Stage()
+    stage.say()
+    asked = [asyncio.create_task(stage.verbs._pauses.wait(WEB, VMI_UID)) for _unused in range(2)]
+    await asyncio.sleep(0)
+    for left, task in enumerate(asked):
+        assert len(stage.verbs._pauses._waiting[WEB]) == 2 - left
+        task.cancel()
+        await asyncio.wait([task])
+    assert stage.verbs._pauses._waiting == {}
 
 
 async def test_a_pause_that_was_ended_by_another_verb_is_not_waited_for() -> None:

@@ -409,6 +409,21 @@ async def test_one_that_a_quota_refuses_keeps_nobody_waiting(stage: Stage) -> No
     assert stage.phase(Key("default", "other")) == "Scheduling"
 
 
+async def test_one_that_a_quota_has_refused_counts_once_its_pod_was_made(stage: Stage) -> None:
+    await stage.run_guest()
+    await stage.run_guest("db")
+    stage.configuration = stage.limit(cluster=1)
+    stage.migrate()
+    stage.direct.refusals["create Pod"] = Forbidden("exceeded quota")
+    await stage.work()
+    stage.direct.refusals.clear()
+    await stage.work()
+    assert stage.phase() == "Scheduling"
+    stage.migrate("other", "db")
+    await stage.work("other")
+    assert stage.phase(Key("default", "other")) == "Pending"
+
+
 @pytest.mark.parametrize(
     ("node", "seconds", "annotations"),
     [

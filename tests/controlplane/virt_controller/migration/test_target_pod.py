@@ -68,6 +68,7 @@ HEX = "0123456789abcdef" * 4
         ),
         ("fedora:42", f"docker.io/library/fedora@sha256:{HEX}", f"fedora@sha256:{HEX}"),
         ("kubevirt/fedora", f"docker.io/kubevirt/fedora@sha256:{HEX}", f"kubevirt/fedora@sha256:{HEX}"),
+        ("index.docker.io/a/b", f"docker.io/a/b@sha256:{HEX}", f"index.docker.io/a/b@sha256:{HEX}"),
         ("registry.example/os:42", f"registry.example/other@sha256:{HEX}", "registry.example/os:42"),
         ("registry.example/os:42", f"169.254.169.254/latest/evil@sha256:{HEX}", "registry.example/os:42"),
         ("registry.example/os:42", f"evil.example/registry.example/os@sha256:{HEX}", "registry.example/os:42"),

@@ -129,6 +129,10 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "stopped for nothing, and another says that it failed": (world(OVER, WHOLE), Plan((HERE,))),
     "stopped for nothing, it went on, and a person has paused it": (world(OVER, WHOLE, has_gone_on=True), Plan()),
+    "stopped for nothing where it was before": (
+        world(stopping(completed=True, failed=True, sourcePodUID="another"), WHOLE),
+        Plan(),
+    ),
     "stopped for nothing, and another migration was handed over": (
         world(msgspec.structs.replace(ready(), status=BY_MONITOR), WHOLE),
         Plan((HERE,)),
