@@ -93,7 +93,7 @@ def _bool(value: Any, _kind: Mapping[str, Any]) -> str | None:
 
 
 def _int(value: Any, kind: Mapping[str, Any]) -> str | None:
-    if re.fullmatch(r"\s*[+-]?[0-9]+\s*", str(value)) and _is_within(int(str(value)), kind, int):
+    if re.fullmatch(r"\s*[+-]?[0-9]{1,60}\s*", str(value)) and _is_within(int(str(value)), kind, int):
         return None
     return " ".join(["is to be a number", *_ends(kind)])
 
@@ -112,11 +112,14 @@ def _str(value: Any, kind: Mapping[str, Any]) -> str | None:
         return f"is to be one of {', '.join(kind['choices'])}"
     if kind.get("like") and not re.fullmatch(kind["like"], str(value)):
         return f"is to be like {kind['example']}"
-    if kind.get("scale") and not _is_within(
-        _amount(value, kind["scale"]), kind, lambda end: _amount(end, kind["scale"])
-    ):
+    if kind.get("scale") and not _is_scaled(str(value), kind, kind["scale"]):
         return " ".join([f"is to be like {kind['example']},", *_ends(kind)])
     return "is to be a text" if isinstance(value, (list, dict)) else None
+
+
+def _is_scaled(value: str, kind: Mapping[str, Any], scale: str) -> bool:
+    """Tell whether an amount is within its ends. Python reads no number of thousands of digits."""
+    return len(value) <= _LONGEST and _is_within(_amount(value, scale), kind, lambda end: _amount(end, scale))
 
 
 def _amount(value: Any, scale: str) -> Fraction:

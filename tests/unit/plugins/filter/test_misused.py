@@ -74,6 +74,8 @@ def test_the_right_kind_is_taken(kind: dict[str, Any], value: object) -> None:
             for value in ("1048575", "65Ti", "1M")
         ),
         (SIZE, "large", "x is to be like 64Gi, not 'large'"),
+        ({"type": "int"}, "9" * 5000, f"x is to be a number, not '{'9' * 60}'"),
+        (SIZE, "9" * 5000, f"x is to be like 64Gi, from 1Mi to 64Ti, not '{'9' * 60}'"),
         (TEXTS, ["a", {"b": 1}], "x is to have nothing but texts, not \"{'b': 1}\""),
         (TEXTS, [None], "x is to have nothing but texts, not 'None'"),
         (MAPPINGS, ["a=b"], "x is to have nothing but mappings, not 'a=b'"),
