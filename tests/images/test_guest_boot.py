@@ -115,10 +115,14 @@ def test_a_network_without_dhcp_and_a_disk_that_never_answers_do_not_silence_the
     dead += ",throttling.bps-read=100,throttling.bps-read-max=4000"
     arguments = [*boot_kernel(guest_files), "-netdev", "hubport,id=net,hubid=0", "-device", "virtio-net-pci,netdev=net"]
     arguments += ["-drive", dead, "-device", "virtio-blk-pci,drive=dead"]
+    arguments += seed(tmp_path / "seed.iso", "#!/bin/sh\nexit 5\n", "virtio")
     with GuestProcess(launcher_root, tmp_path, arguments) as guest:
         ready = guest.expect(r"ready hostname=virtops-guest ip=none boot=([\d.]+) late=\S+\n")
         assert float(ready[1]) < 60
         guest.expect("virtops-guest: counter 2")
+        amounts = ("bps", "bps_rd", "bps_wr", "iops", "iops_rd", "iops_wr")
+        guest.qmp("block_set_io_throttle", device="dead", **dict.fromkeys(amounts, 0))
+        guest.expect("virtops-guest: user-data exited with 5")
 
 
 def test_reboot_starts_the_guest_again(launcher_root: Path, guest_files: Path, tmp_path: Path) -> None:
