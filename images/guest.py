@@ -24,8 +24,8 @@ ARGUMENTS = (
     "console=tty0 console=ttyS0 quiet loglevel=3 nokaslr mitigations=off random.trust_cpu=on"
     " initcall_blacklist=jent_mod_init,load_system_certificate_list cryptomgr.notests=1 noisapnp no_timer_check"
 )
-"""The kernel's command line when the disk boots. What is switched off costs time under emulation, and the timer of a guest
-whose processor others want as well may be found broken: that is a panic."""
+"""The kernel's command line when the disk boots. What is switched off costs time under emulation; and the timer of a
+guest whose processor others want as well may be found broken, which is a panic."""
 
 _PROGRAMS = ("usr/bin/busybox",)
 _EXECUTABLE = re.compile(rb"#!/bin/sh")

@@ -98,6 +98,8 @@ class Order:
     """Asked before the first byte is sent, and before the guest is stopped."""
     is_still: bool = False
     """Its memory cannot be sent while it writes to it."""
+    left: Callable[[], None] = lambda: None
+    """Told, where that is known before libvirt says it, when nothing of the guest is here and it goes on there."""
 
 
 Send = Callable[[Order], Awaitable[None]]

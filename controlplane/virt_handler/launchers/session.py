@@ -314,14 +314,21 @@ class Session:
 
     async def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
         """Send the guest to its migration's target; what came of it is in the sighting. Nothing is raised."""
-        why, has_moved = "virt-handler is being stopped", False
+        why, has_moved, uid = "virt-handler is being stopped", False, moving.migration_uid
+
+        def left() -> None:
+            nonlocal has_moved
+            has_moved = True
+            self._publish(transfer=Transfer(uid, is_over=True, has_moved=True))
+
         try:
             guest = await self._require().guest(self._vmi_uid)
             if guest is None or not is_own(self.launcher(), self._vmi_uid):
                 raise Failed("VMI is not running")
             held = is_held(vmi, self._sighting)
             still = is_to_be_still(self._sighting)
-            await self._tools.send(Order(vmi, moving, self.pod.uid, guest, is_held=held, writes=writes, is_still=still))
+            order = Order(vmi, moving, self.pod.uid, guest, is_held=held, writes=writes, is_still=still, left=left)
+            await self._tools.send(order)
             has_moved = True
         except (Failed, NoContact, NodeError, HypervisorError, ApiError, OSError) as error:
             why = str(error)
@@ -332,8 +339,8 @@ class Session:
             log.info("migration over", extra={**self._who, "moved": has_moved, "because": "" if has_moved else why})
             with suppress(NoContact):
                 await self.refresh()
-            over = Transfer(moving.migration_uid, is_over=True, has_moved=has_moved, reason=bounded(why))
-            self._publish(transfer=over)
+            failure = "" if has_moved else bounded(why)
+            self._publish(transfer=Transfer(uid, is_over=True, has_moved=has_moved, reason=failure))
 
     async def abort_transfer(self) -> None:
         """Have libvirt give up the migration that is under way; what comes of it is in the sighting."""

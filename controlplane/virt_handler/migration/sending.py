@@ -134,7 +134,7 @@ class Sending:
             progressed=partial(self._progressed, key),
         )
         departure = Departure(self._node, order.pod_uid, guest.name, target)
-        ahead = asyncio.create_task(_go_ahead(departure, is_held=order.is_held))
+        ahead = asyncio.create_task(_go_ahead(departure, order))
         try:
             there = await _migrate(guest, target, _options(order, settings), watch, departure)
             if there is None:
@@ -183,11 +183,14 @@ async def _reach(path: str, order: Order) -> Connection:
     return await opening
 
 
-async def _go_ahead(departure: Departure, *, is_held: bool) -> None:
-    """Have the guest go on at the target as soon as it has left, ahead of libvirt's word of it."""
+async def _go_ahead(departure: Departure, order: Order) -> None:
+    """Have the guest go on at the target as soon as it has left, and say so, ahead of libvirt's word of it."""
     await departure.watch()
-    if departure.there is not None and not is_held:
+    if departure.there is None:
+        return
+    if not order.is_held:
         await _let_go_on(departure.there)
+    order.left()
 
 
 async def _migrate(

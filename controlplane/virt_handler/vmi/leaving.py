@@ -65,6 +65,9 @@ def is_sending(sighting: Sighting) -> bool:
 
 def is_left_paused(vmi: VirtualMachineInstance, launcher: Launcher, state: State) -> bool:
     """Tell whether a migration has paused the guest that nobody is carrying out any more."""
+    transfer = launcher.sighting.transfer
+    if transfer is not None and transfer.has_moved:
+        return False  # it is gone: libvirt is yet to say so
     by_migration = state.life is Life.PAUSED and (state.reason == "migration" or is_stopped(vmi, launcher.sighting))
     return by_migration and not is_sending(launcher.sighting)
 

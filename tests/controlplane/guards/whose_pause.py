@@ -100,6 +100,27 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_POWER,
     ),
     Guard(
+        file=_LEAVING,
+        line="    if transfer is not None and transfer.has_moved:\n        return False  # it is gone",
+        without="    if False:\n        return False  # it is gone",
+        because="A guest that goes on at its target would be let go on here, as soon as libvirt hears.",
+        tests=_BY_LEAVING,
+    ),
+    Guard(
+        file="controlplane/virt_handler/migration/sending.py",
+        line="    order.left()\n",
+        without="",
+        because="The end of a migration would be said a fifth of a second later: libvirt looks for it as rarely.",
+        tests=("tests/controlplane/virt_handler/migration/test_sending.py",),
+    ),
+    Guard(
+        file=_SESSION,
+        line="            has_moved = True\n            self._publish(",
+        without="            self._publish(",
+        because="One that has moved would be called failed where libvirt's last word is lost.",
+        tests=_BY_TRANSFER,
+    ),
+    Guard(
         file="controlplane/virt_handler/told_pauses.py",
         line="        except DecodeError:\n            return None\n",
         without="        except DecodeError:\n            return False\n",

@@ -13,6 +13,7 @@ from controlplane.api.objects.migration_state import MigrationState
 from controlplane.domain.state import State
 from controlplane.virt_handler.launchers.ports import Failed, Order
 from controlplane.virt_handler.vmi.ports import Writes
+from controlplane.virt_handler.vmi.world import Transfer
 from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, domain_text
 from tests.controlplane.virt_handler.fakes import FakeConnection, FakeLibvirtd
 from tests.controlplane.virt_handler.launchers.test_session_verbs import a_session
@@ -48,6 +49,25 @@ async def test_a_guest_has_gone_on_when_it_is_seen_to_run_after_it_was_sent_to_n
     await session.transfer(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
     await session.refresh()
     assert session.launcher().sighting.has_gone_on is has_gone_on
+
+
+async def test_a_guest_that_has_left_has_moved_before_all_is_cleared_up_and_whatever_comes_of_that() -> None:
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    connection = session._connection = FakeConnection(libvirtd)
+    (await connection.define(domain_text())).life = RUNNING
+    moved = Transfer("m", is_over=True, has_moved=True)
+
+    async def send(order: Order) -> None:
+        assert session.launcher().sighting.transfer == Transfer("m")
+        order.left()
+        assert session.launcher().sighting.transfer == moved
+        raise Failed("the last word is lost")
+
+    session._tools = replace(session._tools, send=send)
+    session.expect_transfer(MigrationState(migration_uid="m"))
+    await session.transfer(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
+    assert session.launcher().sighting.transfer == moved
 
 
 @pytest.mark.parametrize("requested", [0, 1 << 30], ids=["it has no more memory", "it was asked to have more"])

@@ -129,12 +129,16 @@ def _nobody_yet() -> None:
 
 async def send(
     monkeypatch: pytest.MonkeyPatch, guest: Guest, there: Traveller, *, has_left: bool, works: bool, held: bool = False
-) -> None:
+) -> list[str]:
+    """Return what is said, in its order."""
+    said = list[str]()
+
     async def migrate(*_unused: object) -> Traveller:
         for _turn in range(5):
             await asyncio.sleep(0)
         if not works:
             raise Disconnected("the last word is lost")
+        said.append("libvirt's word")
         return there
 
     monkeypatch.setattr(sending, "Guest", Guest)
@@ -144,9 +148,18 @@ async def send(
     monkeypatch.setattr(sending, "Departure", lambda *_unused: Departed(there if has_left else None))
     made: Any = Sending
     no_writes: Any = SimpleNamespace(stop=None)
-    order: Any = Order(a_vmi("Running"), MigrationState(), "source-pod", guest, is_held=held, writes=no_writes)
+    order: Any = Order(
+        a_vmi("Running"),
+        MigrationState(),
+        "source-pod",
+        guest,
+        is_held=held,
+        writes=no_writes,
+        left=lambda: said.append(f"it has left, let go on {there.resumes} times"),
+    )
     async with asyncio.timeout(10):
         await made(None, None, None, None, Clock(), directory="")._send(order, None)
+    return said
 
 
 @pytest.mark.parametrize("has_left", [False, True])
@@ -155,6 +168,19 @@ async def test_it_goes_on_at_its_target_once(monkeypatch: pytest.MonkeyPatch, ha
     await send(monkeypatch, Traveller([MIGRATED]), there, has_left=has_left, works=True)
     assert there.resumes == 1
     assert Patient.let_on == [], "nothing of it is here"
+
+
+@pytest.mark.parametrize("held", [False, True])
+async def test_that_it_has_left_is_said_before_libvirt_says_so(monkeypatch: pytest.MonkeyPatch, held: bool) -> None:
+    there = Traveller([MIGRATED])
+    said = await send(monkeypatch, Traveller([MIGRATED]), there, has_left=True, works=True, held=held)
+    assert said == [f"it has left, let go on {0 if held else 1} times", "libvirt's word"]
+
+
+async def test_that_it_has_left_is_not_said_where_nobody_can_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = Traveller([MIGRATED])
+    said = await send(monkeypatch, Traveller([MIGRATED]), there, has_left=False, works=True)
+    assert said == ["libvirt's word"]
 
 
 @pytest.mark.parametrize("has_left", [False, True])

@@ -140,6 +140,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "stopped once, has moved on, and a person has paused it there": (world(stopping(completed=True), WHOLE), Plan()),
     "paused by a person before, and its sender is gone": (world(begun(paused=True), WHOLE), Plan()),
     "moved": (world(begun(), MIGRATED, transfer=MOVED), Plan()),
+    "moved, and libvirt is yet to say so": (world(begun(), BY_MIGRATION, transfer=MOVED), Plan()),
     "over": (world(begun(completed=True, failed=True)), Plan()),
 }
 
