@@ -32,7 +32,7 @@ def refuse_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpe
     can_move = conditions.find(own.status.conditions, condition_types.LIVE_MIGRATABLE)
     reasons = {
         "it is changed by a migration, and it cannot be migrated": can_move is not None and can_move.status == "False",
-        "it was started without room for more": not most,
+        "it was started without room for more": not most or (told is not None and told.guest_requested is None),
         "what it began with is not known": not boot,
         f"it can have {quantity.from_bytes(most)} at most while it runs (maxGuest)": asked > most,
         f"it began with {quantity.from_bytes(boot)}, and no less is possible while it runs": asked < boot,

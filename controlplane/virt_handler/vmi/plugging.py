@@ -59,10 +59,16 @@ def missing_memory(vmi: VirtualMachineInstance, launcher: Launcher) -> int | Non
 def with_memory(
     vmi: VirtualMachineInstance, new: VirtualMachineInstanceStatus, launcher: Launcher
 ) -> VirtualMachineInstanceStatus:
-    """Say how much memory a guest is asked to have, and has, that can come to have more than it began with."""
+    """Say how much memory a guest is asked to have, and has, that can come to have more than it began with.
+
+    One whose domain has no device for it, by a virt-handler that knew none, is asked for nothing.
+    """
     boot, observed, told = _at_boot(vmi), launcher.sighting.observed, new.memory
-    if not boot or observed is None or observed.requested_bytes is None or told is None:
+    if not boot or observed is None or told is None or not most_bytes(vmi.spec.domain):
         return new
+    if observed.requested_bytes is None:
+        without = msgspec.structs.replace(told, guest_requested=None)
+        return new if without == told else msgspec.structs.replace(new, memory=without)
     room = max(0, most_bytes(vmi.spec.domain) - boot)
     names = (told.guest_at_boot, vmi.spec.domain.memory.guest if vmi.spec.domain.memory else None)
     memory = msgspec.structs.replace(

@@ -98,6 +98,20 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_SESSION,
     ),
     Guard(
+        file=_PLUGGING,
+        line="        without = msgspec.structs.replace(told, guest_requested=None)\n",
+        without="        without = told\n",
+        because="A guest without a device would be moved for memory that it cannot be asked to have.",
+        tests=_BY_PLUGGING_MEMORY,
+    ),
+    Guard(
+        file="controlplane/virt_controller/vm/live_memory.py",
+        line="not most or (told is not None and told.guest_requested is None),",
+        without="not most,",
+        because="Nobody would say that such a guest gets its memory by a restart only.",
+        tests=_BY_MEMORY,
+    ),
+    Guard(
         file=_CHANGE,
         line="    if cpus_wait or (grown and refuse_memory(own, wanted)):\n",
         without="    if cpus_wait:\n",

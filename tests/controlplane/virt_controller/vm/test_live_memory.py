@@ -90,6 +90,12 @@ REFUSED: dict[str, tuple[Json, Json, Json, str]] = {
     "no whole blocks": (ONE, memory("1537Mi"), {}, "memory.guest must be a multiple of 2Mi"),
     "a small guest": (memory("512Mi"), ONE, {}, "it was started without room for more"),
     "no whole blocks at the start": (memory("1025Mi"), TWO, {}, "it was started without room for more"),
+    "no device, by an older virt-handler": (
+        ONE,
+        TWO,
+        {"memory": {"guestAtBoot": "1Gi", "guestCurrent": "1Gi"}},
+        "it was started without room for more",
+    ),
     "it cannot be migrated": (ONE, TWO, {"conditions": [FIXED]}, "and it cannot be migrated"),
     "what it began with is not known": (ONE, TWO, {"memory": None}, "what it began with is not known"),
 }

@@ -83,12 +83,13 @@ def test_a_guest_is_asked_to_have_its_memory_in_a_pod_that_was_made_for_it(world
         (a_guest("2048Mi", requested=GIB, taken=GIB), "2048Mi", "2048Mi"),
         (a_guest(requested=GIB, taken=GIB // 2), "2Gi", "1536Mi"),
         (a_guest(), "1Gi", "1Gi"),
-        (a_guest(requested=None), "1Gi", "1Gi"),
+        (a_guest(requested=None), None, "1Gi"),
+        (a_guest(requested=None, most=None), "1Gi", "1Gi"),
         (a_guest(requested=1 << 50, taken=1 << 50), "4Gi", "4Gi"),
     ],
-    ids=["it has it", "as somebody spells it", "some of it", "not asked yet", "no device", "more than there is"],
+    ids=["it has it", "spelled by somebody", "some", "not asked yet", "no device", "no room", "more than there is"],
 )
-def test_a_guest_is_said_to_have_what_it_has(world: World, requested: str, current: str) -> None:
+def test_a_guest_is_said_to_have_what_it_has(world: World, requested: str | None, current: str) -> None:
     assert world.vmi is not None
     memory = (derive_status(world, None) or world.vmi.status).memory
     assert memory is not None
