@@ -99,7 +99,7 @@ class Order:
     is_still: bool = False
     """Its memory cannot be sent while it writes to it."""
     left: Callable[[], None] = lambda: None
-    """Told, where that is known before libvirt says it, when nothing of the guest is here and it goes on there."""
+    """Told, where that is known before libvirt says it, that nothing of the guest is here: the target has it."""
 
 
 Send = Callable[[Order], Awaitable[None]]

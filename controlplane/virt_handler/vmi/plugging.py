@@ -64,18 +64,19 @@ def with_memory(
     One whose domain has no device for it, by a virt-handler that knew none, is asked for nothing.
     """
     boot, observed, told = _at_boot(vmi), launcher.sighting.observed, new.memory
-    if not boot or observed is None or told is None or not most_bytes(vmi.spec.domain):
+    most = most_bytes(vmi.spec.domain)
+    if not boot or observed is None or told is None or not most:
         return new
-    if observed.requested_bytes is None:
-        without = msgspec.structs.replace(told, guest_requested=None)
-        return new if without == told else msgspec.structs.replace(new, memory=without)
-    room = max(0, most_bytes(vmi.spec.domain) - boot)
+    room = max(0, most - boot)
     names = (told.guest_at_boot, vmi.spec.domain.memory.guest if vmi.spec.domain.memory else None)
-    memory = msgspec.structs.replace(
-        told,
-        guest_current=_spelled(boot + min(observed.taken_bytes, room), names),
-        guest_requested=_spelled(boot + min(observed.requested_bytes, room), names),
-    )
+    if observed.requested_bytes is None:
+        memory = msgspec.structs.replace(told, guest_requested=None)
+    else:
+        memory = msgspec.structs.replace(
+            told,
+            guest_current=_spelled(boot + min(observed.taken_bytes, room), names),
+            guest_requested=_spelled(boot + min(observed.requested_bytes, room), names),
+        )
     return new if memory == told else msgspec.structs.replace(new, memory=memory)
 
 

@@ -99,8 +99,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_PLUGGING,
-        line="        without = msgspec.structs.replace(told, guest_requested=None)\n",
-        without="        without = told\n",
+        line="        memory = msgspec.structs.replace(told, guest_requested=None)\n",
+        without="        memory = told\n",
         because="A guest without a device would be moved for memory that it cannot be asked to have.",
         tests=_BY_PLUGGING_MEMORY,
     ),
