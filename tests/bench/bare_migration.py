@@ -6,6 +6,8 @@
 Two launchers without a cluster, with the launcher's own image. Both have one directory for the sockets on which the
 target listens, so QEMU speaks to QEMU; libvirtd has what a node's launchers are given to know about QEMU, and lets the
 guest go on by itself. The domain is built from an instance and a launch plan of the cluster, so it is the same guest.
+They are in the control groups of two nodes' Pods, with the share of the processors that the guest's Pod has: outside of
+them they would have more than all Pods of the cluster together, and be no floor where processors are wanted by many.
 """
 
 from __future__ import annotations
@@ -50,6 +52,15 @@ class Moved:
     """The same by libvirt, which does not count what comes after its last step."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a launcher's processes are, as a Pod's."""
+
+    group: str
+    """The control group that its own is made in."""
+    cpu_shares: int
+
+
 @dataclass
 class Bare:
     """Moves a guest ever again, each time between two new launchers."""
@@ -58,6 +69,8 @@ class Bare:
     home: Path
     vmi: VirtualMachineInstance
     plan: Plan
+    source: Place
+    target: Place
     rounds: int = 0
     capabilities: dict[str, str] = field(default_factory=dict)
     """Of libvirt's cache, by name: what the first launcher's libvirtd has found out."""
@@ -71,7 +84,7 @@ class Bare:
     def move(self) -> Moved:
         """Boot the guest and move it."""
         self.rounds += 1
-        source, target = (self._launcher(name) for name in ("source", "target"))
+        source, target = self._launcher("source", self.source), self._launcher("target", self.target)
         try:
             for one in (source, target):
                 self._begin(one)
@@ -105,15 +118,15 @@ class Bare:
     def _home(self, name: str) -> Path:
         return self.home / f"{name}-{self.rounds}"
 
-    def _launcher(self, name: str) -> LauncherPod:
+    def _launcher(self, name: str, place: Place) -> LauncherPod:
         home = self._home(name)
         home.mkdir()
         sockets = self.home / f"sockets-{self.rounds}"
         sockets.mkdir(exist_ok=True)
         os.chown(sockets, layout.UID, layout.UID)
-        return LauncherPod(
-            home, self.images, self.plan, {layout.image_mount("root"): self.images.guest}, {_AT: sockets}
-        )
+        mounts = {layout.image_mount("root"): self.images.guest}
+        shared = {_AT: sockets}
+        return LauncherPod(home, self.images, self.plan, mounts, shared, place.group, place.cpu_shares)
 
     def _begin(self, pod: LauncherPod) -> None:
         pod.start()

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """mig-evacuate-10: `kubectl drain` of a node with ten guests, until the last has left.
 
-Beside it, in the same run, libvirt's own call for one guest like them, ten times: what one after another would take
-without Kubernetes, without launchers to be made.
+Beside it, in the same run, a bare Pod and libvirt's own call for one guest like them, ten times: what one after another
+would take. The guests rest: ten that want more processors than there are make it a measurement of who gets them. And
+kubectl asks every five seconds whether a Pod may go, so it says up to as much more than it took.
 
 MIG_EVACUATE_VMS: how many.
 """
@@ -16,15 +17,15 @@ import statistics
 import time
 from typing import Any
 
-from tests.bench.moves import floor_of
+from tests.bench.moves import a_bare_pod, floor_of
 from tests.bench.node_start import Report
-from tests.bench.ticks import IDLE
+from tests.bench.ticks import RESTING
 from tests.e2e.cluster import Cluster
 from tests.e2e.deployed import deployed
 from tests.e2e.machines import a_vm
 
 MANY, FLOOR_ROUNDS, LIMIT_SECONDS = 10, 3, 600
-RATIO_AT_MOST = 2.5
+RATIO_AT_MOST = 2.2
 
 
 def run(report: Report) -> None:
@@ -45,6 +46,7 @@ def measure(cluster: Cluster, report: Report) -> None:
     cluster.kubectl("uncordon", stays)
     with floor_of(cluster, names[0]) as floor:
         call = statistics.median(floor.move().total for _unused in range(FLOOR_ROUNDS))
+    pod = statistics.median(a_bare_pod(cluster, f"bare-{number}") for number in range(FLOOR_ROUNDS))
     began = time.monotonic()
     cluster.kubectl(
         *("drain", leaves, "--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={LIMIT_SECONDS}s"),
@@ -55,33 +57,34 @@ def measure(cluster: Cluster, report: Report) -> None:
     elsewhere = sum(one.get("status", {}).get("nodeName") == stays for one in moved)
     cluster.kubectl("uncordon", leaves)
     cluster.kubectl("delete", "vm", *names)
-    _report(report, taken, call, many)
+    _report(report, taken, call, pod, many)
     if elsewhere != many:
         raise AssertionError(f"{elsewhere} of {many} have moved")
 
 
 def _an_evacuee(name: str) -> dict[str, Any]:
-    vm = a_vm(name, user_data=IDLE)
+    vm = a_vm(name, user_data=RESTING)
     spec = vm["spec"]["template"]["spec"]
     spec["evictionStrategy"] = "LiveMigrate"
     spec["domain"]["resources"] = {"requests": {"cpu": "5m"}}
     return vm
 
 
-def _report(report: Report, taken: float, call: float, many: int) -> None:
-    ratio = taken / (many * call)
+def _report(report: Report, taken: float, call: float, pod: float, many: int) -> None:
+    ratio = taken / (many * (call + pod))
     report(
         {
             "name": "mig-evacuate-10",
             "value": round(taken, 1),
             "unit": "s (kubectl drain)",
             "each": round(taken / many, 2),
-            "peer": round(many * call, 1),
-            "peer_is": "libvirt's call for one such guest, so many times, same run",
+            "peer": round(many * (call + pod), 1),
+            "peer_is": "a bare Pod and libvirt's call for one such guest, so many times, same run",
             "vms": many,
             "ratio": round(ratio, 2),
             "target": RATIO_AT_MOST,
+            "ratio_to_calls_alone": round(taken / (many * call), 2),
         }
     )
     if ratio > RATIO_AT_MOST:
-        raise AssertionError(f"it takes {ratio:.2f} times as long as so many calls")
+        raise AssertionError(f"it takes {ratio:.2f} times as long as so many Pods and calls")

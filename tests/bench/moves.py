@@ -14,13 +14,15 @@ import statistics
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from controlplane.api.launch_plan import PLAN_ANNOTATION, parse_plan
 from controlplane.api.objects.decode import decode_vmi
+from controlplane.api.objects.quantity import to_milli
 from lab import Lab
-from tests.bench.bare_migration import SERIAL_LOG, TICKS, Bare, Moved, downtime_of
+from lab.machines.cgroup import machine_group
+from tests.bench.bare_migration import SERIAL_LOG, TICKS, Bare, Moved, Place, downtime_of
 from tests.bench.node_start import PODS, Report, bare_pod, has_started, timed
 from tests.bench.seats import Object, libvirt_of, run_directory
 from tests.bench.ticks import Ticks
@@ -43,7 +45,7 @@ def measure(
     with floor_of(cluster, NAME) as floor:
         for number in range(rounds):
             bare.append(floor.move())
-            pods.append(_a_bare_pod(cluster, f"bare-{number}"))
+            pods.append(a_bare_pod(cluster, f"bare-{number}"))
             ours.append(_move(cluster, f"{NAME}-{number}"))
     ratio = _report_total(report, name, ours, bare, pods, at_most)
     _report_downtime(report, name, ours, bare)
@@ -60,12 +62,24 @@ def floor_of(cluster: Cluster, name: str) -> Iterator[Bare]:
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
         home.chmod(0o755)
-        floor = Bare(built_images(home / "images"), home, decode_vmi(vmi), plan)
+        here = pod["spec"]["nodeName"]
+        there = next(one for one in cluster.nodes if one != here)
+        places = (_as_its_pod(cluster, pod, node) for node in (here, there))
+        floor = Bare(built_images(home / "images"), home, decode_vmi(vmi), plan, *places)
         floor.warm_up()
         yield floor
 
 
-def _a_bare_pod(cluster: Cluster, name: str) -> float:
+def _as_its_pod(cluster: Cluster, pod: Object, node: str) -> Place:
+    """Return where a Pod like it is on that node: the kubelet's groups, and its reckoning of a CPU's request."""
+    below = {"Guaranteed": "", "Burstable": "burstable", "BestEffort": "besteffort"}[pod["status"]["qosClass"]]
+    requests = (one.get("resources", {}).get("requests", {}).get("cpu", "0") for one in pod["spec"]["containers"])
+    shares = max(sum(to_milli(one) for one in requests) * 1024 // 1000, 2)
+    return Place(str(PurePosixPath(machine_group(cluster.name, node), "kubepods", below)), shares)
+
+
+def a_bare_pod(cluster: Cluster, name: str) -> float:
+    """Return the seconds until a Pod of the launcher's shape has started."""
     taken = timed(cluster, (PODS, PODS), bare_pod(name, NAMESPACE), has_started)
     cluster.kubectl("delete", "pod", name, "-n", NAMESPACE)
     return taken

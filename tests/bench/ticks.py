@@ -17,10 +17,12 @@ from types import TracebackType
 
 LOOK_SECONDS, SEARCH_SECONDS = 0.003, 0.05
 IDLE = "#!/bin/sh\nwhile :; do echo tick; usleep 20000; done\n"
+RESTING = "#!/bin/sh\nwhile :; do echo tick; usleep 200000; done\n"
 BUSY = f"""#!/bin/sh
 while :; do dd if=/dev/urandom of=/run/dirty bs=64k count=256 conv=notrunc; done >/dev/null 2>&1 &
 {IDLE.partition(chr(10))[2]}"""
-"""User data: the second also writes 16 MiB of its memory over and over, as fast as it can make numbers up."""
+"""User data. A tick costs an emulated guest 4 ms of a processor: ten that are IDLE want two processors, ten that are
+RESTING do not. BUSY also writes 16 MiB of its memory over and over, as fast as it can make numbers up."""
 
 
 class Ticks:

@@ -76,6 +76,9 @@ class LauncherPod:
     """Read-only, by where they are in the Pod."""
     shared: dict[str, pathlib.Path] = field(default_factory=dict)
     """Writable ones."""
+    group: str = ""
+    """The control group that its own is made in; the root of each hierarchy unless said."""
+    cpu_shares: int = 1024
     name: str = field(default_factory=lambda: f"virtops-{uuid.uuid4().hex[:8]}")
     process: subprocess.Popen[bytes] | None = None
 
@@ -182,8 +185,11 @@ class LauncherPod:
                     {"type": "network", "path": f"/var/run/netns/{self.name}"},
                 ],
                 "devices": [{"path": "/dev/net/tun", "type": "c", "major": 10, "minor": 200, "fileMode": 0o666}],
-                "resources": {"devices": [{"allow": True, "access": "rwm"}]},
-                "cgroupsPath": f"/{self.name}",
+                "resources": {
+                    "devices": [{"allow": True, "access": "rwm"}],
+                    "cpu": {"shares": self.cpu_shares},
+                },
+                "cgroupsPath": str(pathlib.PurePosixPath("/", self.group, self.name)),
                 "maskedPaths": ["/proc/kcore", "/proc/keys"],
                 "readonlyPaths": ["/proc/sys"],
             },
