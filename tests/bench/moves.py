@@ -64,8 +64,8 @@ def floor_of(cluster: Cluster, name: str) -> Iterator[Bare]:
         home.chmod(0o755)
         here = pod["spec"]["nodeName"]
         there = next(one for one in cluster.nodes if one != here)
-        places = (_as_its_pod(cluster, pod, node) for node in (here, there))
-        floor = Bare(built_images(home / "images"), home, decode_vmi(vmi), plan, *places)
+        source, target = (_as_its_pod(cluster, pod, node) for node in (here, there))
+        floor = Bare(built_images(home / "images"), home, decode_vmi(vmi), plan, source, target)
         floor.warm_up()
         yield floor
 
