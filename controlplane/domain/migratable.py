@@ -11,10 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controlplane.api.objects.claim import claim_name
+from controlplane.api.objects.guest_memory import amount_in_bytes, guest_bytes, most_bytes
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.objects.vmi.volumes import Volume
 
 READ_WRITE_MANY = "ReadWriteMany"
 LIVE, BLOCK = "LiveMigration", "BlockMigration"
+LARGEST_IMAGE_BYTES = 64 << 30
+"""Of a disk from an image, unless the cluster's configuration says otherwise (containerDiskLimit)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,21 @@ def find_obstacle(vmi: VirtualMachineInstance) -> Obstacle | None:
 def sent_disks(vmi: VirtualMachineInstance) -> tuple[str, ...]:
     """Name the volumes that only the node has: what is on them is sent along."""
     return tuple(one.name for one in vmi.spec.volumes if claim_name(one) is None)
+
+
+def most_to_send(vmi: VirtualMachineInstance) -> int:
+    """Return how many bytes a migration can have to send, by what is declared: memory, and disks that are sent along.
+
+    A disk from an image counts as the largest that one has unless the cluster's configuration says otherwise.
+    """
+    memory = max(guest_bytes(vmi.spec.domain), most_bytes(vmi.spec.domain))
+    return memory + sum(_disk_bytes(one) for one in vmi.spec.volumes if claim_name(one) is None)
+
+
+def _disk_bytes(volume: Volume) -> int:
+    if volume.empty_disk is not None:
+        return amount_in_bytes(volume.empty_disk.capacity)
+    return LARGEST_IMAGE_BYTES if volume.container_disk is not None else 0
 
 
 def method_of(vmi: VirtualMachineInstance) -> str:

@@ -172,6 +172,10 @@ class Guest:
 
         return await self._do(f"migrate domain {self.name}", send, deadline_seconds=deadline_seconds)
 
+    def cut(self) -> None:
+        """End the connection by which it is known, and with it what is under way there. The guest does not notice."""
+        self._wire.cut("it does not end what was given up")
+
     async def ask_agent(self, command: str, seconds: int) -> str:
         """Put a command (JSON, one line) to the guest's agent, and return its answer: the guest's words, not yet read.
 

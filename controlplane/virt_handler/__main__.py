@@ -54,7 +54,6 @@ from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.listed import keep_listed
 from controlplane.virt_handler.metrics import HandlerMetrics
 from controlplane.virt_handler.migration.doors import MigrationDoors
-from controlplane.virt_handler.migration.lane import Lane
 from controlplane.virt_handler.migration.network import has_network, waiting_address
 from controlplane.virt_handler.migration.peer import announcement
 from controlplane.virt_handler.migration.sending import Sending
@@ -91,9 +90,8 @@ class Handler:
         self._vmis = WatchCache(client, self._select_vmis(), self._clock)
         self._coming = WatchCache(client, self._select_coming(), self._clock)
         known, coming = Overlay(self._vmis), Overlay(self._coming)
-        lane = Lane()
         sending = Sending(
-            *(migration_pair, self._node, client, lane, self._clock),
+            *(migration_pair, self._node, client, self._clock),
             directory=settings.sockets,
             progressed=self._metrics.progressed,
             has_network=partial(has_network, settings.migration_network),
@@ -105,7 +103,6 @@ class Handler:
             partial(waiting_address, settings.address, settings.migration_network),
             self._node,
             client,
-            lane,
             changed=lambda _uid: self._enqueue_coming(),
         )
         self._incoming: Runner[Coming, IncomingAction, VirtualMachineInstanceStatus] = Runner(

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from controlplane.api.objects.migration_state import MigrationState
@@ -100,6 +101,8 @@ class Order:
     """Its memory cannot be sent while it writes to it."""
     left: Callable[[], None] = lambda: None
     """Told, where that is known before libvirt says it, that nothing of the guest is here: the target has it."""
+    unwanted: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when nobody wants it to be sent any more."""
 
 
 Send = Callable[[Order], Awaitable[None]]

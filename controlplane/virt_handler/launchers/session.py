@@ -104,6 +104,8 @@ class Session:
         self._failed_starts: list[float] = []
         self._pauses = Pauses(tools.random)
         self._connected_at: float | None = None
+        self._unwanted = asyncio.Event()
+        """Set when the migration that is under way is."""
         self._is_start_in_doubt = False
         """A start was not answered, and nobody has looked since."""
         self._cause = ""
@@ -310,6 +312,7 @@ class Session:
 
     def expect_transfer(self, moving: MigrationState) -> None:
         """Take note that the guest is being sent from now on."""
+        self._unwanted = asyncio.Event()
         self._publish(transfer=Transfer(moving.migration_uid), has_gone_on=False)
 
     async def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
@@ -327,7 +330,8 @@ class Session:
                 raise Failed("VMI is not running")
             held = is_held(vmi, self._sighting)
             still = is_to_be_still(self._sighting)
-            order = Order(vmi, moving, self.pod.uid, guest, is_held=held, writes=writes, is_still=still, left=left)
+            unwanted = self._unwanted
+            order = Order(vmi, moving, self.pod.uid, guest, held, writes, is_still=still, left=left, unwanted=unwanted)
             await self._tools.send(order)
             has_moved = True
         except (Failed, NoContact, NodeError, HypervisorError, ApiError, OSError) as error:
@@ -348,6 +352,7 @@ class Session:
         if transfer is None or transfer.is_over:
             return
         self._publish(transfer=replace(transfer, abort_asked_at=self._tools.clock.monotonic()))
+        self._unwanted.set()
         try:
             await self._press(lambda guest: guest.abort_job())
         except (VerbRefused, NoContact) as error:  # it has not begun, or is over: it is told again

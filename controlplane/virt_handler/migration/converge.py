@@ -62,7 +62,9 @@ class Pace:
     """Its guest may be stopped, and was not yet."""
     spare: int = 0
     """Bytes that QEMU counts and nobody sends: of the device by which the guest can come to have more memory."""
-    total: int = 0
+    most: float = inf
+    """Bytes that it can have to send at all: whose launcher says that it is more gets no time for that."""
+    total: float = 0
     mark: float = inf
     """Bytes that remained when it got on last; with a guest that may be stopped, at the last look."""
     since: float = 0.0
@@ -75,7 +77,7 @@ class Pace:
 
     def note(self, progress: Progress, now: float) -> None:
         """Take note of a look."""
-        self.total = max(0, progress.total - self.spare)
+        self.total = min(max(0, progress.total - self.spare), self.most)
         if 0 < progress.remaining < self.mark:
             self.since = now
         if self.is_stoppable or 0 < progress.remaining < self.mark:
@@ -117,30 +119,32 @@ class Watch:
         *,
         is_held: bool = False,
         spare: int = 0,
+        most: float = inf,
         progressed: Callable[[Progress], None] = lambda _unused: None,
     ) -> None:
         """write_stop: has it written that the guest is to be stopped. is_held: a person has paused it already.
 
-        spare: bytes of its memory that QEMU counts and nobody sends.
+        spare: bytes of its memory that QEMU counts and nobody sends. most: bytes that there can be to send.
         """
         self._guest = guest
         self._clock = clock
         self._write_stop = write_stop
         self._progressed = progressed
-        self._pace = Pace(settings, clock.monotonic(), settings.allow_workload_disruption and not is_held, spare)
+        may_stop = settings.allow_workload_disruption and not is_held
+        self._pace = Pace(settings, clock.monotonic(), may_stop, spare, most)
         self._stopping: asyncio.Task[None] | None = None
 
     async def run(self) -> str:
         """Look at the progress; return why the migration is to be given up."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            try:
+            progress = None
+            with suppress(HypervisorError):  # the call that migrates says more; but time goes on
                 progress = await self._guest.progress()
-            except HypervisorError:
-                continue  # the call that migrates says more
-            self._progressed(progress)
             now = self._clock.monotonic()
-            self._pace.note(progress, now)
+            if progress is not None:
+                self._progressed(progress)
+                self._pace.note(progress, now)
             if why := self._pace.too_long(now):
                 return why
             if self._pace.is_to_stop(now):

@@ -36,6 +36,7 @@ class _Open:
     vmi_uid: str
     door: Door
     entrance: Entrance
+    lane: Lane
     timer: asyncio.TimerHandle
 
 
@@ -48,7 +49,6 @@ class MigrationDoors:
         address: Callable[[], str],
         node: Node,
         api: Api,
-        lane: Lane,
         *,
         changed: Callable[[str], None],
     ) -> None:
@@ -58,7 +58,6 @@ class MigrationDoors:
         self._address = address
         self._node = node
         self._api = api
-        self._lane = lane
         self._changed = changed
         self._open: dict[str, _Open] = {}
 
@@ -74,25 +73,28 @@ class MigrationDoors:
         this node has none for it."""
         uid, address = moving.migration_uid, self._address()
         peer = await find_peer(self._api, moving.source_node)
-        context = listening_context(self._pair, peer)
+        context, lane = listening_context(self._pair, peer), Lane()
 
         async def dial(channel: Channel) -> socket:
-            return await self._lane.home(self._dial(moving.target_pod_uid, channel))
+            return await lane.home(self._dial(moving.target_pod_uid, channel))
 
         entrance = Entrance(binding_of(moving), context, dial)
         try:
-            port = await self._lane.run(entrance.open(address))
+            port = await lane.run(entrance.open(address))
         except OSError as error:
+            lane.end()
             raise Unavailable(f"cannot listen for a migration: {error}") from error
         timer = asyncio.get_running_loop().call_later(DOOR_SECONDS, self._end, uid)
-        self._open[uid] = _Open(vmi_uid, Door(address, port), entrance, timer)
+        self._open[uid] = _Open(vmi_uid, Door(address, port), entrance, lane, timer)
         log.info("waiting for a migration", extra={"uid": uid, "port": port})
 
     async def close(self, migration_uid: str) -> None:
         found = self._open.pop(migration_uid, None)
         if found is not None:
             found.timer.cancel()
-            await self._lane.run(found.entrance.close())
+            found.entrance.cut()
+            await found.lane.run(found.entrance.close())
+            found.lane.end()
 
     def _end(self, migration_uid: str) -> None:
         found = self._open.get(migration_uid)

@@ -4,7 +4,8 @@
 """What the target of one migration listens with: TLS, one peer, connections of that migration and no others.
 
 It runs in the lane. Whoever connects has five seconds to prove itself and to say what it is of; a launcher's socket is
-dialled only then. There is an end to it, whatever anybody does.
+dialled only then. Nobody who has not done so has more than a few of the places: one host alone cannot keep the source
+out. There is an end to it, whatever anybody does.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from controlplane.virt_handler.migration.binding import LINE_LIMIT_BYTES, MOST, Binding, BindingError, Channel, read
-from controlplane.virt_handler.migration.pump import End, pump, secure
+from controlplane.virt_handler.migration.pump import End, Ends, pump, secure
 from controlplane.virt_handler.migration.reception import Reception
 
 log = logging.getLogger(__name__)
 
 PROOF_SECONDS = 5.0
 """For the handshake, and as long again for the line."""
-CONNECTIONS = 16
+CONNECTIONS = 64
 """At a time, those included that have proved nothing yet."""
+UNPROVEN = 4
+"""Of them from one address. The source has two or three at a time that are yet to prove themselves."""
 
 Dial = Callable[[Channel], Awaitable[socket.socket]]
 """Connect to what listens in the target's launcher. OSError, TimeoutError."""
@@ -41,6 +44,8 @@ class Entrance:
         self._dial = dial
         self._reception: Reception | None = None
         self._open: Counter[Channel] = Counter()
+        self._unproven: Counter[str] = Counter()
+        self._ends = Ends()
 
     async def open(self, address: str) -> int:
         """Listen on a port of its own; return it. OSError."""
@@ -50,24 +55,34 @@ class Entrance:
         self._reception = Reception(listening, self._serve, most=CONNECTIONS)
         return port
 
+    def cut(self) -> None:
+        """End what is connected by TLS, from any thread: the lane may be held up by what comes from there."""
+        self._ends.cut()
+
     async def close(self) -> None:
         """Listen no more, and end what is connected."""
         if self._reception is not None:
             await self._reception.close()
 
     async def _serve(self, connection: socket.socket) -> None:
+        host = connection.getpeername()[0]
+        if self._unproven[host] >= UNPROVEN:
+            return
         try:
-            await self._let_in(connection)
+            await self._let_in(connection, host)
         except (BindingError, TimeoutError, OSError, ValueError) as error:
             log.warning("turned away from a migration", extra={"uid": self._binding.migration, "because": str(error)})
 
-    async def _let_in(self, connection: socket.socket) -> None:
+    async def _let_in(self, connection: socket.socket, host: str) -> None:
+        """Carry what it says. BindingError, TimeoutError, OSError, ValueError."""
         caller = secure(connection, self._context)
+        self._ends.add(caller)
         try:
-            async with asyncio.timeout(PROOF_SECONDS):
-                await caller.prove()
-            async with asyncio.timeout(PROOF_SECONDS):
-                channel = read(await caller.read_line(LINE_LIMIT_BYTES), self._binding)
+            self._unproven[host] += 1
+            try:
+                channel = await self._prove(caller)
+            finally:
+                self._unproven -= Counter((host,))
             if self._open[channel] >= MOST[channel]:
                 raise BindingError(f"it has more connections for {channel} than it needs")
             self._open[channel] += 1
@@ -76,7 +91,15 @@ class Entrance:
             finally:
                 self._open[channel] -= 1
         finally:
+            self._ends.discard(caller)
             caller.close()
+
+    async def _prove(self, caller: End) -> Channel:
+        """Have it prove that it is the source, and say what it is of. As `_let_in`."""
+        async with asyncio.timeout(PROOF_SECONDS):
+            await caller.prove()
+        async with asyncio.timeout(PROOF_SECONDS):
+            return read(await caller.read_line(LINE_LIMIT_BYTES), self._binding)
 
 
 async def dial_socket(path: str) -> socket.socket:

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An event loop beside the process's own, in a thread: gigabytes are copied there, and nobody else's work waits.
 
-It is begun when it is first needed and goes on with the process. What runs in it touches nothing of the other loop's;
-what it needs from there it asks for by `home`.
+Each migration has one of its own, for whoever is at its other end can hold it up: OpenSSL reads messages that carry
+nothing (TLS 1.3's KeyUpdate) for as long as they come, within one call. What runs in it touches nothing of the other
+loop's; what it needs from there it asks for by `home`.
 """
 
 from __future__ import annotations
@@ -36,8 +37,21 @@ class Lane:
             raise RuntimeError("nothing runs in the lane")
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._home))
 
+    def end(self) -> None:
+        """Have its thread end; nothing runs there any more."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+
     def _begun(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, name="migrations", daemon=True).start()
+            threading.Thread(target=_run, args=(self._loop,), name="migration", daemon=True).start()
         return self._loop
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()

@@ -20,12 +20,14 @@ from functools import partial
 from uuid import uuid4
 
 from controlplane.virt_handler.migration.binding import MOST, Binding, Channel, Greeting, render
-from controlplane.virt_handler.migration.pump import End, pump, secure
+from controlplane.virt_handler.migration.pump import End, Ends, pump, secure
 from controlplane.virt_handler.migration.reception import Reception
 
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 5.0
+CALLS = 8
+"""In all, for each that there may be at a time: QEMU calls once for each. Each has the target called, and proven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Passage:
         self._home = directory
         self._own = ""
         self._receptions: list[Reception] = []
+        self._ends = Ends()
 
     async def open(self, listening: dict[Channel, socket.socket]) -> str:
         """Serve sockets that listen in the launcher, by channel, and one of our own; return that one's path. OSError.
@@ -62,13 +65,18 @@ class Passage:
             own.bind(path)
             own.listen(MOST["control"])
             for channel, one in listening.items():
-                self._receptions.append(Reception(one, partial(self._carry, channel), most=MOST[channel]))
+                most = MOST[channel]
+                self._receptions.append(Reception(one, partial(self._carry, channel), most=most, in_all=most * CALLS))
         except BaseException:
             await self.close()
             for one in listening.values():
                 one.close()
             raise
         return path
+
+    def cut(self) -> None:
+        """End what is connected to the target, from any thread: the lane may be held up by what comes from there."""
+        self._ends.cut()
 
     async def close(self) -> None:
         """Listen no more, and end what is connected."""
@@ -86,6 +94,7 @@ class Passage:
                 await there.send(memoryview(render(Greeting(self._binding, channel))))
                 await pump(caller, there)
             finally:
+                self._ends.discard(there)
                 there.close()
         except (OSError, TimeoutError) as error:
             log.warning("a migration's connection broke", extra={"uid": self._binding.migration, "because": str(error)})
@@ -98,10 +107,12 @@ class Passage:
         async with asyncio.timeout(CONNECT_SECONDS):
             connection = await dial_address(target.host, target.port)
         there = secure(connection, target.context, server_name=target.name)
+        self._ends.add(there)
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await there.prove()
         except BaseException:
+            self._ends.discard(there)
             there.close()
             raise
         return there

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import threading
 from contextlib import suppress
 
 BUFFER_BYTES = 256 << 10
@@ -28,6 +29,8 @@ class End:
         self._loop = asyncio.get_running_loop()
         self._readable: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
+        self._lock = threading.Lock()
+        """Held while it is closed, and while it is cut: a descriptor may be another's as soon as it is closed."""
 
     async def prove(self) -> None:
         """Shake hands, where it is TLS. OSError."""
@@ -88,8 +91,14 @@ class End:
         if self._socket.fileno() >= 0:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
-        with suppress(OSError):
+        with suppress(OSError), self._lock:
             self._socket.close()
+
+    def cut(self) -> None:
+        """End the connection below TLS, from any thread: whoever reads it, or writes, finds that it has ended."""
+        with suppress(OSError), self._lock:
+            if self._socket.fileno() >= 0:
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def _fill(self, into: memoryview) -> int:
         """Read until nothing is there or it is full: TLS gives a record at a time."""
@@ -124,6 +133,34 @@ class End:
         self._loop.remove_writer(self._socket)
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
+
+
+class Ends:
+    """Those of one migration that somebody else is at the other end of: cut when they do not end by themselves."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ends: set[End] = set()
+        self._is_cut = False
+
+    def add(self, end: End) -> None:
+        """Have it cut with the others, at once if they are."""
+        with self._lock:
+            self._ends.add(end)
+            if self._is_cut:
+                end.cut()
+
+    def discard(self, end: End) -> None:
+        """Take note that it is closed."""
+        with self._lock:
+            self._ends.discard(end)
+
+    def cut(self) -> None:
+        """Cut all, and whatever comes later. From any thread."""
+        with self._lock:
+            self._is_cut = True
+            for end in self._ends:
+                end.cut()
 
 
 def secure(connection: socket.socket, context: ssl.SSLContext, *, server_name: str | None = None) -> End:

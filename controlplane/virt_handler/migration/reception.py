@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Takes connections from a socket that listens, so many at a time; those beyond are closed. It leaves none."""
+"""Takes connections from a socket that listens, so many at a time and in all, closes those beyond, and leaves none."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import logging
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from math import inf
 
 log = logging.getLogger(__name__)
 
@@ -21,12 +22,18 @@ class Reception:
     """Of one socket, which is its own from now on; of the running event loop."""
 
     def __init__(
-        self, listening: socket.socket, serve: Callable[[socket.socket], Awaitable[None]], *, most: int
+        self,
+        listening: socket.socket,
+        serve: Callable[[socket.socket], Awaitable[None]],
+        *,
+        most: int,
+        in_all: float = inf,
     ) -> None:
         """serve: takes over the socket of a connection, and has closed it when it ends. most: at a time."""
         self._listening = listening
         self._serve = serve
         self._most = most
+        self._left = in_all
         self._served: set[asyncio.Task[None]] = set()
         listening.setblocking(False)
         self._accepting = asyncio.get_running_loop().create_task(self._accept())
@@ -49,9 +56,10 @@ class Reception:
                 log.warning("cannot take a connection of a migration", extra={"because": str(error)})
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
-            if len(self._served) >= self._most:
+            if len(self._served) >= self._most or self._left <= 0:
                 connection.close()
                 continue
+            self._left -= 1
             task = loop.create_task(self._attend(connection))
             self._served.add(task)
             task.add_done_callback(self._served.discard)

@@ -22,7 +22,7 @@ from controlplane.api.objects.migration_state import MigrationConfiguration, Mig
 from controlplane.api.objects.resources import NODE, Key
 from controlplane.domain import layout
 from controlplane.domain.builders.disk import device_names
-from controlplane.domain.migratable import sent_disks
+from controlplane.domain.migratable import most_to_send, sent_disks
 from controlplane.domain.state import Life, State
 from controlplane.engine.ports import Api, Clock
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
@@ -46,7 +46,9 @@ log = logging.getLogger(__name__)
 
 ABORTED = "Live migration has been aborted: it {}"
 GONE_SECONDS = 60.0
-"""QEMU takes a tenth of a second to end once its guest has left."""
+"""QEMU takes a tenth of a second to end once its guest has left; and libvirt one to end what is given up."""
+CUT_SECONDS = 10.0
+"""For a call to end after that to the target was cut."""
 LEFT = State(Life.PAUSED, "migration")
 """At the source, when all has been sent."""
 Progressed = Callable[[Key, Progress | None], None]
@@ -65,7 +67,6 @@ class Sending:
         pair: OwnPair,
         node: Node,
         api: Api,
-        lane: Lane,
         clock: Clock,
         *,
         directory: str,
@@ -76,7 +77,6 @@ class Sending:
         self._pair = pair
         self._node = node
         self._api = api
-        self._lane = lane
         self._clock = clock
         self._directory = directory
         self._progressed = progressed
@@ -86,8 +86,9 @@ class Sending:
         """Send a guest; it returns when QEMU here is gone for good."""
         moving = order.moving
         passage = Passage(binding_of(moving), await self._target(moving), self._directory)
-        path = await self._lane.run(passage.open(await self._listen(order.pod_uid)))
+        lane = Lane()
         try:
+            path = await lane.run(passage.open(await self._listen(order.pod_uid)))
             target = await _reach(path, order)
             try:
                 await self._send(order, target)
@@ -95,7 +96,9 @@ class Sending:
                 with suppress(HypervisorError):
                     await target.close()
         finally:
-            await self._lane.run(passage.close())
+            passage.cut()
+            await lane.run(passage.close())
+            lane.end()
 
     async def _target(self, moving: MigrationState) -> Target:
         ports = list(moving.target_direct_migration_node_ports)
@@ -131,12 +134,13 @@ class Sending:
             order.writes.stop,
             is_held=order.is_held,
             spare=spare_bytes(order.vmi.spec.domain, order.vmi.status.memory),
+            most=most_to_send(order.vmi),
             progressed=partial(self._progressed, key),
         )
         departure = Departure(self._node, order.pod_uid, guest.name, target)
         ahead = asyncio.create_task(_go_ahead(departure, order))
         try:
-            there = await _migrate(guest, target, _options(order, settings), watch, departure)
+            there = await _migrate(guest, target, _options(order, settings), watch, departure, unwanted=order.unwanted)
             if there is None:
                 await ahead
                 return
@@ -194,22 +198,25 @@ async def _go_ahead(departure: Departure, order: Order) -> None:
 
 
 async def _migrate(
-    guest: Guest, target: Connection, options: Options, watch: Watch, departure: Departure
+    guest: Guest, target: Connection, options: Options, watch: Watch, departure: Departure, *, unwanted: asyncio.Event
 ) -> Guest | None:
     """Have libvirt send it, and look to its end; return it, or None when it has left already, whatever libvirt says.
 
-    Failed.
+    Failed. It has an end whatever libvirt says at either side: a tenant may have taken that over.
     """
     work = asyncio.create_task(migrate(guest, target, options))
-    looking = asyncio.create_task(watch.run())
+    looking, dropped = asyncio.create_task(watch.run()), asyncio.create_task(unwanted.wait())
     try:
-        await asyncio.wait((work, looking), return_when=asyncio.FIRST_COMPLETED)
-        why = looking.result() if looking.done() and not looking.cancelled() else ""
+        await asyncio.wait((work, looking, dropped), return_when=asyncio.FIRST_COMPLETED)
+        why = looking.result() if looking.done() else ""
         if not work.done():
             await _give_up(guest)
             await asyncio.wait((work,), timeout=GONE_SECONDS)
         if not work.done():
             await target.close()  # which ends the call, whatever libvirt there does
+            await asyncio.wait((work,), timeout=CUT_SECONDS)
+        if not work.done():
+            guest.cut()  # it is this side that does not end it
         if departure.there is None:
             return await _come_to(work, why)
         if work.done() and (error := work.exception()) is not None:
@@ -217,6 +224,7 @@ async def _migrate(
         return None
     finally:
         looking.cancel()
+        dropped.cancel()
         work.cancel()
 
 

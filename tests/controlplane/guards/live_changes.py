@@ -155,8 +155,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_handler/launchers/session.py",
-        line="writes=writes, is_still=still, ",
-        without="writes=writes, ",
+        line="held, writes, is_still=still, ",
+        without="held, writes, ",
         because="QEMU's emulation would end while it sends memory that its guest writes to.",
         tests=("tests/controlplane/virt_handler/launchers/test_session_transfer.py",),
     ),

@@ -158,6 +158,9 @@ class FakeGuest:
         self._libvirtd.asked.append("destroy")
         self.become(State(Life.SHUT_OFF, "destroyed"), "stopped")
 
+    async def abort_job(self) -> None:
+        raise WrongState("no job is active")
+
     async def kill(self) -> None:
         self._libvirtd.asked.append("kill")
         self.become(State(Life.SHUT_OFF, "destroyed"), "stopped")

@@ -70,6 +70,26 @@ async def test_a_guest_that_has_left_has_moved_before_all_is_cleared_up_and_what
     assert session.launcher().sighting.transfer == moved
 
 
+async def test_whoever_sends_is_told_that_nobody_wants_it_any_more_and_of_no_earlier_one() -> None:
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    connection = session._connection = FakeConnection(libvirtd)
+    (await connection.define(domain_text())).life = RUNNING
+    told = list[bool]()
+
+    async def send(order: Order) -> None:
+        told.append(order.unwanted.is_set())
+        await session.abort_transfer()
+        told.append(order.unwanted.is_set())
+        raise Failed("it was given up")
+
+    session._tools = replace(session._tools, send=send)
+    for uid in ("first", "second"):
+        session.expect_transfer(MigrationState(migration_uid=uid))
+        await session.transfer(stopping(), MigrationState(migration_uid=uid), Writes(_nothing, _nothing))
+    assert told == [False, True, False, True]
+
+
 @pytest.mark.parametrize("requested", [0, 1 << 30], ids=["it has no more memory", "it was asked to have more"])
 async def test_an_emulated_guest_that_was_asked_to_have_memory_is_sent_still(requested: int) -> None:
     libvirtd = FakeLibvirtd(VMI_UID)

@@ -149,6 +149,24 @@ def test_memory_that_a_guest_could_come_to_have_gives_its_migration_no_time() ->
     assert pace.longest == 20
 
 
+def test_what_cannot_be_there_to_be_sent_gives_a_migration_no_time() -> None:
+    """A tenant may have taken over whoever says how much there is."""
+    pace = Pace(settings(), 0.0, most=GIB)
+    pace.note(Progress(total=1 << 62, remaining=5), 1.0)
+    assert pace.longest == 20
+
+
+async def test_one_of_which_nothing_is_heard_is_given_up_in_its_time() -> None:
+    class Mute(Migrating):
+        async def progress(self) -> Progress:
+            await super().progress()
+            raise Disconnected("no answer")
+
+    assert await run(Mute([5]), settings(allow_workload_disruption=False)) == (
+        "was not done after 20 s, 20 for each GiB"
+    )
+
+
 async def test_without_a_bound_nothing_is_given_up_nor_stopped() -> None:
     pace = Pace(settings(completion_timeout_per_gib=0), 0.0, is_stoppable=True)
     pace.note(Progress(total=GIB, remaining=5), 1e6)

@@ -75,6 +75,16 @@ async def test_who_is_cancelled_here_is_cancelled_there() -> None:
         await task
 
 
+async def test_nothing_is_left_of_one_that_has_ended() -> None:
+    lane = Lane()
+    lane.end()  # it has not begun
+    await lane.run(where())
+    *_earlier, thread = (one for one in threading.enumerate() if one.name == "migration")
+    lane.end()
+    await asyncio.to_thread(thread.join, SECONDS)
+    assert not thread.is_alive()
+
+
 async def test_nobody_goes_home_who_was_not_sent() -> None:
     with pytest.raises(RuntimeError, match="nothing runs"):
         await Lane().home(where())

@@ -56,6 +56,21 @@ async def test_it_takes_so_many_at_a_time(tmp_path: pathlib.Path) -> None:
     await reception.close()
 
 
+async def test_it_takes_so_many_in_all(tmp_path: pathlib.Path) -> None:
+    async def serve(connection: socket.socket) -> None:
+        connection.send(b"served")
+
+    reception = Reception(listen_at(tmp_path / "s"), serve, most=2, in_all=3)
+    said = list[bytes]()
+    async with asyncio.timeout(SECONDS):
+        for _unused in range(5):
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
+            said.append(await reader.read(-1))
+            writer.close()
+    await reception.close()
+    assert said == [b"served"] * 3 + [b""] * 2
+
+
 async def test_without_descriptors_it_is_tried_again(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reception_module, "AGAIN_SECONDS", 0)
     loop = asyncio.get_running_loop()

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import pytest
 
 from controlplane.api.objects.migration_state import MigrationConfiguration, MigrationState
+from controlplane.domain.migratable import most_to_send
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import Disconnected
 from controlplane.virt_handler.launchers.ports import Failed, Order
@@ -54,7 +55,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 async def until_gone(guest: Guest) -> None:
     made: Any = Sending
     async with asyncio.timeout(10):
-        await made(None, None, None, None, Clock(), directory="")._until_gone(guest)
+        await made(None, None, None, Clock(), directory="")._until_gone(guest)
 
 
 @pytest.mark.parametrize(
@@ -100,9 +101,10 @@ class Patient:
     """Gives no migration up, and has stopped the guest, which it lets go on when it is told to."""
 
     let_on: ClassVar[list[str]] = []
+    given: ClassVar[dict[str, object]] = {}
 
-    def __init__(self, *_unused: object, **_fields: object) -> None:
-        pass
+    def __init__(self, *_unused: object, **fields: object) -> None:
+        self.given.update(fields)
 
     async def run(self) -> str:
         await asyncio.Event().wait()
@@ -158,7 +160,7 @@ async def send(
         left=lambda: said.append(f"it has left, let go on {there.resumes} times"),
     )
     async with asyncio.timeout(10):
-        await made(None, None, None, None, Clock(), directory="")._send(order, None)
+        await made(None, None, None, Clock(), directory="")._send(order, None)
     return said
 
 
@@ -202,6 +204,68 @@ async def test_one_of_which_nobody_knows_has_not(monkeypatch: pytest.MonkeyPatch
         await send(monkeypatch, Traveller([LEFT]), there, has_left=False, works=False)
     assert there.resumes == 0
     assert Patient.let_on == ["it goes on here"]
+
+
+async def test_its_time_is_for_what_it_can_have_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    await send(monkeypatch, Traveller([MIGRATED]), Traveller([MIGRATED]), has_left=False, works=True)
+    assert Patient.given["most"] == most_to_send(a_vmi("Running")) > 0
+
+
+class Stubborn(Traveller):
+    """A guest whose libvirtd answers and ends nothing, until so much was done about it. What was done is told."""
+
+    def __init__(self, ends_by: str) -> None:
+        super().__init__([RUNS])
+        self.done = list[str]()
+        self.over = asyncio.Event()
+        self._ends_by = ends_by
+
+    async def abort_job(self) -> None:
+        self._do("asked to give it up")
+
+    async def close(self) -> None:
+        self._do("cut from the target")
+
+    def cut(self) -> None:
+        self._do("cut off here")
+
+    def _do(self, what: str) -> None:
+        self.done.append(what)
+        if what == self._ends_by:
+            self.over.set()
+
+
+@pytest.mark.parametrize(
+    "done",
+    [
+        ["asked to give it up"],
+        ["asked to give it up", "cut from the target"],
+        ["asked to give it up", "cut from the target", "cut off here"],
+    ],
+)
+async def test_a_migration_that_nobody_wants_has_an_end_whatever_libvirt_says(
+    monkeypatch: pytest.MonkeyPatch, done: list[str]
+) -> None:
+    guest = Stubborn(done[-1])
+
+    async def migrate(*_unused: object) -> Traveller:
+        await guest.over.wait()
+        raise Disconnected("it is over")
+
+    monkeypatch.setattr(sending, "migrate", migrate)
+    monkeypatch.setattr(sending, "GONE_SECONDS", 0)
+    monkeypatch.setattr(sending, "CUT_SECONDS", 0)
+    ends: Any = (guest, guest, None, Patient(), Departed(None))
+    unwanted = asyncio.Event()
+    sent = asyncio.create_task(sending._migrate(*ends, unwanted=unwanted))
+    for _turn in range(5):
+        await asyncio.sleep(0)
+    assert guest.done == []
+    unwanted.set()
+    async with asyncio.timeout(10):
+        with pytest.raises(Failed, match="it is over"):
+            await sent
+    assert guest.done == done
 
 
 class Line:

@@ -8,15 +8,22 @@ from __future__ import annotations
 import asyncio
 import os
 import pathlib
+import socket
+import ssl
+import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import pytest
 
 from controlplane.virt_handler.migration import entrance as entrance_module
 from controlplane.virt_handler.migration import passage as passage_module
 from controlplane.virt_handler.migration.binding import MOST, Binding, Channel
-from controlplane.virt_handler.migration.passage import Passage
+from controlplane.virt_handler.migration.entrance import Entrance
+from controlplane.virt_handler.migration.lane import Lane
+from controlplane.virt_handler.migration.passage import Passage, Target
+from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
+from controlplane.virt_handler.migration.pump import End
 from tests.controlplane.virt_handler.migration.ends import (
     BINDING,
     OTHER,
@@ -28,6 +35,7 @@ from tests.controlplane.virt_handler.migration.ends import (
     an_entrance,
     listen_at,
     open_things,
+    pair_of,
 )
 
 CHANNELS: tuple[Channel, ...] = ("control", "memory", "disks")
@@ -274,27 +282,85 @@ async def test_what_is_no_tls_is_turned_away(tmp_path: pathlib.Path) -> None:
         assert ends.launcher.dialled == []
 
 
-async def test_many_that_prove_nothing_are_bounded_and_the_source_is_served_when_they_are_gone(
+async def test_a_host_that_proves_nothing_gets_few_places_and_the_source_its_own(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entrance_module, "PROOF_SECONDS", SECONDS)
+    async with an_entrance(tmp_path) as ends, AsyncExitStack() as stack:
+        strangers = []
+        for _unused in range(100):
+            reader, writer = await asyncio.open_connection("127.0.0.1", ends.port, local_addr=("127.0.0.2", 0))
+            stack.callback(writer.close)
+            strangers.append(reader)
+        async with asyncio.timeout(SECONDS / 2):
+            for one in strangers[entrance_module.UNPROVEN :]:
+                assert await one.read(-1) == b""
+            async with ends.passage():
+                assert await said_back(ends, "memory") == b"WORDS"
+        assert not any(one.at_eof() for one in strangers[: entrance_module.UNPROVEN])
+
+
+async def test_who_has_proven_nothing_in_time_has_its_places_again(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entrance_module, "PROOF_SECONDS", 0.3)
     async with an_entrance(tmp_path) as ends:
-        idle = [await asyncio.open_connection("127.0.0.1", ends.port) for _unused in range(40)]
-        async with asyncio.timeout(SECONDS):
-            for reader, writer in idle:
+        for _unused in range(2 * entrance_module.UNPROVEN):
+            reader, writer = await asyncio.open_connection("127.0.0.1", ends.port)
+            async with asyncio.timeout(SECONDS):
                 assert await reader.read(-1) == b""
-                writer.close()
+            writer.close()
         async with ends.passage():
             assert await said_back(ends, "memory") == b"WORDS"
 
 
+@pytest.mark.parametrize("side", ["source", "target"])
+async def test_an_end_that_is_held_up_by_the_other_is_closed_at_once(
+    side: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As OpenSSL is by messages that carry nothing: within one call, for as long as they come."""
+    held = threading.Event()
+
+    def fill(end: End, into: memoryview) -> int:
+        if isinstance(end._socket, ssl.SSLSocket) and end._socket.server_side is (side == "target"):
+            held.set()
+            end._socket.setblocking(True)
+            while socket.socket.recv(end._socket, 1 << 16):
+                pass
+        return fill_of(end, into)
+
+    fill_of = End._fill
+    here, there = Lane(), Lane()
+    launcher = Launcher(tmp_path)
+    async with AsyncExitStack() as stack:
+        await launcher.open(stack)
+        entrance = Entrance(BINDING, listening_context(pair_of(TARGET), pair_of(SOURCE).der), launcher.dial)
+        port = await there.run(entrance.open("127.0.0.1"))
+        context = calling_context(pair_of(SOURCE), pair_of(TARGET).der)
+        passage = Passage(BINDING, Target("127.0.0.1", port, context, name_of(TARGET)), str(tmp_path))
+        path = await here.run(passage.open({}))
+        _reader, writer = await asyncio.open_unix_connection(path)
+        stack.callback(writer.close)
+        monkeypatch.setattr(End, "_fill", fill)
+        writer.write(b"words")
+        async with asyncio.timeout(SECONDS):
+            await asyncio.to_thread(held.wait)
+            sides: list[tuple[Lane, Passage | Entrance]] = [(here, passage), (there, entrance)]
+            for lane, one in sides if side == "source" else reversed(sides):
+                one.cut()
+                await lane.run(one.close())
+                lane.end()
+        await settled()
+
+
 async def test_a_launcher_that_takes_nothing_does_not_hold_up_other_channels(tmp_path: pathlib.Path) -> None:
+    is_over = asyncio.Event()
+
     class Mute(Launcher):
         async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             if self.dialled == ["memory"]:
                 writer.write((await reader.readexactly(1)).upper())
-                with suppress(asyncio.CancelledError):
-                    await asyncio.Event().wait()
+                await is_over.wait()
                 writer.close()
             else:
                 await super()._answer(reader, writer)
@@ -307,6 +373,8 @@ async def test_a_launcher_that_takes_nothing_does_not_hold_up_other_channels(tmp
             writer.write(bytes(32 << 20))
             assert await said_back(ends, "control") == b"WORDS"
         writer.transport.abort()
+        is_over.set()
+        await settled()
 
 
 async def call(ends: Ends) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -78,7 +78,7 @@ def test_it_is_refused_by_name() -> None:
 
 async def test_nothing_is_opened_for_one_that_is_refused() -> None:
     made: Any = Sending
-    sending = made(None, None, Nodes(), None, None, directory="", has_network=lambda: False)
+    sending = made(None, None, Nodes(), None, directory="", has_network=lambda: False)
     order: Any = SimpleNamespace(moving=to("127.0.0.1"), pod_uid="source-pod")
     with pytest.raises(Failed, match=NO_HOST):
         await sending.send(order)
