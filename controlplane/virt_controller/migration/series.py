@@ -37,8 +37,8 @@ class Series:
         return f"{self._stem}{last + 1}"
 
     def ours(self, known: Migrations) -> list[VirtualMachineInstanceMigration]:
-        """Return those that were made for this cause."""
-        return [one for one in known if self.annotation in one.metadata.annotations]
+        """Return those that were made for this cause, and of no earlier instance of that name."""
+        return [one for one in known if self.annotation in one.metadata.annotations and self._number_of(one)]
 
     def failures(self, known: Migrations) -> list[VirtualMachineInstanceMigration]:
         """List those that were made here and failed, the last one first, back to one that did not fail."""

@@ -71,6 +71,8 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
         return _not_understood(world)
     step = next_step(world)
     new = old if step.phase == old.phase else _enter(world, step)
+    if new.node_name not in ("", new.evacuation_node_name):  # marked by who had read it before it was moved
+        new = msgspec.structs.replace(new, evacuation_node_name="")
     setback = find_retry(world)
     if setback is not None:
         new = begin_another(world, setback, new)
@@ -211,7 +213,7 @@ def _conditions(
     stamp = _now(world)
     listed = conditions.put(world.vmi.status.conditions, _ready(world, step.phase), stamp)
     listed = conditions.settle(listed, condition_types.POD_SCHEDULED, _unplaced(world, step.phase), stamp)
-    listed = conditions.settle(listed, EVICTION_REQUESTED, _eviction_requested(world), stamp)
+    listed = conditions.settle(listed, EVICTION_REQUESTED, _eviction_requested(new), stamp)
     listed = conditions.settle(listed, condition_types.HOT_VCPU_CHANGE, cpu_change(world.vmi), stamp)
     listed = conditions.settle(listed, condition_types.HOT_MEMORY_CHANGE, memory_change(world.vmi), stamp)
     if world.vmi.status.phase in BEFORE_HAND_OVER:
@@ -241,9 +243,9 @@ def _ready(world: World, phase: str) -> Condition:
     return readiness(phase, world.source, is_paused=is_paused)
 
 
-def _eviction_requested(world: World) -> Condition | None:
+def _eviction_requested(status: VirtualMachineInstanceStatus) -> Condition | None:
     """Say that somebody wants its node without it: virt-api has marked it, at an eviction of its Pod."""
-    node = world.vmi.status.evacuation_node_name
+    node = status.evacuation_node_name
     if not node:
         return None
     text = f"it is to leave node {node}"

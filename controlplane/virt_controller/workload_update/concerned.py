@@ -34,6 +34,7 @@ class Concerned:
         self._known: dict[Key, tuple[bytes, Machine]] = {}
         self._wake: Callable[[], None] = lambda: None
         vmis.subscribe(self._changed)
+        pods.subscribe(self._pod_changed)
 
     def __call__(self) -> list[Machine]:
         """List them as they are known now; the cache tells of own writes later."""
@@ -42,6 +43,11 @@ class Concerned:
             if raw is not known:
                 self._keep(key, raw)
         return [machine for _unused, machine in self._known.values()]
+
+    def machine_of(self, key: Key) -> Machine | None:
+        """Read an instance, concerned or not; None when there is none that can be read."""
+        raw = self._vmis.get(key)
+        return None if raw is None else self._read(raw)
 
     def wake_by(self, wake: Callable[[], None]) -> None:
         """Have somebody woken by every change of one that is concerned, or was."""
@@ -62,12 +68,21 @@ class Concerned:
         if was_concerned or key in self._known:
             self._wake()
 
+    def _pod_changed(self, _key: Key, before: bytes | None, after: bytes | None) -> None:
+        """Read an instance with its Pod where that is known later."""
+        try:
+            vmi = None if before is not None or after is None else decode(after, Pod).vmi_key
+        except DecodeError:
+            return
+        if vmi is not None and self._reasons:
+            self._changed(vmi, None, self._vmis.get(vmi))
+
     def _keep(self, key: Key, raw: bytes | None) -> None:
         machine = None if raw is None else self._read(raw)
-        if raw is None or machine is None:
-            self._known.pop(key, None)
-        else:
+        if raw is not None and machine is not None and _is_concerned(machine):
             self._known[key] = raw, machine
+        else:
+            self._known.pop(key, None)
 
     def _read(self, raw: bytes) -> Machine | None:
         try:
@@ -76,7 +91,7 @@ class Concerned:
                 machine = replace(machine, reason=self._find_reason(decode_vmi(raw), machine))
         except (msgspec.DecodeError, UnicodeError, DecodeError):  # its reconciler says so
             return None
-        return machine if machine.is_outdated or machine.is_labelled or machine.reason else None
+        return machine
 
     def _find_reason(self, vmi: VirtualMachineInstance, machine: Machine) -> str:
         pod = self.pod_of(machine)
@@ -88,6 +103,10 @@ class Concerned:
             if pod is not None and pod.uid == uid:
                 return pod
         return None
+
+
+def _is_concerned(machine: Machine) -> bool:
+    return machine.is_outdated or machine.is_labelled or bool(machine.reason)
 
 
 def count_outdated(machines: Sequence[Machine]) -> int:

@@ -60,7 +60,8 @@ def _drops(world: World) -> list[Action]:
 
 
 def _moves(world: World) -> list[Action]:
-    """Make no more than can begin: what waits would only be in the way of people's."""
+    """Make no more than can be under way at once. Those of others are not counted: they take turns with these, and
+    whoever has one waiting all the time would keep these from ever having one."""
     limits = world.kubevirt.spec.configuration.migrations
     free, leaving = limits.parallel_migrations_per_cluster - world.under_way, Counter(world.leaving)
     found: list[Action] = []

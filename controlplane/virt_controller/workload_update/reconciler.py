@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import assert_never
 
 from kubevirt_api.names import OUTDATED_LAUNCHER, WORKLOAD_UPDATE_MIGRATION, WORKLOAD_UPDATE_REASON
@@ -37,6 +37,7 @@ from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock, Json
 from controlplane.virt_controller.migration.create_once import build_migration, create_once
 from controlplane.virt_controller.migration.filed import migrations_of
+from controlplane.virt_controller.migration.turn import Entry
 from controlplane.virt_controller.migration.unfinished import Unfinished
 from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.tell import Events, Regarding
@@ -100,9 +101,10 @@ class WorkloadUpdateReconciler:
         raw = self._kubevirts.get(key)
         if raw is None or key != min(self._kubevirts.keys(), key=str):
             return None  # one of them is in charge
-        machines = self._concerned()
+        ours = [one for one in self._unfinished.entries() if _is_ours(one)]
+        machines = self._machines(ours)
         self._memory.keep_only({one.uid for one in machines})
-        begun = [one for one in self._unfinished.entries() if not one.is_waiting or one.can_begin]
+        begun = [one for one in ours if not one.is_waiting or one.can_begin]
         return World(
             kubevirt=decode_kubevirt(raw),
             candidates=tuple(map(self._candidate, machines)),
@@ -200,6 +202,14 @@ class WorkloadUpdateReconciler:
             uid=meta.uid,
         )
 
+    def _machines(self, ours: Sequence[Entry]) -> list[Machine]:
+        """List those that something is to be done about, or was: what waits for them may be for nothing by now."""
+        found = {one.key: one for one in self._concerned()}
+        for key in {Key(one.namespace, one.migration.spec.vmi_name) for one in ours} - found.keys():
+            if (machine := self._concerned.machine_of(key)) is not None:
+                found[key] = machine
+        return list(found.values())
+
     def _candidate(self, machine: Machine) -> Candidate:
         known = self._memory.of(machine.uid)
         return Candidate(
@@ -214,3 +224,9 @@ class WorkloadUpdateReconciler:
     def _tell(self, machine: Machine, kind: str, reason: str, text: str, *, occurrence: str = "") -> None:
         regarding = Regarding(VIRTUAL_MACHINE_INSTANCE, machine.key, machine.uid)
         self._events.record(regarding, "Normal" if kind == "Normal" else "Warning", reason, text, occurrence=occurrence)
+
+
+def _is_ours(entry: Entry) -> bool:
+    """Tell whether a migration was made here: anybody may mark one, but say of none how urgent it is."""
+    migration = entry.migration
+    return WORKLOAD_UPDATE_MIGRATION in migration.metadata.annotations and bool(migration.spec.priority)

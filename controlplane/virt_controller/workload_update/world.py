@@ -95,7 +95,7 @@ class World:
     kubevirt: KubeVirt
     candidates: tuple[Candidate, ...] = ()
     under_way: int = 0
-    """Migrations of anybody that are not over, but for those that cannot begin."""
+    """Migrations that were made here and are not over, but for those that cannot begin."""
     leaving: Mapping[str, int] = field(default_factory=dict)
     """Those by the node that is left."""
     now: float

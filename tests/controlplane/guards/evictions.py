@@ -43,8 +43,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_controller/vmi/status.py",
-        line="    node = world.vmi.status.evacuation_node_name\n    if not node:",
-        without="    node = world.vmi.status.evacuation_node_name\n    if world.vmi.status.node_name:",
+        line="    node = status.evacuation_node_name\n    if not node:",
+        without="    node = status.evacuation_node_name\n    if status.node_name:",
         because="Nobody would see that a drain waits for this machine.",
         tests=("tests/controlplane/virt_controller/vmi/test_status.py",),
     ),

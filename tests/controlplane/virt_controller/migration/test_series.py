@@ -40,6 +40,13 @@ def test_the_failures_are_those_since_one_that_did_not_fail(phases: list[str], f
         assert found == list(map(str, failed))
 
 
+def test_what_was_made_of_an_earlier_instance_of_that_name_is_no_failure_of_this_one() -> None:
+    name = "kubevirt-evacuation-otheruid-1"
+    earlier = a_migration("Failed", uid=name, name=name, annotations={"mark": ""}, entered=render_stamp(NOW - 1))
+    assert OURS.ours([earlier]) == []
+    assert OURS.waits_for([earlier], NOW) == 0
+
+
 def test_the_next_one_waits_from_when_the_last_one_failed() -> None:
     known = [one(1, "Failed", ago=100), one(2, "Failed", ago=15)]
     assert OURS.waits_for(known, NOW) == 25

@@ -405,6 +405,14 @@ def test_an_instance_that_is_to_leave_its_node_says_so_until_nobody_wants_that_a
     assert conditions.find(status.conditions, "EvictionRequested") is None
 
 
+def test_a_mark_of_a_node_that_was_left_before_it_was_written_is_taken_off() -> None:
+    """virt-api had read the instance before its migration was over. Nothing else would ever take it off."""
+    late = a_vmi("Running", evacuationNodeName="node-9", **GRANTED)
+    status = derived(vmi_world(late, a_running_pod()))
+    assert status.evacuation_node_name == ""
+    assert conditions.find(status.conditions, "EvictionRequested") is None
+
+
 def test_a_finished_run_is_not_ready() -> None:
     left = a_vmi("Succeeded", conditions=[a_condition("Ready", "True")], **GRANTED)
     new = derive_status(vmi_world(left), None)

@@ -215,12 +215,19 @@ async def test_no_batch_is_begun_for_a_strategy_that_is_another_one_by_now() -> 
     assert "lastWorkloadEviction" not in stage.state
 
 
+def mark(stage: Updating, name: str, **spec: str) -> None:
+    body = {"metadata": {"annotations": {WORKLOAD_UPDATE_MIGRATION: ""}}, "spec": spec}
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key("default", name), body)
+    stage.catch_up()
+
+
 async def test_migrations_that_cannot_begin_take_nobodys_place() -> None:
     """A machine that is off can have any number of them."""
     stage = await a_stage("LiveMigrate")
     one = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
     stage.store.patch(KUBEVIRT, NAME, one)
     stage.migrate("waits", "is-off")
+    mark(stage, "waits", priority="system-critical")
     await stage.update()
     assert {body["spec"]["vmiName"] for body in stage.migrations} == {"is-off", "web"}
 
@@ -231,6 +238,7 @@ async def test_one_whose_pod_a_quota_refuses_takes_nobodys_place() -> None:
     one = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
     stage.store.patch(KUBEVIRT, NAME, one)
     stage.migrate("refused", "db")
+    mark(stage, "refused", priority="system-critical")
     stage.direct.refusals["create Pod"] = Forbidden("exceeded quota")
     await stage.work()
     await stage.update()
@@ -355,6 +363,51 @@ async def test_another_reason_moves_one_and_stops_none() -> None:
     assert made["metadata"]["annotations"][WORKLOAD_UPDATE_REASON] == "it has another memory"
     assert stage.evicted == []
     assert stage.state["outdatedVirtualMachineInstanceWorkloads"] == 0
+
+
+async def test_one_that_has_no_reason_any_more_is_dropped_before_it_has_begun() -> None:
+    """A change was taken back for which no node has room; the answer to the first deletion is lost."""
+    wanted = ["it has another memory"]
+    stage = await a_stage("LiveMigrate", reasons=(lambda _vmi, _pod: next(iter(wanted), None),), image="launcher:1")
+    await stage.update()
+    (made,) = stage.migrations
+    await stage.work(made["metadata"]["name"])
+    assert stage.phase(Key("default", made["metadata"]["name"])) == "Scheduling"
+    wanted.clear()
+    stage.tell_instance({"machine": {"type": "q35"}})
+    assert stage.concerned() == []
+    stage.direct.refusals["delete VirtualMachineInstanceMigration"] = Unavailable("no answer")
+    await stage.update()
+    assert "deletionTimestamp" not in stage.migrations[0]["metadata"]
+    stage.direct.refusals.clear()
+    await stage.update()
+    (left,) = stage.migrations
+    assert left["metadata"]["deletionTimestamp"]
+
+
+async def test_whoever_has_migrations_waiting_all_the_time_keeps_nobody_from_the_queue() -> None:
+    """Two of a node at a time, and two are under way, which say that they are updates. Anybody can say so."""
+    reason: Reason = lambda vmi, _pod: "it is to move" if vmi.metadata.name == "web" else None  # noqa: E731
+    stage = await a_stage("LiveMigrate", reasons=(reason,), image="launcher:1")
+    for name in ("db", "mail"):
+        await stage.run_guest(name)
+        stage.migrate(f"of-{name}", name)
+        mark(stage, f"of-{name}")
+        await stage.work(f"of-{name}")
+    await stage.update()
+    assert sorted(one["spec"]["vmiName"] for one in stage.migrations) == ["db", "mail", "web"]
+
+
+async def test_a_reason_is_found_anew_when_the_pod_is_known() -> None:
+    """A new leader lists instances before Pods."""
+    stage = await a_stage("LiveMigrate")
+    pods = LaggingCache(stage.store, POD)
+    reason: Reason = lambda _vmi, pod: "" if pod is not None else "it is in no Pod"  # noqa: E731
+    concerned = Concerned(stage.overlays[VIRTUAL_MACHINE_INSTANCE], Overlay(pods), "launcher:1", (reason,))
+    concerned._changed(WEB, None, stage.overlays[VIRTUAL_MACHINE_INSTANCE].get(WEB))
+    assert [one.reason for one in concerned()] == ["it is in no Pod"]
+    pods.start()
+    assert concerned() == []
 
 
 async def test_nobody_is_moved_before_virt_handlers_are_what_this_process_is() -> None:
