@@ -121,6 +121,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=_BY_TRANSFER,
     ),
     Guard(
+        file=_SESSION,
+        line="            self._publish(transfer=Transfer(uid, is_over=True, has_moved=True))\n",
+        without="            self._publish(transfer=Transfer(uid, has_moved=True))\n",
+        because="That a guest has moved would be written only after the last word of its source's libvirt.",
+        tests=_BY_TRANSFER,
+    ),
+    Guard(
         file="controlplane/virt_handler/told_pauses.py",
         line="        except DecodeError:\n            return None\n",
         without="        except DecodeError:\n            return False\n",
