@@ -59,6 +59,20 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=f"{_POOL}decide.py",
+        line="    budget = max(0, most - _unavailable(world))\n",
+        without="    budget = most - _unavailable(world)\n",
+        because="A budget below zero would restart all who are ready but the last few.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=f"{_POOL}decide.py",
+        line="    return max(0, world.missing) + sum(",
+        without="    return world.missing + sum(",
+        because="Machines that are too many would make up for those that are not ready, and more would be stopped.",
+        tests=_BY_DECIDE,
+    ),
+    Guard(
+        file=f"{_POOL}decide.py",
         line="run is not None and one.is_kept_running and run.made_of",
         without="run is not None and run.made_of",
         because="A machine that nobody starts again would be stopped.",

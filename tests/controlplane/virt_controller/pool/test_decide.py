@@ -153,6 +153,21 @@ def test_who_is_restarted_already_is_not_available() -> None:
     assert done(decide(a_world(pool, *members, runs=runs[1:]))) == []
 
 
+def test_a_machine_beyond_those_wanted_makes_up_for_none_that_is_not_ready() -> None:
+    members = tuple(a_member(f"web-{number}", mark="b.a") for number in range(4))
+    runs = tuple(a_run(one) for one in members[1:])
+    pool = a_pool(2, maxUnavailable=1, scaleInStrategy={"unmanaged": {}})
+    assert done(decide(a_world(pool, *members, runs=runs))) == []
+
+
+def test_nobody_is_restarted_while_more_are_not_ready_than_may_be() -> None:
+    """Two come up from the new template already."""
+    members = tuple(a_member(f"web-{number}", mark="b.a") for number in range(5))
+    fresh = tuple(a_run(one, ready=False, mark="b.a") for one in members[:2])
+    runs = (*fresh, *(a_run(one) for one in members[2:]))
+    assert done(decide(a_world(a_pool(5, maxUnavailable=1), *members, runs=runs))) == []
+
+
 def test_halted_machines_are_not_waited_for() -> None:
     halted, old = a_member("web-0", strategy="Halted"), a_member("web-1", mark="b.a")
     world = a_world(a_pool(2, maxUnavailable=1), halted, old, runs=(a_run(old),))
