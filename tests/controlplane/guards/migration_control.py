@@ -13,6 +13,7 @@ _STATUS = "controlplane/virt_controller/migration/status.py"
 _RECONCILER = "controlplane/virt_controller/migration/reconciler.py"
 _APPLY = "controlplane/virt_controller/migration/apply.py"
 _BY_MOVE = ("tests/controlplane/virt_controller/vmi/test_move.py",)
+_BY_MEMORY = ("tests/controlplane/virt_controller/migration/test_memory.py",)
 _BY_TABLE = ("tests/controlplane/virt_controller/migration/test_every_state.py",)
 _BY_STORY = ("tests/controlplane/virt_controller/migration/test_reconciler.py",)
 _TURN = "controlplane/virt_controller/migration/turn.py"
@@ -118,6 +119,13 @@ GUARDS: tuple[Guard, ...] = (
         without="        await self._patch_vmi(",
         because="A migration that another leader has ended would be handed over.",
         tests=_BY_STORY,
+    ),
+    Guard(
+        file="controlplane/virt_controller/migration/memory.py",
+        line="        return self._made.get(Key(meta.namespace, meta.name)) == meta.uid\n",
+        without="        return Key(meta.namespace, meta.name) in self._made\n",
+        because="A migration with the name of a former one would count as begun before its turn, beyond all limits.",
+        tests=_BY_MEMORY,
     ),
     Guard(
         file=_APPLY,

@@ -1,0 +1,16 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Of which migration something is remembered."""
+
+from __future__ import annotations
+
+from controlplane.virt_controller.migration.memory import Memories
+from tests.controlplane.virt_controller.migration.worlds import a_migration
+
+
+def test_the_pod_of_one_is_none_of_the_next_one_of_its_name() -> None:
+    memories, former, later = Memories(), a_migration(uid="former"), a_migration(uid="later")
+    memories.note_made(former)
+    assert memories.has_made(former)
+    assert not memories.has_made(later)
