@@ -16,6 +16,7 @@ _BY_MOVE = ("tests/controlplane/virt_controller/vmi/test_move.py",)
 _BY_MEMORY = ("tests/controlplane/virt_controller/migration/test_memory.py",)
 _BY_TABLE = ("tests/controlplane/virt_controller/migration/test_every_state.py",)
 _BY_STORY = ("tests/controlplane/virt_controller/migration/test_reconciler.py",)
+_UNFINISHED = "controlplane/virt_controller/migration/unfinished.py"
 _TURN = "controlplane/virt_controller/migration/turn.py"
 _BY_TURN = ("tests/controlplane/virt_controller/migration/test_turn.py",)
 _BY_POD = ("tests/controlplane/virt_controller/migration/test_target_pod.py",)
@@ -115,6 +116,13 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_APPLY,
+        line="action.uid in vmi.status.active_pods or (",
+        without="(",
+        because="The Pod that has the guest would be deleted as soon as a later migration is told of.",
+        tests=_BY_STORY,
+    ),
+    Guard(
+        file=_APPLY,
         line="        await self._confirm(world)\n        await self._patch_vmi(",
         without="        await self._patch_vmi(",
         because="A migration that another leader has ended would be handed over.",
@@ -167,6 +175,27 @@ GUARDS: tuple[Guard, ...] = (
         line="            self.unfinished.note_refused(key_of(world.migration))\n",
         without="            pass\n",
         because="Migrations that a quota refuses would keep those of all other namespaces waiting.",
+        tests=_BY_STORY,
+    ),
+    Guard(
+        file=_RECONCILER,
+        line=" and (left is None or source.uid != left.source_pod_uid):\n",
+        without=" and left is None:\n",
+        because="Whatever Pod has been made since by the name of the one that was left would be deleted.",
+        tests=_BY_STORY,
+    ),
+    Guard(
+        file=_UNFINISHED,
+        line=" and meta.deletion_timestamp is None,\n",
+        without=",\n",
+        because="One that is cancelled would keep the turn that it does not take, and no other would be woken.",
+        tests=_BY_STORY,
+    ),
+    Guard(
+        file=_UNFINISHED,
+        line="        self._held.discard(key)\n",
+        without="",
+        because="A migration by the name of one that a quota has refused would not be woken when its turn comes.",
         tests=_BY_STORY,
     ),
     Guard(

@@ -184,6 +184,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_controller/migration/test_reconciler.py",),
     ),
     Guard(
+        file="controlplane/virt_controller/migration/hand_over.py",
+        line='(told is not None and told.status == "True")',
+        without="told is not None",
+        because="A pause that was over before would hide that the guest was stopped to be sent: it would stand still.",
+        tests=("tests/controlplane/virt_controller/migration/test_hand_over.py",),
+    ),
+    Guard(
         file="controlplane/virt_handler/migration/converge.py",
         line="max(0, progress.total - self.spare)",
         without="progress.total",

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import msgspec
 
-from controlplane.virt_controller.migration.hand_over import begin, replace_state
+from controlplane.virt_controller.migration.hand_over import begin, replace_state, tell_stopped
 from tests.controlplane.simulation.store import merged
-from tests.controlplane.virt_controller.builders import POD_UID, a_running_pod
+from tests.controlplane.virt_controller.builders import POD_UID, STAMP, a_running_pod
 from tests.controlplane.virt_controller.migration.worlds import (
     HANDED_OVER,
     TARGET_UID,
@@ -56,3 +56,9 @@ def test_a_first_one_is_written_as_it_is() -> None:
     new = begin(a_world(a_migration("Scheduled"), an_instance()), a_target())
     assert new is not None
     assert set(replace_state(b"{}", new)["migrationState"]) == {*HANDED_OVER, "migrationConfiguration"}
+
+
+def test_a_pause_that_is_over_is_none_of_a_guest_that_was_stopped_since() -> None:
+    stopped = an_instance({**HANDED_OVER, "mode": "Paused"}, conditions=[{"type": "Paused", "status": "False"}])
+    (said,) = tell_stopped(stopped, STAMP)["conditions"]
+    assert (said["type"], said["status"], said["reason"]) == ("Paused", "True", "PausedByMigrationMonitor")

@@ -184,6 +184,18 @@ async def test_one_that_is_cancelled_too_late_succeeds(stage: Stage) -> None:
     assert "abortRequested" not in stage.state
 
 
+async def test_a_pod_that_was_made_since_by_the_name_of_the_one_that_was_left_stays(stage: Stage) -> None:
+    await stage.until("ready")
+    source = stage.source
+    stage.leave()
+    stage.lose_pod(source)
+    stage.store.create(POD, "default", {"metadata": {"name": source.name}, "spec": {}})
+    stage.catch_up()
+    await stage.work()
+    assert stage.phase() == "Succeeded"
+    assert source in stage.pods
+
+
 async def test_a_source_may_say_that_its_guest_has_left_when_its_launcher_has_ended(stage: Stage) -> None:
     await stage.until("Running")
     stage.end_pod(stage.source)
@@ -317,10 +329,14 @@ async def test_a_leader_that_has_not_seen_the_hand_over_does_not_give_up(stage: 
     assert stage.phase() == "Succeeded"
 
 
-async def test_a_leader_that_believes_it_has_failed_does_not_delete_the_pod_that_has_the_guest(stage: Stage) -> None:
+@pytest.mark.parametrize("last", [{}, {"migrationUid": "a later one"}], ids=["the last", "one before the last"])
+async def test_a_leader_that_believes_it_has_failed_does_not_delete_the_pod_that_has_the_guest(
+    stage: Stage, last: dict[str, str]
+) -> None:
     await stage.until("Scheduling")
     other = Stage(stage.store)
     await stage.until("Succeeded")
+    stage.tell(**last)
     stage.store.patch(
         VIRTUAL_MACHINE_INSTANCE_MIGRATION,
         JOB,
@@ -407,6 +423,29 @@ async def test_one_that_a_quota_refuses_keeps_nobody_waiting(stage: Stage) -> No
     stage.direct.refusals.clear()
     await reconcile(stage.reconciler, Key("default", "other"))
     assert stage.phase(Key("default", "other")) == "Scheduling"
+
+
+async def test_one_that_a_quota_has_refused_is_not_the_next_one_of_its_name(stage: Stage) -> None:
+    await stage.run_guest()
+    stage.migrate()
+    stage.direct.refusals["create Pod"] = Forbidden("exceeded quota")
+    await stage.work()
+    assert stage.reconciler.next_in_turn() == []
+    stage.cancel()
+    await stage.work()
+    stage.migrate()
+    assert stage.reconciler.next_in_turn() == [JOB]
+
+
+async def test_one_that_is_cancelled_keeps_nobody_waiting(stage: Stage) -> None:
+    await stage.run_guest()
+    await stage.run_guest("db")
+    stage.configuration = stage.limit(cluster=1)
+    stage.migrate(priority="system-critical")
+    stage.migrate("other", "db")
+    assert stage.reconciler.next_in_turn() == [JOB]
+    stage.cancel()
+    assert stage.reconciler.next_in_turn() == [Key("default", "other")]
 
 
 async def test_one_that_a_quota_has_refused_counts_once_its_pod_was_made(stage: Stage) -> None:
