@@ -213,6 +213,13 @@ GUARDS: tuple[Guard, ...] = (
         tests=("tests/controlplane/virt_controller/evacuation/test_decide.py",),
     ),
     Guard(
+        file="controlplane/virt_controller/evacuation/reconciler.py",
+        line="        self._made[vmi] = Key(meta.namespace, action.name)\n",
+        without="",
+        because="A migration that the cache is yet to hear of would be asked for again in each look, in vain.",
+        tests=_BY_EVACUATION,
+    ),
+    Guard(
         file="controlplane/virt_controller/migration/create_once.py",
         line='    if (found["uid"], found["resourceVersion"]) != (uid, version):',
         without="    if False:",

@@ -108,6 +108,20 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=f"{_POOL}reconciler.py",
+        line="(VIRTUAL_MACHINE_INSTANCE, key, uid=meta.uid, resource_version=version)",
+        without="(VIRTUAL_MACHINE_INSTANCE, key, uid=meta.uid)",
+        because="Those that get ready at the moment would be restarted at once, however few may be not ready.",
+        tests=_BY_RECONCILER,
+    ),
+    Guard(
+        file=f"{_POOL}member.py",
+        line=", member.is_kept_running, member.made_of)\n",
+        without=", member.is_kept_running)\n",
+        because="A machine that has got another template would run from the former one until something else happens.",
+        tests=("tests/controlplane/virt_controller/test_wake.py",),
+    ),
+    Guard(
+        file=f"{_POOL}reconciler.py",
         line="            await self._api.get(VIRTUAL_MACHINE, key)\n            raise Conflict",
         without="            raise Conflict",
         because="A name that another has would be tried for ever.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
+from kubevirt_api.names import POOL_TEMPLATE
 
 from controlplane.api.objects.resources import (
     KUBEVIRT,
@@ -323,5 +324,7 @@ def test_what_a_pool_decides_by_wakes_it_and_nothing_else_does() -> None:
     assert happens(write(VIRTUAL_MACHINE, status=ready)) == ["default/web"]
     assert happens(write(VIRTUAL_MACHINE, metadata={"annotations": {"a": "b"}})) == []
     assert happens(write(VIRTUAL_MACHINE, metadata={"labels": {"a": "b"}})) == ["default/web"]
+    made_of = {"template": {"metadata": {"annotations": {POOL_TEMPLATE: "a.b"}}}}
+    assert happens(write(VIRTUAL_MACHINE, spec=made_of)) == ["default/web"]
     assert happens(lambda: store.delete(VIRTUAL_MACHINE_INSTANCE, Key("default", "web-0"))) == ["default/web"]
     assert happens(lambda: store.delete(VIRTUAL_MACHINE, Key("default", "web-0"))) == ["default/web"]

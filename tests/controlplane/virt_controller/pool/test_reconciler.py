@@ -364,6 +364,15 @@ async def test_who_is_not_ready_anyway_is_restarted_at_once() -> None:
     assert len(stand.going(VMI)) == 3
 
 
+async def test_who_gets_ready_in_the_moment_in_which_it_is_to_be_restarted_is_looked_at_again() -> None:
+    stand = Stand(2, maxUnavailable=1)
+    await stand.settle(ready=False)
+    stand.change(virtualMachineTemplate=template(hostname="other"))
+    stand.direct.meanwhile["delete VirtualMachineInstance"] = lambda: stand.get_ready("web-0")
+    await stand.run()
+    assert stand.going(VMI) == ["web-1"]
+
+
 async def test_a_new_leader_restarts_nobody_beyond_what_may_be_unavailable() -> None:
     """What it has seen is older: it chooses the same ones, and hears that they have changed."""
     stand = Stand(4, maxUnavailable=1)
