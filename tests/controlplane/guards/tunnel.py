@@ -9,6 +9,7 @@ from tests.controlplane.guards.guard import Guard
 
 _BINDING = "controlplane/virt_handler/migration/binding.py"
 _DEPARTURE = "controlplane/virt_handler/migration/departure.py"
+_DOORS = "controlplane/virt_handler/migration/doors.py"
 _ENTRANCE = "controlplane/virt_handler/migration/entrance.py"
 _INCOMING = "controlplane/virt_handler/incoming/status.py"
 _CONVERGE = "controlplane/virt_handler/migration/converge.py"
@@ -19,6 +20,7 @@ _RECEPTION = "controlplane/virt_handler/migration/reception.py"
 _HERE = "tests/controlplane/virt_handler/migration"
 _BY_BINDING = (f"{_HERE}/test_binding.py",)
 _BY_DEPARTURE = (f"{_HERE}/test_departure.py",)
+_BY_DOORS = (f"{_HERE}/test_doors.py",)
 _BY_INCOMING = ("tests/controlplane/virt_handler/incoming/test_incoming.py",)
 _BY_PEER = (f"{_HERE}/test_peer.py",)
 _BY_PUMP = (f"{_HERE}/test_pump.py",)
@@ -189,6 +191,34 @@ GUARDS: tuple[Guard, ...] = (
         because="A launcher that says nothing of its migration would hold a place for ever.",
         tests=(f"{_HERE}/test_converge.py",),
         may_hang=True,
+    ),
+    Guard(
+        file="controlplane/virt_handler/migration/sending.py",
+        line="            await target.close()  # which ends the call, whatever libvirt there does\n",
+        without="            pass\n",
+        because="A target that ends nothing would cost the source its connection to its own guest.",
+        tests=(f"{_HERE}/test_sending.py",),
+    ),
+    Guard(
+        file="controlplane/virt_handler/migration/sending.py",
+        line="            self._progressed(key, None)\n",
+        without="",
+        because="A migration that is over would be shown as one that no longer gets on, until virt-handler ends.",
+        tests=(f"{_HERE}/test_sending.py",),
+    ),
+    Guard(
+        file=_DOORS,
+        line="            found.timer.cancel()\n",
+        without="",
+        because="A door that is opened again would be closed when the time of the former one is over.",
+        tests=_BY_DOORS,
+    ),
+    Guard(
+        file=_DOORS,
+        line="            self._changed(found.vmi_uid)\n",
+        without="",
+        because="Nobody would see that a door is gone to which a source is still sent.",
+        tests=_BY_DOORS,
     ),
     Guard(
         file="controlplane/virt_handler/migration/sending.py",

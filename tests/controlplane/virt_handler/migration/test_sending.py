@@ -12,12 +12,14 @@ from typing import Any, ClassVar
 import pytest
 
 from controlplane.api.objects.migration_state import MigrationConfiguration, MigrationState
+from controlplane.api.objects.resources import Key
 from controlplane.domain.migratable import most_to_send
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import Disconnected
+from controlplane.hypervisor.guest import Progress
 from controlplane.virt_handler.launchers.ports import Failed, Order
 from controlplane.virt_handler.migration import sending
-from controlplane.virt_handler.migration.sending import Sending
+from controlplane.virt_handler.migration.sending import Progressed, Sending
 from controlplane.virt_handler.vmi.ports import NoContact
 from tests.controlplane.virt_handler.builders import a_vmi
 
@@ -130,7 +132,14 @@ def _nobody_yet() -> None:
 
 
 async def send(
-    monkeypatch: pytest.MonkeyPatch, guest: Guest, there: Traveller, *, has_left: bool, works: bool, held: bool = False
+    monkeypatch: pytest.MonkeyPatch,
+    guest: Guest,
+    there: Traveller,
+    *,
+    has_left: bool,
+    works: bool,
+    held: bool = False,
+    progressed: Progressed = lambda _key, _seen: None,
 ) -> list[str]:
     """Return what is said, in its order."""
     said = list[str]()
@@ -160,7 +169,7 @@ async def send(
         left=lambda: said.append(f"it has left, let go on {there.resumes} times"),
     )
     async with asyncio.timeout(10):
-        await made(None, None, None, Clock(), directory="")._send(order, None)
+        await made(None, None, None, Clock(), directory="", progressed=progressed)._send(order, None)
     return said
 
 
@@ -204,6 +213,18 @@ async def test_one_of_which_nobody_knows_has_not(monkeypatch: pytest.MonkeyPatch
         await send(monkeypatch, Traveller([LEFT]), there, has_left=False, works=False)
     assert there.resumes == 0
     assert Patient.let_on == ["it goes on here"]
+
+
+async def test_how_far_it_is_is_told_no_more_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = list[object]()
+
+    def note(_key: Key, seen: Progress | None) -> None:
+        told.append(seen)
+
+    here, there = Traveller([LEFT]), Traveller([MIGRATED])
+    with pytest.raises(Failed):
+        await send(monkeypatch, here, there, has_left=False, works=False, progressed=note)
+    assert told == [None]
 
 
 async def test_its_time_is_for_what_it_can_have_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
