@@ -18,6 +18,7 @@ _GOAL = "plugins/module_utils/_vm/goal.py"
 _GUEST_GOAL = "plugins/module_utils/_vm/guest_goal.py"
 _WAITING = "plugins/module_utils/_vm/waiting.py"
 _REDACT = "plugins/module_utils/_client/redact.py"
+_MIGRATION = "plugins/module_utils/_migration"
 _TESTS = "tests/unit/plugins/module_utils"
 _STORIES = (f"{_TESTS}/_vm/test_nothing_is_lost.py",)
 _BY_OWNERSHIP = (f"{_TESTS}/_vm/test_ownership.py",)
@@ -274,5 +275,33 @@ GUARDS: tuple[Guard, ...] = (
         without="        if False:",
         because="Who waits for claims that do not go with their machine would take them for gone.",
         tests=(f"{_TESTS}/_vm/test_claims.py",),
+    ),
+    Guard(
+        file=f"{_MIGRATION}/batch.py",
+        line=' if not one["metadata"].get("deletionTimestamp")]',
+        without="]",
+        because="Who empties a node would fail for a machine that is being stopped, and leaves it by itself.",
+        tests=(f"{_TESTS}/_migration/test_batch.py",),
+    ),
+    Guard(
+        file=f"{_MIGRATION}/standing.py",
+        line="    if uid and told_by_instance",
+        without="    if told_by_instance",
+        because="Where neither says of which migration it is, one would be told to go where another one went.",
+        tests=(f"{_TESTS}/_migration/test_standing.py",),
+    ),
+    Guard(
+        file=f"{_MIGRATION}/move.py",
+        line='    if reached.obj is not None and reached.obj["metadata"].get("uid") != uid:\n',
+        without="    if False:\n",
+        because="A migration that was cancelled would be reported as done for another one of its name.",
+        tests=(f"{_TESTS}/_migration/test_move.py",),
+    ),
+    Guard(
+        file=f"{_MIGRATION}/nodes.py",
+        line=' if one["metadata"]["name"] != here]',
+        without="]",
+        because="A machine would be sent from the only node that it may have to nowhere.",
+        tests=(f"{_TESTS}/_migration/test_nodes.py",),
     ),
 )

@@ -44,6 +44,7 @@ def test_all_machines_of_a_node_are_moved_in_all_namespaces_and_then_nothing(mig
     world.put("virtualmachineinstances", a_guest("far", "node-2"))
     world.put("virtualmachineinstances", a_guest("over", phase="Succeeded"))
     world.put("virtualmachineinstances", a_guest("foreign", namespace="other"))
+    world.put("virtualmachineinstances", a_guest("going"))["metadata"]["deletionTimestamp"] = "2026-01-31T12:00:00Z"
     result = migrate(from_node="node-1")
     assert sorted(one["name"] for one in result["results"]) == ["database", "foreign", "web"]
     assert result["changed"] is True

@@ -152,6 +152,15 @@ def test_one_that_somebody_cancels_is_a_failure(migrate: Migrate, world: World) 
     timer.join()
 
 
+def test_one_whose_name_another_has_by_now_was_cancelled_however_that_one_ends(migrate: Migrate, world: World) -> None:
+    under_way(world)
+    other = {"metadata": {"name": "m1", "namespace": "default"}, "spec": {"vmiName": "web"}}
+    timer = later(world.put, MIGRATIONS, {**other, "status": {"phase": "Succeeded"}})
+    with pytest.raises(VirtError, match="was cancelled"):
+        migrate()
+    timer.join()
+
+
 def test_one_that_is_cleared_away_after_it_succeeded_is_a_success(migrate: Migrate, world: World) -> None:
     vmi = copy.deepcopy(world.objects["virtualmachineinstances", "default", "web"])
     vmi["status"]["migrationState"] = {"migrationUid": under_way(world)["metadata"]["uid"], "completed": True}

@@ -8,8 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.nodes import trouble
-from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._migration.conftest import a_node
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import VirtError
+from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.nodes import check, trouble
+from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.wish import Wish
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._migration.conftest import a_guest, a_node
 
 
 @pytest.mark.parametrize(
@@ -24,3 +27,10 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._migra
 def test_why_a_node_takes_none(node: dict[str, Any], words: str) -> None:
     found = trouble(node)
     assert found is None if words == "" else words in str(found)
+
+
+def test_the_node_where_it_is_is_no_other_one(api: Api) -> None:
+    """It may have got the labels a moment ago."""
+    wish = Wish("default", "web", node_selector={"disks": "fast"})
+    with pytest.raises(VirtError, match="no other node has them"):
+        check(api, wish, a_guest("web", "node-3"), None)

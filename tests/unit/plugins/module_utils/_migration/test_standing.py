@@ -35,6 +35,11 @@ def test_what_an_instance_tells_of_another_migration_is_not_of_this_one() -> Non
     assert standing.has_moved(MIGRATION, vmi)
 
 
+def test_one_that_has_no_uid_is_not_the_one_of_which_an_instance_tells_without_any() -> None:
+    vmi = {"status": {"migrationState": {"targetNode": "node-2"}}}
+    assert standing.target_of({"metadata": {"name": "m"}}, vmi) == ""
+
+
 @pytest.mark.parametrize(
     ("status", "state", "reason"),
     [
