@@ -13,6 +13,8 @@ from .errors import BadArgument
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_QUALIFIED = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
+_QUALIFIED_TOLD = "letters, digits, '-', '_' and '.', the first and the last a letter or digit, at most 63"
 
 
 def check_name(option: str, value: object) -> None:
@@ -38,6 +40,20 @@ def check_service_name(option: str, value: object) -> None:
             f"{option} {str(value)[:64]!r} is not a Service's name: lower case letters, digits and '-', at most 63, a"
             " letter first"
         )
+
+
+def check_label(option: str, key: object, value: object) -> None:
+    """Raise BadArgument unless key and value are those of a label that an object can have."""
+    prefix, slash, name = key.rpartition("/") if isinstance(key, str) else ("", "", "")
+    if not _QUALIFIED.fullmatch(name) or (slash and not _SUBDOMAIN.fullmatch(prefix)):
+        raise BadArgument(
+            f"{option}: {str(key)[:64]!r} is not a label's key: {_QUALIFIED_TOLD}; before it may be a DNS subdomain"
+            " and '/'"
+        )
+    if value is None:
+        raise BadArgument(f"{option}[{key}] is empty; for a label without a value write ''")
+    if not isinstance(value, str) or (value and not _QUALIFIED.fullmatch(value)):
+        raise BadArgument(f"{option}[{key}] {str(value)[:64]!r} is not a label's value: {_QUALIFIED_TOLD}, or nothing")
 
 
 def resource_path(

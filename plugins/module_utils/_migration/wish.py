@@ -122,4 +122,5 @@ def _check(params: Mapping[str, Any]) -> None:
     if params.get("node_selector") is not None:
         if not params["node_selector"]:
             raise BadArgument("node_selector is empty; leave it out where any node will do")
-        shape.texts("node_selector", params["node_selector"])
+        for key, value in shape.texts("node_selector", params["node_selector"]).items():
+            paths.check_label("node_selector", key, value)

@@ -44,6 +44,25 @@ def test_a_node_alone_means_all_that_is_there() -> None:
         pytest.param(
             {**WEB, "node_selector": {"ssd": True}}, r"node_selector\[ssd\]: the value is not a text", id="bool"
         ),
+        pytest.param(
+            {**WEB, "node_selector": {"a b": "x"}}, r"node_selector: 'a b' is not a label's key: letters", id="bad key"
+        ),
+        pytest.param({**WEB, "node_selector": {"A_B/c": "x"}}, "'A_B/c' is not a label's key", id="bad prefix"),
+        pytest.param({**WEB, "node_selector": {"a/b/c": "x"}}, "'a/b/c' is not a label's key", id="two prefixes"),
+        pytest.param({**WEB, "node_selector": {"a" * 64: "x"}}, "is not a label's key", id="long key"),
+        pytest.param({**WEB, "node_selector": {1: "x"}}, "'1' is not a label's key", id="a number for a key"),
+        pytest.param(
+            {**WEB, "node_selector": {"disks": "not fast"}},
+            r"node_selector\[disks\] 'not fast' is not a label's value: letters",
+            id="bad value",
+        ),
+        pytest.param({**WEB, "node_selector": {"disks": "x\n"}}, r"\[disks\] .* is not a label's value", id="a line"),
+        pytest.param({**WEB, "node_selector": {"disks": "x" * 64}}, "is not a label's value", id="long value"),
+        pytest.param({**WEB, "node_selector": {"disks": None}}, r"node_selector\[disks\] is empty", id="nothing"),
+        pytest.param({"from_node": "n", "node_selector": {"a b": "x"}}, "'a b' is not a label's key", id="of all"),
+        pytest.param(
+            {"vms": [{**WEB, "node_selector": {"a b": "x"}}]}, r"vms\[0\]: node_selector: 'a b' is not", id="of one"
+        ),
         pytest.param({**WEB, "state": "absent", "target_node": "n"}, "target_node says where to", id="cancel to"),
         pytest.param({**WEB, "from_node": "n", "target_node": "n"}, "are both n", id="there from there"),
         pytest.param({**WEB, "parallel": 0}, "parallel is 0", id="none at a time"),
@@ -54,3 +73,11 @@ def test_a_node_alone_means_all_that_is_there() -> None:
 def test_what_cannot_be_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(BadArgument, match=words):
         wishes_from(options)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [{"disks": "fast"}, {"node-role.kubernetes.io/control-plane": ""}, {"A.b_c-1": "X.y_Z-2"}, {"a" * 63: "1"}],
+)
+def test_labels_that_a_node_can_have_are_taken(labels: dict[str, str]) -> None:
+    assert wishes_from({**WEB, "node_selector": labels}) == [Wish(**WEB, node_selector=labels)]
