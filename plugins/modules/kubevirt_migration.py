@@ -306,6 +306,11 @@ summary:
     unchanged: 1
     unmovable: 0
     failed: 0
+migration:
+  description: Name of the migration.
+  returned: failure of a migration
+  type: str
+  sample: web-migration-x7k2q
 reason:
   description: Why it failed or does not get on, the most telling of what the instance, the target's Pod and the events say.
   returned: failure of a migration

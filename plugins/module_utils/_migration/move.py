@@ -154,11 +154,12 @@ def _arrived(api: Api, wish: Wish, terms: Terms, done: Done, deadline: float) ->
     where = f"; {wish.title} is on node {facts['node']}" if facts["node"] else ""
     if reached.obj is None and reached.verdict.done:
         raise VirtError(f"{title} was cancelled (somebody deleted it) in phase {standing.told(seen)}{where}", **facts)
+    reason = "" if facts["reason"] == standing.nothing_but_phase(seen) else f": {facts['reason']}"
     if reached.verdict.done:
-        raise VirtError(f"{title} failed: {facts['reason']}{where}", **facts)
-    why = f"as far as could be seen ({reached.trouble})" if reached.trouble else facts["reason"]
+        raise VirtError(f"{title} failed{reason or ', and nothing says why'}{where}", **facts)
+    why = f": as far as could be seen ({reached.trouble})" if reached.trouble else reason
     raise TimedOut(
-        f"{title} is not over after {terms.wait_timeout_seconds} s, it is {standing.told(seen)}: {why}{where}. It goes"
+        f"{title} is not over after {terms.wait_timeout_seconds} s, it is {standing.told(seen)}{why}{where}. It goes"
         " on; wait for it (kubevirt_migration_info with wait=true), or cancel it (state=absent)",
         **facts,
     )

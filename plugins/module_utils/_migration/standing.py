@@ -34,6 +34,11 @@ def told(migration: Object | None) -> str:
     return phase(migration) or "not looked at by virt-controller yet"
 
 
+def nothing_but_phase(migration: Object | None) -> str:
+    """Return what stands for a reason where nothing tells one."""
+    return f"it is {told(migration)}"
+
+
 def is_over(migration: Object) -> bool:
     """Tell whether a migration has come to its end, well or not."""
     return phase(migration) in FINAL
@@ -70,14 +75,15 @@ def has_moved(migration: Object, vmi: Object | None) -> bool:
 
 
 def explain(api: Api, namespace: str, migration: Object, vmi: Object | None) -> dict[str, Any]:
-    """Return reason (one sentence, the most telling first), phase, phases, conditions, events, node and target_node."""
+    """Return what is known of a migration: its name, and as reason one sentence, the most telling."""
     label = f"{names.MIGRATION_JOB}={migration['metadata'].get('uid')}"
     pods = diagnose.listed(api, cluster.pods(namespace), labels=label)
     about = [migration["metadata"]["name"], *(pod["metadata"]["name"] for pod in pods)]
     events = diagnose.warnings(api, namespace, about)
     found = [*_reasons(migration, vmi), *(text for pod in pods for text in diagnose.pod_troubles(pod)), *events[-1:]]
     return {
-        "reason": cut(found[0], diagnose.MESSAGE_LIMIT) if found else f"it is {told(migration)}",
+        "migration": migration["metadata"]["name"],
+        "reason": cut(found[0], diagnose.MESSAGE_LIMIT) if found else nothing_but_phase(migration),
         "phase": phase(migration),
         "phases": phases(migration),
         "conditions": [diagnose.short(one) for one in (migration.get("status") or {}).get("conditions") or ()],

@@ -144,6 +144,25 @@ def test_a_wait_in_vain_tells_what_the_targets_pod_says(migrate: Migrate, world:
         migrate(wait_timeout=1)
 
 
+@pytest.mark.parametrize(
+    ("phase", "words"),
+    [
+        pytest.param(
+            "Pending", r"is not over after 1 s, it is Pending; .* is on node node-1\. It goes on", id="in vain"
+        ),
+        pytest.param("Failed", r"failed, and nothing says why; .* is on node node-1$", id="failed"),
+    ],
+)
+def test_a_phase_without_a_reason_is_told_once(migrate: Migrate, world: World, phase: str, words: str) -> None:
+    under_way(world)
+    timer = later(fake_migrations.move, world, "m1", phase)
+    with pytest.raises(VirtError, match=words) as caught:
+        migrate(wait_timeout=1)
+    timer.join()
+    assert caught.value.facts["reason"] == f"it is {phase}"
+    assert caught.value.facts["migration"] == "m1"
+
+
 def test_one_that_somebody_cancels_is_a_failure(migrate: Migrate, world: World) -> None:
     under_way(world)
     timer = later(world.drop, MIGRATIONS, "default", "m1")
