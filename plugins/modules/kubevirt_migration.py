@@ -297,7 +297,9 @@ results:
   type: list
   elements: dict
 summary:
-  description: How many machines were C(moved), C(cancelled), C(unchanged), C(unmovable) and C(failed).
+  description:
+    - How many machines were C(moved), C(cancelled), C(unchanged), C(unmovable) and C(failed).
+    - With O(unmovable=fail) one that cannot be moved counts as C(unmovable) and as C(failed).
   returned: with O(vms), or with O(from_node) alone
   type: dict
   sample:
