@@ -61,6 +61,7 @@ options:
   from_node:
     description:
       - Only if the machine is on this node, it is moved. A second run changes nothing therefore.
+      - One that is elsewhere or does not run is left alone. One that is named and does not exist is an error.
       - A node that the cluster does not have is a warning and no failure, for it may have been removed meanwhile.
     type: str
   target_node:
@@ -79,6 +80,7 @@ options:
       - What to do about a machine that cannot be moved, since its condition C(LiveMigratable) is C(False), or no guest runs.
         V(fail) has the task fail when the others have been moved. V(leave) leaves it where it is and lists it in
         RV(unmovable).
+      - A machine that does not exist is an error with either.
     type: str
     choices: [fail, leave]
     default: fail
@@ -124,6 +126,7 @@ options:
         from_node:
           description:
             - Only if the machine is on this node, it is moved. A second run changes nothing therefore.
+            - One that is elsewhere or does not run is left alone. One that is named and does not exist is an error.
             - A node that the cluster does not have is a warning and no failure, for it may have been removed meanwhile.
           type: str
         target_node:

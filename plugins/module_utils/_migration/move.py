@@ -66,15 +66,16 @@ def ensure(api: Api, wish: Wish, terms: Terms, deadline: float) -> Done:
 
 
 def _is_known(api: Api, wish: Wish, vmi: Object | None, terms: Terms) -> None:
-    """Raise where a machine that is to be moved does not even exist: to start it would not help."""
-    if vmi is not None or wish.state == "absent" or wish.from_node is not None:
+    """Raise where a machine that is to be moved does not even exist: neither to start it nor to leave it would help."""
+    if vmi is not None or wish.state == "absent" or not wish.is_named:
         return
     try:
         machine = api.get(cluster.virtual_machines(wish.namespace, terms.api_version), wish.name)
     except VirtError:  # whoever may not read machines is told that it does not run
         return
     if machine is None:
-        raise decide.unmovable(wish, None, "there is no such machine; look at its name and its namespace")
+        why = "there is no such machine; look at its name and its namespace"
+        raise VirtError(f"{wish.title} cannot be migrated: {why}", reason=why)
 
 
 def migrations_of(api: Api, wish: Wish, terms: Terms) -> list[Object]:

@@ -31,6 +31,8 @@ class Wish(NamedTuple):
     target_node: str | None = None
     node_selector: Mapping[str, str] = MappingProxyType({})
     """Labels that the node has where it should be."""
+    is_named: bool = True
+    """By the task; else it was found on from_node, and may be gone by its turn."""
 
     @property
     def title(self) -> str:
@@ -75,7 +77,8 @@ def wishes_from(params: Mapping[str, Any]) -> list[Wish] | None:
 def of_node(params: Mapping[str, Any], vmi: Mapping[str, Any]) -> Wish:
     """Return the wish for one of the machines of from_node."""
     metadata = vmi["metadata"]
-    return _wish({**params, "name": metadata["name"], "namespace": metadata.get("namespace")})
+    found = _wish({**params, "name": metadata["name"], "namespace": metadata.get("namespace")})
+    return found._replace(is_named=False)
 
 
 def _filled(entry: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:

@@ -91,6 +91,26 @@ def test_what_cannot_be_moved_may_be_left(migrate: Migrate, world: World) -> Non
     assert migrate(name="web", unmovable="leave")["unmovable"] == [left]
 
 
+def test_one_of_several_that_does_not_exist_is_a_failure_and_none_that_cannot_be_moved(migrate: Migrate) -> None:
+    with pytest.raises(VirtError, match=r"1 of 2 machines failed: .*default/nope .*no such machine") as caught:
+        migrate(vms=[{"name": "nope"}, {"name": "web"}], from_node="node-1", namespace="default", unmovable="leave")
+    facts = caught.value.facts
+    assert (facts["unmovable"], facts["results"][0]["failed"]) == ([], True)
+    assert facts["summary"] == {"moved": 1, "cancelled": 0, "unchanged": 0, "unmovable": 0, "failed": 1}
+
+
+def test_one_of_a_node_s_that_is_gone_by_its_turn_is_no_failure(migrate: Migrate, world: World) -> None:
+    """Nobody has named it."""
+
+    def end(method: str, path: str) -> None:
+        if method == "GET" and path.startswith("/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances/web"):
+            world.drop("virtualmachineinstances", "default", "web")
+
+    world.mischief = end
+    result = migrate(from_node="node-1")
+    assert (result["summary"]["moved"], result["summary"]["unchanged"], result["summary"]["failed"]) == (1, 1, 0)
+
+
 def test_no_more_than_so_many_are_under_way_at_a_time(migrate: Migrate, world: World) -> None:
     world.migrations = fake_migrations.STAY
     most = [0]

@@ -218,11 +218,23 @@ def test_what_does_not_run_cannot_be_moved(migrate: Migrate, world: World) -> No
 
 
 @pytest.mark.parametrize("options", [{"name": "wbe"}, {"name": "web", "namespace": "defualt"}])
-def test_what_does_not_exist_is_not_to_be_started(migrate: Migrate, options: dict[str, str]) -> None:
-    with pytest.raises(Unmovable, match="cannot be migrated: there is no such machine; look at its name and its name"):
-        migrate(**options)
+@pytest.mark.parametrize("more", [{}, {"from_node": "node-1"}, {"unmovable": "leave"}])
+def test_what_does_not_exist_is_an_error_whatever_is_wanted_of_it(
+    migrate: Migrate, options: dict[str, str], more: dict[str, str]
+) -> None:
+    """It is none that cannot be moved: to leave it would hide a mistyped name."""
+    title = f"{options.get('namespace', 'default')}/{options['name']}"
+    with pytest.raises(VirtError, match=f"{title} cannot be migrated: there is no such machine; look at its") as caught:
+        migrate(**options, **more)
+    assert not isinstance(caught.value, Unmovable)
     assert migrate(**options, state="absent")["changed"] is False
-    assert migrate(**options, from_node="node-1")["changed"] is False
+
+
+def test_what_exists_and_is_not_on_the_node_is_left_alone(migrate: Migrate, world: World) -> None:
+    world.put("virtualmachines", {"metadata": {"name": "other", "namespace": "default"}, "spec": {}})
+    world.put("virtualmachineinstances", a_guest("far", "node-2"))
+    for name in ("other", "far"):
+        assert migrate(name=name, from_node="node-1")["changed"] is False
 
 
 @pytest.mark.parametrize(
