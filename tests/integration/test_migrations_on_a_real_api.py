@@ -26,6 +26,7 @@ pytestmark = pytest.mark.component
 INSTANCES = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
 MIGRATIONS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancemigrations"
 NODES = "/api/v1/nodes"
+PODS = "/api/v1/namespaces/default/pods"
 HOSTNAME = "kubernetes.io/hostname"
 FINALIZER = "kubevirt.io/migrationJobFinalize"
 TIME = "2026-01-31T12:00:00Z"
@@ -218,21 +219,50 @@ def test_a_drain_that_fails_says_who_cannot_leave_and_has_the_node_take_pods_aga
     assert is_cordoned(api)
 
 
-def test_a_drain_whose_pods_do_not_end_is_given_up_in_time(
-    lab: Lab, place: Path, api: Api, controller: VirtController
-) -> None:
-    """There is no kubelet here that would end one."""
-    pods = "/api/v1/namespaces/default/pods"
+@pytest.fixture
+def launcher(api: Api) -> Iterator[str]:
+    """The path of a launcher's Pod on the first node, of no instance. There is no kubelet here that would end it."""
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
     api.create("/api/v1/namespaces/default/serviceaccounts", account)
     spec = {"nodeName": "node-1", "containers": [{"name": "compute", "image": "registry/none:1"}]}
     metadata = {"name": "launcher", "labels": {"kubevirt.io": "virt-launcher"}}
-    api.create(pods, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
-    api.patch(f"{pods}/launcher/status", {"status": {"phase": "Running"}})
+    api.create(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    api.patch(f"{PODS}/launcher/status", {"status": {"phase": "Running"}})
+    yield f"{PODS}/launcher"
+    api.delete(f"{PODS}/launcher?gracePeriodSeconds=0")
 
+
+def test_who_is_to_see_to_a_machine_that_others_move_is_said(
+    lab: Lab, place: Path, api: Api, controller: VirtController, launcher: str
+) -> None:
+    """A budget has the eviction refused as virt-api does for External: come again."""
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    spec = {"maxUnavailable": 0, "selector": {"matchLabels": {"kubevirt.io": "virt-launcher"}}}
+    metadata = {"name": "external"}
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
+    api.create(budgets, budget)
+    pin(api, "stays", evictionStrategy="External")
+
+    code, said = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=6)
+    api.delete(f"{budgets}/external")
+
+    assert code != 0
+    assert (
+        "Node node-1 is not empty: these machines are still there, and their evictionStrategy is External, so somebody"
+        " else is to move or stop them. default/stays: its condition LiveMigratable is False"
+        " (HostDeviceNotLiveMigratable: a GPU)" in said
+    ), said[-3000:]
+    assert "stop them yourself (kubevirt_vm with state=stopped). Failed to delete pod default/launcher" in said
+    assert "It takes Pods again, as before." in said
+    assert not (api.get(launcher) or {})["metadata"].get("deletionTimestamp")
+    assert node(api, "moves") == "node-2"
+
+
+def test_a_drain_whose_pods_do_not_end_is_given_up_in_time(
+    lab: Lab, place: Path, api: Api, controller: VirtController, launcher: str
+) -> None:
     code, said = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=12)
-    left = api.get(f"{pods}/launcher") or {"metadata": {}}
-    api.delete(f"{pods}/launcher?gracePeriodSeconds=0")
+    left = api.get(launcher) or {"metadata": {}}
 
     assert code != 0
     assert left["metadata"].get("deletionTimestamp"), said
