@@ -166,8 +166,8 @@ def test_what_nobody_can_move_is_refused_and_nothing_is_made(task: Task, api: Ap
     assert (both["summary"]["moved"], [one["name"] for one in both["unmovable"]]) == (1, ["stays"])
 
 
-def drained(lab: Lab, place: Path, *flags: str, **variables: Any) -> tuple[int, str]:
-    """Run the role; return the code and what was said, with the recap in it."""
+def drained(lab: Lab, place: Path, *flags: str, by: dict[str, str] | None = None, **variables: Any) -> tuple[int, str]:
+    """Run the role; return the code and what was said, with the recap in it. by: who else does it than an admin."""
     play = [{"hosts": "localhost", "gather_facts": False, "roles": ["virtops.kubevirt.drain_node"]}]
     (place / "drain.yml").write_text(yaml.safe_dump(play))
     environment = {
@@ -175,6 +175,7 @@ def drained(lab: Lab, place: Path, *flags: str, **variables: Any) -> tuple[int, 
         "ANSIBLE_COLLECTIONS_PATH": str(place),
         "ANSIBLE_LOCALHOST_WARNING": "false",
         "K8S_AUTH_KUBECONFIG": str(lab.kubeconfig),
+        **(by or {}),
     }
     command = [str(Path(sys.executable).parent / "ansible-playbook"), "drain.yml", "-e", json.dumps(variables), *flags]
     done = subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, check=False)
@@ -256,6 +257,29 @@ def test_who_is_to_see_to_a_machine_that_others_move_is_said(
     assert "It takes Pods again, as before." in said
     assert not (api.get(launcher) or {})["metadata"].get("deletionTimestamp")
     assert node(api, "moves") == "node-2"
+
+
+def test_a_node_that_may_not_be_cordoned_is_not_said_to_be_so(
+    lab: Lab, place: Path, api: Api, controller: VirtController
+) -> None:
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reads-nodes"}
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    whole = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "reads-nodes"}}
+    rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}]
+    api.create(f"{rbac}/clusterroles", {**whole, "kind": "ClusterRole", "rules": rules})
+    subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "reader"}]
+    binding = {**whole, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": subjects}
+    api.create(f"{rbac}/clusterrolebindings", binding)
+
+    reader = {"K8S_AUTH_IMPERSONATE_USER": "reader"}
+    code, said = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=6, by=reader)
+
+    assert code != 0
+    assert "Node node-1 could not be cordoned, and nothing was done: " in said, said[-3000:]
+    assert 'User "reader" cannot patch resource "nodes"' in said.replace("\\", "")
+    assert "Who runs the role needs the right to patch nodes." in said
+    assert "stays cordoned" not in said
+    assert not is_cordoned(api)
 
 
 def test_a_drain_whose_pods_do_not_end_is_given_up_in_time(
