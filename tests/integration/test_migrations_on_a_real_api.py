@@ -33,12 +33,16 @@ TIME = "2026-01-31T12:00:00Z"
 
 
 class VirtController(threading.Thread):
-    """Looks at migrations, and brings each as far as it was told to: Succeeded, Failed, or another phase."""
+    """Looks at migrations, and brings each as far as it was told to: Succeeded, Failed, or another phase.
+
+    holds: machines whose migration goes no further than this phase.
+    """
 
     def __init__(self, lab: Lab) -> None:
         super().__init__()
         self.api = lab.api()
         self.brings_to = "Succeeded"
+        self.holds: dict[str, str] = {}
         self.over = threading.Event()
 
     def run(self) -> None:
@@ -59,7 +63,14 @@ class VirtController(threading.Thread):
             self.api.patch(path, {"metadata": {"finalizers": [FINALIZER]}})
         elif not status.get("phase"):
             self._enter(path, status, "Scheduling")
-        elif status["phase"] == "Scheduling" and self.brings_to != "Scheduling":
+        elif status["phase"] == "Scheduling":
+            self._go_on(path, migration, status)
+
+    def _go_on(self, path: str, migration: dict[str, Any], status: dict[str, Any]) -> None:
+        held = self.holds.get(migration["spec"]["vmiName"], self.brings_to)
+        if held == "Running":
+            self._enter(path, status, held)
+        elif held != "Scheduling":
             self._end(path, migration, status)
 
     def _end(self, path: str, migration: dict[str, Any], status: dict[str, Any]) -> None:
@@ -218,6 +229,40 @@ def test_a_drain_that_fails_says_who_cannot_leave_and_has_the_node_take_pods_aga
     assert code != 0
     assert "It stays cordoned, as before." in said
     assert is_cordoned(api)
+
+
+def test_what_has_not_begun_to_move_is_cancelled_when_the_node_takes_pods_again(
+    lab: Lab, place: Path, task: Task, api: Api, controller: VirtController
+) -> None:
+    """It would leave a node that takes Pods again, whenever it finds another one."""
+    controller.holds = {"moves": "Running", "stays": "Scheduling"}
+    code, said = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=6)
+    assert code != 0
+    assert "It takes Pods again, as before. Cancelled since, for it had not begun to move: default/stays." in said, said
+    assert not is_cordoned(api)
+    assert unfinished(task) == {"moves"}
+
+
+def test_what_waits_to_move_goes_on_where_the_node_stays_cordoned(
+    lab: Lab, place: Path, task: Task, api: Api, controller: VirtController
+) -> None:
+    """So does what others have asked for, whatever the node takes."""
+    controller.holds = {"moves": "Scheduling", "stays": "Scheduling"}
+    api.patch(f"{NODES}/node-1", {"spec": {"unschedulable": True}})
+    here = {"drain_node_name": "node-1", "drain_node_wait_timeout": 6}
+    code, said = drained(lab, place, **here)
+    assert (code != 0, "It stays cordoned, as before." in said, "Cancelled" in said) == (True, True, False), said
+    assert unfinished(task) == {"moves", "stays"}
+    api.patch(f"{NODES}/node-1", {"spec": {"unschedulable": None}})
+    code, said = drained(lab, place, **here)
+    assert (code != 0, "It takes Pods again, as before." in said, "Cancelled" in said) == (True, True, False), said
+    assert unfinished(task) == {"moves", "stays"}
+
+
+def unfinished(task: Task) -> set[str]:
+    """Return the machines with a migration that is neither over nor being cancelled."""
+    listed = task("kubevirt_migration_info", unfinished=True)["resources"]
+    return {one["spec"]["vmiName"] for one in listed if not one["metadata"].get("deletionTimestamp")}
 
 
 @pytest.fixture

@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which migrations a drain that fails takes back, and what it says at its end, by what its tasks found.
+
+Ansible itself says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROLE = Path(__file__).resolve().parents[4] / "roles" / "drain_node"
+CORDONED = {"changed": True, "failed": False}
+STAYS = {"changed": False, "failed": False}
+AGAIN = "It takes Pods again, as before."
+UNCANCELLED = "What waits to move could not be cancelled; look at it (kubevirt_migration_info with unfinished=true)"
+NOT_CORDONED = "could not be cordoned, and nothing was done"
+NOTHING: dict[str, Any] = {"changed": False, "results": []}
+
+
+def a_migration(name: str, **status: str) -> dict[str, Any]:
+    found = {"metadata": {"name": f"{name}-migration-1", "namespace": "default"}, "spec": {"vmiName": name}}
+    return {**found, "status": status} if status else found
+
+
+def tried(name: str, *, changed: bool = True) -> dict[str, Any]:
+    """Return what the module tells of a machine whose migration is not over in time."""
+    return {"name": name, "changed": changed, "failed": True, "migration": f"{name}-migration-1"}
+
+
+UNFINISHED = [
+    a_migration("new"),
+    a_migration("waits", phase="Scheduling"),
+    a_migration("prepared", phase="TargetReady"),
+    a_migration("moves", phase="Running"),
+    a_migration("joined", phase="Pending"),
+    a_migration("foreign", phase="Pending"),
+]
+MOVED = {
+    "failed": True,
+    "results": [
+        *(tried(name) for name in ("new", "waits", "prepared", "moves", "over")),
+        tried("joined", changed=False),
+        {"name": "late", "changed": False, "failed": True, "msg": "its turn did not come"},
+        {"name": "gone", "changed": True},
+    ],
+}
+FOUND = {
+    "some": {"__drain_node_cordoned": CORDONED, "__drain_node_moved": MOVED},
+    "none_moved": {"__drain_node_cordoned": CORDONED, "__drain_node_moved": {"failed": True, "msg": "403"}},
+    "stays": {"__drain_node_cordoned": STAYS},
+    "may_not": {"__drain_node_cordoned": {"failed": True, "changed": False, "reason": "Forbidden"}},
+    "no_answer": {"__drain_node_cordoned": {"failed": True, "changed": False}},
+    "cancelled": {
+        "__drain_node_cordoned": CORDONED,
+        "__drain_node_cancelled": {
+            "results": [
+                {"changed": True, "item": a_migration("waits")},
+                {"changed": True, "item": a_migration("new")},
+                {"changed": False, "item": a_migration("over")},
+            ]
+        },
+    },
+    "kept": {
+        "__drain_node_cordoned": CORDONED,
+        "__drain_node_cancelled": {"results": [{"changed": False, "msg": "no right", "item": a_migration("waits")}]},
+    },
+    "unread": {"__drain_node_cordoned": CORDONED, "__drain_node_unfinished": {"changed": False, "msg": "no answer"}},
+}
+ASKED = "{{ {'waiting': __drain_node_waiting | map(attribute='spec.vmiName'), 'then': __drain_node_then | trim,"
+ASKED += " 'how': __drain_node_is_how} | to_json }}"
+TASKS = [
+    {"name": "Know the role's own variables", "ansible.builtin.include_vars": str(ROLE / "vars/main.yml")},
+    {"name": "Say", "ansible.builtin.set_fact": {"said": ASKED}},
+    {
+        "name": "Keep what was said",
+        "ansible.builtin.copy": {
+            "content": "{{ dict(groups['all'] | zip(groups['all'] | map('extract', hostvars, 'said'))) | to_json }}",
+            "dest": "{{ playbook_dir }}/said.json",
+            "mode": "0600",
+        },
+        "run_once": True,
+    },
+]
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Return what each of the drains above says."""
+    folder = tmp_path_factory.mktemp("drains")
+    known = {"__drain_node_unfinished": {"changed": False, "resources": UNFINISHED}, "__drain_node_cancelled": NOTHING}
+    known |= {"__drain_node_moved": {"results": []}, "drain_node_name": "node-1"}
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    hosts = {name: {**known, **found} for name, found in FOUND.items()}
+    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": local, "hosts": hosts}}))
+    (folder / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": TASKS}]))
+    python = os.environ.get("ANSIBLE_PYTHON", sys.executable)
+    command = [python, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads((folder / "said.json").read_text())
+    return {name: json.loads(one) if isinstance(one, str) else one for name, one in told.items()}
+
+
+@pytest.mark.parametrize(
+    ("drain", "machines"),
+    [
+        pytest.param("some", ["new", "waits", "prepared"], id="its own that do not move yet"),
+        pytest.param("none_moved", [], id="it has made none"),
+    ],
+)
+def test_what_this_run_has_made_and_does_not_move_yet_is_taken_back(
+    drain: str, machines: list[str], said: dict[str, Any]
+) -> None:
+    """What somebody else has asked for goes on, and so does what moves."""
+    assert said[drain]["waiting"] == machines
+
+
+@pytest.mark.parametrize(
+    ("drain", "how", "then"),
+    [
+        ("some", "is not empty", AGAIN),
+        ("stays", "is not empty", "It stays cordoned, as before."),
+        ("may_not", NOT_CORDONED, "Who runs the role needs the right to patch nodes."),
+        ("no_answer", NOT_CORDONED, ""),
+        (
+            "cancelled",
+            "is not empty",
+            f"{AGAIN} Cancelled since, for it had not begun to move: default/waits, default/new.",
+        ),
+        ("kept", "is not empty", f"{AGAIN} {UNCANCELLED}: no right"),
+        ("unread", "is not empty", f"{AGAIN} {UNCANCELLED}: no answer"),
+    ],
+)
+def test_what_is_left_behind_is_said(drain: str, how: str, then: str, said: dict[str, Any]) -> None:
+    assert (said[drain]["how"], said[drain]["then"]) == (how, then)
