@@ -93,8 +93,10 @@ class MigrationDoors:
         if found is not None:
             found.timer.cancel()
             found.entrance.cut()
-            await found.lane.run(found.entrance.close())
-            found.lane.end()
+            try:
+                await found.lane.run(found.entrance.close())
+            finally:
+                found.lane.end()
 
     def _end(self, migration_uid: str) -> None:
         found = self._open.get(migration_uid)

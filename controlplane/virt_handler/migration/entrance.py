@@ -65,11 +65,10 @@ class Entrance:
             await self._reception.close()
 
     async def _serve(self, connection: socket.socket) -> None:
-        host = connection.getpeername()[0]
-        if self._unproven[host] >= UNPROVEN:
-            return
         try:
-            await self._let_in(connection, host)
+            host = connection.getpeername()[0]
+            if self._unproven[host] < UNPROVEN:
+                await self._let_in(connection, host)
         except (BindingError, TimeoutError, OSError, ValueError) as error:
             log.warning("turned away from a migration", extra={"uid": self._binding.migration, "because": str(error)})
 

@@ -97,8 +97,10 @@ class Sending:
                     await target.close()
         finally:
             passage.cut()
-            await lane.run(passage.close())
-            lane.end()
+            try:
+                await lane.run(passage.close())
+            finally:
+                lane.end()
 
     async def _target(self, moving: MigrationState) -> Target:
         ports = list(moving.target_direct_migration_node_ports)

@@ -113,8 +113,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_ENTRANCE,
-        line="        if self._unproven[host] >= UNPROVEN:\n",
-        without="        if False:\n",
+        line="            if self._unproven[host] < UNPROVEN:\n",
+        without="            if True:\n",
         because="A third node could keep the source of any migration out.",
         tests=_BY_TUNNEL,
         may_hang=True,

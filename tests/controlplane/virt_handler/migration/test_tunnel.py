@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import pathlib
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -298,6 +300,19 @@ async def test_a_host_that_proves_nothing_gets_few_places_and_the_source_its_own
             async with ends.passage():
                 assert await said_back(ends, "memory") == b"WORDS"
         assert not any(one.at_eof() for one in strangers[: entrance_module.UNPROVEN])
+
+
+async def test_who_is_gone_before_it_is_looked_at_is_nobody(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with an_entrance(tmp_path) as ends:
+        with socket.socket() as stranger:
+            stranger.connect(("127.0.0.1", ends.port))
+            stranger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        async with ends.passage():
+            assert await said_back(ends, "memory") == b"WORDS"
+    gc.collect()
+    assert not [one for one in caplog.records if one.name == "asyncio"]
 
 
 async def test_who_has_proven_nothing_in_time_has_its_places_again(
