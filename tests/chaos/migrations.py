@@ -127,7 +127,17 @@ class Journeys:
         self.journal.answer(str(self.counters[name]))
 
     def _is_whole(self) -> bool:
-        """Tell whether what was broken is back: not what a kubelet lets wait before it starts it again."""
+        """Tell whether what was broken is back.
+
+        A kubelet that has started a part again often waits up to five minutes before the next time: that Pod is made
+        anew, as a person would have it. The guests have to do without it until then.
+        """
+        for pod in self.cluster.list("pods", "-n", "kubevirt"):
+            states = [one.get("state", {}) for one in pod["status"].get("containerStatuses", ())]
+            if any(one.get("waiting", {}).get("reason") == "CrashLoopBackOff" for one in states):
+                self.cluster.try_kubectl(
+                    "delete", "pod", pod["metadata"]["name"], "-n", "kubevirt", "--wait=false", QUICK
+                )
         said = self.cluster.kubectl("get", "nodes", "-o", "jsonpath={..conditions[?(@.type=='Ready')].status}").split()
         handlers = self.cluster.kubectl("get", "ds", "-n", "kubevirt", "-o", "jsonpath={..status.numberReady}").split()
         return said == ["True"] * len(self.cluster.nodes) and set(handlers) == {str(len(self.cluster.nodes))}
