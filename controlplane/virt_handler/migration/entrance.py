@@ -4,8 +4,8 @@
 """What the target of one migration listens with: TLS, one peer, connections of that migration and no others.
 
 It runs in the lane. Whoever connects has five seconds to prove itself and to say what it is of; a launcher's socket is
-dialled only then. Nobody who has not done so has more than a few of the places: one host alone cannot keep the source
-out. There is an end to it, whatever anybody does.
+dialled only then. One host alone has no more than a sixth of the places while it has not done so, and cannot keep the
+source out. There is an end to it, whatever anybody does.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ PROOF_SECONDS = 5.0
 """For the handshake, and as long again for the line."""
 CONNECTIONS = 64
 """At a time, those included that have proved nothing yet."""
-UNPROVEN = 4
-"""Of them from one address. The source has two or three at a time that are yet to prove themselves."""
+UNPROVEN = sum(MOST.values())
+"""Of them from one address: all that the source can have, on a processor that others want as well."""
 
 Dial = Callable[[Channel], Awaitable[socket.socket]]
 """Connect to what listens in the target's launcher. OSError, TimeoutError."""

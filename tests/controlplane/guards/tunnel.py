@@ -121,6 +121,14 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_ENTRANCE,
+        line="UNPROVEN = sum(MOST.values())\n",
+        without="UNPROVEN = 4\n",
+        because="A machine with many disks could not be moved from a node that is busy.",
+        tests=_BY_TUNNEL,
+        may_hang=True,
+    ),
+    Guard(
+        file=_ENTRANCE,
         line="                self._unproven -= Counter((host,))\n",
         without="                pass\n",
         because="A source would be kept out by what it has proven itself.",

@@ -302,6 +302,28 @@ async def test_a_host_that_proves_nothing_gets_few_places_and_the_source_its_own
         assert not any(one.at_eof() for one in strangers[: entrance_module.UNPROVEN])
 
 
+async def test_the_source_has_room_for_all_that_it_can_have_before_the_first_is_proven(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine with eight disks, on a processor that others want as well."""
+    at_once, everybody = 0, asyncio.Event()
+
+    async def prove(end: End) -> None:
+        nonlocal at_once
+        if isinstance(end._socket, ssl.SSLSocket) and end._socket.server_side:
+            at_once += 1
+            if at_once == sum(MOST.values()):
+                everybody.set()
+            await everybody.wait()
+        await prove_of(end)
+
+    prove_of = End.prove
+    monkeypatch.setattr(End, "prove", prove)
+    async with an_entrance(tmp_path) as ends, ends.passage(), asyncio.TaskGroup() as group:
+        said = [group.create_task(said_back(ends, channel)) for channel in CHANNELS for _unused in range(MOST[channel])]
+    assert {one.result() for one in said} == {b"WORDS"}
+
+
 async def test_who_is_gone_before_it_is_looked_at_is_nobody(
     tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
 ) -> None:
