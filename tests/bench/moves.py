@@ -62,8 +62,7 @@ def floor_of(cluster: Cluster, name: str) -> Iterator[Bare]:
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
         home.chmod(0o755)
-        here = pod["spec"]["nodeName"]
-        there = next(one for one in cluster.nodes if one != here)
+        here, there, *_unused = sorted(cluster.nodes, key=lambda node: node != pod["spec"]["nodeName"])
         source, target = (_as_its_pod(cluster, pod, node) for node in (here, there))
         floor = Bare(built_images(home / "images"), home, decode_vmi(vmi), plan, source, target)
         floor.warm_up()
