@@ -77,7 +77,7 @@ async def test_a_guest_that_cannot_be_sent_while_it_runs_is_stopped_and_goes_on_
 
     order = Order(decode_vmi(VMI), SLOWLY, "source-pod", guest, is_held=False, writes=Writes(nobody, write_stop))
     made: Any = Sending
-    await made(None, None, None, None, time, directory="", progressed=progressed)._send(order, target)
+    await made(None, None, None, time, directory="", progressed=progressed)._send(order, target)
 
     assert [state.life for state in told] == [Life.RUNNING]
     assert any(later > earlier > 0 for earlier, later in itertools.pairwise(remaining)), "it was sent more than once"
