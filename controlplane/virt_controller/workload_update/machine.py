@@ -64,7 +64,6 @@ def read_machine(raw: bytes, launcher_image: str) -> Machine:
     seen = _decoder.decode(raw)
     meta, status = seen.metadata, seen.status
     image, moving = status.launcher_container_image_version, status.migration_state
-    leaves = status.evacuation_node_name
     is_moving = moving is not None and moving.is_under_way
     return Machine(
         key=Key(meta.namespace, meta.name),
@@ -77,5 +76,5 @@ def read_machine(raw: bytes, launcher_image: str) -> Machine:
         is_labelled=OUTDATED_LAUNCHER in meta.labels,
         is_running=status.phase == RUNNING and meta.deletion_timestamp is None,
         is_migratable=conditions.is_true(status.conditions, LIVE_MIGRATABLE),
-        is_on_its_way=is_moving or (bool(leaves) and leaves == status.node_name),
+        is_on_its_way=is_moving or bool(status.evacuation_node_name),
     )
