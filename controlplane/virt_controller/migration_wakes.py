@@ -7,6 +7,7 @@ VirtualMachineInstanceMigration changed -> it; it is over -> all of its instance
 VirtualMachineInstanceMigration takes a place or takes none any more -> those whose turn it is then
 VMI changed, or a Pod that it controls -> its migrations that are not over; VMI went -> all of its migrations
 KubeVirt's configuration changed -> the migrations whose turn it is now
+A migration went, VMI tells of one that is not over, or is given to another node, or a Pod of one came -> its orphans
 VMI that is to leave its node changed, a migration of it, or whether its Node is to be drained -> its evacuation
 """
 
@@ -15,8 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
+from kubevirt_api.names import MIGRATION_JOB
 
 from controlplane.api.objects.meta import Node as Struct
+from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.migration import FINAL, PENDING, UNSET
 from controlplane.api.objects.node import Node
 from controlplane.api.objects.resources import Key
@@ -25,17 +28,33 @@ from controlplane.virt_controller.migration.filed import BY_VMI, vmi_name_of
 from controlplane.virt_controller.wake import BY_NODE, Wake, controlling_vmis, spec_of
 
 
+class _Moving(Struct, frozen=True, kw_only=True):
+    completed: bool = False
+    failed: bool = False
+
+
 class _Status(Struct, frozen=True, kw_only=True):
     phase: str = ""
     node_name: str = ""
     evacuation_node_name: str = ""
+    migration_state: _Moving | None = None
+
+    @property
+    def is_moving(self) -> bool:
+        moving = self.migration_state
+        return moving is not None and not (moving.completed or moving.failed)
 
 
 class _Seen(Struct, frozen=True, kw_only=True):
     status: _Status = _Status()
 
 
+class _Object(Struct, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
 _decoder = msgspec.json.Decoder(_Seen)
+_object_decoder = msgspec.json.Decoder(_Object)
 _node_decoder = msgspec.json.Decoder(Node)
 NOTHING = _Status()
 TAKES_NO_PLACE = frozenset({UNSET, PENDING, *FINAL})
@@ -107,8 +126,35 @@ def connect_evacuations(*, migrations: Cache, vmis: Cache, nodes: Cache, wake: W
     nodes.subscribe(on_node)
 
 
+def connect_orphans(*, migrations: Cache, vmis: Cache, pods: Cache, wake: Wake) -> None:
+    """Subscribe for the orphan controller."""
+
+    def on_migration(key: Key, before: bytes | None, after: bytes | None) -> None:
+        if after is None and before is not None:
+            wake(Key(key.namespace, vmi_name_of(before)))
+
+    def on_vmi(key: Key, before: bytes | None, after: bytes | None) -> None:
+        was, now = _read(before), _read(after)
+        has_moved = after is not None and was.node_name not in ("", now.node_name)
+        if was.is_moving or now.is_moving or has_moved:
+            wake(key)
+
+    def on_pod(key: Key, before: bytes | None, after: bytes | None) -> None:
+        if before is None and after is not None and _is_of_migration(after):
+            for name in controlling_vmis(after):
+                wake(Key(key.namespace, name))
+
+    migrations.subscribe(on_migration)
+    vmis.subscribe(on_vmi)
+    pods.subscribe(on_pod)
+
+
 def _read(raw: bytes | None) -> _Status:
     return NOTHING if raw is None else _decoder.decode(raw).status
+
+
+def _is_of_migration(pod: bytes) -> bool:
+    return MIGRATION_JOB in _object_decoder.decode(pod).metadata.labels
 
 
 def _takes_a_place(raw: bytes | None) -> bool:

@@ -66,8 +66,9 @@ from controlplane.virt_controller.metrics.transitions import Transitions
 from controlplane.virt_controller.migration.filed import BY_VMI, by_vmi
 from controlplane.virt_controller.migration.node_labels import labels_of_nodes
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
-from controlplane.virt_controller.migration_wakes import connect_evacuations, connect_migrations
+from controlplane.virt_controller.migration_wakes import connect_evacuations, connect_migrations, connect_orphans
 from controlplane.virt_controller.node.reconciler import NodeReconciler
+from controlplane.virt_controller.orphan.reconciler import OrphanReconciler
 from controlplane.virt_controller.pool.reconciler import PoolReconciler
 from controlplane.virt_controller.quarantine.marked import MarkedNodes
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
@@ -241,6 +242,9 @@ class Process:
             events=self._events,
             configuration=configuration,
         )
+        orphan = OrphanReconciler(
+            vmis=vmis, pods=pods, migrations=migrations, api=api, clock=self._clock, events=self._events
+        )
         self._quarantine = QuarantineReconciler(
             nodes=nodes, vmis=vmis, api=api, clock=self._clock, events=self._events, configuration=configuration
         )
@@ -281,6 +285,7 @@ class Process:
             self._runner("evacuation", evacuation),
             self._runner("pool", pool),
             self._runner("workload-update", updates),
+            self._runner("orphan", orphan),
         )
         connect(
             vms=vms,
@@ -310,6 +315,8 @@ class Process:
         )
         migration.wake_by(runners[6].add)
         connect_evacuations(migrations=migrations, vmis=vmis, nodes=nodes, wake=runners[7].add)
+        orphan.wake_by(runners[10].add)
+        connect_orphans(migrations=migrations, vmis=vmis, pods=pods, wake=runners[10].add)
         connect_pools(pools=overlays[VIRTUAL_MACHINE_POOL], vms=vms, vmis=vmis, wake=runners[8].add)
         connect_workload_updates(
             kubevirts=overlays[KUBEVIRT],

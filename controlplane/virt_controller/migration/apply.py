@@ -29,7 +29,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.ports import Api, Clock
-from controlplane.virt_controller.migration.hand_over import begin, replace_state, tell_stopped
+from controlplane.virt_controller.migration.hand_over import begin, end, replace_state
 from controlplane.virt_controller.migration.memory import Memories, name_version
 from controlplane.virt_controller.migration.policy import Policies
 from controlplane.virt_controller.migration.unfinished import Unfinished
@@ -114,10 +114,8 @@ class Hand:
             case RequestAbort():
                 await self._patch_vmi(world, {"status": {"migrationState": {"abortRequested": True}}}, is_status=True)
             case EndState():
-                now = render_stamp(self._clock.now())
-                ended = {"failed": True, "completed": True, "failureReason": action.why, "endTimestamp": now}
-                stopped = {} if world.vmi is None else tell_stopped(world.vmi, now)
-                await self._patch_vmi(world, {"status": {"migrationState": ended, **stopped}}, is_status=True)
+                ended = {} if world.vmi is None else end(world.vmi, action.why, render_stamp(self._clock.now()))
+                await self._patch_vmi(world, {"status": ended}, is_status=True)
             case LabelTarget():
                 await self._patch_vmi(world, {"metadata": {"labels": {MIGRATION_TARGET_NODE: action.node}}})
             case Unlabel():

@@ -43,7 +43,13 @@ def begin(world: World, target: Pod, policy: MigrationPolicy | None = None) -> M
     )
 
 
-def tell_stopped(vmi: VirtualMachineInstance, now: str) -> dict[str, Any]:
+def end(vmi: VirtualMachineInstance, why: str, now: str) -> dict[str, Any]:
+    """Build the patch of a status that ends a migration before its guest was sent."""
+    ended = {"failed": True, "completed": True, "failureReason": why, "endTimestamp": now}
+    return {"migrationState": ended, **_tell_stopped(vmi, now)}
+
+
+def _tell_stopped(vmi: VirtualMachineInstance, now: str) -> dict[str, Any]:
     """Build what is said of a guest that may have been stopped to be sent, of a migration that is ended for its source.
 
     Its source may be away; the next hand-over takes the mode with it, and nobody would know whose pause it is.

@@ -29,8 +29,9 @@ from controlplane.api.objects.resources import (
 from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.ports import Cache
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
-from controlplane.virt_controller.migration_wakes import connect_migrations
+from controlplane.virt_controller.migration_wakes import connect_migrations, connect_orphans
 from controlplane.virt_controller.node.reconciler import NodeReconciler
+from controlplane.virt_controller.orphan.reconciler import OrphanReconciler
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
 from controlplane.virt_controller.tell import Kind, Regarding
 from controlplane.virt_controller.vm.reconciler import VmReconciler
@@ -210,6 +211,18 @@ class Controller(Process):
             wake=wake,
         )
         reconciler.wake_by(wake)
+        left = WatchedQueue(rng, self.broken_promises.append)
+        orphans = OrphanReconciler(
+            vmis=vmis, pods=pods, migrations=migrations, api=api, clock=self.clock, events=self.told
+        )
+        self.work["orphan"] = (left, orphans)
+
+        def wake_orphan(key: Key) -> None:
+            if not self.is_dead:
+                left.add(key, self.clock.monotonic())
+
+        connect_orphans(migrations=migrations, vmis=vmis, pods=pods, wake=wake_orphan)
+        orphans.wake_by(wake_orphan)
 
     def view(self, key: Key, since: int) -> View:
         vms, vmis = self.overlays[VIRTUAL_MACHINE], self.overlays[VIRTUAL_MACHINE_INSTANCE]

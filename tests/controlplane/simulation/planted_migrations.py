@@ -22,6 +22,7 @@ from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest
 from controlplane.virt_controller.migration import decide as migration_decide
 from controlplane.virt_controller.migration.world import World as MigrationWorld
+from controlplane.virt_controller.orphan import reconciler as orphan_reconciler
 from controlplane.virt_controller.vmi import decide as vmi_decide
 from controlplane.virt_controller.vmi import reconciler as vmi_reconciler
 from controlplane.virt_controller.vmi import status as vmi_status
@@ -119,6 +120,7 @@ PLANTED: dict[str, Swaps] = {
     "virtual CPUs told that it has not got": ((plugging, "_has", lambda vmi, _unused: vmi.spec.domain.cpu.vcpus),),
     "stopped before that is written": ((Watch, "stop", _stops_unsaid),),
     "the epoch of before": ((vmi_reconciler, "give", _in_the_same_epoch),),
+    "left by one that was deleted by force": ((orphan_reconciler, "decide", lambda _unused: Plan()),),
 }
 
 SELDOM: dict[str, Swaps] = {

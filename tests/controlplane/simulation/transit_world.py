@@ -38,6 +38,8 @@ from tests.controlplane.simulation.transit_stream import SHUT, Fabric
 VMI, MIGRATION = VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION
 NAMES = ("web", "mail.example")
 MOST_SOCKETS = 4
+WIPED = 5
+"""Of so many migrations that are cancelled one goes at once, whatever is left of it."""
 NODES = ("node-1", "node-2", "node-3")
 OFFSETS = (0.0, 0.0, 0.0, -3600.0, 5.0, 90.0)
 TRACE_LINES = 120
@@ -52,7 +54,7 @@ class TransitPeople:
 
     def __init__(self, store: Store, rng: random.Random) -> None:
         self._store, self._rng = store, rng
-        self._made = 0
+        self._made = self._cancelled = 0
 
     def make(self) -> bool:
         """Have all machines there; tell whether one was made anew."""
@@ -104,8 +106,12 @@ class TransitPeople:
             return None
         key = self._rng.choice(unfinished)
         self._store.actor = "user"
+        self._cancelled += 1
         self._store.delete(MIGRATION, key)
-        return f"user: cancel {key.name}"
+        if self._cancelled % WIPED or self._store.find(MIGRATION, key) is None:
+            return f"user: cancel {key.name}"
+        self._store.patch(MIGRATION, key, {"metadata": {"finalizers": None}})
+        return f"user: cancel {key.name}, and take its finalizer off"
 
     def delete_vmi(self) -> str | None:
         key = Key("default", self._rng.choice(NAMES))

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kubevirt_api.names import CONTROL_PLANE_IMAGE, QUARANTINED, SCHEDULABLE
+from kubevirt_api.names import CONTROL_PLANE_IMAGE, MIGRATION_JOB, QUARANTINED, SCHEDULABLE
 
 from controlplane.api.objects.data_volume import DEFINITION
 from controlplane.api.objects.node import DRAIN, OUT_OF_SERVICE
@@ -97,6 +97,15 @@ def owned_by(kind: str, name: str = "web") -> Json:
     return {"metadata": {"ownerReferences": [{"kind": kind, "name": name, "uid": "u", "controller": True}]}}
 
 
+def with_job(body: Json) -> Json:
+    return {"metadata": {**body["metadata"], "labels": {MIGRATION_JOB: "uid"}}}
+
+
+def moving(*, completed: bool, node: str = "node-1") -> Json:
+    state = {"migrationUid": "uid", "completed": completed}
+    return {"spec": {}, "status": {"phase": "Running", "nodeName": node, "migrationState": state}}
+
+
 VM_AND_INSTANCE = {("vm", "default/web"), ("vmi", "default/web")}
 CHANGES: dict[str, tuple[Callable[[LateApi], object], Woken]] = {
     "a machine": (write(VIRTUAL_MACHINE, WEB, {"spec": {}}), {("vm", "default/web")}),
@@ -134,6 +143,26 @@ CHANGES: dict[str, tuple[Callable[[LateApi], object], Woken]] = {
     "an instance that has a migration goes": (
         lambda api: api.drop(object_path(VIRTUAL_MACHINE_INSTANCE, MOVING)),
         {("vmi", str(MOVING)), ("vm", str(MOVING)), ("migration", "default/moves"), ("migration", "default/moved")},
+    ),
+    "a migration goes": (
+        lambda api: api.drop(object_path(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key("default", "moves"))),
+        {("migration", "default/moves"), ("evacuation", str(MOVING)), ("orphan", str(MOVING))},
+    ),
+    "an instance that moves": (
+        write(VIRTUAL_MACHINE_INSTANCE, PLACED, moving(completed=False)),
+        {("vmi", "default/db"), ("vm", "default/db"), ("orphan", "default/db")},
+    ),
+    "an instance whose migration is over": (
+        write(VIRTUAL_MACHINE_INSTANCE, PLACED, moving(completed=True)),
+        {("vmi", "default/db"), ("vm", "default/db")},
+    ),
+    "an instance that has moved": (
+        write(VIRTUAL_MACHINE_INSTANCE, PLACED, moving(completed=True, node="node-2")),
+        {("vmi", "default/db"), ("vm", "default/db"), ("orphan", "default/db")},
+    ),
+    "a Pod that a migration goes to": (
+        write(POD, Key("default", "pod"), with_job(owned_by("VirtualMachineInstance", "moving"))),
+        {("vmi", str(MOVING)), ("migration", "default/moves"), ("orphan", str(MOVING))},
     ),
     "an instance that is to leave its node": (
         write(

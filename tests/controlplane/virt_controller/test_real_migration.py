@@ -91,25 +91,52 @@ def test_a_guest_is_evacuated(cluster: Cluster) -> None:
         cluster.kubectl("wait", job, "--for=delete", "--timeout=20s")
 
 
+def run(cluster: Cluster, name: str) -> str:
+    """Have a machine that runs; return the name of its Pod."""
+    cluster.kubectl("create", "-f", "-", body={**VMI, "metadata": {"name": name, "namespace": "default"}})
+    pod = f"virt-launcher-{name}-{cluster.get('vmi', name)['metadata']['uid'][:8]}-1"
+    come_up(cluster, pod, "node-1")
+    cluster.wait(f"vmi/{name}", ".status.phase", "Scheduled")
+    cluster.report(f"vmi/{name}", {"phase": "Running"})
+    return pod
+
+
+def migrate(cluster: Cluster, name: str, job: str) -> str:
+    """Have it moved; return the name of the Pod that it is to go to."""
+    meta = {"name": job, "namespace": "default"}
+    kind = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstanceMigration"}
+    cluster.kubectl("create", "-f", "-", body={**kind, "metadata": meta, "spec": {"vmiName": name}})
+    cluster.wait(f"vmim/{job}", ".status.phase", "Scheduling")
+    uids = (cluster.get(*one)["metadata"]["uid"][:8] for one in (("vmi", name), ("vmim", job)))
+    return f"virt-launcher-{name}-{'-m'.join(uids)}"
+
+
+def end(cluster: Cluster, name: str, pod: str) -> None:
+    assert cluster.get("vmi", name)["status"]["phase"] == "Running"
+    cluster.kubectl("delete", "vmi", name, "--wait=false")
+    cluster.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
+    cluster.kubectl("wait", f"vmi/{name}", "--for=delete", "--timeout=20s")
+
+
 def test_a_migration_that_waits_for_its_pod_is_cancelled_by_being_deleted(cluster: Cluster) -> None:
-    body = {
-        "apiVersion": "kubevirt.io/v1",
-        "kind": "VirtualMachineInstanceMigration",
-        "metadata": {"name": "job", "namespace": "default"},
-        "spec": {"vmiName": "stays"},
-    }
     with cluster.controller("one"):
-        cluster.kubectl("create", "-f", "-", body={**VMI, "metadata": {"name": "stays", "namespace": "default"}})
-        short = cluster.get("vmi", "stays")["metadata"]["uid"][:8]
-        come_up(cluster, f"virt-launcher-stays-{short}-1", "node-1")
-        cluster.wait("vmi/stays", ".status.phase", "Scheduled")
-        cluster.report("vmi/stays", {"phase": "Running"})
-        cluster.kubectl("create", "-f", "-", body=body)
-        cluster.wait("vmim/job", ".status.phase", "Scheduling")
-        target = f"virt-launcher-stays-{short}-m{cluster.get('vmim', 'job')['metadata']['uid'][:8]}"
+        source = run(cluster, "stays")
+        target = migrate(cluster, "stays", "job")
         cluster.kubectl("delete", "vmim", "job", "--timeout=20s")
         cluster.kubectl("wait", f"pod/{target}", "--for=delete", "--timeout=20s")
-        assert cluster.get("vmi", "stays")["status"]["phase"] == "Running"
-        cluster.kubectl("delete", "vmi", "stays", "--wait=false")
-        cluster.kubectl("delete", "pod", f"virt-launcher-stays-{short}-1", "--force", "--grace-period=0")
-        cluster.kubectl("wait", "vmi/stays", "--for=delete", "--timeout=20s")
+        end(cluster, "stays", source)
+
+
+def test_a_migration_whose_finalizer_is_taken_off_leaves_nothing(cluster: Cluster) -> None:
+    with cluster.controller("one"):
+        source = run(cluster, "wiped")
+        target = migrate(cluster, "wiped", "wiped")
+        come_up(cluster, target, "node-2")
+        cluster.wait("vmim/wiped", ".status.phase", "PreparingTarget")
+        cluster.kubectl("patch", "vmim", "wiped", "--type=merge", "--patch", '{"metadata":{"finalizers":null}}')
+        cluster.kubectl("delete", "vmim", "wiped", "--wait=false")
+        cluster.wait("vmi/wiped", f"{STATE}.completed", "true")
+        cluster.kubectl("wait", f"pod/{target}", "--for=jsonpath={.metadata.deletionTimestamp}", "--timeout=20s")
+        cluster.kubectl("delete", "pod", target, "--force", "--grace-period=0")
+        assert "kubevirt.io/migrationTargetNodeName" not in cluster.get("vmi", "wiped")["metadata"]["labels"]
+        end(cluster, "wiped", source)

@@ -29,6 +29,7 @@ from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
 from controlplane.virt_controller.migration.node_labels import labels_of_nodes
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
+from controlplane.virt_controller.orphan.reconciler import OrphanReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.virt_controller.small_world import SmallWorld, StoreApi
@@ -74,12 +75,12 @@ class Stage(SmallWorld):
         self.direct = self.lossy = LossyApi(self.store)
         self.api = RememberingApi(self.direct, self.overlays)
         self.configuration = KubeVirtConfiguration()
-        self.reconciler, self.vmi_reconciler, self.evacuation = self.another()
+        self.reconciler, self.vmi_reconciler, self.evacuation, self.orphan = self.another()
         if store is None:
             add_nodes(self.store)
         self.start()
 
-    def another(self) -> tuple[MigrationReconciler, VmiReconciler, EvacuationReconciler]:
+    def another(self) -> tuple[MigrationReconciler, VmiReconciler, EvacuationReconciler, OrphanReconciler]:
         """A process that knows nothing yet."""
         parts: dict[str, Any] = {
             "vmis": self.overlays[VIRTUAL_MACHINE_INSTANCE],
@@ -101,6 +102,9 @@ class Stage(SmallWorld):
             ),
             VmiReconciler(**parts, pods=pods, nodes=nodes, launcher_image="launcher:1"),
             EvacuationReconciler(**parts, nodes=nodes, migrations=migrations),
+            OrphanReconciler(
+                vmis=parts["vmis"], pods=pods, migrations=migrations, api=self.api, clock=self.clock, events=self.told
+            ),
         )
 
     async def work(self, *names: str) -> Outcome:
@@ -115,6 +119,7 @@ class Stage(SmallWorld):
                 self.catch_up()
             for key, _body in self.store.list(VIRTUAL_MACHINE_INSTANCE):
                 await reconcile(self.vmi_reconciler, key)
+                await reconcile(self.orphan, key)
                 self.catch_up()
             if self.store.version == before:
                 break

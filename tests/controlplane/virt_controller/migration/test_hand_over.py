@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from controlplane.virt_controller.migration.hand_over import begin, replace_state, tell_stopped
+from controlplane.virt_controller.migration.hand_over import begin, end, replace_state
 from tests.controlplane.simulation.store import merged
 from tests.controlplane.virt_controller.builders import POD_UID, STAMP, a_running_pod
 from tests.controlplane.virt_controller.migration.worlds import (
@@ -60,5 +60,5 @@ def test_a_first_one_is_written_as_it_is() -> None:
 
 def test_a_pause_that_is_over_is_none_of_a_guest_that_was_stopped_since() -> None:
     stopped = an_instance({**HANDED_OVER, "mode": "Paused"}, conditions=[{"type": "Paused", "status": "False"}])
-    (said,) = tell_stopped(stopped, STAMP)["conditions"]
+    (said,) = end(stopped, "it did not begin in time", STAMP)["conditions"]
     assert (said["type"], said["status"], said["reason"]) == ("Paused", "True", "PausedByMigrationMonitor")

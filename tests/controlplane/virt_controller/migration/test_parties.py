@@ -22,7 +22,7 @@ HERE, THERE, LOST, GONE = "Running on node-1", "Running on node-2", "Failed on n
 
 def leader(stage: Stage) -> None:
     """Another one takes over, which knows nothing yet."""
-    stage.reconciler, stage.vmi_reconciler, stage.evacuation = stage.another()
+    stage.reconciler, stage.vmi_reconciler, stage.evacuation, stage.orphan = stage.another()
 
 
 def source_daemon(stage: Stage) -> None:

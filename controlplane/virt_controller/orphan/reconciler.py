@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The orphan controller: reads the caches into a World, writes what is to be ended. It chooses nothing.
+
+That a migration is gone is known without a question: whatever tells of it was written after it was made, so a cache
+that has read as far, and has not got it, has read that it was deleted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from kubevirt_api.names import MIGRATION_TARGET_NODE
+
+from controlplane.api.objects.decode import DecodeError, decode, decode_vmi
+from controlplane.api.objects.phase import is_final
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.errors import Conflict, NotFound, Unavailable
+from controlplane.engine.overlay import Overlay
+from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.ports import Api, Clock
+from controlplane.virt_controller.migration.filed import BY_VMI
+from controlplane.virt_controller.migration.hand_over import end
+from controlplane.virt_controller.migration.world import DeleteTarget, EndState, RequestAbort, Unlabel
+from controlplane.virt_controller.orphan.decide import decide
+from controlplane.virt_controller.orphan.world import Action, World, may_have_guest, migration_of, told_of
+from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.tell import Events, Regarding
+from controlplane.virt_controller.vmi.world import is_controlled
+
+log = logging.getLogger(__name__)
+
+
+class OrphanReconciler:
+    def __init__(
+        self, *, vmis: Overlay, pods: Overlay, migrations: Overlay, api: Api, clock: Clock, events: Events
+    ) -> None:
+        """migrations has the index BY_VMI."""
+        self._vmis = vmis
+        self._pods = pods
+        self._migrations = migrations
+        self._api = api
+        self._clock = clock
+        self._events = events
+        self._wake: Callable[[Key], None] = lambda _key: None
+        self._awaited: dict[Key, int] = {}
+        """How far migrations have to be read before it is known of an instance's whether they are gone."""
+        self._gone: dict[Key, frozenset[str]] = {}
+        """UIDs of an instance's migrations that are known to be gone: none of them comes back."""
+        migrations.follow(self._read_on)
+
+    def wake_by(self, wake: Callable[[Key], None]) -> None:
+        """Have those woken of whose migrations enough is known now."""
+        self._wake = wake
+
+    def observe(self, key: Key) -> World | None:
+        """Read the caches; None when there is no orphan. Unavailable while they are not complete."""
+        if not (self._vmis.synced and self._pods.synced and self._migrations.synced):
+            raise Unavailable(f"cannot judge what migrations have left of {key}: not everything is known yet")
+        self._awaited.pop(key, None)
+        raw = self._vmis.get(key)
+        try:
+            vmi = None if raw is None else decode_vmi(raw)
+        except DecodeError as error:
+            log.warning("object left alone: it does not fit its schema", extra={"key": str(key), "error": str(error)})
+            return None
+        if vmi is None or is_final(vmi.status.phase):  # what is left of a run that is over, its own controller ends
+            self._gone.pop(key, None)
+            return None
+        pods = self._of_migrations(vmi)
+        known = {self._migrations.uid(one) for one in self._migrations.indexed(BY_VMI, str(key))}
+        unseen = [(uid, int(version)) for uid, version in told_of(vmi, pods) if uid not in known]
+        before, read = self._gone.pop(key, frozenset()), self._migrations.position
+        gone = frozenset(uid for uid, version in unseen if uid in before or version <= read)
+        if gone:
+            self._gone[key] = gone
+        later = [version for uid, version in unseen if uid not in gone]
+        if later:
+            self._awaited[key] = min(later)
+        if not gone:
+            return None
+        return World(
+            vmi=vmi,
+            pods=pods,
+            gone=gone,
+            deletes_sent=frozenset(one.uid for one in pods if self._pods.is_delete_sent(_pod_key(one), one.uid)),
+        )
+
+    def decide(self, world: World) -> Plan[Action]:
+        return decide(world)
+
+    def derive_status(self, _world: World, _problem: Problem[Action] | None) -> None:
+        return None
+
+    async def apply(self, world: World, action: Action) -> None:
+        match action:
+            case EndState():
+                ended = end(world.vmi, action.why, render_stamp(self._clock.now()))
+                await self._patch(world, {"status": ended}, is_status=True)
+            case RequestAbort():
+                await self._patch(world, {"status": {"migrationState": {"abortRequested": True}}}, is_status=True)
+            case DeleteTarget():
+                await self._delete(world, action)
+            case Unlabel():
+                await self._patch(world, {"metadata": {"labels": {MIGRATION_TARGET_NODE: None}}})
+
+    async def write_status(self, _world: World, _status: None) -> None:
+        raise AssertionError("there is no status of what is left")
+
+    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+        reason = "FailedDelete" if isinstance(problem.step, DeleteTarget) else "FailedUpdate"
+        self._events.record(_regarding(world.vmi), "Warning", reason, str(problem.error))
+
+    async def _delete(self, world: World, action: DeleteTarget) -> None:
+        """Delete it, unless the API server says that the guest may be there: a cache may be of before the hand-over."""
+        try:
+            vmi = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(world.vmi)))
+        except NotFound as error:
+            raise Conflict(f"cannot delete Pod {action.name}: its instance is gone, and it goes with it") from error
+        if may_have_guest(vmi, action.uid):
+            raise Conflict(f"cannot delete Pod {action.name}: the guest may be there")
+        try:
+            await self._api.delete(POD, Key(world.vmi.metadata.namespace, action.name), uid=action.uid)
+        except NotFound:
+            return
+        text = f"Deleted pod {action.name}: {action.because}"
+        self._events.record(_regarding(world.vmi), "Normal", "SuccessfulDelete", text, occurrence=action.uid)
+
+    def _read_on(self, position: int) -> None:
+        for key in [one for one, version in self._awaited.items() if version <= position]:
+            del self._awaited[key]
+            self._wake(key)
+
+    def _of_migrations(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
+        keys = self._pods.indexed("owner", vmi.metadata.uid)
+        found = (decode(raw, Pod) for raw in map(self._pods.get, sorted(keys)) if raw is not None)
+        return tuple(one for one in found if is_controlled(one, vmi) and migration_of(vmi, one))
+
+    async def _patch(self, world: World, patch: dict[str, Any], *, is_status: bool = False) -> None:
+        await self._api.patch(
+            VIRTUAL_MACHINE_INSTANCE,
+            _key(world.vmi),
+            patch,
+            subresource="status" if is_status else "",
+            resource_version=world.vmi.metadata.resource_version,
+            uid=world.vmi.metadata.uid,
+        )
+
+
+def _key(vmi: VirtualMachineInstance) -> Key:
+    return Key(vmi.metadata.namespace, vmi.metadata.name)
+
+
+def _pod_key(pod: Pod) -> Key:
+    return Key(pod.metadata.namespace, pod.metadata.name)
+
+
+def _regarding(vmi: VirtualMachineInstance) -> Regarding:
+    return Regarding(VIRTUAL_MACHINE_INSTANCE, _key(vmi), vmi.metadata.uid)

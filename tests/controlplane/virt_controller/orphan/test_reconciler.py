@@ -1,0 +1,188 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A migration whose finalizer is taken off, and that is deleted, on a store with rules: it ends, and nothing stays."""
+
+from __future__ import annotations
+
+import pytest
+from kubevirt_api.names import MIGRATION_JOB, MIGRATION_TARGET_NODE
+
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key
+from controlplane.engine.errors import Conflict, Forbidden, Unavailable
+from controlplane.engine.plan import Outcome
+from controlplane.engine.reconcile import reconcile
+from tests.controlplane.virt_controller.migration.stage import JOB, WEB, Stage
+
+AGAIN = Key("default", "again")
+NOT_BEGUN = ("PreparingTarget", "TargetReady")
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def wipe(stage: Stage) -> None:
+    """Delete the migration at once, whatever it has not done yet."""
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"metadata": {"finalizers": None}})
+    if stage.store.find(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB) is not None:
+        stage.store.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB)
+
+
+def is_at_source(stage: Stage) -> bool:
+    return (stage.status["nodeName"], stage.status["phase"], stage.pods) == ("node-1", "Running", [stage.source])
+
+
+async def test_one_that_had_only_its_pod_leaves_none(stage: Stage) -> None:
+    await stage.until("Scheduling")
+    wipe(stage)
+    stage.catch_up()
+    await stage.work()
+    assert is_at_source(stage)
+
+
+@pytest.mark.parametrize("phase", NOT_BEGUN)
+async def test_one_that_was_not_begun_fails_and_the_next_one_goes_its_way(stage: Stage, phase: str) -> None:
+    await stage.until(phase)
+    wipe(stage)
+    stage.catch_up()
+    await stage.work()
+    assert (stage.state["failed"], stage.state["completed"]) == (True, True)
+    assert stage.state["failureReason"] == "the VirtualMachineInstanceMigration was deleted"
+    assert stage.state["endTimestamp"]
+    assert is_at_source(stage)
+    assert MIGRATION_TARGET_NODE not in stage.instance()["metadata"]["labels"]
+    stage.migrate("again")
+    await stage.work("again")
+    stage.set_pod(next(key for key in stage.pods if key != stage.source), node="node-3")
+    await stage.work("again")
+    assert stage.phase(AGAIN) == "PreparingTarget"
+
+
+async def test_one_that_was_begun_is_cancelled_and_its_source_ends_it(stage: Stage) -> None:
+    await stage.until("Running")
+    wipe(stage)
+    stage.catch_up()
+    await stage.work()
+    assert (stage.state["abortRequested"], "completed" in stage.state) == (True, False)
+    assert len(stage.pods) == 2
+    stage.fail("it was cancelled")
+    await stage.work()
+    assert is_at_source(stage)
+    assert MIGRATION_TARGET_NODE not in stage.instance()["metadata"]["labels"]
+
+
+async def test_one_whose_target_ended_fails_by_that(stage: Stage) -> None:
+    await stage.until("Running")
+    wipe(stage)
+    stage.end_pod(stage.target)
+    await stage.work()
+    assert stage.state["failureReason"] == "the target Pod is down"
+    assert is_at_source(stage)
+
+
+async def test_a_guest_that_has_left_is_given_to_its_target_and_its_source_goes(stage: Stage) -> None:
+    await stage.until("ready")
+    target, source = stage.target, stage.source
+    wipe(stage)
+    stage.leave()
+    await stage.work()
+    assert (stage.status["nodeName"], stage.pods) == ("node-2", [target])
+    assert "deletionTimestamp" in stage.store.get(POD, source)["metadata"]
+    assert MIGRATION_TARGET_NODE not in stage.instance()["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("phase", ["Scheduling", "PreparingTarget", "Running", "Succeeded"])
+async def test_one_that_is_there_is_its_own_controllers(stage: Stage, phase: str) -> None:
+    await stage.until(phase)
+    stage.calls.clear()
+    before = stage.store.version
+    outcome = await reconcile(stage.orphan, WEB)
+    assert (outcome.error, outcome.look_again_in, stage.calls, stage.store.version) == (None, None, [], before)
+
+
+@pytest.mark.parametrize("phase", ["Scheduling", "Running"])
+async def test_one_that_is_not_known_yet_is_not_gone(stage: Stage, phase: str) -> None:
+    await stage.run_guest()
+    late = Stage(stage.store)
+    await stage.until(phase)
+    late.catch_up(VIRTUAL_MACHINE_INSTANCE, POD)
+    assert await reconcile(late.orphan, WEB) == Outcome()
+    late.catch_up()
+    assert await reconcile(late.orphan, WEB) == Outcome()
+    assert late.calls == []
+
+
+async def test_it_is_looked_at_again_once_when_enough_was_read(stage: Stage) -> None:
+    await stage.until("Scheduling")
+    woken: list[Key] = []
+    stage.orphan.wake_by(woken.append)
+    wipe(stage)
+    stage.catch_up(VIRTUAL_MACHINE_INSTANCE_MIGRATION)
+    stage.store.patch(POD, stage.target, {"metadata": {"annotations": {"told": "later"}}})
+    stage.catch_up(POD)
+    stage.calls.clear()
+    assert await reconcile(stage.orphan, WEB) == Outcome()
+    assert (stage.calls, woken) == ([], [])
+    stage.catch_up(VIRTUAL_MACHINE_INSTANCE_MIGRATION)
+    await reconcile(stage.orphan, WEB)
+    stage.catch_up()
+    assert (stage.pods, woken) == ([stage.source], [WEB])
+
+
+async def test_one_that_is_known_to_be_gone_stays_so(stage: Stage) -> None:
+    await stage.until("PreparingTarget")
+    wipe(stage)
+    stage.catch_up()
+    note = {"metadata": {"annotations": {"told": "meanwhile"}}}
+    stage.direct.meanwhile["patch VirtualMachineInstance"] = lambda: stage.store.patch(
+        VIRTUAL_MACHINE_INSTANCE, WEB, note
+    )
+    outcome = await reconcile(stage.orphan, WEB)
+    assert isinstance(outcome.error, Conflict)
+    stage.catch_up(VIRTUAL_MACHINE_INSTANCE, POD)
+    await reconcile(stage.orphan, WEB)
+    assert MIGRATION_TARGET_NODE not in stage.instance()["metadata"]["labels"]
+
+
+async def test_nothing_is_judged_before_all_is_known(stage: Stage) -> None:
+    await stage.until("Running")
+    late = Stage(stage.store)
+    late.caches[VIRTUAL_MACHINE_INSTANCE_MIGRATION].synced = False
+    outcome = await reconcile(late.orphan, WEB)
+    assert isinstance(outcome.error, Unavailable)
+    assert late.calls == []
+
+
+async def test_a_pod_that_was_handed_over_meanwhile_stays(stage: Stage) -> None:
+    await stage.until("Running")
+    stage.fail()
+    wipe(stage)
+    stage.catch_up()
+    version = stage.instance()["status"]
+    late = {"failed": None, "completed": None, "failureReason": None}
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"status": {"migrationState": late}}, subresource="status")
+    assert version != stage.status
+    await reconcile(stage.orphan, WEB)
+    assert "delete Pod [uid]" not in stage.calls
+    assert len(stage.pods) == 2
+
+
+async def test_a_pod_that_says_what_it_is_not_stays_where_the_guest_is(stage: Stage) -> None:
+    await stage.until("Running")
+    for pod in (stage.source, stage.target):
+        stage.store.patch(POD, pod, {"metadata": {"labels": {MIGRATION_JOB: "nobody"}}})
+    stage.catch_up()
+    await stage.work()
+    assert len(stage.pods) == 2
+    assert stage.phase() == "Running"
+
+
+async def test_what_is_refused_is_told(stage: Stage) -> None:
+    await stage.until("Scheduling")
+    wipe(stage)
+    stage.catch_up()
+    stage.direct.refusals["delete Pod"] = Forbidden("no")
+    await reconcile(stage.orphan, WEB)
+    assert stage.reasons[-1] == "FailedDelete"
