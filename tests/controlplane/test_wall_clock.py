@@ -40,6 +40,7 @@ READERS = {
     "virt_controller/evacuation/reconciler.py": (1, "times at which migrations failed; bounded by the back-off"),
     "virt_controller/migration/apply.py": (1, "when a migration ended"),
     "virt_controller/migration/reconciler.py": (1, "times of phases"),
+    "virt_controller/orphan/reconciler.py": (1, "when a migration ended"),
     "virt_handler/incoming/reconciler.py": (2, "times of migrations"),
     "virt_handler/vmi/reconciler.py": (1, "times of conditions and phases"),
     "virt_handler/vmi/writes.py": (1, "when a migration began"),
