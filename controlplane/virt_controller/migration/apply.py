@@ -49,6 +49,7 @@ from controlplane.virt_controller.migration.world import (
     RequestAbort,
     Unlabel,
     World,
+    is_made_for,
 )
 from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.tell import Events, Regarding
@@ -182,10 +183,19 @@ class Hand:
             return None
 
     async def _look_for_pod(self, world: World, name: str) -> None:
+        """Ask; another Pod that has its name by now is not it."""
         try:
-            await self._api.get(POD, Key(world.migration.metadata.namespace, name))
+            found = decode(await self._api.get(POD, Key(world.migration.metadata.namespace, name)), Pod)
         except NotFound:
+            found = None
+        if found is None or not self._is_its(world, found):
             self._memories.of(world.migration).absent.add(name)
+
+    @staticmethod
+    def _is_its(world: World, pod: Pod) -> bool:
+        vmi, left = world.vmi, world.left
+        is_target = vmi is not None and pod.metadata.name == world.target_pod and is_made_for(pod, vmi, world.uid)
+        return is_target or (left is not None and pod.uid == left.source_pod_uid)
 
     async def _delete_pod(self, world: World, action: DeleteTarget | DeleteSource) -> None:
         await self._delete(POD, Key(world.migration.metadata.namespace, action.name), action.uid)

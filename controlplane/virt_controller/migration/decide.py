@@ -28,7 +28,14 @@ from controlplane.api.objects.migration import (
 )
 from controlplane.api.objects.pod import Pod
 from controlplane.engine.plan import Plan, Tell
-from controlplane.virt_controller.migration.status import CANCELLED, WAITED_FOR_SECONDS, doubt, next_step, seconds_left
+from controlplane.virt_controller.migration.status import (
+    CANCELLED,
+    LOST_OWNER,
+    WAITED_FOR_SECONDS,
+    doubt,
+    next_step,
+    seconds_left,
+)
 from controlplane.virt_controller.migration.world import (
     KEPT,
     LABEL_LENGTH,
@@ -109,17 +116,26 @@ def _follow(world: World) -> Plan[Action]:
 def _until_begun(world: World) -> Plan[Action]:
     """Nothing was sent yet: it may be ended from here, and whoever begins it meanwhile has this write refused."""
     left = seconds_left(world)
-    if world.is_cancelled:
-        return Plan((EndState(CANCELLED, because="it is being deleted"),))
-    if world.vmi is not None and world.vmi.metadata.deletion_timestamp is not None:
-        return Plan((EndState("the VirtualMachineInstance is being deleted", because="its instance is to end"),))
-    if left is not None and left <= 0:
-        return Plan((EndState("it did not begin in time", because="nobody has begun it"),))
+    ended = _end_unbegun(world, left)
+    if ended is not None:
+        return Plan((ended,))
     if world.target is None:
-        if not world.is_target_gone:
-            return Plan((_look(world.target_pod),))
-        return Plan((EndState("the target Pod is gone", because="somebody has deleted it"),))
+        return Plan((_look(world.target_pod),))
     return Plan(_label(world).steps, look_again_in=left)
+
+
+def _end_unbegun(world: World, left: float | None) -> EndState | None:
+    if world.is_cancelled:
+        return EndState(CANCELLED, because="it is being deleted")
+    if world.vmi is not None and world.vmi.metadata.deletion_timestamp is not None:
+        return EndState("the VirtualMachineInstance is being deleted", because="its instance is to end")
+    if left is not None and left <= 0:
+        return EndState("it did not begin in time", because="nobody has begun it")
+    if world.stray is not None:
+        return EndState(LOST_OWNER, because="nobody owns it any more")
+    if world.is_target_gone:
+        return EndState("the target Pod is gone", because="somebody has deleted it")
+    return None
 
 
 def _label(world: World) -> Plan[Action]:
@@ -131,7 +147,7 @@ def _label(world: World) -> Plan[Action]:
 
 def _clear(world: World) -> Plan[Action]:
     """Clear away what is left over of one that has failed."""
-    state, pod = world.state, world.target
+    state, pod = world.state, world.target or world.stray
     if state is not None and state.is_under_way and state.start_timestamp is None:
         return Plan((EndState("it failed before it began", because="it is over"),))
     if world.vmi is not None and pod is None and not world.is_target_gone and not _has_let_go(world):

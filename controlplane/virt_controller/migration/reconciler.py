@@ -34,7 +34,7 @@ from controlplane.virt_controller.migration.target_pod import NO_LABELS, build_t
 from controlplane.virt_controller.migration.telling import explain_end, explain_refusal
 from controlplane.virt_controller.migration.turn import holds_more, is_turn, keeps_waiting, next_ones
 from controlplane.virt_controller.migration.unfinished import Unfinished
-from controlplane.virt_controller.migration.world import Action, CreateTarget, World
+from controlplane.virt_controller.migration.world import Action, CreateTarget, World, is_stray
 from controlplane.virt_controller.tell import Events
 from controlplane.virt_controller.vmi.world import is_controlled
 
@@ -122,17 +122,18 @@ class MigrationReconciler:
         """Add the two Pods: the target's by its name, the source's by the name and UID that the hand-over gave."""
         left = world.left
         namespace = world.migration.metadata.namespace
-        target = self._pod(Key(namespace, world.target_pod)) if world.target_pod else None
-        if target is not None and (world.vmi is None or not is_controlled(target, world.vmi)):
-            target = None
+        name = world.target_pod or ("" if left is None else left.target_pod)
+        named = self._pod(Key(namespace, name)) if name else None
+        target = named if named is not None and world.vmi is not None and is_controlled(named, world.vmi) else None
+        stray = named if named is not None and is_stray(named, world.uid) else None
         source = None if left is None else self._pod(Key(namespace, left.source_pod))
         if source is not None and (left is None or source.uid != left.source_pod_uid):
             source = None
-        pods = [one for one in (target, source) if one is not None]
+        pods = [one for one in (target, stray, source) if one is not None]
         sent = {one.uid for one in pods if self._pods.is_delete_sent(_pod_key(one), one.uid)}
         if self._migrations.is_delete_sent(key_of(world.migration), world.uid):
             sent.add(world.uid)
-        found = replace(world, target=target, source=source, deletes_sent=frozenset(sent))
+        found = replace(world, target=target, stray=stray, source=source, deletes_sent=frozenset(sent))
         if target is None or target.is_up or found.migration.status.phase != SCHEDULING:
             return found
         entries, settings = list(self.unfinished.entries()), found.configuration.migrations

@@ -42,6 +42,7 @@ GIVES_WAY = "no node was found for the target Pod, and others wait for their tur
 HOLDS_MORE = "the target Pod did not come up, and others wait for their turn whose namespace has fewer"
 LATE = "the target Pod did not come up in time"
 CANCELLED = "the migration was cancelled"
+LOST_OWNER = "somebody took the target Pod's owner off"
 SHARE_SECONDS = 180.0
 """So long a target Pod may be on its way while others wait whose namespace has fewer places, or be without a node while
 anybody waits because of it, whatever its annotations say.
@@ -124,6 +125,8 @@ def _why_not_handed_over(world: World) -> str:
         return "the target Pod has ended"
     if world.is_target_gone and phase in (SCHEDULING, SCHEDULED):
         return "the target Pod is gone"
+    if world.stray is not None and phase in (SCHEDULING, SCHEDULED):
+        return LOST_OWNER
     return _why_late(world)
 
 
@@ -181,8 +184,8 @@ def _unset(_unused: World) -> str:
 
 
 def _pending(world: World) -> str:
-    is_begun = world.target is not None or world.has_made or world.state is not None
-    return SCHEDULING if is_begun else PENDING
+    is_there = (world.target or world.stray) is not None
+    return SCHEDULING if is_there or world.has_made or world.state is not None else PENDING
 
 
 def _scheduling(world: World) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kubevirt_api.names import MIGRATION_TARGET_NODE
+from kubevirt_api.names import MIGRATION_JOB, MIGRATION_TARGET_NODE
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.migration import FINAL, PENDING, UNSET, VirtualMachineInstanceMigration
@@ -15,6 +15,8 @@ from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.phase import RUNNING, is_final
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.virt_controller.owner import controller_of
+from controlplane.virt_controller.vmi.world import is_controlled
 
 DEFAULTS = KubeVirtConfiguration()
 KEPT = 5
@@ -30,6 +32,8 @@ class World:
     """Of the name that it gives."""
     target: Pod | None = None
     """The Pod that was made for it, as it is now."""
+    stray: Pod | None = None
+    """That Pod, when nobody owns it any more: it is not gone on with, only cleared away."""
     source: Pod | None = None
     """The Pod that it left, by the hand-over's word."""
     launchers: tuple[Pod, ...] = ()
@@ -126,6 +130,16 @@ class World:
         """Tell whether the run was given to the target."""
         moving, vmi = self.state, self.vmi
         return moving is not None and vmi is not None and moving.target_pod_uid in vmi.status.active_pods
+
+
+def is_made_for(pod: Pod, vmi: VirtualMachineInstance, migration_uid: str) -> bool:
+    """Tell whether a Pod of the name of a migration's is that: its instance controls it, or nobody does any more."""
+    return is_controlled(pod, vmi) or is_stray(pod, migration_uid)
+
+
+def is_stray(pod: Pod, migration_uid: str) -> bool:
+    """Tell whether a Pod was made for a migration, and somebody took its owner off: it goes with no instance."""
+    return controller_of(pod.metadata) is None and pod.metadata.labels.get(MIGRATION_JOB) == migration_uid
 
 
 def can_move(vmi: VirtualMachineInstance | None) -> bool:

@@ -81,8 +81,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_STATUS,
-        line="world.target is not None or world.has_made or world.state is not None\n",
-        without="world.target is not None or world.has_made\n",
+        line="    return SCHEDULING if is_there or world.has_made or world.state is not None else",
+        without="    return SCHEDULING if is_there or world.has_made else",
         because="A second Pod would be made for a migration that was handed over.",
         tests=_BY_TABLE,
     ),
@@ -316,5 +316,26 @@ GUARDS: tuple[Guard, ...] = (
         without="    chosen = source.spec.node_selector\n",
         because="A guest would be sent to a processor that cannot carry it, by a selector that was taken away.",
         tests=_BY_POD,
+    ),
+    Guard(
+        file="controlplane/virt_controller/migration/world.py",
+        line="    return controller_of(pod.metadata) is None and",
+        without="    return False and",
+        because="A Pod whose owner somebody takes off would stay for ever, and keep its migration.",
+        tests=_BY_STORY,
+    ),
+    Guard(
+        file="controlplane/virt_controller/migration/world.py",
+        line="controller_of(pod.metadata) is None and pod.metadata.labels",
+        without="pod.metadata.labels",
+        because="A Pod that is somebody else's would be deleted for its label.",
+        tests=_BY_STORY,
+    ),
+    Guard(
+        file=_APPLY,
+        line="        if found is None or not self._is_its(world, found):",
+        without="        if found is None:",
+        because="Another Pod of the name would keep a migration for ever.",
+        tests=_BY_STORY,
     ),
 )

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from kubevirt_api.names import MIGRATION_JOB, MIGRATION_JOB_NAME, MIGRATION_TARGET_NODE
+from kubevirt_api.names import LAUNCHER_ROLE, MIGRATION_JOB, MIGRATION_JOB_NAME, MIGRATION_TARGET_NODE, ROLE
 
 from controlplane.api.objects.resources import (
     POD,
@@ -728,3 +728,91 @@ async def test_nothing_is_decided_before_all_is_known() -> None:
     stage.caches[POD].synced = False
     with pytest.raises(Unavailable):
         stage.reconciler.observe(JOB)
+
+
+def take_owner_off(stage: Stage) -> None:
+    stage.store.patch(POD, stage.target, {"metadata": {"ownerReferences": None}})
+    stage.catch_up()
+
+
+@pytest.mark.parametrize("phase", ["Scheduling", "PreparingTarget", "TargetReady"])
+async def test_one_whose_pod_has_lost_its_owner_fails_and_the_pod_goes(stage: Stage, phase: str) -> None:
+    await stage.until(phase)
+    take_owner_off(stage)
+    await stage.work()
+    assert (stage.phase(), stage.pods) == ("Failed", [stage.source])
+    assert "FailedMigration" in stage.reasons
+    assert "finalizers" not in stage.job["metadata"]
+
+
+async def test_a_pod_that_somebody_else_owns_stays(stage: Stage) -> None:
+    await stage.until("Scheduling")
+    theirs = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "theirs", "uid": "theirs", "controller": True}
+    stage.store.patch(POD, stage.target, {"metadata": {"ownerReferences": [theirs]}})
+    stage.catch_up()
+    await stage.work()
+    assert stage.phase() == "Failed"
+    assert len(stage.pods) == 2
+
+
+async def test_a_guest_that_has_begun_to_move_goes_on_to_a_pod_that_lost_its_owner(stage: Stage) -> None:
+    await stage.until("ready")
+    target = stage.target
+    take_owner_off(stage)
+    stage.leave()
+    await stage.work()
+    assert (stage.status["nodeName"], stage.pods, stage.phase()) == ("node-2", [target], "Succeeded")
+    owner = stage.store.get(POD, target)["metadata"]["ownerReferences"]
+    assert owner[0]["uid"] == stage.instance()["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("phase", ["Scheduling", "PreparingTarget", "Running"])
+async def test_an_instance_that_is_deleted_without_its_pods_leaves_none(stage: Stage, phase: str) -> None:
+    await stage.until(phase)
+    pods = stage.pods
+    stage.delete_instance()
+    for pod in pods:
+        stage.store.patch(POD, pod, {"metadata": {"ownerReferences": None}})
+    stage.catch_up()
+    await stage.work()
+    if phase == "Running":
+        stage.fail("its instance is to end")
+        await stage.work()
+    assert stage.pods == []
+
+
+async def test_what_is_left_of_an_instance_that_is_gone_goes(stage: Stage) -> None:
+    await stage.until("Running")
+    stage.fail()
+    await reconcile(stage.reconciler, JOB)
+    take_owner_off(stage)
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": None}})
+    stage.delete_instance()
+    await stage.work()
+    assert stage.pods == [stage.source]
+
+
+async def test_another_pod_of_the_name_of_its_own_keeps_nobody(stage: Stage) -> None:
+    await stage.until("Scheduling")
+    target = stage.target
+    stage.lose_pod(target)
+    stage.store.create(POD, "default", {"metadata": {"name": target.name, "labels": {ROLE: LAUNCHER_ROLE}}})
+    stage.catch_up()
+    await stage.work()
+    assert stage.phase() == "Failed"
+    assert "finalizers" not in stage.job["metadata"]
+    assert target in stage.pods
+
+
+async def test_another_pod_of_the_name_of_the_one_that_was_left_keeps_nobody(stage: Stage) -> None:
+    await stage.until("ready")
+    source = stage.source
+    stage.leave()
+    await reconcile(stage.vmi_reconciler, WEB)
+    stage.lose_pod(source)
+    stage.store.create(POD, "default", {"metadata": {"name": source.name}})
+    stage.catch_up()
+    await stage.work()
+    assert stage.phase() == "Succeeded"
+    assert "finalizers" not in stage.job["metadata"]
+    assert source in stage.pods
