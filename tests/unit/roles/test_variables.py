@@ -5,10 +5,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +12,7 @@ import jinja2
 import pytest
 import yaml
 from ansible_collections.virtops.kubevirt.plugins.filter.misused import misused
+from ansible_collections.virtops.kubevirt.tests.unit.roles.said import run
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLES = ("control_plane", "drain_node", "launcher_image", "node_kvm", "virtual_machine")
@@ -114,39 +111,15 @@ TAKEN = [
     },
     {"name": "Keep that it passed", "ansible.builtin.set_fact": {"said": ""}},
 ]
-KEEP = [
-    {
-        "name": "Keep what was said",
-        "ansible.builtin.copy": {
-            "content": "{{ dict(groups['all'] | zip(groups['all'] | map('extract', hostvars, 'said'))) | to_json }}",
-            "dest": "{{ playbook_dir }}/said.json",
-            "mode": "0600",
-        },
-        "run_once": True,
-    }
-]
 
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return what was said to each host."""
-    folder = tmp_path_factory.mktemp("variables")
     wrong = {name: {"role": role, **variables} for name, (role, variables) in WRONG.items()}
-    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     groups = {"right": {"hosts": {"all_right": RIGHT}}, "wrong": {"hosts": wrong}, "provision": {"hosts": PROVISION}}
-    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": local, "children": groups}}))
-    plays = {"right": TAKEN, "wrong": REFUSED, "provision": OF_PROVISION, "all": KEEP}
-    written = [{"hosts": hosts, "gather_facts": False, "tasks": tasks} for hosts, tasks in plays.items()]
-    (folder / "play.yml").write_text(yaml.safe_dump(written))
-    collection = folder / "ansible_collections/virtops/kubevirt"
-    collection.parent.mkdir(parents=True)
-    collection.symlink_to(ROOT)
-    environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(folder)}
-    python = os.environ.get("ANSIBLE_PYTHON", sys.executable)
-    command = [python, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads((folder / "said.json").read_text())
+    plays = {"right": TAKEN, "wrong": REFUSED, "provision": OF_PROVISION}
+    return run(tmp_path_factory.mktemp("variables"), groups, plays)
 
 
 @pytest.mark.parametrize(

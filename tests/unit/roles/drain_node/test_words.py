@@ -9,14 +9,11 @@ Ansible itself says so.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible_collections.virtops.kubevirt.tests.unit.roles.said import run
 
 ROLE = Path(__file__).resolve().parents[4] / "roles" / "drain_node"
 CORDONED = {"changed": True, "failed": False}
@@ -81,33 +78,16 @@ ASKED += " 'how': __drain_node_is_how} | to_json }}"
 TASKS = [
     {"name": "Know the role's own variables", "ansible.builtin.include_vars": str(ROLE / "vars/main.yml")},
     {"name": "Say", "ansible.builtin.set_fact": {"said": ASKED}},
-    {
-        "name": "Keep what was said",
-        "ansible.builtin.copy": {
-            "content": "{{ dict(groups['all'] | zip(groups['all'] | map('extract', hostvars, 'said'))) | to_json }}",
-            "dest": "{{ playbook_dir }}/said.json",
-            "mode": "0600",
-        },
-        "run_once": True,
-    },
 ]
 
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return what each of the drains above says."""
-    folder = tmp_path_factory.mktemp("drains")
     known = {"__drain_node_unfinished": {"changed": False, "resources": UNFINISHED}, "__drain_node_cancelled": NOTHING}
     known |= {"__drain_node_moved": {"results": []}, "drain_node_name": "node-1"}
-    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     hosts = {name: {**known, **found} for name, found in FOUND.items()}
-    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": local, "hosts": hosts}}))
-    (folder / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": TASKS}]))
-    python = os.environ.get("ANSIBLE_PYTHON", sys.executable)
-    command = [python, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    told = json.loads((folder / "said.json").read_text())
+    told = run(tmp_path_factory.mktemp("drains"), {"drains": {"hosts": hosts}}, {"drains": TASKS})
     return {name: json.loads(one) if isinstance(one, str) else one for name, one in told.items()}
 
 
