@@ -341,8 +341,11 @@ class Session:
             why = f"virt-handler failed by an error of its own: {type(error).__name__}"
         finally:
             log.info("migration over", extra={**self._who, "moved": has_moved, "because": "" if has_moved else why})
-            with suppress(NoContact):
+            try:
                 await self.refresh()
+            except NoContact as error:
+                if not has_moved:  # what was seen before it was sent says nothing of where the guest is now
+                    self._publish(is_connected=False, trouble=bounded(str(error)))
             failure = "" if has_moved else bounded(why)
             self._publish(transfer=Transfer(uid, is_over=True, has_moved=has_moved, reason=failure))
 

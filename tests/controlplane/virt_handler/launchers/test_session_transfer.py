@@ -71,6 +71,27 @@ async def test_a_guest_that_has_left_has_moved_before_all_is_cleared_up_and_what
     assert [*seen, session.launcher().sighting.transfer] == [Transfer("m"), moved, moved]
 
 
+async def test_where_a_guest_is_that_was_sent_is_not_known_before_it_is_looked_at() -> None:
+    """It may have left: what was seen before it was sent would have it said that it stays, and its target ended."""
+    libvirtd = FakeLibvirtd(VMI_UID)
+    session = a_session(libvirtd)
+    connection = session._connection = FakeConnection(libvirtd)
+    (await connection.define(domain_text())).life = RUNNING
+    await session.refresh()
+
+    async def send(_unused: Order) -> None:
+        session._connection = None
+        raise Failed("the last word is lost")
+
+    session._tools = replace(session._tools, send=send)
+    session.expect_transfer(MigrationState(migration_uid="m"))
+    await session.transfer(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
+    assert not session.launcher().sighting.is_connected
+    session._connection = connection
+    await session.refresh()
+    assert session.launcher().sighting.is_connected
+
+
 async def test_whoever_sends_is_told_that_nobody_wants_it_any_more_and_of_no_earlier_one() -> None:
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
