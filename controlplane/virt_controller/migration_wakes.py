@@ -7,7 +7,8 @@ VirtualMachineInstanceMigration changed -> it; it is over -> all of its instance
 VirtualMachineInstanceMigration takes a place or takes none any more -> those whose turn it is then
 VMI changed, or a Pod that it controls -> its migrations that are not over; VMI went -> all of its migrations
 KubeVirt's configuration changed -> the migrations whose turn it is now
-A migration went, VMI tells of one that is not over, or is given to another node, or a Pod of one came -> its orphans
+A migration went, or a VMI tells of one (first, or while it is under way), is given to another node, or a Pod of one
+changed -> the orphans of the VMI
 VMI that is to leave its node changed, a migration of it, or whether its Node is to be drained -> its evacuation
 """
 
@@ -56,7 +57,7 @@ class _Object(Struct, frozen=True, kw_only=True):
 _decoder = msgspec.json.Decoder(_Seen)
 _object_decoder = msgspec.json.Decoder(_Object)
 _node_decoder = msgspec.json.Decoder(Node)
-NOTHING = _Status()
+NOTHING, NO_META = _Status(), ObjectMeta()
 TAKES_NO_PLACE = frozenset({UNSET, PENDING, *FINAL})
 """Phases of migrations that count for no limit."""
 
@@ -130,19 +131,22 @@ def connect_orphans(*, migrations: Cache, vmis: Cache, pods: Cache, wake: Wake) 
     """Subscribe for the orphan controller."""
 
     def on_migration(key: Key, before: bytes | None, after: bytes | None) -> None:
-        if after is None and before is not None:
+        is_gone = after is None or _meta(before).uid != _meta(after).uid  # a list tells of the next one of the name
+        if before is not None and is_gone:
             wake(Key(key.namespace, vmi_name_of(before)))
 
     def on_vmi(key: Key, before: bytes | None, after: bytes | None) -> None:
         was, now = _read(before), _read(after)
+        is_new = before is None and now.migration_state is not None
         has_moved = after is not None and was.node_name not in ("", now.node_name)
-        if was.is_moving or now.is_moving or has_moved:
+        if is_new or has_moved or was.is_moving or now.is_moving:
             wake(key)
 
     def on_pod(key: Key, before: bytes | None, after: bytes | None) -> None:
-        if before is None and after is not None and _is_of_migration(after):
-            for name in controlling_vmis(after):
-                wake(Key(key.namespace, name))
+        for raw in (before, after):
+            if raw is not None and MIGRATION_JOB in _meta(raw).labels:
+                for name in controlling_vmis(raw):
+                    wake(Key(key.namespace, name))
 
     migrations.subscribe(on_migration)
     vmis.subscribe(on_vmi)
@@ -153,8 +157,8 @@ def _read(raw: bytes | None) -> _Status:
     return NOTHING if raw is None else _decoder.decode(raw).status
 
 
-def _is_of_migration(pod: bytes) -> bool:
-    return MIGRATION_JOB in _object_decoder.decode(pod).metadata.labels
+def _meta(raw: bytes | None) -> ObjectMeta:
+    return NO_META if raw is None else _object_decoder.decode(raw).metadata
 
 
 def _takes_a_place(raw: bytes | None) -> bool:

@@ -8,7 +8,7 @@ A guest that was sent already is not touched: the run is given away by what its 
 
 from __future__ import annotations
 
-from controlplane.engine.plan import Plan
+from controlplane.engine.plan import Each, Plan
 from controlplane.virt_controller.migration.world import DeleteTarget, EndState, RequestAbort, Unlabel
 from controlplane.virt_controller.orphan.world import Action, World
 
@@ -17,15 +17,24 @@ GONE = "its migration is gone"
 
 def decide(world: World) -> Plan[Action]:
     """Choose the next step."""
-    state = world.state
-    if state is not None and state.is_under_way:
-        if world.is_target_down:
-            return Plan((EndState("the target Pod is down", because=GONE),))
-        if state.start_timestamp is None:
-            return Plan((EndState("the VirtualMachineInstanceMigration was deleted", because=GONE),))
-        return Plan() if state.abort_requested else Plan((RequestAbort(because=GONE),))
+    ended = _end(world)
+    if ended is not None:
+        return Plan((ended,))
     if world.left:
-        return Plan(tuple(DeleteTarget(one.metadata.name, one.uid, because=GONE) for one in world.left))
-    if state is not None and world.is_labelled:
+        return Plan((Each(tuple(DeleteTarget(one.metadata.name, one.uid, because=GONE) for one in world.left)),))
+    state = world.state
+    if state is not None and state.is_over and not world.is_to_be_given and world.is_labelled:
         return Plan((Unlabel(because=GONE),))
     return Plan()
+
+
+def _end(world: World) -> EndState | RequestAbort | None:
+    """End one that is under way."""
+    state = world.state
+    if state is None or not state.is_under_way:
+        return None
+    if world.is_target_down:
+        return EndState("the target Pod is down", because=GONE)
+    if state.start_timestamp is None:
+        return EndState("the VirtualMachineInstanceMigration was deleted", because=GONE)
+    return None if state.abort_requested else RequestAbort(because=GONE)

@@ -10,7 +10,7 @@ that has read as far, and has not got it, has read that it was deleted.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from kubevirt_api.names import MIGRATION_TARGET_NODE
@@ -24,11 +24,11 @@ from controlplane.engine.errors import Conflict, NotFound, Unavailable
 from controlplane.engine.overlay import Overlay
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
-from controlplane.virt_controller.migration.filed import BY_VMI
+from controlplane.virt_controller.migration.filed import BY_VMI, migrations_of
 from controlplane.virt_controller.migration.hand_over import end
 from controlplane.virt_controller.migration.world import DeleteTarget, EndState, RequestAbort, Unlabel
 from controlplane.virt_controller.orphan.decide import decide
-from controlplane.virt_controller.orphan.world import Action, World, may_have_guest, migration_of, told_of
+from controlplane.virt_controller.orphan.world import Action, World, may_have_guest, told_of
 from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.vmi.world import is_controlled
@@ -48,10 +48,10 @@ class OrphanReconciler:
         self._clock = clock
         self._events = events
         self._wake: Callable[[Key], None] = lambda _key: None
-        self._awaited: dict[Key, int] = {}
-        """How far migrations have to be read before it is known of an instance's whether they are gone."""
-        self._gone: dict[Key, frozenset[str]] = {}
-        """UIDs of an instance's migrations that are known to be gone: none of them comes back."""
+        self._told: dict[Key, dict[str, int]] = {}
+        """Of an instance's migrations that are not seen: UID, and the first version of what told of it."""
+        self._read = 0
+        vmis.subscribe(self._forget)
         migrations.follow(self._read_on)
 
     def wake_by(self, wake: Callable[[Key], None]) -> None:
@@ -62,34 +62,35 @@ class OrphanReconciler:
         """Read the caches; None when there is no orphan. Unavailable while they are not complete."""
         if not (self._vmis.synced and self._pods.synced and self._migrations.synced):
             raise Unavailable(f"cannot judge what migrations have left of {key}: not everything is known yet")
-        self._awaited.pop(key, None)
         raw = self._vmis.get(key)
         try:
             vmi = None if raw is None else decode_vmi(raw)
         except DecodeError as error:
             log.warning("object left alone: it does not fit its schema", extra={"key": str(key), "error": str(error)})
             return None
-        if vmi is None or is_final(vmi.status.phase):  # what is left of a run that is over, its own controller ends
-            self._gone.pop(key, None)
+        if vmi is None or not vmi.status.active_pods or is_final(vmi.status.phase):
+            self._told.pop(key, None)  # what is left of a run that is over, its own controller ends
             return None
-        pods = self._of_migrations(vmi)
-        known = {self._migrations.uid(one) for one in self._migrations.indexed(BY_VMI, str(key))}
-        unseen = [(uid, int(version)) for uid, version in told_of(vmi, pods) if uid not in known]
-        before, read = self._gone.pop(key, frozenset()), self._migrations.position
-        gone = frozenset(uid for uid, version in unseen if uid in before or version <= read)
-        if gone:
-            self._gone[key] = gone
-        later = [version for uid, version in unseen if uid not in gone]
-        if later:
-            self._awaited[key] = min(later)
-        if not gone:
+        spare = self._spare(vmi)
+        keys = self._migrations.indexed(BY_VMI, str(key))
+        gone = self._missing(key, told_of(vmi, spare), frozenset(map(self._migrations.uid, keys)))
+        if not spare and not gone:
             return None
         return World(
             vmi=vmi,
-            pods=pods,
+            spare=spare,
+            migrations=tuple(migrations_of(self._migrations, key, None)),
             gone=gone,
-            deletes_sent=frozenset(one.uid for one in pods if self._pods.is_delete_sent(_pod_key(one), one.uid)),
+            deletes_sent=frozenset(one.uid for one in spare if self._pods.is_delete_sent(_pod_key(one), one.uid)),
         )
+
+    def _missing(self, key: Key, told: Iterable[tuple[str, int]], known: Collection[str | None]) -> frozenset[str]:
+        """Return the UIDs of migrations that are gone. Who keeps writing what tells of one does not hide it."""
+        before = self._told.pop(key, {})
+        unseen = {uid: min(version, before.get(uid, version)) for uid, version in told if uid not in known}
+        if unseen:
+            self._told[key] = unseen
+        return frozenset(uid for uid, version in unseen.items() if version <= self._migrations.position)
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
@@ -132,14 +133,19 @@ class OrphanReconciler:
         self._events.record(_regarding(world.vmi), "Normal", "SuccessfulDelete", text, occurrence=action.uid)
 
     def _read_on(self, position: int) -> None:
-        for key in [one for one, version in self._awaited.items() if version <= position]:
-            del self._awaited[key]
-            self._wake(key)
+        before, self._read = self._read, position
+        for key, unseen in list(self._told.items()):
+            if any(before < version <= position for version in unseen.values()):
+                self._wake(key)
 
-    def _of_migrations(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
-        keys = self._pods.indexed("owner", vmi.metadata.uid)
+    def _forget(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
+        if after is None:
+            self._told.pop(key, None)
+
+    def _spare(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
+        keys, active = self._pods.indexed("owner", vmi.metadata.uid), vmi.status.active_pods
         found = (decode(raw, Pod) for raw in map(self._pods.get, sorted(keys)) if raw is not None)
-        return tuple(one for one in found if is_controlled(one, vmi) and migration_of(vmi, one))
+        return tuple(one for one in found if is_controlled(one, vmi) and one.uid not in active)
 
     async def _patch(self, world: World, patch: dict[str, Any], *, is_status: bool = False) -> None:
         await self._api.patch(

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kubevirt_api.names import MIGRATION_JOB, MIGRATION_TARGET_NODE
 
+from controlplane.api.objects.migration import SUCCEEDED, VirtualMachineInstanceMigration
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -19,8 +20,10 @@ from controlplane.virt_controller.migration.world import DeleteTarget, EndState,
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     vmi: VirtualMachineInstance
-    pods: tuple[Pod, ...] = ()
-    """Launchers that the instance controls and that a migration goes to, or has left."""
+    spare: tuple[Pod, ...] = ()
+    """Launchers that the instance controls and that have not its run."""
+    migrations: tuple[VirtualMachineInstanceMigration, ...] = ()
+    """Of this instance, as far as they are known."""
     gone: frozenset[str] = frozenset()
     """UIDs of migrations that the instance or a Pod tells of and that do not exist any more."""
     deletes_sent: frozenset[str] = frozenset()
@@ -36,17 +39,23 @@ class World:
     def is_target_down(self) -> bool:
         """Tell whether nothing can run in the Pod that it goes to any more, by the kubelet's word."""
         state = self.state
-        pod = next((one for one in self.pods if state is not None and one.uid == state.target_pod_uid), None)
+        pod = next((one for one in self.spare if state is not None and one.uid == state.target_pod_uid), None)
         return pod is not None and (pod.is_over or pod.compute.terminated is not None)
 
     @property
+    def is_to_be_given(self) -> bool:
+        """Tell whether the guest has left, and the run is yet to be given to its target."""
+        moving = self.vmi.status.migration_state
+        return moving is not None and moving.has_moved and moving.target_pod_uid not in self.vmi.status.active_pods
+
+    @property
     def left(self) -> list[Pod]:
-        """List the Pods of migrations that are gone where no guest is, nor comes to be."""
+        """List the Pods where no guest is, nor comes to be, and that no migration clears away."""
         return [
             one
-            for one in self.pods
-            if migration_of(self.vmi, one) in self.gone
-            and not may_have_guest(self.vmi, one.uid)
+            for one in self.spare
+            if not may_have_guest(self.vmi, one.uid)
+            and not self._is_cared_for(one)
             and not one.is_deleting
             and one.uid not in self.deletes_sent
         ]
@@ -56,6 +65,15 @@ class World:
         """Tell whether a label of the instance names a target."""
         return MIGRATION_TARGET_NODE in self.vmi.metadata.labels
 
+    def _is_cared_for(self, pod: Pod) -> bool:
+        """Tell whether a migration goes to a Pod, or has left it, that is there, or may be."""
+        job, moving = pod.metadata.labels.get(MIGRATION_JOB, ""), self.vmi.status.migration_state
+        done = [one for one in self.migrations if one.status.phase == SUCCEEDED]
+        is_target = bool(job) and job not in self.gone and job not in {one.metadata.uid for one in done}
+        is_source = moving is not None and moving.source_pod_uid == pod.uid and moving.migration_uid not in self.gone
+        told = (one.status.migration_state for one in done)
+        return is_target or is_source or any(one is not None and one.source_pod_uid == pod.uid for one in told)
+
 
 def may_have_guest(vmi: VirtualMachineInstance, pod: str) -> bool:
     """Tell whether a guest is in the Pod of that UID, or may come to be."""
@@ -64,21 +82,16 @@ def may_have_guest(vmi: VirtualMachineInstance, pod: str) -> bool:
     return pod in vmi.status.active_pods or is_target
 
 
-def migration_of(vmi: VirtualMachineInstance, pod: Pod) -> str:
-    """Return the UID of the migration that left a Pod, or that it was made for; "" when there is none."""
-    moving = vmi.status.migration_state
-    is_left = moving is not None and moving.source_pod_uid == pod.uid
-    return moving.migration_uid if moving is not None and is_left else pod.metadata.labels.get(MIGRATION_JOB, "")
-
-
-def told_of(vmi: VirtualMachineInstance, pods: Collection[Pod]) -> Iterator[tuple[str, str]]:
+def told_of(vmi: VirtualMachineInstance, spare: Iterable[Pod]) -> Iterator[tuple[str, int]]:
     """Yield the UIDs of migrations that may have left something, each with the version of what tells of it."""
-    moving = vmi.status.migration_state
-    if moving is not None and (moving.is_under_way or MIGRATION_TARGET_NODE in vmi.metadata.labels):
-        yield moving.migration_uid, vmi.metadata.resource_version
+    moving, pods = vmi.status.migration_state, list(spare)
+    if moving is not None:
+        is_source = any(one.uid == moving.source_pod_uid for one in pods)
+        if moving.is_under_way or is_source or MIGRATION_TARGET_NODE in vmi.metadata.labels:
+            yield moving.migration_uid, int(vmi.metadata.resource_version)
     for pod in pods:
-        if pod.uid not in vmi.status.active_pods:
-            yield migration_of(vmi, pod), pod.metadata.resource_version
+        if job := pod.metadata.labels.get(MIGRATION_JOB):
+            yield job, int(pod.metadata.resource_version)
 
 
 Action = EndState | RequestAbort | DeleteTarget | Unlabel

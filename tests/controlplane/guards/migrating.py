@@ -203,7 +203,7 @@ GUARDS: tuple[Guard, ...] = (
         file="controlplane/virt_handler/launchers/session.py",
         line="                    self._publish(is_connected=False, trouble=bounded(str(error)))",
         without="                    pass",
-        because="A guest that has left, and cannot be looked at just then, would be said to stay, and its target ended.",
+        because="A guest that has left would be said to stay where it cannot be looked at, and its target ended.",
         tests=("tests/controlplane/virt_handler/launchers/test_session_transfer.py",),
     ),
 )

@@ -49,7 +49,7 @@ KEY, NODE_1, DISK_KEY, PLACED = (
     Key("default", "disk"),
     Key("default", "db"),
 )
-MOVING = Key("default", "moving")
+MOVING, LEAVING = Key("default", "moving"), Key("default", "leaving")
 WITH_DISK: Json = {"volumes": [DISK]}
 
 
@@ -84,6 +84,7 @@ def api() -> LateApi:
     for name, phase in (("moves", "Running"), ("moved", "Succeeded")):
         body = {"spec": {"vmiName": "moving"}, "status": {"phase": phase}}
         made.set(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key("default", name), body)
+    made.set(VIRTUAL_MACHINE_INSTANCE, LEAVING, owned_by("VirtualMachine") | moving(completed=False, node="n"))
     made.set(VIRTUAL_MACHINE_POOL, WEB, {"spec": {}})
     made.set(KUBEVIRT, KEY, {"spec": {}})
     return made
@@ -155,6 +156,10 @@ CHANGES: dict[str, tuple[Callable[[LateApi], object], Woken]] = {
     "an instance whose migration is over": (
         write(VIRTUAL_MACHINE_INSTANCE, PLACED, moving(completed=True)),
         {("vmi", "default/db"), ("vm", "default/db")},
+    ),
+    "an instance whose migration ends": (
+        write(VIRTUAL_MACHINE_INSTANCE, LEAVING, owned_by("VirtualMachine") | moving(completed=True, node="n")),
+        {("vmi", str(LEAVING)), ("vm", str(LEAVING)), ("orphan", str(LEAVING))},
     ),
     "an instance that has moved": (
         write(VIRTUAL_MACHINE_INSTANCE, PLACED, moving(completed=True, node="node-2")),

@@ -8,6 +8,8 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+from kubevirt_api.names import MIGRATION_TARGET_NODE
+from msgspec.structs import replace
 
 from controlplane.api.objects.migration import FAILED, FINAL, SUCCEEDED
 from controlplane.virt_controller.migration.decide import RULES, decide
@@ -18,8 +20,10 @@ from tests.controlplane.virt_controller.migration.worlds import (
     ARRIVED,
     BEGUN,
     LEFT,
+    OTHERS,
     ROWS,
     STATES,
+    TARGET_POD,
     TARGET_UID,
     a_migration,
     a_state,
@@ -122,3 +126,11 @@ def test_a_pod_that_a_guest_has_come_back_to_is_kept() -> None:
     world = a_world(a_migration("Succeeded"), vmi, target=a_target(), source=source)
     assert source.uid in vmi.status.active_pods
     assert steps(decide(world)) == "RemoveFinalizer"
+
+
+def test_the_label_is_another_ones_when_that_was_handed_over_meanwhile() -> None:
+    instance = an_instance(OTHERS)
+    meta = instance.metadata
+    labelled = replace(instance, metadata=replace(meta, labels={**meta.labels, MIGRATION_TARGET_NODE: "node-3"}))
+    gone = frozenset({TARGET_POD})
+    assert steps(decide(a_world(a_migration("Failed"), labelled, absent=gone))) == "RemoveFinalizer"

@@ -110,6 +110,7 @@ STATES: dict[str, tuple[VirtualMachineInstance | None, Json]] = {
     "handed over, Pod ended": (an_instance(HANDED_OVER), {"target": a_target("Failed")}),
     "door open": (an_instance(DOOR_OPEN), {"target": a_target()}),
     "begun": (an_instance(BEGUN), {"target": a_target()}),
+    "begun, to end": (an_instance({**BEGUN, "abortRequested": True}), {"target": a_target()}),
     "begun, no Pod": (an_instance(BEGUN), {"absent": frozenset({TARGET_POD})}),
     "begun, Pod ended": (an_instance(BEGUN), {"target": a_target("Failed")}),
     "arrived": (an_instance(ARRIVED), {"target": a_target()}),

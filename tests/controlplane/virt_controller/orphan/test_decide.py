@@ -8,16 +8,18 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import pytest
 from kubevirt_api.names import MIGRATION_JOB, MIGRATION_TARGET_NODE
 from msgspec.structs import replace
 
-from controlplane.api.objects.pod import Pod
-from controlplane.engine.plan import Plan
+from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.pod import ContainerState, ContainerStatus, Pod, Terminated
+from controlplane.engine.plan import Each, Plan
 from controlplane.virt_controller.migration.world import DeleteTarget
 from controlplane.virt_controller.orphan.decide import decide
 from controlplane.virt_controller.orphan.world import World
 from tests.controlplane.decision_table import check, render, steps
-from tests.controlplane.virt_controller.builders import a_running_pod
+from tests.controlplane.virt_controller.builders import POD_UID, a_running_pod
 from tests.controlplane.virt_controller.migration.worlds import (
     ARRIVED,
     BEGUN,
@@ -30,6 +32,7 @@ from tests.controlplane.virt_controller.migration.worlds import (
     THERE,
     UID,
     Json,
+    a_migration,
     a_target,
     an_instance,
 )
@@ -42,9 +45,16 @@ def made_for_it(pod: Pod) -> Pod:
     return replace(pod, metadata=replace(meta, labels={**meta.labels, MIGRATION_JOB: UID}))
 
 
+def with_ended_launcher() -> Pod:
+    ended = ContainerStatus(name="compute", state=ContainerState(terminated=Terminated(exit_code=137)))
+    up = a_target()
+    return replace(up, status=replace(up.status, container_statuses=(ended,)))
+
+
 PODS: dict[str, tuple[Pod, ...]] = {
     "target up": (made_for_it(a_target()),),
     "target ended": (made_for_it(a_target("Failed")),),
+    "its launcher ended": (made_for_it(with_ended_launcher()),),
     "target going": (made_for_it(a_target(deleting=True)),),
     "both": (a_running_pod(), made_for_it(a_target())),
     "none": (),
@@ -63,10 +73,11 @@ STATES: dict[str, tuple[Json | None, Json]] = {
 }
 
 
-def a_world(state: str, pods: str, **facts: Any) -> World:
+def a_world(state: str, pods: str, *migrations: VirtualMachineInstanceMigration, **facts: Any) -> World:
     moving, changes = STATES[state]
     vmi = an_instance(moving, ran=True, node="node-1", **changes)
-    return World(vmi=vmi, pods=PODS[pods], **{"gone": frozenset({UID}), **facts})
+    spare = tuple(one for one in PODS[pods] if one.uid not in vmi.status.active_pods)
+    return World(vmi=vmi, spare=spare, migrations=migrations, **{"gone": frozenset({UID}), **facts})
 
 
 def test_what_is_done_about_what_is_left() -> None:
@@ -76,27 +87,73 @@ def test_what_is_done_about_what_is_left() -> None:
     check("orphan", {"gone": table})
 
 
+def deleted(world: World) -> list[str]:
+    found = [each for one in decide(world).steps if isinstance(one, Each) for each in one.actions]
+    return [one.uid for one in found if isinstance(one, DeleteTarget)]
+
+
 def test_a_pod_where_the_guest_may_be_stays() -> None:
     for state, pods in product(STATES, PODS):
         world = a_world(state, pods)
-        for step in decide(world).steps:
-            if isinstance(step, DeleteTarget):
-                assert step.uid not in world.vmi.status.active_pods, (state, pods)
-                assert step.uid != TARGET_UID or state.startswith(("not", "another", "failed")), (state, pods)
+        for uid in deleted(world):
+            assert uid not in world.vmi.status.active_pods, (state, pods)
+            assert uid != TARGET_UID or state.startswith(("not", "another", "failed")), (state, pods)
 
 
-def test_nothing_is_done_of_what_is_there() -> None:
+def test_nothing_is_done_of_what_is_not_known_to_be_gone() -> None:
     for state, pods in product(STATES, PODS):
-        assert decide(a_world(state, pods, gone=frozenset({"another one"}))) == Plan(), (state, pods)
+        if (state, pods) not in (("given", "both"), ("another one's", "both")):
+            assert decide(a_world(state, pods, gone=frozenset({"another one"}))) == Plan(), (state, pods)
 
 
 def test_a_pod_is_deleted_once() -> None:
     assert decide(a_world("failed", "target up", deletes_sent=frozenset({TARGET_UID}))) == Plan()
 
 
-def test_the_label_goes_last() -> None:
-    left = a_world("failed", "target going").vmi
-    marked = replace(left, metadata=replace(left.metadata, labels={MIGRATION_TARGET_NODE: "node-2"}))
-    gone = frozenset({UID})
-    found = [steps(decide(World(vmi=marked, pods=PODS[pods], gone=gone))) for pods in PODS]
-    assert found == ["DeleteTarget", "DeleteTarget", "Unlabel", "DeleteTarget", "Unlabel"]
+SUCCEEDED, FAILED = (a_migration(one, migrationState=LEFT) for one in ("Succeeded", "Failed"))
+
+
+@pytest.mark.parametrize(
+    ("migrations", "gone", "left"),
+    [
+        ((), frozenset(), [POD_UID]),
+        ((SUCCEEDED,), frozenset(), []),
+        ((FAILED,), frozenset(), [POD_UID]),
+        ((), frozenset({UID}), [POD_UID]),
+    ],
+    ids=["nobody knows which", "it is there", "another one has failed to leave it", "it is gone"],
+)
+def test_the_pod_that_a_guest_has_left_goes_unless_a_migration_sees_to_it(
+    migrations: tuple[VirtualMachineInstanceMigration, ...], gone: frozenset[str], left: list[str]
+) -> None:
+    """The hand-over of a later one has replaced what told of it."""
+    later = {**OTHERS, "sourcePodUID": TARGET_UID}
+    vmi = an_instance(later, ran=True, **GIVEN)
+    world = World(vmi=vmi, spare=(a_running_pod(),), migrations=migrations, gone=gone)
+    assert deleted(world) == left
+
+
+@pytest.mark.parametrize(("phase", "left"), [("Succeeded", [TARGET_UID]), ("Failed", []), ("Running", [])])
+def test_a_pod_that_a_migration_has_brought_a_guest_to_is_no_longer_that_ones(phase: str, left: list[str]) -> None:
+    """It was left since, by one that is gone."""
+    vmi = an_instance(None, ran=True)
+    world = World(vmi=vmi, spare=(made_for_it(a_target()),), migrations=(a_migration(phase),))
+    assert deleted(world) == left
+
+
+def labelled(state: str, pods: str) -> World:
+    world = a_world(state, pods)
+    meta = world.vmi.metadata
+    vmi = replace(world.vmi, metadata=replace(meta, labels={**meta.labels, MIGRATION_TARGET_NODE: "node-2"}))
+    return World(vmi=vmi, spare=world.spare, gone=world.gone)
+
+
+@pytest.mark.parametrize("state", ["not handed over", "another one's", "handed over", "begun, to end", "left"])
+def test_the_label_of_one_that_is_not_over_or_another_ones_stays(state: str) -> None:
+    assert "Unlabel" not in steps(decide(labelled(state, "target going")))
+
+
+@pytest.mark.parametrize("state", ["failed", "given"])
+def test_the_label_goes_last(state: str) -> None:
+    found = [steps(decide(labelled(state, pods))) for pods in ("both", "none")]
+    assert found == ["Each", "Unlabel"]

@@ -8,7 +8,13 @@ from __future__ import annotations
 import pytest
 from kubevirt_api.names import MIGRATION_JOB, MIGRATION_TARGET_NODE
 
-from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key
+from controlplane.api.objects.resources import (
+    POD,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+    Key,
+    Resource,
+)
 from controlplane.engine.errors import Conflict, Forbidden, Unavailable
 from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
@@ -126,9 +132,77 @@ async def test_it_is_looked_at_again_once_when_enough_was_read(stage: Stage) -> 
     assert await reconcile(stage.orphan, WEB) == Outcome()
     assert (stage.calls, woken) == ([], [])
     stage.catch_up(VIRTUAL_MACHINE_INSTANCE_MIGRATION)
+    assert woken == [WEB]
     await reconcile(stage.orphan, WEB)
     stage.catch_up()
     assert (stage.pods, woken) == ([stage.source], [WEB])
+
+
+async def test_who_keeps_writing_what_tells_of_one_does_not_hide_that_it_is_gone(stage: Stage) -> None:
+    await stage.until("Scheduling")
+    wipe(stage)
+    stage.catch_up(VIRTUAL_MACHINE_INSTANCE_MIGRATION)
+    stage.store.patch(POD, stage.target, {"metadata": {"annotations": {"told": "once"}}})
+    stage.catch_up(POD)
+    assert await reconcile(stage.orphan, WEB) == Outcome()
+    stage.catch_up(VIRTUAL_MACHINE_INSTANCE_MIGRATION)
+    stage.store.patch(POD, stage.target, {"metadata": {"annotations": {"told": "again"}}})
+    stage.catch_up(POD)
+    await reconcile(stage.orphan, WEB)
+    stage.catch_up()
+    assert stage.pods == [stage.source]
+
+
+async def test_what_is_known_of_an_instance_is_forgotten_with_it(stage: Stage) -> None:
+    await stage.until("Running")
+    stage.fail()
+    wipe(stage)
+    stage.catch_up()
+    await reconcile(stage.orphan, WEB)
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": None}})
+    stage.delete_instance()
+    assert stage.orphan._told == {}
+
+
+async def test_the_pod_that_was_left_goes_though_a_later_one_was_handed_over(stage: Stage) -> None:
+    await stage.until("ready")
+    source = stage.source
+    wipe(stage)
+    stage.leave()
+    stage.catch_up()
+    await reconcile(stage.vmi_reconciler, WEB)
+    stage.catch_up()
+    first = stage.target
+    stage.migrate("again")
+    for step in (None, "up"):
+        if step is not None:
+            stage.set_pod(next(key for key in stage.pods if key not in (source, first)), node="node-3")
+        await reconcile(stage.reconciler, AGAIN)
+        stage.catch_up()
+    assert (stage.state["sourcePod"], len(stage.pods)) == (first.name, 3)
+    await stage.work("again")
+    assert source not in stage.pods
+    assert (stage.phase(AGAIN), len(stage.pods)) == ("PreparingTarget", 2)
+
+
+async def test_a_pod_that_somebody_else_controls_stays(stage: Stage) -> None:
+    await stage.until("Scheduling")
+    wipe(stage)
+    (mine,) = stage.store.get(POD, stage.target)["metadata"]["ownerReferences"]
+    owners = [{**mine, "controller": False}]
+    stage.store.patch(POD, stage.target, {"metadata": {"ownerReferences": owners}})
+    stage.catch_up()
+    await stage.work()
+    assert len(stage.pods) == 2
+
+
+async def test_what_is_left_of_a_run_that_is_over_is_its_own_controllers(stage: Stage) -> None:
+    await stage.until("Running")
+    wipe(stage)
+    stage.tell_instance({"phase": "Failed"})
+    stage.calls.clear()
+    assert await reconcile(stage.orphan, WEB) == Outcome()
+    assert stage.calls == []
 
 
 async def test_one_that_is_known_to_be_gone_stays_so(stage: Stage) -> None:
@@ -146,10 +220,11 @@ async def test_one_that_is_known_to_be_gone_stays_so(stage: Stage) -> None:
     assert MIGRATION_TARGET_NODE not in stage.instance()["metadata"]["labels"]
 
 
-async def test_nothing_is_judged_before_all_is_known(stage: Stage) -> None:
+@pytest.mark.parametrize("resource", [VIRTUAL_MACHINE_INSTANCE_MIGRATION, POD, VIRTUAL_MACHINE_INSTANCE])
+async def test_nothing_is_judged_before_all_is_known(stage: Stage, resource: Resource) -> None:
     await stage.until("Running")
     late = Stage(stage.store)
-    late.caches[VIRTUAL_MACHINE_INSTANCE_MIGRATION].synced = False
+    late.caches[resource].synced = False
     outcome = await reconcile(late.orphan, WEB)
     assert isinstance(outcome.error, Unavailable)
     assert late.calls == []
@@ -166,6 +241,19 @@ async def test_a_pod_that_was_handed_over_meanwhile_stays(stage: Stage) -> None:
     assert version != stage.status
     await reconcile(stage.orphan, WEB)
     assert "delete Pod [uid]" not in stage.calls
+    assert len(stage.pods) == 2
+
+
+async def test_a_pod_that_was_given_the_run_meanwhile_stays(stage: Stage) -> None:
+    await stage.until("Scheduling")
+    wipe(stage)
+    stage.catch_up()
+    target = stage.store.get(POD, stage.target)["metadata"]["uid"]
+    source = stage.store.get(POD, stage.source)["metadata"]["uid"]
+    given = {"status": {"activePods": {source: None, target: "node-2"}}}
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, given, subresource="status")
+    outcome = await reconcile(stage.orphan, WEB)
+    assert isinstance(outcome.error, Conflict)
     assert len(stage.pods) == 2
 
 
