@@ -18,6 +18,7 @@ from ..kubevirt_api import names
 
 SUCCEEDED = "Succeeded"
 FINAL = frozenset({SUCCEEDED, "Failed"})
+_HANDED_OVER = frozenset({"PreparingTarget", "TargetReady", "Running"})
 _HINDRANCES = ("migrationRejectedByResourceQuota",)
 """Conditions of a migration that say what keeps it from getting on."""
 
@@ -80,7 +81,8 @@ def explain(api: Api, namespace: str, migration: Object, vmi: Object | None) -> 
     pods = diagnose.listed(api, cluster.pods(namespace), labels=label)
     about = [migration["metadata"]["name"], *(pod["metadata"]["name"] for pod in pods)]
     events = diagnose.warnings(api, namespace, about)
-    found = [*_reasons(migration, vmi), *(text for pod in pods for text in diagnose.pod_troubles(pod)), *events[-1:]]
+    last = [] if phase(migration) in _HANDED_OVER else events[-1:]  # those are of its Pod's way, which is over
+    found = [*_reasons(migration, vmi), *(text for pod in pods for text in diagnose.pod_troubles(pod)), *last]
     return {
         "migration": migration["metadata"]["name"],
         "reason": cut(found[0], diagnose.MESSAGE_LIMIT) if found else nothing_but_phase(migration),

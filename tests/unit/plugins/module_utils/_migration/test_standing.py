@@ -57,3 +57,22 @@ def test_one_that_has_no_uid_is_not_the_one_of_which_an_instance_tells_without_a
 def test_the_most_telling_reason_is_first(api: Api, status: Any, state: Any, reason: str) -> None:
     vmi = {"status": {"migrationState": {"migrationUid": "u", **state}}} if state else None
     assert standing.explain(api, "default", {**MIGRATION, "status": status}, vmi)["reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("phase", "reason"),
+    [
+        ("Scheduling", "FailedScheduling: 0/2 nodes are available"),
+        ("Failed", "FailedScheduling: 0/2 nodes are available"),
+        ("PreparingTarget", "it is PreparingTarget"),
+        ("TargetReady", "it is TargetReady"),
+        ("Running", "it is Running"),
+    ],
+)
+def test_what_its_pod_has_waited_for_is_no_reason_when_it_is_up(
+    api: Api, monkeypatch: pytest.MonkeyPatch, phase: str, reason: str
+) -> None:
+    said = "FailedScheduling: 0/2 nodes are available"
+    monkeypatch.setattr(standing.diagnose, "warnings", lambda *_unused: [said])
+    found = standing.explain(api, "default", {**MIGRATION, "status": {"phase": phase}}, None)
+    assert (found["reason"], found["events"]) == (reason, [said])
