@@ -143,8 +143,18 @@ def is_stray(pod: Pod, migration_uid: str) -> bool:
 
 
 def can_move(vmi: VirtualMachineInstance | None) -> bool:
-    """Tell whether there is a guest that runs, and is to."""
-    return vmi is not None and vmi.status.phase == RUNNING and vmi.metadata.deletion_timestamp is None
+    """Tell whether there is a guest that runs, and is to, where the instance says that it does.
+
+    One that has left is not there: the next hand-over would replace what tells of where it goes on.
+    """
+    is_to_run = vmi is not None and vmi.status.phase == RUNNING and vmi.metadata.deletion_timestamp is None
+    return vmi is not None and is_to_run and not is_to_be_given(vmi)
+
+
+def is_to_be_given(vmi: VirtualMachineInstance) -> bool:
+    """Tell whether the guest has left, and the run is yet to be given to its target."""
+    moving = vmi.status.migration_state
+    return moving is not None and moving.has_moved and moving.source_pod_uid in vmi.status.active_pods
 
 
 def _rank(migration: VirtualMachineInstanceMigration) -> tuple[bool, str, str]:

@@ -9,7 +9,7 @@ A guest that was sent already is not touched: the run is given away by what its 
 from __future__ import annotations
 
 from controlplane.engine.plan import Each, Plan
-from controlplane.virt_controller.migration.world import DeleteTarget, EndState, RequestAbort, Unlabel
+from controlplane.virt_controller.migration.world import DeleteTarget, EndState, RequestAbort, Unlabel, is_to_be_given
 from controlplane.virt_controller.orphan.world import Action, World
 
 GONE = "its migration is gone"
@@ -23,7 +23,7 @@ def decide(world: World) -> Plan[Action]:
     if world.left:
         return Plan((Each(tuple(DeleteTarget(one.metadata.name, one.uid, because=GONE) for one in world.left)),))
     state = world.state
-    if state is not None and state.is_over and not world.is_to_be_given and world.is_labelled:
+    if state is not None and state.is_over and not is_to_be_given(world.vmi) and world.is_labelled:
         return Plan((Unlabel(because=GONE),))
     return Plan()
 

@@ -43,12 +43,6 @@ class World:
         return pod is not None and (pod.is_over or pod.compute.terminated is not None)
 
     @property
-    def is_to_be_given(self) -> bool:
-        """Tell whether the guest has left, and the run is yet to be given to its target."""
-        moving = self.vmi.status.migration_state
-        return moving is not None and moving.has_moved and moving.target_pod_uid not in self.vmi.status.active_pods
-
-    @property
     def left(self) -> list[Pod]:
         """List the Pods where no guest is, nor comes to be, and that no migration clears away."""
         return [

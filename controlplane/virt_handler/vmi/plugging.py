@@ -30,11 +30,16 @@ def missing_cpus(vmi: VirtualMachineInstance, launcher: Launcher) -> int:
 def with_cpus(
     vmi: VirtualMachineInstance, new: VirtualMachineInstanceStatus, launcher: Launcher
 ) -> VirtualMachineInstanceStatus:
-    """Say of a guest that has got the virtual CPUs of its spec that it has them."""
-    cpu, told = vmi.spec.domain.cpu, new.current_cpu_topology
-    if cpu is None or told is None or told.vcpus == cpu.vcpus or _has(vmi, launcher) != cpu.vcpus:
+    """Say how many virtual CPUs a guest has, which may be wanted to have still others by now."""
+    cpu, told, has = vmi.spec.domain.cpu, new.current_cpu_topology, _has(vmi, launcher)
+    if cpu is None or told is None or has in (0, told.vcpus):
         return new
-    return msgspec.structs.replace(new, current_cpu_topology=CpuTopology.of(cpu))
+    observed, whole = launcher.sighting.observed, CpuTopology.of(cpu)
+    sockets, rest = divmod(has, whole.cores * whole.threads)
+    is_counted = has == cpu.vcpus or (observed is not None and observed.vcpus > 0)
+    if not is_counted or not sockets or rest:
+        return new
+    return msgspec.structs.replace(new, current_cpu_topology=msgspec.structs.replace(whole, sockets=sockets))
 
 
 def _has(vmi: VirtualMachineInstance, launcher: Launcher) -> int:

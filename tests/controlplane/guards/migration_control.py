@@ -338,4 +338,11 @@ GUARDS: tuple[Guard, ...] = (
         because="Another Pod of the name would keep a migration for ever.",
         tests=_BY_STORY,
     ),
+    Guard(
+        file="controlplane/virt_controller/migration/world.py",
+        line="is_to_run and not is_to_be_given(vmi)",
+        without="is_to_run",
+        because="A guest that has left would be lost: the next hand-over would replace what tells where it goes on.",
+        tests=_BY_STORY,
+    ),
 )

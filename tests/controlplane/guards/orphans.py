@@ -107,7 +107,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file=_DECIDE,
-        line="not world.is_to_be_given and world.is_labelled",
+        line="not is_to_be_given(world.vmi) and world.is_labelled",
         without="world.is_labelled",
         because="The label's writer would have the commit refused, and the guest stand still for longer.",
         tests=_BY_TABLE,

@@ -816,3 +816,30 @@ async def test_another_pod_of_the_name_of_the_one_that_was_left_keeps_nobody(sta
     assert stage.phase() == "Succeeded"
     assert "finalizers" not in stage.job["metadata"]
     assert source in stage.pods
+
+
+async def test_a_guest_that_has_left_is_not_handed_over_before_its_run_is_given_away(stage: Stage) -> None:
+    """Its migration was deleted by force, and the commit is refused for a while: nothing else tells where it is."""
+    await stage.until("ready")
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"metadata": {"finalizers": None}})
+    stage.store.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB)
+    stage.leave()
+    again, left = Key("default", "again"), stage.state
+    stage.migrate("again")
+    for _unused in range(3):
+        await reconcile(stage.reconciler, again)
+        stage.catch_up()
+    assert (stage.phase(again), stage.state) == ("Pending", left)
+    await stage.work("again")
+    assert (stage.status["nodeName"], stage.phase(again)) == ("node-2", "Scheduling")
+
+
+async def test_one_whose_pod_is_up_waits_for_the_commit_of_the_one_before(stage: Stage) -> None:
+    await stage.until("Scheduling")
+    stage.bring_up_target()
+    before = {"migrationUid": "before", "completed": True, "sourcePodUID": next(iter(stage.status["activePods"]))}
+    stage.tell_instance({"migrationState": before})
+    for _unused in range(3):
+        await reconcile(stage.reconciler, JOB)
+        stage.catch_up()
+    assert (stage.phase(), stage.state["migrationUid"]) == ("Scheduled", "before")
