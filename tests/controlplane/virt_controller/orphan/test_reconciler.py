@@ -153,6 +153,15 @@ async def test_who_keeps_writing_what_tells_of_one_does_not_hide_that_it_is_gone
     assert stage.pods == [stage.source]
 
 
+async def test_the_label_goes_where_nothing_else_is_left(stage: Stage) -> None:
+    await stage.until("Running")
+    stage.fail()
+    wipe(stage)
+    stage.lose_pod(stage.target)
+    await reconcile(stage.orphan, WEB)
+    assert MIGRATION_TARGET_NODE not in stage.instance()["metadata"]["labels"]
+
+
 async def test_what_is_known_of_an_instance_is_forgotten_with_it(stage: Stage) -> None:
     await stage.until("Running")
     stage.fail()
