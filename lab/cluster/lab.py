@@ -21,6 +21,7 @@ from pathlib import Path
 from lab.cluster import description, preflight
 from lab.cluster.api import Api
 from lab.cluster.description import DEFAULT_NODE_GRACE_SECONDS, Description
+from lab.cluster.last_words import last_words
 from lab.errors import LabError
 from lab.images import imports
 from lab.images.archive import keep, read_archive
@@ -117,11 +118,18 @@ class Lab:
 
     @contextlib.contextmanager
     def running(self, nodes: int = 1, **options: object) -> Iterator[Lab]:
-        """Have the lab up inside the block, begun from nothing, and nothing of it left after."""
+        """Have the lab up inside the block, begun from nothing, and nothing of it left after.
+
+        An error that leaves it is told what the control plane's programs that have ended said last.
+        """
         self.down()  # whoever was killed in this block left one of this name, with all that ran on it
         try:
             self.up(nodes, **options)  # type: ignore[arg-type]
             yield self
+        except Exception as error:
+            for words in last_words(self.control_plane):
+                error.add_note(words)
+            raise
         finally:
             self.down()
 

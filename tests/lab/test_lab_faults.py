@@ -121,3 +121,16 @@ def test_lab_with_a_frozen_node_goes_down(no_lab: Lab) -> None:
     faults.freeze_node(no_lab, "node-1")
     no_lab.down()
     assert not no_lab.state.root.exists()
+
+
+def fail_beside_one_that_ended(name: str) -> None:
+    with Lab(name).running(nodes=0) as lab:
+        faults.kill_program(lab, "kube-scheduler")
+        raise LabError("the test's own")
+
+
+def test_an_error_that_leaves_a_lab_is_told_which_program_had_ended() -> None:
+    with pytest.raises(LabError, match="the test's own") as told:
+        fail_beside_one_that_ended(f"t-told-{os.getpid()}")
+    (words,) = told.value.__notes__
+    assert words.startswith("kube-scheduler on cp ended")

@@ -24,9 +24,12 @@ def test_all_are_run_and_each_that_fails_is_named_at_the_end(
     codes: tuple[int, ...], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     by_name = {f"session-{number}": one for number, one in enumerate(codes)}
+    noted: list[str] = []
     monkeypatch.setattr(two_at_a_time, "shown", lambda command: (by_name[command[-1]], ""))
+    monkeypatch.setattr(two_at_a_time, "note", lambda name, said: noted.append(name))
 
     assert two_at_a_time.main([*by_name]) == code
 
-    said = capsys.readouterr().out.split()
-    assert {one for one in said if one in by_name} == {name for name, one in by_name.items() if one}
+    failed = {name for name, one in by_name.items() if one}
+    assert {one for one in capsys.readouterr().out.split() if one in by_name} == failed
+    assert set(noted) == failed

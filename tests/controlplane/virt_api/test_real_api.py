@@ -33,7 +33,7 @@ from controlplane.api.objects.resources import POD, SECRET, VIRTUAL_MACHINE, VIR
 from controlplane.api.registry import KINDS
 from controlplane.api.schema.crds import crd
 from controlplane.engine.clock import SystemClock
-from controlplane.engine.errors import ApiError, Forbidden, Invalid, NotFound, Throttled
+from controlplane.engine.errors import AlreadyExists, ApiError, Forbidden, Invalid, NotFound, Throttled, Unavailable
 from controlplane.kube.certificates import split
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import from_kubeconfig
@@ -153,8 +153,21 @@ async def publish(client: Client, host: str, port: int) -> None:
 
 
 async def post(client: Client, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    answer = await client.transport.send(Request("POST", path, f"create {path}", json.dumps(body).encode()))
-    return dict(json.loads(answer))
+    """Create, and again where the answer is lost: an API server that ends is started again, in a lab as elsewhere."""
+    request = Request("POST", path, f"create {path}", json.dumps(body).encode())
+    is_lost = False
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return dict(json.loads(await client.transport.send(request)))
+            except Unavailable:
+                is_lost = True
+                await asyncio.sleep(0.05)
+            except AlreadyExists:
+                if not is_lost:
+                    raise
+                made = Request("GET", f"{path}/{body['metadata']['name']}", f"get {path}")
+                return dict(json.loads(await client.transport.send(made)))
 
 
 async def account(client: Client, lab: Lab, name: str, directory: Path) -> Path:
