@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -62,6 +63,43 @@ def test_a_guest_that_moves_counts_on_elsewhere_as_the_same_instance(nodes: Clus
     nodes.eventually(lambda: counts_on(nodes, "mover", counted), seconds=30, what="it counts on")
     nodes.wait_gone("pod", first["metadata"]["name"])
     assert nodes.emulators() == [before["metadata"]["uid"]]
+
+
+def test_services_send_to_the_pod_that_has_the_guest_and_the_machine_is_ready_throughout(nodes: Cluster) -> None:
+    before = nodes.running("mover")
+    since = before["metadata"]["resourceVersion"]
+    nodes.eventually(lambda: is_true(nodes.get("vmi", "mover"), "Ready"), seconds=30, what="it is ready")
+
+    nodes.wait("vmim", migrate(nodes, "mover"), ".status.phase", "Succeeded")
+
+    second = granted(nodes, "mover")["metadata"]
+    nodes.wait("pod", second["name"], '.status.conditions[?(@.type=="Ready")].status', "True")
+    machine = [one for one in written(nodes, VMIS, since) if one["metadata"]["uid"] == before["metadata"]["uid"]]
+    pod = [one for one in written(nodes, PODS, since) if one["metadata"]["uid"] == second["uid"]]
+    up = first(pod, lambda one: is_true(one, "ContainersReady"))
+    given = first(machine, lambda one: second["uid"] in one["status"]["activePods"])
+    ready = first(pod, lambda one: is_true(one, "Ready"))
+    assert up < given < ready
+    assert [one for one in machine if not is_true(one, "Ready")] == []
+
+
+VMIS, PODS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances", "/api/v1/namespaces/default/pods"
+
+
+def written(cluster: Cluster, path: str, since: str) -> list[dict[str, Any]]:
+    """Return all versions of the objects of a kind since then, which the API server keeps for some minutes."""
+    said = cluster.kubectl("get", "--raw", f"{path}?watch=1&resourceVersion={since}&timeoutSeconds=2")
+    return [json.loads(line)["object"] for line in said.splitlines()]
+
+
+def is_true(body: dict[str, Any] | None, kind: str) -> bool:
+    said = [] if body is None else body.get("status", {}).get("conditions", [])
+    return any((one["type"], one["status"]) == (kind, "True") for one in said)
+
+
+def first(versions: list[dict[str, Any]], is_so: Callable[[dict[str, Any]], bool]) -> int:
+    """Return the number of the first version of which this is so; they are comparable across kinds in one etcd."""
+    return next(int(one["metadata"]["resourceVersion"]) for one in versions if is_so(one))
 
 
 def test_a_migration_that_finds_no_node_is_cancelled_by_its_deletion_and_nothing_has_moved(nodes: Cluster) -> None:

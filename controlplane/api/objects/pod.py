@@ -103,12 +103,17 @@ class SecretName(Node, frozen=True, kw_only=True):
     name: str = ""
 
 
+class ReadinessGate(Node, frozen=True, kw_only=True):
+    condition_type: str = ""
+
+
 class PodSpec(Node, frozen=True, kw_only=True):
     node_name: str = ""
     node_selector: dict[str, str] = msgspec.field(default_factory=dict)
     image_pull_secrets: tuple[SecretName, ...] = ()
     containers: tuple[Container, ...] = ()
     volumes: tuple[Volume, ...] = ()
+    readiness_gates: tuple[ReadinessGate, ...] = ()
 
 
 class Pod(Node, frozen=True, kw_only=True):
@@ -138,6 +143,14 @@ class Pod(Node, frozen=True, kw_only=True):
     def vmi_key(self) -> Key | None:
         owner = self.owner
         return None if owner is None else Key(self.metadata.namespace, owner.name)
+
+    @property
+    def is_kept_from_services(self) -> bool:
+        """Tell whether it waits for the word that its guest is there: a migration's Pod does, before it has the run."""
+        waits_for = {one.condition_type for one in self.spec.readiness_gates}
+        return condition_types.UNPAUSED in waits_for and not conditions.is_true(
+            self.status.conditions, condition_types.UNPAUSED
+        )
 
     @property
     def is_deleting(self) -> bool:

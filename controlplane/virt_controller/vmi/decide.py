@@ -42,6 +42,7 @@ from controlplane.virt_controller.vmi.world import (
     GiveToTarget,
     GrantStart,
     LabelNode,
+    LetServe,
     LookForNode,
     LookForPods,
     RemoveFinalizers,
@@ -129,7 +130,9 @@ def _watch_over(world: World) -> Plan[Action]:
     """The node's virt-handler moves it on; what becomes of the Pod is watched."""
     pod = world.source
     if pod is not None:
-        return _label(world, world.vmi.status.node_name) if is_marked(pod, world.vmi) else _claim(pod)
+        if not is_marked(pod, world.vmi):
+            return _claim(pod)
+        return Plan((*_let_serve(pod), *_label(world, world.vmi.status.node_name).steps))
     return _look_for_proof(world)
 
 
@@ -191,6 +194,12 @@ RULES: dict[str, Rule] = {
 
 def _claim(pod: Pod) -> Plan[Action]:
     return Plan((ClaimPod(pod.metadata.name, pod.uid, because="it lost what it is known by"),))
+
+
+def _let_serve(pod: Pod) -> tuple[LetServe, ...]:
+    if pod.is_deleting or not pod.is_kept_from_services:
+        return ()
+    return (LetServe(pod.metadata.name, pod.uid, because="its guest has moved there"),)
 
 
 def _label(world: World, node: str) -> Plan[Action]:

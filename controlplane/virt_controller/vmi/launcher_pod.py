@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubevirt_api import names
+from kubevirt_api.condition_types import UNPAUSED
 
 from controlplane.api.launch_plan import PLAN_ANNOTATION, render_plan
 from controlplane.api.objects.claim import Claims
@@ -132,6 +133,8 @@ def _spec(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str
         "dnsPolicy": spec.dns_policy,
         "dnsConfig": encode(spec.dns_config) if spec.dns_config else None,
         "imagePullSecrets": [{"name": name} for name in launch.pull_secrets],
+        # Its guest comes later than its launcher, and until then another Pod answers for it.
+        "readinessGates": [] if target is None else [{"conditionType": UNPAUSED}],
     }
     return {
         "restartPolicy": "Never",

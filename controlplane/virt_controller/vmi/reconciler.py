@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 import msgspec
+from kubevirt_api import condition_types
 from kubevirt_api.names import CREATED_BY, LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.admission.validate.check import check_instance
@@ -28,6 +29,7 @@ from controlplane.engine.ports import Api, Clock
 from controlplane.virt_controller.claims import ReadClaims, no_claims
 from controlplane.virt_controller.data_volumes import ReadDataVolumes, no_data_volumes
 from controlplane.virt_controller.owner import owner_reference
+from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vmi.attempt_events import tell_attempts
 from controlplane.virt_controller.vmi.decide import decide
@@ -46,6 +48,7 @@ from controlplane.virt_controller.vmi.world import (
     GiveToTarget,
     GrantStart,
     LabelNode,
+    LetServe,
     LookForNode,
     LookForPods,
     RemoveFinalizers,
@@ -134,12 +137,8 @@ class VmiReconciler:
             case RemoveFinalizers():
                 kept = [one for one in vmi.metadata.finalizers if one not in (VMI_FINALIZER, VM_FINALIZER)]
                 await self._patch(vmi, {"metadata": {"finalizers": kept or None}})
-            case CreatePod():
-                await self._create(world, action)
-            case DeletePod():
-                await self._delete(world, action)
-            case ClaimPod():
-                await self._claim(world, action)
+            case CreatePod() | DeletePod() | ClaimPod() | LetServe():
+                await self._write_pod(world, action)
             case LabelNode():
                 await self._patch(vmi, {"metadata": {"labels": {NODE_NAME: action.node}}})
             case GrantStart():
@@ -151,6 +150,19 @@ class VmiReconciler:
                 await self._look_for_pods(world)
             case LookForNode():
                 await self._look_for_node(world, action)
+            case _:
+                assert_never(action)
+
+    async def _write_pod(self, world: World, action: CreatePod | DeletePod | ClaimPod | LetServe) -> None:
+        match action:
+            case CreatePod():
+                await self._create(world, action)
+            case DeletePod():
+                await self._delete(world, action)
+            case ClaimPod():
+                await self._claim(world, action)
+            case LetServe():
+                await self._let_serve(world, action)
             case _:
                 assert_never(action)
 
@@ -215,6 +227,26 @@ class VmiReconciler:
         patch = {"metadata": marks}
         version = pod.metadata.resource_version
         await self._api.patch(POD, _pod_key(pod), patch, uid=pod.uid, resource_version=version)
+
+    async def _let_serve(self, world: World, action: LetServe) -> None:
+        """Add the condition that its Pod waits for to those that there are, for that very version of the Pod."""
+        key = Key(world.vmi.metadata.namespace, action.name)
+        raw = self._pods.get(key)
+        if raw is None:
+            return
+        pod = msgspec.json.decode(raw)
+        others = [one for one in pod["status"].get("conditions", ()) if one["type"] != condition_types.UNPAUSED]
+        said = {
+            "type": condition_types.UNPAUSED,
+            "status": "True",
+            "lastTransitionTime": render_stamp(self._clock.now()),
+        }
+        patch = {"status": {"conditions": [*others, said]}}
+        version = pod["metadata"]["resourceVersion"]
+        try:
+            await self._api.patch(POD, key, patch, subresource="status", uid=action.uid, resource_version=version)
+        except NotFound:
+            log.debug("pod is gone already", extra={"key": str(key)})
 
     async def _delete(self, world: World, action: DeletePod) -> None:
         key = Key(world.vmi.metadata.namespace, action.name)

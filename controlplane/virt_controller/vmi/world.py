@@ -224,6 +224,15 @@ class ClaimPod:
 
 
 @dataclass(frozen=True, slots=True)
+class LetServe:
+    """Say of a Pod that its guest is there: Services send to it from then on."""
+
+    name: str
+    uid: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeletePod:
     name: str
     uid: str
@@ -273,6 +282,7 @@ Action = (
     | RemoveFinalizers
     | CreatePod
     | ClaimPod
+    | LetServe
     | DeletePod
     | LabelNode
     | GrantStart

@@ -12,7 +12,7 @@ from controlplane.api.objects.phase import OWNERS
 from controlplane.api.registry import KINDS
 from controlplane.api.schema.crds import crd
 from tests.controlplane.api.test_crds_served import CRDS
-from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
+from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS, SERVING_ROWS
 from tests.controlplane.policies.event_rows import EVENT_ROWS, EVENTS, TO_BE_CHANGED, told
 from tests.controlplane.policies.handler_rows import CUSTOM, LEASE_ROWS, NODE_ROWS, READY, STARTED, VMI_ROWS, lease
 from tests.controlplane.policies.manager_rows import LABEL_APPLIED, OTHERS_LEASE
@@ -49,6 +49,7 @@ PHASES = {phase or "none": phase for phase in OWNERS}
 CANARIES = (
     NODE_ROWS["another node"],
     CONTROLLER_ROWS["machines there"],
+    SERVING_ROWS["that it has ended"],
     LEASE_ROWS["the leader's Lease"],
     EVENT_ROWS["as a kubelet"],
     VMI_ROWS["epoch"],
@@ -60,6 +61,7 @@ CANARIES = (
 TAKEN = (
     NODE_ROWS["it says that it serves"],
     CONTROLLER_ROWS["no machines there"],
+    SERVING_ROWS["its guest is there"],
     LEASE_ROWS["its heartbeat"],
     EVENT_ROWS["a guest's story"],
     VMI_ROWS["what its guest tells"],

@@ -1,15 +1,17 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-controller may write of a Node: one word of one label, a time of another. None: it is taken."""
+"""What virt-controller may write of a Node, and of a Pod's status: a word or two of each. None: it is taken."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from kubevirt_api.condition_types import UNPAUSED
+
 from tests.controlplane.policies.handler_rows import FAR, MINE, OWNER, WHOLE, Row
-from tests.controlplane.policies.pod_rows import CONTROLLER
-from tests.controlplane.policies.replay import NODES, Request
+from tests.controlplane.policies.pod_rows import CONTROLLER, LAUNCHER, PLAIN
+from tests.controlplane.policies.replay import NODES, Facts, Json, Request
 
 CAPTURED = CONTROLLER.unbound
 QUARANTINED = "virtops.kubevirt/quarantined"
@@ -51,4 +53,37 @@ CONTROLLER_ROWS: dict[str, Row] = {
     "a node of this name, but another": metadata("metadata.uid", uid="another", labels=FAR["metadata"]["labels"]),
     "a node made": (Request(CAPTURED, "POST", NODES, {"metadata": {"name": "node-9"}}), ONLY_PATCH),
     "a node deleted": (Request(CAPTURED, "DELETE", WHOLE), ONLY_PATCH),
+}
+
+NO_LAUNCHER = "may write the status of no Pod but a launcher's"
+ONE_CONDITION = "may say of a launcher Pod only whether its guest is there"
+THERE = {"type": UNPAUSED, "status": "True"}
+
+
+def told(words: str | None, path: str = LAUNCHER, **changed: Any) -> Row:
+    return patch({"status": changed}, words, f"{path}/status")
+
+
+def beside(words: str | None, *more: Json, without: str = "") -> Row:
+    """Write conditions beside those that are there."""
+
+    def build(facts: Facts) -> Json:
+        there = [one for one in facts[LAUNCHER]["status"]["conditions"] if one["type"] != without]
+        return {"status": {"conditions": [*there, *more]}}
+
+    return patch(build, words, f"{LAUNCHER}/status")
+
+
+SERVING_ROWS: dict[str, Row] = {
+    "its guest is there": beside(None, THERE),
+    "its guest is not there": beside(None, {**THERE, "status": "False"}),
+    "a Pod that is no launcher": told(NO_LAUNCHER, PLAIN, conditions=[THERE]),
+    "another condition": beside(ONE_CONDITION, THERE, {"type": "Ready", "status": "True"}),
+    "another condition taken off": beside(ONE_CONDITION, THERE, without="PodScheduled"),
+    "where its traffic goes": told(ONE_CONDITION, podIP="192.0.2.7", podIPs=[{"ip": "192.0.2.7"}]),
+    "that it has ended": told(ONE_CONDITION, phase="Failed"),
+    "why": told(ONE_CONDITION, reason="Evicted", message="x"),
+    "that its container runs": told(
+        ONE_CONDITION, containerStatuses=[{"name": "compute", "image": "x", "imageID": "x", "state": {"running": {}}}]
+    ),
 }

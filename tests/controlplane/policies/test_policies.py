@@ -27,7 +27,7 @@ from tests.controlplane.policies.cluster import (
     read,
     wait,
 )
-from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS
+from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS, SERVING_ROWS
 from tests.controlplane.policies.event_rows import EVENT_ROWS
 from tests.controlplane.policies.handler_rows import HANDLER, LEASE_ROWS, NODE_ROWS, VMI_ROWS, status
 from tests.controlplane.policies.manager_rows import APPLIED_TO_NODE, MANAGER_ROWS, managers, ways, with_more
@@ -98,6 +98,12 @@ def test_a_node_writes_only_our_labels_and_annotations_of_itself(send: Replay, f
 @pytest.mark.parametrize("name", CONTROLLER_ROWS)
 def test_virt_controller_says_of_a_node_only_that_no_machines_go_there(send: Replay, facts: Facts, name: str) -> None:
     request, words = CONTROLLER_ROWS[name]
+    check(send(request, facts), words)
+
+
+@pytest.mark.parametrize("name", SERVING_ROWS)
+def test_virt_controller_says_of_a_pod_only_that_its_guest_is_there(send: Replay, facts: Facts, name: str) -> None:
+    request, words = SERVING_ROWS[name]
     check(send(request, facts), words)
 
 

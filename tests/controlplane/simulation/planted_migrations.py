@@ -26,7 +26,7 @@ from controlplane.virt_controller.orphan import reconciler as orphan_reconciler
 from controlplane.virt_controller.vmi import decide as vmi_decide
 from controlplane.virt_controller.vmi import reconciler as vmi_reconciler
 from controlplane.virt_controller.vmi import status as vmi_status
-from controlplane.virt_controller.vmi.world import World
+from controlplane.virt_controller.vmi.world import LetServe, World
 from controlplane.virt_handler.incoming import decide as incoming_decide
 from controlplane.virt_handler.incoming import status as incoming_status
 from controlplane.virt_handler.incoming.world import World as IncomingWorld
@@ -101,7 +101,16 @@ Swaps = tuple[tuple[Any, str, Any], ...]
 _end, _give = incoming_decide._end, vmi_reconciler.give
 _EARLY = _when_it_is_said_to_be_there
 
+
+def _serves_wherever_it_may_be(world: World) -> Plan[Any]:
+    """Have Services send to whatever waits for it, whether the guest is there or not."""
+    waiting = (one for one in world.pods if one.is_kept_from_services and not one.is_deleting)
+    return Plan(tuple(LetServe(one.metadata.name, one.uid, because="") for one in waiting))
+
+
 PLANTED: dict[str, Swaps] = {
+    "Services told of a target": ((vmi_decide, "_label", lambda world, _node: _serves_wherever_it_may_be(world)),),
+    "Services not told": ((vmi_decide, "_let_serve", lambda _pod: ()),),
     "the target goes on before the source is gone": ((Sending, "_until_gone", _waits_for_nothing),),
     "committed when the target has a domain": (
         (vmi_decide, "arrived", _EARLY),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from kubevirt_api.condition_types import UNPAUSED
 
 from controlplane.api.objects.resources import (
     LEASE,
@@ -180,7 +181,7 @@ class Store:
             self._put(resource, key, old)
 
     def set_pod(self, key: Key, uid: str, *, status: Json | None = None, node: str | None = None) -> None:
-        """Write as kubelet or scheduler do; nothing happens when that Pod is gone."""
+        """Write as kubelet or scheduler do, who leave others' conditions; nothing happens when that Pod is gone."""
         old = self.find(POD, key)
         if old is None or old["metadata"]["uid"] != uid:
             return
@@ -188,7 +189,7 @@ class Store:
         if node is not None:
             new["spec"]["nodeName"] = node
         if status is not None:
-            new["status"] = status
+            new["status"] = _with_others_conditions(status, old.get("status", {}))
         if new != old:
             self._put(POD, key, new)
 
@@ -230,6 +231,11 @@ class Store:
 
 def _by_key(item: tuple[Key, Json]) -> Key:
     return item[0]
+
+
+def _with_others_conditions(status: Json, before: Json) -> Json:
+    others = [one for one in before.get("conditions", ()) if one["type"] == UNPAUSED]
+    return {**status, "conditions": [*status.get("conditions", ()), *others]} if others else status
 
 
 def _copy(body: Any) -> Any:

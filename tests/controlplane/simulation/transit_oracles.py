@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from kubevirt_api.condition_types import UNPAUSED
+
 from controlplane.api.objects.phase import is_final
 from controlplane.api.objects.resources import (
     POD,
@@ -19,7 +21,7 @@ from controlplane.api.objects.resources import (
 )
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import Call
-from tests.controlplane.simulation.ledger import numbers
+from tests.controlplane.simulation.ledger import controlling_uid, numbers
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import OVER, Change, Json, Store
@@ -41,6 +43,8 @@ class TransitOracles:
         """UIDs of machines of which a guest has run."""
         self._executing: set[str] = set()
         """UIDs of Pods in which one did when it was looked last."""
+        self._serving: set[str] = set()
+        """UIDs of Pods of which Services were told."""
         self._sent = 0
         self._at_work: dict[str, Stream] = {}
         """By the source's Pod: what was sent last."""
@@ -125,6 +129,22 @@ class TransitOracles:
             yield from self._vmi_breaks(change, change.before, change.after)
         if change.resource == MIGRATION and change.after is not None and change.before is not None:
             yield from self._migration_breaks(change, change.before, change.after)
+        if change.resource == POD and change.after is not None and is_let_serve(change.after):
+            yield from self._serving_breaks(change.after)
+
+    def _serving_breaks(self, pod: Json) -> Iterator[str]:
+        """Services send to the Pod that has the run, and to no other: its guest answers nobody yet, or no more."""
+        mine = [vmi for _unused, vmi in self._store.list(VMI) if vmi["metadata"]["uid"] == controlling_uid(pod)]
+        granted = [uid for vmi in mine for uid in vmi.get("status", {}).get("activePods") or {}]
+        if mine and self._is_new(pod) and pod["metadata"]["uid"] not in granted:
+            yield f"serving: Services are told of {pod['metadata']['name']}, and the run is in {granted}"
+
+    def _is_new(self, pod: Json) -> bool:
+        uid, known = pod["metadata"]["uid"], self._serving
+        if uid in known:
+            return False
+        known.add(uid)
+        return True
 
     def _vmi_breaks(self, change: Change, before: Json, after: Json) -> Iterator[str]:
         uid, key = after["metadata"]["uid"], change.key
@@ -225,6 +245,11 @@ class TransitOracles:
         is_there = list(vmi["status"].get("activePods") or {}) == [moving.get("targetPodUID")]
         if is_there is not (phase_of(after) == "Succeeded"):
             yield f"outcome: {name} is {phase_of(after)}, and the machine is on {vmi['status'].get('nodeName')}"
+
+
+def is_let_serve(pod: Json) -> bool:
+    said = pod.get("status", {}).get("conditions", ())
+    return any((one["type"], one["status"]) == (UNPAUSED, "True") for one in said)
 
 
 def moving_of(body: Json) -> Json:

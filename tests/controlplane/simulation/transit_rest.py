@@ -15,7 +15,14 @@ from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.ledger import controlling_uid
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.store import OVER, Json, Store
-from tests.controlplane.simulation.transit_oracles import MIGRATION, VMI, TransitOracles, moving_of, phase_of
+from tests.controlplane.simulation.transit_oracles import (
+    MIGRATION,
+    VMI,
+    TransitOracles,
+    is_let_serve,
+    moving_of,
+    phase_of,
+)
 
 
 class TransitRest:
@@ -76,9 +83,12 @@ class TransitRest:
             yield f"its guest is in {there}, and it is said to be in {said}"
         yield from self._stands_still([one for _unused, one in mine])
         yield from self._lacks_cpus(vmi, [one for _unused, one in mine if one.is_running_guest])
-        pods = [key.name for key, pod in self._store.list(POD) if controlling_uid(pod) == uid]
+        pods = [(key.name, pod) for key, pod in self._store.list(POD) if controlling_uid(pod) == uid]
         if len(pods) != 1:
-            yield f"its Pods are {', '.join(pods) or 'none'}"
+            yield f"its Pods are {', '.join(name for name, _unused in pods) or 'none'}"
+        for name, pod in pods:
+            if pod["spec"].get("readinessGates") and not is_let_serve(pod):
+                yield f"Services are not told of {name}"
 
     def _lacks_cpus(self, vmi: Json, guests: list[Launcher]) -> Iterator[str]:
         """A guest has the virtual CPUs of its spec once it is in a Pod that was made for them, and that is said."""

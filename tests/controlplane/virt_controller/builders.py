@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from kubevirt_api.condition_types import UNPAUSED
 from kubevirt_api.names import KVM_DEVICE, LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.objects.decode import decode, decode_vm, decode_vmi
@@ -80,6 +81,7 @@ def a_pod(
     owner_name: str | None = "web",
     conditions: tuple[Json, ...] = (),
     has_kvm: bool = False,
+    gates: tuple[str, ...] = (),
     **status: Any,
 ) -> Pod:
     meta: Json = {"name": pod_name(a_vmi(), attempt), "namespace": "default", "uid": uid}
@@ -96,6 +98,8 @@ def a_pod(
     spec: Json = {"containers": [{"name": "compute", "image": "launcher:1", "resources": {"limits": limits}}]}
     if node:
         spec["nodeName"] = node
+    if gates:
+        spec["readinessGates"] = [{"conditionType": one} for one in gates]
     return decode({"metadata": meta, "spec": spec, "status": status}, Pod)
 
 
@@ -103,7 +107,14 @@ UP = {"running": {"startedAt": STAMP}}
 
 
 def a_running_pod(**options: Any) -> Pod:
-    return a_pod("Running", node="node-1", compute=UP, conditions=(a_condition("Ready", "True"),), **options)
+    ready = (a_condition("Ready", "True"),)
+    return a_pod("Running", node="node-1", compute=UP, **{"conditions": ready, **options})
+
+
+def a_moved_pod(*said: Json, **options: Any) -> Pod:
+    """The Pod that a migration went to, and what virt-controller has said of its guest."""
+    waits = a_condition("Ready", "False", "ReadinessGatesNotReady", "the status of pod readiness gate is not True")
+    return a_running_pod(gates=(UNPAUSED,), conditions=(waits, *said), **options)
 
 
 def vm_world(vm: VirtualMachine, vmi: VirtualMachineInstance | None = None, **facts: Any) -> VmWorld:

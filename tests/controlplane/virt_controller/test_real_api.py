@@ -110,14 +110,15 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Cluster]:
     directory = tmp_path_factory.mktemp("virt-controller")
-    with Lab(f"virt-controller-{worker_id}").running(nodes=0) as lab:
+    with Lab(f"virt-controller-{worker_id}").running(nodes=0, controllers=False) as lab:
         kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         made = Cluster(lab, kubectl, directory / "kubeconfig")
         for kind in KINDS:
             made.kubectl("create", "-f", "-", body=crd(kind))
         made.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=20s")
+        lab.up(0)  # A garbage collector that comes before the CRDs lets orphans be collected for half a minute.
         made.kubectl("create", "namespace", NAMESPACE)
-        for template in ("rbac-controller", "secrets", "node-restriction"):
+        for template in ("rbac-controller", "secrets", "node-restriction", "launcher-pods"):
             for body in render(f"{template}.yaml.j2"):
                 made.kubectl("create", "-f", "-", body=body)
         token = made.kubectl("-n", NAMESPACE, "create", "token", "kubevirt-controller").strip()

@@ -99,6 +99,10 @@ def test_an_image_that_was_pinned_once_stays_so_where_the_kubelet_says_no_digest
     assert image_of(build(moved))[1] == PINNED
 
 
+def test_services_send_nothing_to_it_before_it_is_said_that_its_guest_is_there() -> None:
+    assert build(None)["spec"]["readinessGates"] == [{"conditionType": "kubevirt.io/virtual-machine-unpaused"}]
+
+
 def test_it_goes_to_no_quarantined_node() -> None:
     nodes = build(None)["spec"]["affinity"]["nodeAffinity"]
     assert "node-9" in str(nodes["requiredDuringSchedulingIgnoredDuringExecution"])

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+from kubevirt_api.condition_types import UNPAUSED
 from kubevirt_api.names import LAUNCHER_ROLE, MIGRATION_JOB, ROLE, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.objects.claim import PersistentVolumeClaim
@@ -17,7 +18,15 @@ from controlplane.api.objects.phase import AFTER_HAND_OVER, OWNERS
 from controlplane.virt_controller.vmi.decide import RULES, decide
 from controlplane.virt_controller.vmi.evidence import NodeState
 from controlplane.virt_controller.vmi.world import DeletePod, GrantStart, LookForPods, Role, World
-from tests.controlplane.virt_controller.builders import POD_UID, a_pod, a_running_pod, a_vmi, vmi_world
+from tests.controlplane.virt_controller.builders import (
+    POD_UID,
+    a_condition,
+    a_moved_pod,
+    a_pod,
+    a_running_pod,
+    a_vmi,
+    vmi_world,
+)
 
 SCHEDULING = {"phase": "Scheduling", "attempt": 1}
 GRANTED = {"attempt": 1, "epoch": 1, "activePods": {POD_UID: "node-1"}, "nodeName": "node-1"}
@@ -33,6 +42,7 @@ EMULATED = {
 HERE, UNSEEN = NodeState("node-1"), NodeState("node-1", is_unseen=True)
 TARGET = a_pod("Failed", uid="target", attempt=2, node="node-2", labels={MIGRATION_JOB: "job"})
 NAMESAKE = a_running_pod(uid="target", labels={ROLE: LAUNCHER_ROLE, MIGRATION_JOB: "job"})
+MOVED = a_moved_pod()
 STRIPPED = a_running_pod(labels={})
 RUNNING = a_vmi("Running", node="node-1", **GRANTED)
 
@@ -134,6 +144,29 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "running, label names another node: put it right": (
         vmi_world(a_vmi("Running", node="node-2", **GRANTED), a_running_pod()),
         ["LabelNode"],
+    ),
+    "running where it has moved to: Services may send there": (vmi_world(RUNNING, MOVED), ["LetServe"]),
+    "running where it has moved to, label of the node missing: both": (
+        vmi_world(a_vmi("Running", **GRANTED), MOVED),
+        ["LetServe", "LabelNode"],
+    ),
+    "running where it has moved to, which is said to be not there: put it right": (
+        vmi_world(RUNNING, a_moved_pod(a_condition(UNPAUSED, "False"))),
+        ["LetServe"],
+    ),
+    "running where it has moved to, and that is said: nothing": (
+        vmi_world(RUNNING, a_moved_pod(a_condition(UNPAUSED, "True"))),
+        [],
+    ),
+    "running where it has moved to, its Pod going: nothing": (vmi_world(RUNNING, a_moved_pod(deleting=True)), []),
+    "Pod waits for another word than ours: nothing": (vmi_world(RUNNING, a_running_pod(gates=("other",))), []),
+    "its node's virt-handler is silent where it has moved to: Services may send there all the same": (
+        vmi_world(a_vmi("Unknown", node="node-1", **GRANTED), MOVED),
+        ["LetServe"],
+    ),
+    "a migration's Pod, which has no guest yet, gets nothing sent to": (
+        vmi_world(RUNNING, a_running_pod(), a_moved_pod(uid="target", attempt=2)),
+        [],
     ),
     "Pod lost its label while it runs: put it back": (vmi_world(RUNNING, STRIPPED), ["ClaimPod"]),
     "Pod not seen: ask the API server": (vmi_world(RUNNING, node=HERE), ["LookForPods"]),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from kubevirt_api.condition_types import UNPAUSED
 from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.objects.decode import decode_vmi
@@ -16,6 +17,7 @@ from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTAN
 from controlplane.engine.errors import (
     AlreadyExists,
     ApiError,
+    Conflict,
     Forbidden,
     Invalid,
     NotFound,
@@ -26,7 +28,7 @@ from controlplane.engine.errors import (
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vmi.memory import STANDS_SECONDS
 from controlplane.virt_controller.vmi.other_nodes import PREFERRED, REQUIRED
-from controlplane.virt_controller.vmi.world import DeletePod, LookForPods, pod_name
+from controlplane.virt_controller.vmi.world import DeletePod, LetServe, LookForPods, pod_name
 from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.small_world import StoreApi
 from tests.controlplane.virt_controller.vmi.stage import WEB, Stage
@@ -632,6 +634,50 @@ async def test_a_granted_pod_that_was_found_without_owner_is_not_told_to_be_abse
     world = stage.reconciler.observe(WEB)
     assert world is not None
     assert not world.is_absence_confirmed
+
+
+async def test_services_are_told_of_a_guest_that_has_moved_once_and_other_conditions_are_left(stage: Stage) -> None:
+    key = await until_moved(stage)
+    await stage.work()
+    assert stage.calls.count("patch status of Pod [uid+version]") == 1
+    assert [(one["type"], one["status"]) for one in stage.pod(key)["status"]["conditions"]] == [
+        ("Ready", "False"),
+        (UNPAUSED, "True"),
+    ]
+    assert stage.pod(key)["status"]["conditions"][0]["observedGeneration"] == 7, "what nobody here knows"
+    await stage.work()
+    assert stage.calls.count("patch status of Pod [uid+version]") == 0
+
+
+async def test_services_are_told_of_the_pod_that_was_decided_on_and_of_no_other(stage: Stage) -> None:
+    key = await until_moved(stage)
+    world = stage.reconciler.observe(WEB)
+    assert world is not None
+    stage.lose(key)
+    await stage.reconciler.apply(world, LetServe(key.name, "uid", because=""))
+    stage.store.create(POD, key.namespace, {"metadata": {"name": key.name}, "spec": {}, "status": {"phase": "Running"}})
+    stage.catch_up()
+    with pytest.raises(Conflict):
+        await stage.reconciler.apply(world, LetServe(key.name, "uid", because=""))
+    assert "conditions" not in stage.pod(key)["status"]
+
+
+async def test_a_pod_that_is_gone_needs_no_services(stage: Stage) -> None:
+    key = await until_moved(stage)
+    stage.store.delete(POD, key, grace_period_seconds=0)
+    await stage.work()
+    assert stage.calls.count("patch status of Pod [uid+version]") == 1
+    assert stage.said == ("", "")
+
+
+async def until_moved(stage: Stage) -> Key:
+    """Have the guest in a Pod that waits for the word that it is there."""
+    key = await stage.until_running()
+    ready = {"type": "Ready", "status": "False", "reason": "ReadinessGatesNotReady", "observedGeneration": 7}
+    gates = [{"conditionType": UNPAUSED}]
+    stage.store.patch(POD, key, {"spec": {"readinessGates": gates}, "status": {"conditions": [ready]}})
+    stage.catch_up()
+    return key
 
 
 async def test_a_claimed_pod_has_one_controller_and_keeps_its_other_owners(stage: Stage) -> None:
