@@ -180,6 +180,14 @@ async def test_a_name_that_somebody_else_has_is_passed_over() -> None:
     assert "ownerReferences" not in stand.vms["web-0"]["metadata"], "it is not adopted"
 
 
+async def test_a_name_that_somebody_else_has_is_passed_over_before_a_cache_shows_who_has_it() -> None:
+    stand = Stand()
+    stand.store.create(VM, "default", {"metadata": {"name": "web-0"}, "spec": template()["spec"]})
+    for _unused in range(3):
+        await stand.run(catch_up=False)
+    assert list(stand.vms) == ["web-0", "web-1"]
+
+
 @pytest.mark.parametrize(
     ("policy", "left"),
     [
