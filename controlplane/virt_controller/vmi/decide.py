@@ -14,8 +14,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from kubevirt_api import condition_types
 from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
 
+from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import (
     FAILED,
     LEFT_WAITING,
@@ -132,7 +134,7 @@ def _watch_over(world: World) -> Plan[Action]:
     if pod is not None:
         if not is_marked(pod, world.vmi):
             return _claim(pod)
-        return Plan((*_let_serve(pod), *_label(world, world.vmi.status.node_name).steps))
+        return Plan((*_let_serve(world, pod), *_label(world, world.vmi.status.node_name).steps))
     return _look_for_proof(world)
 
 
@@ -196,8 +198,10 @@ def _claim(pod: Pod) -> Plan[Action]:
     return Plan((ClaimPod(pod.metadata.name, pod.uid, because="it lost what it is known by"),))
 
 
-def _let_serve(pod: Pod) -> tuple[LetServe, ...]:
-    if pod.is_deleting or not pod.is_kept_from_services:
+def _let_serve(world: World, pod: Pod) -> tuple[LetServe, ...]:
+    """Where a guest that stands still has moved to, Services wait until it goes on."""
+    is_paused = conditions.is_true(world.vmi.status.conditions, condition_types.PAUSED)
+    if is_paused or pod.is_deleting or not pod.is_kept_from_services:
         return ()
     return (LetServe(pod.metadata.name, pod.uid, because="its guest has moved there"),)
 

@@ -239,6 +239,7 @@ class VmiReconciler:
         said = {
             "type": condition_types.UNPAUSED,
             "status": "True",
+            "reason": condition_types.NOT_PAUSED,
             "lastTransitionTime": render_stamp(self._clock.now()),
         }
         patch = {"status": {"conditions": [*others, said]}}

@@ -28,9 +28,16 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         file="controlplane/virt_controller/vmi/decide.py",
-        line="if pod.is_deleting or not pod.is_kept_from_services:",
-        without="if not pod.is_kept_from_services:",
+        line="if is_paused or pod.is_deleting or not pod.is_kept_from_services:",
+        without="if is_paused or not pod.is_kept_from_services:",
         because="Services would be told of a Pod that is about to end.",
+        tests=_BY_TABLE,
+    ),
+    Guard(
+        file="controlplane/virt_controller/vmi/decide.py",
+        line="if is_paused or pod.is_deleting",
+        without="if pod.is_deleting",
+        because="Services would send to a guest that stands still where it has moved to.",
         tests=_BY_TABLE,
     ),
     Guard(

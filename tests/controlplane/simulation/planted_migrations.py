@@ -110,7 +110,7 @@ def _serves_wherever_it_may_be(world: World) -> Plan[Any]:
 
 PLANTED: dict[str, Swaps] = {
     "Services told of a target": ((vmi_decide, "_label", lambda world, _node: _serves_wherever_it_may_be(world)),),
-    "Services not told": ((vmi_decide, "_let_serve", lambda _pod: ()),),
+    "Services not told": ((vmi_decide, "_let_serve", lambda _world, _pod: ()),),
     "the target goes on before the source is gone": ((Sending, "_until_gone", _waits_for_nothing),),
     "committed when the target has a domain": (
         (vmi_decide, "arrived", _EARLY),

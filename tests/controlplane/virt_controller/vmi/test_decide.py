@@ -158,6 +158,10 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(RUNNING, a_moved_pod(a_condition(UNPAUSED, "True"))),
         [],
     ),
+    "standing still where it has moved to: Services wait until it goes on": (
+        vmi_world(a_vmi("Running", node="node-1", conditions=[a_condition("Paused", "True")], **GRANTED), MOVED),
+        [],
+    ),
     "running where it has moved to, its Pod going: nothing": (vmi_world(RUNNING, a_moved_pod(deleting=True)), []),
     "Pod waits for another word than ours: nothing": (vmi_world(RUNNING, a_running_pod(gates=("other",))), []),
     "its node's virt-handler is silent where it has moved to: Services may send there all the same": (

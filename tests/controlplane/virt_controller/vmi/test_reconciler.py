@@ -640,9 +640,9 @@ async def test_services_are_told_of_a_guest_that_has_moved_once_and_other_condit
     key = await until_moved(stage)
     await stage.work()
     assert stage.calls.count("patch status of Pod [uid+version]") == 1
-    assert [(one["type"], one["status"]) for one in stage.pod(key)["status"]["conditions"]] == [
-        ("Ready", "False"),
-        (UNPAUSED, "True"),
+    assert [(one["type"], one["status"], one["reason"]) for one in stage.pod(key)["status"]["conditions"]] == [
+        ("Ready", "False", "ReadinessGatesNotReady"),
+        (UNPAUSED, "True", "NotPaused"),
     ]
     assert stage.pod(key)["status"]["conditions"][0]["observedGeneration"] == 7, "what nobody here knows"
     await stage.work()
