@@ -145,12 +145,15 @@ class Pod(Node, frozen=True, kw_only=True):
         return None if owner is None else Key(self.metadata.namespace, owner.name)
 
     @property
+    def waits_for(self) -> frozenset[str]:
+        """The conditions without which it is not Ready: of a migration's Pod, that its guest is there."""
+        return frozenset(one.condition_type for one in self.spec.readiness_gates)
+
+    @property
     def is_kept_from_services(self) -> bool:
-        """Tell whether it waits for the word that its guest is there: a migration's Pod does, before it has the run."""
-        waits_for = {one.condition_type for one in self.spec.readiness_gates}
-        return condition_types.UNPAUSED in waits_for and not conditions.is_true(
-            self.status.conditions, condition_types.UNPAUSED
-        )
+        """Tell whether it waits for the word that its guest is there."""
+        is_said = conditions.is_true(self.status.conditions, condition_types.UNPAUSED)
+        return condition_types.UNPAUSED in self.waits_for and not is_said
 
     @property
     def is_deleting(self) -> bool:

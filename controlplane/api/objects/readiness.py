@@ -40,7 +40,8 @@ def _as_its_pod(pod: Pod) -> Condition:
     theirs = conditions.find(pod.status.conditions, condition_types.READY)
     if theirs is None:
         return _false(POD_CONDITION_MISSING, "virt-launcher pod is missing the Ready condition")
-    if theirs.reason == condition_types.READINESS_GATES_NOT_READY:
+    is_ours = pod.waits_for == {condition_types.UNPAUSED}
+    if is_ours and theirs.reason == condition_types.READINESS_GATES_NOT_READY:
         return Condition(type=condition_types.READY, status="True")  # the guest moved there; Services learn of it now
     return Condition(type=condition_types.READY, status=theirs.status, reason=theirs.reason, message=theirs.message)
 

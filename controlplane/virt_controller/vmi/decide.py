@@ -30,7 +30,7 @@ from controlplane.api.objects.phase import (
     is_final,
 )
 from controlplane.api.objects.pod import Pod
-from controlplane.engine.plan import Plan, Tell
+from controlplane.engine.plan import Each, Plan, Tell
 from controlplane.virt_controller.vmi.evidence import Alive, Unknown
 from controlplane.virt_controller.vmi.further_attempt import find_retry
 from controlplane.virt_controller.vmi.move import arrived, wait_for_word
@@ -198,12 +198,12 @@ def _claim(pod: Pod) -> Plan[Action]:
     return Plan((ClaimPod(pod.metadata.name, pod.uid, because="it lost what it is known by"),))
 
 
-def _let_serve(world: World, pod: Pod) -> tuple[LetServe, ...]:
+def _let_serve(world: World, pod: Pod) -> tuple[Each[Action], ...]:
     """Where a guest that stands still has moved to, Services wait until it goes on."""
     is_paused = conditions.is_true(world.vmi.status.conditions, condition_types.PAUSED)
-    if is_paused or pod.is_deleting or not pod.is_kept_from_services:
+    if is_paused or pod.is_deleting or pod.is_over or not pod.is_kept_from_services:
         return ()
-    return (LetServe(pod.metadata.name, pod.uid, because="its guest has moved there"),)
+    return (Each((LetServe(pod.metadata.name, pod.uid, because="its guest has moved there"),)),)
 
 
 def _label(world: World, node: str) -> Plan[Action]:

@@ -235,14 +235,7 @@ class VmiReconciler:
         if raw is None:
             return
         pod = msgspec.json.decode(raw)
-        others = [one for one in pod["status"].get("conditions", ()) if one["type"] != condition_types.UNPAUSED]
-        said = {
-            "type": condition_types.UNPAUSED,
-            "status": "True",
-            "reason": condition_types.NOT_PAUSED,
-            "lastTransitionTime": render_stamp(self._clock.now()),
-        }
-        patch = {"status": {"conditions": [*others, said]}}
+        patch = serving(pod["status"], render_stamp(self._clock.now()))
         version = pod["metadata"]["resourceVersion"]
         try:
             await self._api.patch(POD, key, patch, subresource="status", uid=action.uid, resource_version=version)
@@ -307,6 +300,13 @@ def _read(raw: bytes, key: Key) -> VirtualMachineInstance | None:
 def _problems(raw: bytes, configuration: KubeVirtConfiguration) -> tuple[str, ...]:
     """Say what admission would have said, in case it was not asked."""
     return tuple(str(one) for one in check_instance(msgspec.json.decode(raw), configuration))
+
+
+def serving(status: dict[str, Any], now: str) -> dict[str, Any]:
+    """Build the patch of a Pod's status that says that its guest is there, and leaves other conditions as they are."""
+    others = [one for one in status.get("conditions", ()) if one["type"] != condition_types.UNPAUSED]
+    said = {"type": condition_types.UNPAUSED, "status": "True", "reason": condition_types.NOT_PAUSED}
+    return {"status": {"conditions": [*others, {**said, "lastTransitionTime": now}]}}
 
 
 def _key(vmi: VirtualMachineInstance) -> Key:

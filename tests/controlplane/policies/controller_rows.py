@@ -83,6 +83,7 @@ SERVING_ROWS: dict[str, Row] = {
     "where its traffic goes": told(ONE_CONDITION, podIP="192.0.2.7", podIPs=[{"ip": "192.0.2.7"}]),
     "that it has ended": told(ONE_CONDITION, phase="Failed"),
     "why": told(ONE_CONDITION, reason="Evicted", message="x"),
+    "that it is resized": told(ONE_CONDITION, resize="Infeasible"),
     "that its container runs": told(
         ONE_CONDITION, containerStatuses=[{"name": "compute", "image": "x", "imageID": "x", "state": {"running": {}}}]
     ),

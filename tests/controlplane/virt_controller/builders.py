@@ -114,7 +114,7 @@ def a_running_pod(**options: Any) -> Pod:
 def a_moved_pod(*said: Json, **options: Any) -> Pod:
     """The Pod that a migration went to, and what virt-controller has said of its guest."""
     waits = a_condition("Ready", "False", "ReadinessGatesNotReady", "the status of pod readiness gate is not True")
-    return a_running_pod(gates=(UNPAUSED,), conditions=(waits, *said), **options)
+    return a_running_pod(**{"gates": (UNPAUSED,), "conditions": (waits, *said), **options})
 
 
 def vm_world(vm: VirtualMachine, vmi: VirtualMachineInstance | None = None, **facts: Any) -> VmWorld:

@@ -15,6 +15,7 @@ from kubevirt_api.names import LAUNCHER_ROLE, MIGRATION_JOB, ROLE, VM_FINALIZER,
 from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.api.objects.phase import AFTER_HAND_OVER, OWNERS
+from controlplane.engine.plan import Each
 from controlplane.virt_controller.vmi.decide import RULES, decide
 from controlplane.virt_controller.vmi.evidence import NodeState
 from controlplane.virt_controller.vmi.world import DeletePod, GrantStart, LookForPods, Role, World
@@ -162,6 +163,11 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(a_vmi("Running", node="node-1", conditions=[a_condition("Paused", "True")], **GRANTED), MOVED),
         [],
     ),
+    "ended where it has moved to: nothing": (vmi_world(RUNNING, a_pod("Failed", node="node-1", gates=(UNPAUSED,))), []),
+    "running where it has moved to, which waits for another's word before ours": (
+        vmi_world(RUNNING, a_moved_pod(gates=("other", UNPAUSED))),
+        ["LetServe"],
+    ),
     "running where it has moved to, its Pod going: nothing": (vmi_world(RUNNING, a_moved_pod(deleting=True)), []),
     "Pod waits for another word than ours: nothing": (vmi_world(RUNNING, a_running_pod(gates=("other",))), []),
     "its node's virt-handler is silent where it has moved to: Services may send there all the same": (
@@ -266,8 +272,9 @@ TABLE: dict[str, tuple[World, list[str]]] = {
 @pytest.mark.parametrize(("world", "steps"), TABLE.values(), ids=TABLE.keys())
 def test_the_next_step(world: World, steps: list[str]) -> None:
     plan = decide(world)
-    assert [type(one).__name__ for one in plan.steps] == steps
-    assert all(one.because for one in plan.steps)
+    actions = [each for one in plan.steps for each in (one.actions if isinstance(one, Each) else (one,))]
+    assert [type(one).__name__ for one in actions] == steps
+    assert all(one.because for one in actions)
 
 
 def test_every_known_phase_has_a_rule_and_no_other() -> None:

@@ -655,11 +655,35 @@ async def test_services_are_told_of_the_pod_that_was_decided_on_and_of_no_other(
     assert world is not None
     stage.lose(key)
     await stage.reconciler.apply(world, LetServe(key.name, "uid", because=""))
-    stage.store.create(POD, key.namespace, {"metadata": {"name": key.name}, "spec": {}, "status": {"phase": "Running"}})
+    stage.store.create(POD, key.namespace, {"metadata": {"name": key.name}, "spec": {}})
     stage.catch_up()
     with pytest.raises(Conflict):
         await stage.reconciler.apply(world, LetServe(key.name, "uid", because=""))
     assert "conditions" not in stage.pod(key)["status"]
+
+
+async def test_what_a_kubelet_says_meanwhile_is_not_taken_back(stage: Stage) -> None:
+    key = await until_moved(stage)
+    stage.store.patch(POD, key, {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}})
+    await stage.work()
+    assert stage.pod(key)["status"]["conditions"] == [{"type": "Ready", "status": "Unknown"}]
+
+
+async def test_that_a_guest_is_not_there_is_said_no_more_once_it_is(stage: Stage) -> None:
+    key = await until_moved(stage)
+    stage.store.patch(POD, key, {"status": {"conditions": [{"type": UNPAUSED, "status": "False"}]}})
+    stage.catch_up()
+    await stage.work()
+    assert [one["status"] for one in stage.pod(key)["status"]["conditions"]] == ["True"]
+
+
+async def test_the_nodes_label_is_written_though_services_cannot_be_told(stage: Stage) -> None:
+    await until_moved(stage)
+    stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"labels": {NODE_NAME: "another"}}})
+    stage.catch_up()
+    stage.direct.refusals["patch Pod"] = Forbidden("a policy of somebody's")
+    await stage.work()
+    assert stage.vmi["metadata"]["labels"][NODE_NAME] == "node-1"
 
 
 async def test_a_pod_that_is_gone_needs_no_services(stage: Stage) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from kubevirt_api.condition_types import UNPAUSED
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.claim import PersistentVolumeClaim
@@ -371,6 +372,13 @@ READINESS = {
     "Pod says nothing": ("Running", "", a_pod("Running"), "False", "PodConditionMissing"),
     "Pod not ready": ("Running", "", NOT_READY, "False", "ContainersNotReady"),
     "moved, Services learn of it now": ("Running", "", a_moved_pod(), "True", ""),
+    "moved, Services wait for another's word as well": (
+        "Running",
+        "",
+        a_moved_pod(gates=(UNPAUSED, "other")),
+        "False",
+        "ReadinessGatesNotReady",
+    ),
     "moved, paused": ("Running", "PausedByUser", a_moved_pod(), "False", "Paused"),
     "paused by a person": ("Running", "PausedByUser", a_running_pod(), "False", "Paused"),
     "paused by an I/O error": ("Running", "PausedIOError", a_running_pod(), "False", "Paused"),
