@@ -25,10 +25,12 @@ class LateApi(FakeApi):
     """Lists and watches can be held back, by what is asked for."""
 
     held: dict[tuple[str, str], asyncio.Event] = field(default_factory=dict)
+    held_where: str = ""
 
-    def hold(self, verb: str, resource: Resource) -> None:
-        """verb: list or watch."""
+    def hold(self, verb: str, resource: Resource, *, where: str = "") -> None:
+        """verb: list or watch. where: a part of the query of those that are held; all of them by default."""
         self.held[verb, resource.plural] = asyncio.Event()
+        self.held_where = where
 
     def hold_get(self, key: Key) -> None:
         """Hold back whoever asks for objects of that name."""
@@ -41,7 +43,7 @@ class LateApi(FakeApi):
     async def handle(self, request: web.Request) -> web.StreamResponse:
         verb = "watch" if request.query.get("watch") else "list"
         waiting = self.held.get((verb, request.path.rsplit("/", 1)[1])) if request.method == "GET" else None
-        if waiting is not None:
+        if waiting is not None and self.held_where in request.query_string:
             await waiting.wait()
         return await super().handle(request)
 

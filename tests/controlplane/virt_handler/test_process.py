@@ -70,12 +70,16 @@ def observed(monkeypatch: pytest.MonkeyPatch) -> list[Key]:
     return found
 
 
-@pytest.mark.parametrize("resource", [POD, VIRTUAL_MACHINE_INSTANCE], ids=lambda one: one.plural)
+@pytest.mark.parametrize(
+    ("resource", "where"),
+    [(POD, ""), (VIRTUAL_MACHINE_INSTANCE, "status.nodeName"), (VIRTUAL_MACHINE_INSTANCE, "targetNode")],
+    ids=["launchers", "machines", "machines that come"],
+)
 async def test_nothing_is_looked_at_before_everything_is_listed(
-    launcher: Stage, observed: list[Key], resource: Resource
+    launcher: Stage, observed: list[Key], resource: Resource, where: str
 ) -> None:
     """A Pod that is not listed yet looks like one that is gone, a guest like one that nobody wants."""
-    launcher.api.hold("list", resource)
+    launcher.api.hold("list", resource, where=where)
     async with launcher.running():
         await settle()
         assert observed == []

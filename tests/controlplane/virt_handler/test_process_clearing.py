@@ -15,12 +15,13 @@ from functools import partial
 import pytest
 from kubevirt_api.names import SCHEDULABLE
 
-from controlplane.api.objects.resources import NODE, POD
+from controlplane.api.objects.resources import NODE, POD, Key
 from controlplane.engine.clock import SystemClock
 from controlplane.kube.lease import Heartbeat
 from controlplane.node_link.messages import KvmFinding, NodeState
 from controlplane.virt_handler import __main__ as virt_handler
 from tests.controlplane.kube.late_api import settle
+from tests.controlplane.virt_handler.builders import pod_object
 from tests.controlplane.virt_handler.fakes import LEASE_SECONDS
 from tests.controlplane.virt_handler.wired import NODE_KEY, WEB, Stage
 
@@ -60,6 +61,9 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Host:
     return made
 
 
+OTHERS = Key("default", "virt-launcher-other")
+
+
 async def until_listed(stage: Stage, says: str) -> None:
     """Wait until the Node says whether it takes machines, and nothing more is under way about it."""
     await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == says)
@@ -86,6 +90,20 @@ async def test_a_node_is_not_listed_and_starts_nothing_until_it_is_clear_and_the
         assert offering.phase == "Scheduled"
         offering.api.release()
         await until_listed(offering, "true")
+        await offering.until(lambda: offering.phase == "Running")
+
+
+async def test_who_has_waited_until_a_node_is_clear_is_started_then(offering: Stage) -> None:
+    """What was asked about is another machine, of which nothing wakes this one."""
+    pod = pod_object("other", owner_uid="another")
+    pod["metadata"]["name"], pod["metadata"]["ownerReferences"][0]["name"] = OTHERS.name, "other"
+    offering.api.set(POD, OTHERS, pod)
+    offering.api.hold_get(Key("default", "other"))
+    async with offering.running():
+        await offer(offering)
+        await until_listed(offering, "false")
+        assert offering.phase == "Scheduled"
+        offering.api.release()
         await offering.until(lambda: offering.phase == "Running")
 
 
