@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which change wakes which key, of migrations and of instances that are to leave their node. See wake.
 
-VirtualMachineInstanceMigration changed -> it; it is over -> all of its instance: the newest deletes the oldest ones
+VirtualMachineInstanceMigration changed -> it; it is over, or was and went -> all of its instance: the newest one
+deletes the oldest
 VirtualMachineInstanceMigration takes a place or takes none any more -> those whose turn it is then
 VMI changed, or a Pod that it controls -> its migrations that are not over; VMI went -> all of its migrations
 KubeVirt's configuration changed -> the migrations whose turn it is now
@@ -79,8 +80,8 @@ def connect_migrations(
 
     def on_migration(key: Key, before: bytes | None, after: bytes | None) -> None:
         wake(key)
-        if after is not None and _is_over(after) and not _is_over(before):
-            for one in list(migrations.indexed(BY_VMI, f"{key.namespace}/{vmi_name_of(after)}")):
+        if (told := after or before) is not None and _is_over(after) != _is_over(before):
+            for one in list(migrations.indexed(BY_VMI, f"{key.namespace}/{vmi_name_of(told)}")):
                 wake(one)
         if after is None or _takes_a_place(before) != _takes_a_place(after):
             wake_next()

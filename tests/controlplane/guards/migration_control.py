@@ -345,4 +345,11 @@ GUARDS: tuple[Guard, ...] = (
         because="A guest that has left would be lost: the next hand-over would replace what tells where it goes on.",
         tests=_BY_STORY,
     ),
+    Guard(
+        file="controlplane/virt_controller/migration_wakes.py",
+        line="(told := after or before) is not None and",
+        without="(told := after) is not None and",
+        because="More than five that are over would stay, where the newest is deleted before it has seen to it.",
+        tests=("tests/controlplane/virt_controller/test_process_wakes.py",),
+    ),
 )

@@ -149,6 +149,15 @@ CHANGES: dict[str, tuple[Callable[[LateApi], object], Woken]] = {
         lambda api: api.drop(object_path(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key("default", "moves"))),
         {("migration", "default/moves"), ("evacuation", str(MOVING)), ("orphan", str(MOVING))},
     ),
+    "a migration that is over goes": (
+        lambda api: api.drop(object_path(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key("default", "moved"))),
+        {
+            ("migration", "default/moved"),
+            ("migration", "default/moves"),
+            ("evacuation", str(MOVING)),
+            ("orphan", str(MOVING)),
+        },
+    ),
     "an instance that moves": (
         write(VIRTUAL_MACHINE_INSTANCE, PLACED, moving(completed=False)),
         {("vmi", "default/db"), ("vm", "default/db"), ("orphan", "default/db")},
