@@ -33,7 +33,7 @@ READERS = {
     "virt_controller/replicaset/reconciler.py": (1, "times of conditions"),
     "virt_controller/tell.py": (2, "times of Events"),
     "virt_controller/vm/reconciler.py": (1, "times of conditions, the back-off that a status tells"),
-    "virt_controller/vmi/reconciler.py": (1, "times of conditions and phases"),
+    "virt_controller/vmi/reconciler.py": (2, "times of conditions and phases, of the instance and of its Pod"),
     "virt_handler/__main__.py": (2, "the node's heartbeat annotation, validity of certificates"),
     "virt_handler/power.py": (1, "times of Events"),
     "virt_controller/workload_update/reconciler.py": (2, "failed migrations, the last batch; bounded by the pauses"),
