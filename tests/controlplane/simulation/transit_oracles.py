@@ -152,7 +152,9 @@ class TransitOracles:
             is_wanted = "deletionTimestamp" in after["metadata"]
             if not is_wanted and uid not in self._ended:
                 yield f"lost: {key} is {phase_of(after)}, and nobody has ended its guest"
-            knows = self.known_to_have_left.get(moving_of(before).get("sourcePodUID", ""))
+            source = moving_of(before).get("sourcePodUID", "")
+            is_to_be_given = source in (before["status"].get("activePods") or {})
+            knows = self.known_to_have_left.get(source) if is_to_be_given else None
             if change.actor == "handler" and knows is not None and not knows.is_dead and not is_wanted:
                 yield f"lost: {key} is {phase_of(after)}, by the word of who knows that its guest has moved"
             mine = [one for one in self.launchers() if one.vmi_uid == uid and one.has_the_guest]
