@@ -43,8 +43,6 @@ class TransitOracles:
         """UIDs of machines of which a guest has run."""
         self._executing: set[str] = set()
         """UIDs of Pods in which one did when it was looked last."""
-        self._serving: set[str] = set()
-        """UIDs of Pods of which Services were told."""
         self._sent = 0
         self._at_work: dict[str, Stream] = {}
         """By the source's Pod: what was sent last."""
@@ -129,22 +127,16 @@ class TransitOracles:
             yield from self._vmi_breaks(change, change.before, change.after)
         if change.resource == MIGRATION and change.after is not None and change.before is not None:
             yield from self._migration_breaks(change, change.before, change.after)
-        if change.resource == POD and change.after is not None and is_let_serve(change.after):
+        is_told = change.before is not None and is_let_serve(change.before)
+        if change.resource == POD and change.after is not None and is_let_serve(change.after) and not is_told:
             yield from self._serving_breaks(change.after)
 
     def _serving_breaks(self, pod: Json) -> Iterator[str]:
         """Services send to the Pod that has the run, and to no other: its guest answers nobody yet, or no more."""
         mine = [vmi for _unused, vmi in self._store.list(VMI) if vmi["metadata"]["uid"] == controlling_uid(pod)]
         granted = [uid for vmi in mine for uid in vmi.get("status", {}).get("activePods") or {}]
-        if mine and self._is_new(pod) and pod["metadata"]["uid"] not in granted:
+        if mine and pod["metadata"]["uid"] not in granted:
             yield f"serving: Services are told of {pod['metadata']['name']}, and the run is in {granted}"
-
-    def _is_new(self, pod: Json) -> bool:
-        uid, known = pod["metadata"]["uid"], self._serving
-        if uid in known:
-            return False
-        known.add(uid)
-        return True
 
     def _vmi_breaks(self, change: Change, before: Json, after: Json) -> Iterator[str]:
         uid, key = after["metadata"]["uid"], change.key
