@@ -13,7 +13,7 @@ VENV := .venv
 export NAMESPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help deps inputs quickstart test test-unit lint guards simulate chaos bench clean
+.PHONY: help deps inputs quickstart test test-unit lint simulate chaos bench clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST)
@@ -36,9 +36,6 @@ test-unit: deps  ## Unit, golden and story tests: no root, no cluster, about six
 
 lint: deps  ## Format, lint, types, import contracts, Ansible's own checks
 	@$(VENV)/bin/nox -s lint sanity
-
-guards: deps  ## Take every guard out once and see a test miss it: make guards ONLY=vmi/decide
-	@$(VENV)/bin/nox -s guards -- --only "$(ONLY)"
 
 simulate: deps  ## The reconcilers under random faults: make simulate STEPS=100000 SEED=7, or PLAY=migrations
 	@$(VENV)/bin/python -m tests.controlplane.simulation --steps $(STEPS) --seed $(SEED) --play $(or $(PLAY),all)

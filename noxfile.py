@@ -22,7 +22,7 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/s
 os.environ["PYTHONPATH"] = f"{ROOT}:{ROOT / 'plugins/module_utils'}"
 
 nox.options.default_venv_backend = "none"
-SESSIONS = "texts unit guards in_turn images component lab e2e molecule"
+SESSIONS = "texts unit in_turn images component lab e2e molecule"
 TEXTS = "sanity lint galaxy docs"
 """Sessions of one thread each, the longest first."""
 nox.options.sessions = SESSIONS.split()
@@ -33,8 +33,6 @@ SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files at a time, in the order of collection: their labs differ by name."""
 OUTSIDE = "component or lab or guest or root"
 """Markers of the tests that need more than Python: root, a built lab, an image."""
-SAMPLE = "30"
-"""Guards that are taken out in each run of everything, another choice each time: a minute of them."""
 
 
 @nox.session
@@ -65,12 +63,6 @@ def unit(session: nox.Session) -> None:
     All of tests/ is collected, so that a test that does not even load fails here, in the first minute.
     """
     session.run(*PYTEST, "-n", "2", "-m", f"not ({OUTSIDE})", "tests", *session.posargs)
-
-
-@nox.session
-def guards(session: nox.Session) -> None:
-    """Take guards out of a copy, one at a time; each must be missed. A sample, unless it is said which."""
-    session.run("python", "-m", "tests.controlplane.guards", *(session.posargs or ("--sample", SAMPLE)))
 
 
 @nox.session
