@@ -29,7 +29,7 @@ from controlplane.hypervisor.intake import Meter, read_by_this_thread
 from controlplane.hypervisor.threads import is_held, processor_seconds
 from controlplane.hypervisor.watch import watch
 from controlplane.hypervisor.wire import HELD, Retired, Wire
-from controlplane.interrupts import interrupt
+from controlplane.process.thread_interrupt import interrupt
 
 Result = TypeVar("Result")
 

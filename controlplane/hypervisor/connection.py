@@ -29,7 +29,7 @@ from controlplane.hypervisor.guest import Guest
 from controlplane.hypervisor.loop import EventLoop
 from controlplane.hypervisor.watch import watch
 from controlplane.hypervisor.wire import CLIENT, Wire
-from controlplane.interrupts import make_interruptible
+from controlplane.process.thread_interrupt import make_interruptible
 
 CLOSE_SECONDS = 1.0
 KEEPALIVE_SECONDS = 15

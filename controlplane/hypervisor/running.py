@@ -23,7 +23,7 @@ from controlplane.hypervisor.intake import Meter
 from controlplane.hypervisor.threads import is_held, processor_seconds
 from controlplane.hypervisor.watch import watch
 from controlplane.hypervisor.wire import HELD, Wire
-from controlplane.interrupts import interrupt
+from controlplane.process.thread_interrupt import interrupt
 
 _FIRST_LOOK_SECONDS = _NEXT_LOOK_SECONDS = 0.05
 """All that is honest is over before the first."""

@@ -33,7 +33,7 @@ from controlplane.hypervisor import intake, unfinished
 from controlplane.hypervisor.gate import Gate
 from controlplane.hypervisor.intake import Intake, Unread
 from controlplane.hypervisor.share import Share
-from controlplane.passed import refuse_descriptors
+from controlplane.process.fd_passing import refuse_descriptors
 
 CLIENT = "client"
 """libvirt's word for an end that was our own wish."""

@@ -19,7 +19,7 @@ _MAX_NAME_CHARACTERS = 253 - 17
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class EventSpec:
     """One sentence of the story of one object."""
 
     reason: str
@@ -30,7 +30,7 @@ class Story:
     """Events of one object with equal reason, message and `once` are one Event: a retry cannot repeat it."""
 
 
-def event_body(about: Json, story: Story, *, component: str, instance: str, now: float) -> Json:
+def event_body(about: Json, story: EventSpec, *, component: str, instance: str, now: float) -> Json:
     """Return the Event about an object (with apiVersion, kind and metadata)."""
     meta = about["metadata"]
     identity = "\0".join((meta.get("uid", ""), component, story.reason, story.message, story.once))
@@ -61,7 +61,7 @@ def event_body(about: Json, story: Story, *, component: str, instance: str, now:
     }
 
 
-async def create_event(api: Api, about: Json, story: Story, *, component: str, instance: str, now: float) -> None:
+async def create_event(api: Api, about: Json, story: EventSpec, *, component: str, instance: str, now: float) -> None:
     """Create the Event; one that is already told is not an error."""
     body = event_body(about, story, component=component, instance=instance, now=now)
     try:

@@ -13,13 +13,13 @@ import sys
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 
-from controlplane import logs
 from controlplane.api.version import VERSION
-from controlplane.descriptors import allow_many
 from controlplane.engine.clock import SystemClock
 from controlplane.kube import credentials
 from controlplane.kube.client import Client
 from controlplane.kube.transport import Transport
+from controlplane.process import logs
+from controlplane.process.descriptors import allow_many
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.cluster import Cluster, wait_ready
 from controlplane.virt_api.evictions import Evictions

@@ -19,8 +19,8 @@ from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, Conflict, NotFound
+from controlplane.http_server.quotas import Parts, Shares
 from controlplane.kube.client import Client
-from controlplane.shares import Parts, Shares
 from controlplane.virt_api.answer import Answer, Json, document, failure
 from controlplane.virt_api.eviction import Allowed, Denied, Judgement, Marked, judge_eviction
 from controlplane.virt_api.judges import BusyError

@@ -17,9 +17,9 @@ from controlplane.api.objects.decode import DecodeError, decode_vmi
 from controlplane.api.objects.pod import bounded
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import NotFound
-from controlplane.handler_link import Details, Done, NotDone, Power, Verb
 from controlplane.kube.access import User
 from controlplane.kube.client import Client
+from controlplane.links.handler import Details, Done, NotDone, Power, Verb
 from controlplane.virt_api.answer import Answer, conflict, failure, not_found
 from controlplane.virt_api.handlers import Handlers, NotAnsweredError, NotAskedError, OverdueError
 from controlplane.virt_api.options import PowerOptions

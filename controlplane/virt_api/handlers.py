@@ -22,7 +22,10 @@ from yarl import URL
 
 from controlplane.api.objects.resources import NODE, Key
 from controlplane.engine.errors import NotFound
-from controlplane.handler_link import (
+from controlplane.http_server.quotas import Shares
+from controlplane.kube.certificates import KeyPair
+from controlplane.kube.client import Client
+from controlplane.links.handler import (
     ADDRESS,
     ANSWER_LIMIT_BYTES,
     ANSWER_SECONDS,
@@ -35,10 +38,7 @@ from controlplane.handler_link import (
     read_answer,
     server_name,
 )
-from controlplane.kube.certificates import KeyPair
-from controlplane.kube.client import Client
-from controlplane.peers import Address, client_context, is_anothers
-from controlplane.shares import Shares
+from controlplane.tls.contexts import Address, client_context, is_anothers
 
 CONNECT_SECONDS = 5.0
 AT_ONCE = 8

@@ -19,8 +19,8 @@ from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.pod import bounded
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import ApiError
-from controlplane.handler_link import About, Details, Done, Inquire, NotDone
 from controlplane.kube.client import Client
+from controlplane.links.handler import About, Details, Done, Inquire, NotDone
 from controlplane.virt_api.answer import Answer, Json, document
 from controlplane.virt_api.handlers import Handlers, NotAnsweredError, NotAskedError
 from controlplane.virt_api.power import NOT_RUNNING, PowerRefusedError, name_guest

@@ -17,8 +17,8 @@ import msgspec
 from controlplane.api.objects.decode import DecodeError
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import ApiError
+from controlplane.http_server.quotas import Parts, Shares
 from controlplane.kube.client import Client
-from controlplane.shares import Parts, Shares
 from controlplane.virt_api.answer import Answer, Json, document, failure
 from controlplane.virt_api.judges import BusyError
 from controlplane.virt_api.migratable import why_not

@@ -19,7 +19,7 @@ import msgspec
 from controlplane.api import go_duration
 from controlplane.api.admission.problem import excerpt
 from controlplane.api.admission.validate.metadata import check_labels
-from controlplane.handler_link import THAW_LIMIT_SECONDS, USUAL_THAW_SECONDS, Verb
+from controlplane.links.handler import THAW_LIMIT_SECONDS, USUAL_THAW_SECONDS, Verb
 
 Options = TypeVar("Options")
 

@@ -14,7 +14,7 @@ from kubevirt_api.condition_types import PAUSED, PAUSED_BY_USER
 from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import RUNNING, SCHEDULED
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.handler_link import Guest, Verb
+from controlplane.links.handler import Guest, Verb
 
 NOT_RUNNING = "VMI is not running"
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from controlplane.api.admission.review import find_namespace
 from controlplane.engine.ports import Clock
-from controlplane.shares import Parts, Shares
+from controlplane.http_server.quotas import Parts, Shares
 from controlplane.virt_api.admit import Admission
 from controlplane.virt_api.answer import Answer
 from controlplane.virt_api.judges import BusyError, Judges

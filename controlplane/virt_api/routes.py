@@ -16,8 +16,8 @@ from typing import Literal
 from urllib.parse import unquote
 
 from controlplane.api.registry import KINDS, Kind
-from controlplane.handler_link import About, Verb
 from controlplane.kube.access import Attributes
+from controlplane.links.handler import About, Verb
 
 GROUP = "subresources.kubevirt.io"
 VERSIONS = ("v1", "v1alpha3")

@@ -19,8 +19,9 @@ from functools import partial
 from aiohttp import web
 
 from controlplane.engine.ports import Clock
+from controlplane.http_server.listener import Listener
+from controlplane.http_server.response_writer import until_written
 from controlplane.kube.access import User
-from controlplane.listener import Listener
 from controlplane.virt_api import discovery
 from controlplane.virt_api.admit import MAX_REVIEW_BYTES
 from controlplane.virt_api.answer import Answer, failure
@@ -32,7 +33,6 @@ from controlplane.virt_api.reviews import Charge, Reviews
 from controlplane.virt_api.routes import NoRoute, ToDocument, ToHook, ToSubresource, match
 from controlplane.virt_api.subresources import Subresources
 from controlplane.virt_api.tls import ServingTls, verified_chain
-from controlplane.written import until_written
 
 log = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, Conflict, NotFound
-from controlplane.handler_link import About, Verb
 from controlplane.kube.access import User, review_access
 from controlplane.kube.client import Client
+from controlplane.links.handler import About, Verb
 from controlplane.virt_api.answer import Answer, accepted, api_failure, conflict, failure, not_found
 from controlplane.virt_api.evacuation import cancel_evacuation
 from controlplane.virt_api.expansion import expand, expand_given

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from controlplane.kube.certificates import KeyPair
-from controlplane.peers import load_pair, server_context
+from controlplane.tls.contexts import load_pair, server_context
 from controlplane.virt_api.pairs import PairInUse
 
 

@@ -11,13 +11,13 @@ import os
 import sys
 import time
 
-from controlplane import logs
-from controlplane.descriptors import allow_many
 from controlplane.engine.clock import SystemClock
 from controlplane.kube.client import Client
 from controlplane.kube.credentials import CredentialsError, load
 from controlplane.kube.transport import Transport
-from controlplane.until_told import until_told
+from controlplane.process import logs
+from controlplane.process.descriptors import allow_many
+from controlplane.process.signals import run_until_signal
 from controlplane.virt_controller.process import COMPONENT, Process
 from controlplane.virt_controller.settings import Settings, SettingsError, read_settings
 
@@ -28,7 +28,7 @@ async def _serve(settings: Settings) -> None:
     credentials = await load(os.environ, time.monotonic)
     async with Transport(credentials, COMPONENT) as transport:
         process = Process(settings, Client(transport, field_manager=COMPONENT), SystemClock())
-        await until_told(process.run)
+        await run_until_signal(process.run)
 
 
 def main() -> int:

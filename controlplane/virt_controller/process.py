@@ -39,11 +39,11 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.api.version import VERSION
 from controlplane.engine.backoff import BackOff
-from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.ports import Clock
 from controlplane.engine.queue import Queue
+from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
 from controlplane.engine.runner import Runner
-from controlplane.health import Health
+from controlplane.http_server.health import Health
 from controlplane.kube.cache import by_lack_of_controller, by_node
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.eviction import evict
@@ -51,12 +51,13 @@ from controlplane.kube.follow import Follower
 from controlplane.kube.leader import Leadership
 from controlplane.kube.optional import OptionalWatch
 from controlplane.kube.watch import WatchCache
-from controlplane.metrics import Metrics
+from controlplane.process.metrics import Metrics
 from controlplane.virt_controller.certificates.run import run as keep_certificates
 from controlplane.virt_controller.claims import BY_CLAIM, by_claim_of_vm, by_claim_of_vmi, reader_of
 from controlplane.virt_controller.cpu_change import reason_to_migrate
 from controlplane.virt_controller.data_volumes import reader_of as data_volumes_of
 from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
+from controlplane.virt_controller.events import EventRecorder
 from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
 from controlplane.virt_controller.memory_change import reason_to_migrate_for_memory
@@ -75,7 +76,6 @@ from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, Quaran
 from controlplane.virt_controller.replicaset.member import UNCONTROLLED
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
 from controlplane.virt_controller.settings import Settings
-from controlplane.virt_controller.tell import EventWriter
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_controller.wake import (
@@ -136,7 +136,7 @@ class Process:
             OptionalWatch(definition, data_volumes, DEFINITION, is_served),
         )
         self._metrics = Metrics()
-        self._events = EventWriter(self._client, clock, component=COMPONENT, instance=settings.pod_name)
+        self._events = EventRecorder(self._client, clock, component=COMPONENT, instance=settings.pod_name)
         self._runners = self._wire()
         self._health = Health(settings.port, self._metrics.registry, self._waiting_for, address=settings.address)
         self._offer_metrics()
@@ -166,8 +166,8 @@ class Process:
             group.create_task(keep_certificates(self._client, self._settings.namespace, self._clock))
 
     def _wire(self) -> tuple[Runner[Any, Any, Any], ...]:
-        overlays = {resource: Overlay(cache) for resource, cache in self._caches.items()}
-        overlays[DATA_VOLUME] = Overlay(self._data_volumes)
+        overlays = {resource: ReadYourWritesCache(cache) for resource, cache in self._caches.items()}
+        overlays[DATA_VOLUME] = ReadYourWritesCache(self._data_volumes)
         data_volumes = data_volumes_of(overlays[DATA_VOLUME], lambda: not self._optional.is_absent)
         api = RememberingApi(self._client, overlays)
         configuration = Configuration(self._caches[KUBEVIRT])

@@ -50,7 +50,7 @@ from controlplane.virt_controller.node.decide import duration_seconds
 from controlplane.virt_controller.node.reconciler import read_lease
 from controlplane.virt_controller.owner import controller_of
 from controlplane.virt_controller.pool import member as pool_member
-from controlplane.virt_controller.replicaset.member import Member, gist, read_member
+from controlplane.virt_controller.replicaset.member import Member, fingerprint, read_member
 
 Wake = Callable[[Key], None]
 
@@ -200,7 +200,7 @@ def connect_replica_sets(*, replica_sets: Cache, vmis: Cache, wake: Wake) -> Non
 
     def on_vmi(key: Key, before: bytes | None, after: bytes | None) -> None:
         states = [None if raw is None else read_member(raw) for raw in (before, after)]
-        was, now = (None if one is None else gist(one) for one in states)
+        was, now = (None if one is None else fingerprint(one) for one in states)
         if was != now:
             for one in {found for state in states if state is not None for found in _sets(key.namespace, state)}:
                 wake(one)
@@ -226,7 +226,7 @@ def connect_pools(*, pools: Cache, vms: Cache, vmis: Cache, wake: Wake) -> None:
         if not pools.keys():
             return  # most clusters have none, and machines report a lot
         states = [None if raw is None else pool_member.read_member(raw) for raw in (before, after)]
-        was, now = (None if one is None else pool_member.gist(one) for one in states)
+        was, now = (None if one is None else pool_member.fingerprint(one) for one in states)
         if was == now:
             return
         for one in {pool for state in states if state is not None for pool in _pools(key.namespace, state)}:

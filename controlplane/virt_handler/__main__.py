@@ -17,29 +17,29 @@ from typing import Literal
 
 from kubevirt_api.names import CONTROL_PLANE_IMAGE, LAUNCHER_ROLE, ROLE
 
-from controlplane import logs
 from controlplane.api.objects.lease import lease_name
 from controlplane.api.objects.resources import API_SERVICE, NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
-from controlplane.descriptors import allow_many
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import ApiError
-from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.ports import Json
 from controlplane.engine.queue import Queue
+from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
 from controlplane.engine.runner import Runner
-from controlplane.handler_link import Inquire, Power
-from controlplane.health import Health
+from controlplane.http_server.health import Health
 from controlplane.hypervisor.connection import open_connection, register_event_loop, socket_uri
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import CredentialsError, load
-from controlplane.kube.events import Story, create_event
+from controlplane.kube.events import EventSpec, create_event
 from controlplane.kube.lease import Heartbeat
 from controlplane.kube.transport import Transport
 from controlplane.kube.watch import WatchCache
-from controlplane.node_link.messages import HostCpu, KvmFinding, NodeState
-from controlplane.until_told import until_told
+from controlplane.links.handler import Inquire, Power
+from controlplane.links.node.messages import HostCpu, KvmFinding, NodeState
+from controlplane.process import logs
+from controlplane.process.descriptors import allow_many
+from controlplane.process.signals import run_until_signal
 from controlplane.virt_handler import node
 from controlplane.virt_handler.callers import CALLERS, take_authority
 from controlplane.virt_handler.clearing import Clearing
@@ -89,7 +89,7 @@ class Handler:
         self._pods = WatchCache(client, self._select_pods(), self._clock)
         self._vmis = WatchCache(client, self._select_vmis(), self._clock)
         self._coming = WatchCache(client, self._select_coming(), self._clock)
-        known, coming = Overlay(self._vmis), Overlay(self._coming)
+        known, coming = ReadYourWritesCache(self._vmis), ReadYourWritesCache(self._coming)
         sending = Sending(
             *(migration_pair, self._node, client, self._clock),
             directory=settings.sockets,
@@ -304,7 +304,7 @@ class Handler:
 
     async def _tell(self, about: Json, told: Told) -> None:
         kind: Literal["Normal", "Warning"] = "Warning" if told.is_warning else "Normal"
-        story = Story(told.reason, told.message, kind, once=told.once)
+        story = EventSpec(told.reason, told.message, kind, once=told.once)
         now = self._clock.now()
         await create_event(self._client, about, story, component=COMPONENT, instance=self._settings.node, now=now)
 
@@ -325,7 +325,7 @@ async def _serve(settings: Settings) -> None:
     pair, migration_pair = await asyncio.gather(make_own_pair(settings.node), make_own_pair(settings.node, "peer"))
     async with Transport(credentials, COMPONENT) as transport:
         client = Client(transport, field_manager=COMPONENT)
-        await until_told(Handler(settings, client, pair, migration_pair).run)
+        await run_until_signal(Handler(settings, client, pair, migration_pair).run)
 
 
 def main() -> int:

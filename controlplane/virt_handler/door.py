@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where virt-api asks about guests of this node: a TLS listener that nobody else gets a word in at.
 
-What may be asked is in controlplane.handler_link; what is answered, whoever is in the table says. virt-api shows its
+What may be asked is in controlplane.links.handler; what is answered, whoever is in the table says. virt-api shows its
 client pair, by the authority of the control plane: one connection, one question, so that no connection outlives what
 it was let in by. Which certificate is served: own_pair.
 """
@@ -18,7 +18,8 @@ from typing import Any
 
 from aiohttp import web
 
-from controlplane.handler_link import (
+from controlplane.http_server.listener import Listener
+from controlplane.links.handler import (
     CARRY_OUT_SECONDS,
     PATH,
     QUESTION_LIMIT_BYTES,
@@ -29,8 +30,7 @@ from controlplane.handler_link import (
     encode,
     read_question,
 )
-from controlplane.listener import Listener
-from controlplane.peers import VIRT_API_CLIENT, load_pair, names_role, role_uri, server_context
+from controlplane.tls.contexts import VIRT_API_CLIENT, load_pair, names_role, role_uri, server_context
 from controlplane.virt_handler.own_pair import OwnPair
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from controlplane.api.objects.pod import bounded
 from controlplane.domain.guest_details import COMMANDS, read_details
-from controlplane.handler_link import DETAILS_LIMIT_BYTES, Answer, Details, Guest, Inquire, NotDone
+from controlplane.links.handler import DETAILS_LIMIT_BYTES, Answer, Details, Guest, Inquire, NotDone
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 from controlplane.virt_handler.vmi.verdict import is_own
 from controlplane.virt_handler.vmi.world import Launcher

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from controlplane.api.objects.resources import Key
 from controlplane.hypervisor.guest import Progress
-from controlplane.metrics import Metrics
+from controlplane.process.metrics import Metrics
 
 _LABELS = ("node", "namespace", "name")
 _OF_A_MIGRATION: tuple[tuple[str, str, Callable[[Progress], int]], ...] = (

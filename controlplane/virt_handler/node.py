@@ -17,8 +17,8 @@ from typing import Any
 from kubevirt_api.names import SCHEDULABLE
 
 from controlplane.api.cpu_labels import label_processor, of_processor
-from controlplane.handler_link import ADDRESS, CERTIFICATE
-from controlplane.node_link.messages import HostCpu, KvmFinding
+from controlplane.links.handler import ADDRESS, CERTIFICATE
+from controlplane.links.node.messages import HostCpu, KvmFinding
 
 KVM_USABLE = "kubevirt.io/kvm-usable"
 """Label: "true" where a virtual processor was seen to run."""

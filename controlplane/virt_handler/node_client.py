@@ -20,8 +20,8 @@ from itertools import count
 from typing import TypeVar
 
 from controlplane.domain import layout
-from controlplane.node_link.channel import Channel, Closed
-from controlplane.node_link.messages import (
+from controlplane.links.node.channel import Channel, Closed
+from controlplane.links.node.messages import (
     PROTOCOL,
     Answer,
     Cancel,
@@ -48,8 +48,8 @@ from controlplane.node_link.messages import (
     encode,
     read_from_node,
 )
-from controlplane.node_link.offer import Offer
-from controlplane.node_link.unwanted import Unwanted
+from controlplane.links.node.offer import Offer
+from controlplane.links.node.unwanted import Unwanted
 from controlplane.virt_handler.launchers.ports import (
     LauncherSocket,
     NodeAway,

@@ -4,7 +4,7 @@
 """The pair that this virt-handler serves with: made anew by each process, and known to nobody else.
 
 It is made by a child: what makes keys and certificates takes 10 MiB that no process on a node should hold for good.
-How others learn which certificate it is: controlplane.handler_link.
+How others learn which certificate it is: controlplane.links.handler.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass
 from typing import Literal
 
-from controlplane.handler_link import server_name
+from controlplane.links.handler import server_name
 
 Usage = Literal["server", "peer"]
 """server: what the door serves with. peer: what is shown in migrations, at either end."""

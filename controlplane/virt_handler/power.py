@@ -20,8 +20,8 @@ from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Cache, Clock
-from controlplane.handler_link import Answer, Done, Guest, NotDone, Power, Verb
 from controlplane.hypervisor.share import Bucket
+from controlplane.links.handler import Answer, Done, Guest, NotDone, Power, Verb
 from controlplane.virt_handler.told_pauses import ToldPauses
 from controlplane.virt_handler.vmi.ports import Busy, NoContact, VerbRefused
 from controlplane.virt_handler.vmi.story import TellEvent, about, story_of_verb

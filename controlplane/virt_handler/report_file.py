@@ -14,10 +14,10 @@ import os
 import stat
 from collections.abc import Callable
 
-from controlplane import own_thread
 from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
 from controlplane.domain import layout
-from controlplane.node_link.unwanted import Unwanted
+from controlplane.links.node.unwanted import Unwanted
+from controlplane.process import threads
 from controlplane.virt_handler.launchers.ports import NodeError, Refused
 
 AT_ONCE = 16
@@ -61,7 +61,7 @@ class Reports:
             self._unwanted.add(descriptor)
             raise
         try:
-            own_thread.begin("report", lambda: self._read(descriptor), settle)
+            threads.begin("report", lambda: self._read(descriptor), settle)
         except RuntimeError as error:
             self._places.release()
             self._unwanted.add(descriptor)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controlplane.domain import layout
-from controlplane.handler_link import PORT
+from controlplane.links.handler import PORT
 
 
 class SettingsError(Exception):

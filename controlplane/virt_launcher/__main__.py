@@ -15,9 +15,9 @@ import sys
 from dataclasses import dataclass
 from typing import NoReturn
 
-from controlplane import logs
 from controlplane.api.launch_plan import PLAN_LIMIT_BYTES, Plan, parse_plan
 from controlplane.domain import layout
+from controlplane.process import logs
 from controlplane.virt_launcher import libvirtd
 from controlplane.virt_launcher.errors import PreparationError
 from controlplane.virt_launcher.prepare import prepare, write_report

@@ -30,10 +30,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from controlplane import logs
 from controlplane.domain import layout
 from controlplane.hypervisor.connection import Connection, open_connection, register_event_loop, socket_uri
 from controlplane.hypervisor.errors import HypervisorError
+from controlplane.process import logs
 
 log = logging.getLogger(__name__)
 

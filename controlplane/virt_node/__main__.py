@@ -10,12 +10,12 @@ import logging
 import os
 import sys
 
-from controlplane import logs
-from controlplane.descriptors import allow_many
-from controlplane.interrupts import make_interruptible
-from controlplane.node_link.messages import NodeState
-from controlplane.node_link.offer import Offer
-from controlplane.until_told import until_told
+from controlplane.links.node.messages import NodeState
+from controlplane.links.node.offer import Offer
+from controlplane.process import logs
+from controlplane.process.descriptors import allow_many
+from controlplane.process.signals import run_until_signal
+from controlplane.process.thread_interrupt import make_interruptible
 from controlplane.virt_node.capabilities import read_capabilities, read_host_cpu
 from controlplane.virt_node.inotify import Inotify
 from controlplane.virt_node.launcher_dir import PodsDirectory
@@ -65,7 +65,7 @@ def main() -> int:
         logging.getLogger("hpack").setLevel(logging.WARNING)  # tells every byte at DEBUG
         allow_many()
         make_interruptible()
-        asyncio.run(until_told(lambda: run(settings)))
+        asyncio.run(run_until_signal(lambda: run(settings)))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from controlplane.domain.layout import HOST_CPU
-from controlplane.node_link.messages import HostCpu
+from controlplane.links.node.messages import HostCpu
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ import logging
 import sys
 from contextlib import suppress
 
-from controlplane.node_link.messages import KvmFinding
+from controlplane.links.node.messages import KvmFinding
 
 log = logging.getLogger(__name__)
 

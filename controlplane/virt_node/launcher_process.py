@@ -18,7 +18,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from controlplane.passed import refuse_descriptors
+from controlplane.process.fd_passing import refuse_descriptors
 from controlplane.virt_node.launcher_dir import Refused, held, proc_path
 
 _DIAL_SECONDS = 2.0

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from controlplane.node_link.messages import HostCpu, KvmFinding, NodeState
-from controlplane.node_link.offer import Offer
+from controlplane.links.node.messages import HostCpu, KvmFinding, NodeState
+from controlplane.links.node.offer import Offer
 from controlplane.virt_node.device_plugins.device import DEVICES, KVM, is_present, private_node
 from controlplane.virt_node.device_plugins.plugin import Plugin
 from controlplane.virt_node.device_plugins.serve import serve

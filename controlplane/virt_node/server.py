@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from controlplane.domain import layout
-from controlplane.node_link.channel import Channel, Closed
-from controlplane.node_link.messages import (
+from controlplane.links.node.channel import Channel, Closed
+from controlplane.links.node.messages import (
     PROTOCOL,
     Cancel,
     Failed,
@@ -29,8 +29,8 @@ from controlplane.node_link.messages import (
     encode,
     read_from_handler,
 )
-from controlplane.node_link.offer import Offer
-from controlplane.passed import refuse_descriptors
+from controlplane.links.node.offer import Offer
+from controlplane.process.fd_passing import refuse_descriptors
 from controlplane.virt_node.service import Service
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from controlplane.domain import layout
-from controlplane.node_link.messages import (
+from controlplane.links.node.messages import (
     Answer,
     Done,
     Failed,

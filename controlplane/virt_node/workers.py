@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from controlplane import own_thread
+from controlplane.process import threads
 from controlplane.virt_node.inotify import NotYet
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class Workers:
                 outcome.set_result(result)  # type: ignore[arg-type]
 
         try:
-            own_thread.begin(f"launcher {pod_uid}", work, settle)
+            threads.begin(f"launcher {pod_uid}", work, settle)
         except RuntimeError:  # the node has no thread for it
             leave()
             raise

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from controlplane.api.objects.resources import POD, Key
-from controlplane.engine.overlay import Overlay
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.kube.cache import Store
 
 FEW, MANY = 10, 5000
@@ -39,10 +39,10 @@ def a_pod(number: int, version: int) -> dict[str, Any]:
     return {"metadata": meta, "spec": {"filling": "x" * 6000}}
 
 
-def a_stage(outstanding: int) -> tuple[Store, Overlay]:
+def a_stage(outstanding: int) -> tuple[Store, ReadYourWritesCache]:
     """A cache that has everything but the newest answer to each of so many Pods."""
     store = Store(POD)
-    overlay = Overlay(store)
+    overlay = ReadYourWritesCache(store)
     for number in range(MANY):
         store.put(json.dumps(a_pod(number, number + 1)).encode())
     store.move(MANY)

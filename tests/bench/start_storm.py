@@ -16,8 +16,8 @@ from typing import Any
 
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
 from controlplane.engine.backoff import BackOff
-from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.queue import Queue
+from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
 from controlplane.engine.reconcile import reconcile
 from controlplane.kube import cache
 from controlplane.virt_controller.process import INDEXES
@@ -65,7 +65,7 @@ class Storm:
         self.api = TimedApi(self.store)
         self.caches = {one: cache.Store(one, INDEXES.get(one)) for one in RESOURCES}
         self._read = dict.fromkeys(RESOURCES, 0)
-        overlays = {one: Overlay(kept) for one, kept in self.caches.items()}
+        overlays = {one: ReadYourWritesCache(kept) for one, kept in self.caches.items()}
         remembering = RememberingApi(self.api, overlays)
         self._reconcilers = real_reconcilers(overlays=overlays, api=remembering, clock=self.clock, events=Told())
         self._queues = tuple(Queue(BackOff(lambda: 0.5)) for _unused in self._reconcilers)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from controlplane import logs
+from controlplane.process import logs
 from controlplane.virt_api import __main__ as virt_api
 from controlplane.virt_controller import __main__ as virt_controller
 from controlplane.virt_handler import __main__ as virt_handler

@@ -8,7 +8,6 @@ What a launcher says over libvirt's own wire, and how fast, is in hypervisor/tes
 
 from __future__ import annotations
 
-import ast
 import json
 from typing import Any
 from xml.etree import ElementTree
@@ -25,23 +24,16 @@ from controlplane.domain import agent
 from controlplane.domain.agent import Told
 from controlplane.domain.codec import render_text
 from controlplane.domain.observed import read_domain
-from controlplane.node_link.messages import ADDRESSES_LIMIT, PodInterface
+from controlplane.links.node.messages import ADDRESSES_LIMIT, PodInterface
 from controlplane.virt_handler.vmi.guest_told import GUEST_ONLY_LIMIT
 from controlplane.virt_handler.vmi.status import derive_status
 from controlplane.virt_handler.vmi.world import Failure
 from tests.controlplane.api.schema.test_crds import schema_of
 from tests.controlplane.domain.golden_domains import CASES
 from tests.controlplane.test_advisories import VOLUMES, refused
-from tests.controlplane.test_opened_by_name import trees
 from tests.controlplane.virt_handler.builders import a_launcher, a_vmi, a_world, domain_text, seen
 
 DEVICES = "spec/template/spec/domain/devices"
-ASKS_A_GUEST = {
-    *("openChannel", "openConsole", "qemuAgentCommand", "agentSetResponseTimeout", "guestInfo", "guestVcpus"),
-    *("interfaceAddresses", "fsInfo", "fsFreeze", "fsThaw", "getTime", "setUserPassword", "authorizedSSHKeysGet"),
-    *("getHostname", "renameGuest", "screenshot", "memoryPeek", "blockPeek", "sendKey"),
-}
-"""Functions of libvirt whose answer is a guest's own words, or a stream of them."""
 STATUS_BYTES = 8 * 1024
 GUESTS_BYTES = 24 * 1024
 """Of a status with all that a guest's agent can put into it."""
@@ -69,18 +61,6 @@ def test_the_only_channel_of_a_guest_is_its_agents(case: Any) -> None:
 )
 def test_another_channel_is_refused_by_name(path: str, value: Any, named: str) -> None:
     assert f"{named}: " in refused(path, value)
-
-
-def test_a_guest_is_asked_in_one_place() -> None:
-    """Where the answer has an end. Else not in a call, and not by a name that is called later."""
-    said = {
-        (path, word)
-        for path, tree in trees(".")
-        for node in ast.walk(tree)
-        for word in (getattr(node, "attr", None), getattr(node, "value", None))
-        if isinstance(word, str) and word in ASKS_A_GUEST
-    }
-    assert said == {("hypervisor/guest.py", "qemuAgentCommand")}
 
 
 def test_what_a_launcher_can_put_into_a_status_has_an_end() -> None:

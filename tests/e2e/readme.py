@@ -15,14 +15,14 @@ _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Story:
+class EventSpec:
     """commands: in order, one a line. files: what the reader writes, by the name that a first comment gives."""
 
     commands: tuple[str, ...]
     files: dict[str, str]
 
 
-def read_story(text: str | None = None) -> Story:
+def read_story(text: str | None = None) -> EventSpec:
     """Read the section about somebody's own cluster."""
     section = (text or README.read_text()).partition(SECTION)[2].partition("\n## ")[0]
     commands: list[str] = []
@@ -33,4 +33,4 @@ def read_story(text: str | None = None) -> Story:
         elif language == "yaml":
             first, _unused, _rest = body.partition("\n")
             files[first.removeprefix("# ")] = body
-    return Story(tuple(commands), files)
+    return EventSpec(tuple(commands), files)

@@ -30,8 +30,8 @@ def is_true(conditions: Iterable[Condition], kind: str) -> bool:
 def put(conditions: Conditions, new: Condition, now: str) -> Conditions:
     """Return the list with this condition in it; the very same list when that changes nothing.
 
-    An existing condition is replaced if status, reason or the gist of the message differ: that a number in a message
-    has changed (a back-off, a count of nodes) is not worth a write. lastTransitionTime becomes `now` (RFC 3339) only
+    An existing condition is replaced if its status, reason or the fingerprint of its message differs. A changed number
+    (a back-off, a count of nodes) is not worth a write. lastTransitionTime becomes `now` (RFC 3339) only
     when the status differs. What is longer than a condition may be is cut here, once for whoever says it: the API
     server would refuse the whole status.
     """

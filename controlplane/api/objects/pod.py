@@ -268,7 +268,7 @@ def bounded(text: str) -> str:
     return " ".join(printable.split())[:MESSAGE_LIMIT]
 
 
-def gist(text: str) -> str:
+def fingerprint(text: str) -> str:
     """Keep beginning and end of a long text: QEMU warns first, and says last what it died of."""
     if len(text) <= MESSAGE_LIMIT:
         return bounded(text)

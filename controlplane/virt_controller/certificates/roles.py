@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controlplane.kube.certificates import Subject, Usage
-from controlplane.peers import VIRT_API_CLIENT, role_uri
+from controlplane.tls.contexts import VIRT_API_CLIENT, role_uri
 
 
 @dataclass(frozen=True, slots=True)

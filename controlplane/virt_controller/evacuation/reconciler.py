@@ -21,14 +21,14 @@ from controlplane.api.objects.resources import (
     Key,
 )
 from controlplane.engine.errors import Unavailable
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.evacuation.decide import decide, derive_telling
 from controlplane.virt_controller.evacuation.world import Action, BackOff, World
+from controlplane.virt_controller.events import Events, Regarding
 from controlplane.virt_controller.migration.create_once import build_migration, create_once
 from controlplane.virt_controller.migration.filed import migrations_of
-from controlplane.virt_controller.tell import Events, Regarding
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +37,9 @@ class EvacuationReconciler:
     def __init__(
         self,
         *,
-        vmis: Overlay,
-        nodes: Overlay,
-        migrations: Overlay,
+        vmis: ReadYourWritesCache,
+        nodes: ReadYourWritesCache,
+        migrations: ReadYourWritesCache,
         api: Api,
         clock: Clock,
         events: Events,

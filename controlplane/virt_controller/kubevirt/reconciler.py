@@ -11,17 +11,17 @@ from typing import NoReturn
 from controlplane.api.objects.decode import decode_kubevirt, encode
 from controlplane.api.objects.kubevirt import KubeVirt, KubeVirtStatus
 from controlplane.api.objects.resources import KUBEVIRT, Key
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Action, Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.kubevirt.status import derive_status
 
 log = logging.getLogger(__name__)
 
 
 class KubeVirtReconciler:
-    def __init__(self, *, kubevirts: Overlay, api: Api, clock: Clock, version: str) -> None:
+    def __init__(self, *, kubevirts: ReadYourWritesCache, api: Api, clock: Clock, version: str) -> None:
         self._kubevirts = kubevirts
         self._api = api
         self._clock = clock

@@ -4,5 +4,5 @@
 """What virt-controller's leader shows of machines to a monitoring system, under upstream's names where they fit.
 
 machines: how each machine is, read from the caches when somebody looks. transitions: how long phases took, counted as
-they pass. What the processes count of their own work is in controlplane.metrics.
+they pass. What the processes count of their own work is in controlplane.process.metrics.
 """

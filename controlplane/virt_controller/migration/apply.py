@@ -27,8 +27,9 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.ports import Api, Clock
+from controlplane.engine.read_your_writes import ReadYourWritesCache
+from controlplane.virt_controller.events import Events, Regarding
 from controlplane.virt_controller.migration.hand_over import begin, end, replace_state
 from controlplane.virt_controller.migration.memory import Memories, name_version
 from controlplane.virt_controller.migration.policy import Policies
@@ -52,7 +53,6 @@ from controlplane.virt_controller.migration.world import (
     is_made_for,
 )
 from controlplane.virt_controller.stamps import render_stamp
-from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.vmi.world import is_controlled
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Hand:
     def __init__(
         self,
         *,
-        vmis: Overlay,
+        vmis: ReadYourWritesCache,
         policies: Policies,
         api: Api,
         clock: Clock,

@@ -20,8 +20,8 @@ from controlplane.api.objects.migration_policy import MigrationPolicy
 from controlplane.api.objects.migration_state import MigrationConfiguration
 from controlplane.api.objects.resources import NAMESPACE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.ports import Api
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class _Namespace(Object, frozen=True, kw_only=True):
 class Policies:
     """Those that there are."""
 
-    def __init__(self, policies: Overlay, api: Api) -> None:
+    def __init__(self, policies: ReadYourWritesCache, api: Api) -> None:
         self._policies = policies
         self._api = api
 

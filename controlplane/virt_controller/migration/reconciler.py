@@ -19,11 +19,12 @@ from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.volumes.registry import NO_CLAIMS
 from controlplane.engine.errors import Unavailable
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.claims import ReadClaims, no_claims
+from controlplane.virt_controller.events import Events
 from controlplane.virt_controller.migration.apply import Hand, key_of, regarding
 from controlplane.virt_controller.migration.decide import decide
 from controlplane.virt_controller.migration.filed import BY_VMI
@@ -35,7 +36,6 @@ from controlplane.virt_controller.migration.telling import explain_end, explain_
 from controlplane.virt_controller.migration.turn import holds_more, is_turn, keeps_waiting, next_ones
 from controlplane.virt_controller.migration.unfinished import Unfinished
 from controlplane.virt_controller.migration.world import Action, CreateTarget, World, is_stray
-from controlplane.virt_controller.tell import Events
 from controlplane.virt_controller.vmi.world import is_controlled
 
 log = logging.getLogger(__name__)
@@ -45,10 +45,10 @@ class MigrationReconciler:
     def __init__(
         self,
         *,
-        migrations: Overlay,
-        vmis: Overlay,
-        pods: Overlay,
-        policies: Overlay,
+        migrations: ReadYourWritesCache,
+        vmis: ReadYourWritesCache,
+        pods: ReadYourWritesCache,
+        policies: ReadYourWritesCache,
         api: Api,
         clock: Clock,
         events: Events,

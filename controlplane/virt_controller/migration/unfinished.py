@@ -14,7 +14,7 @@ from controlplane.api.objects.decode import DecodeError, decode, decode_vmi
 from controlplane.api.objects.migration import VirtualMachineInstanceMigration
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.engine.overlay import Overlay
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.migration.turn import Entry, is_over
 from controlplane.virt_controller.migration.world import can_move, target_name
 
@@ -23,7 +23,9 @@ _Instance = tuple[bytes, VirtualMachineInstance]
 
 
 class Unfinished:
-    def __init__(self, migrations: Overlay, vmis: Overlay, has_pod: Callable[[Key], bool]) -> None:
+    def __init__(
+        self, migrations: ReadYourWritesCache, vmis: ReadYourWritesCache, has_pod: Callable[[Key], bool]
+    ) -> None:
         """has_pod: tells whether a Pod is known."""
         self._migrations = migrations
         self._vmis = vmis

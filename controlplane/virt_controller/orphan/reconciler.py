@@ -21,16 +21,16 @@ from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import Conflict, NotFound, Unavailable
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.engine.read_your_writes import ReadYourWritesCache
+from controlplane.virt_controller.events import Events, Regarding
 from controlplane.virt_controller.migration.filed import BY_VMI, migrations_of
 from controlplane.virt_controller.migration.hand_over import end
 from controlplane.virt_controller.migration.world import DeleteTarget, EndState, RequestAbort, Unlabel
 from controlplane.virt_controller.orphan.decide import decide
 from controlplane.virt_controller.orphan.world import Action, World, may_have_guest, told_of
 from controlplane.virt_controller.stamps import render_stamp
-from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.vmi.world import is_controlled
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,14 @@ log = logging.getLogger(__name__)
 
 class OrphanReconciler:
     def __init__(
-        self, *, vmis: Overlay, pods: Overlay, migrations: Overlay, api: Api, clock: Clock, events: Events
+        self,
+        *,
+        vmis: ReadYourWritesCache,
+        pods: ReadYourWritesCache,
+        migrations: ReadYourWritesCache,
+        api: Api,
+        clock: Clock,
+        events: Events,
     ) -> None:
         """migrations has the index BY_VMI."""
         self._vmis = vmis

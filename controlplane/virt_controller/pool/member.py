@@ -107,7 +107,7 @@ def read_run(raw: bytes) -> Run:
     return _run_decoder.decode(raw)
 
 
-def gist(member: Member) -> Gist:
+def fingerprint(member: Member) -> Gist:
     """Return what a pool's decisions depend on; everything else of a machine may change unseen."""
     meta, owners = member.metadata, tuple((one.uid, one.controller) for one in member.metadata.owner_references)
     template = member.spec.template

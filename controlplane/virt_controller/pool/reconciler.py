@@ -25,10 +25,11 @@ from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pool import BURST, VirtualMachinePool, VirtualMachinePoolStatus
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_POOL, Key
 from controlplane.engine.errors import AlreadyExists, Conflict, NotFound, Unavailable
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.engine.read_your_writes import ReadYourWritesCache
+from controlplane.virt_controller.events import Events, Regarding
 from controlplane.virt_controller.owner import controller_of
 from controlplane.virt_controller.pool.decide import decide
 from controlplane.virt_controller.pool.machine import build_vm, change, name_of
@@ -49,7 +50,6 @@ from controlplane.virt_controller.pool.world import (
 )
 from controlplane.virt_controller.replicaset.member import Members
 from controlplane.virt_controller.replicaset.memory import Memories
-from controlplane.virt_controller.tell import Events, Regarding
 
 log = logging.getLogger(__name__)
 
@@ -58,9 +58,9 @@ class PoolReconciler:
     def __init__(
         self,
         *,
-        pools: Overlay,
-        vms: Overlay,
-        vmis: Overlay,
+        pools: ReadYourWritesCache,
+        vms: ReadYourWritesCache,
+        vmis: ReadYourWritesCache,
         api: Api,
         clock: Clock,
         events: Events,
@@ -268,7 +268,7 @@ class PoolReconciler:
         )
 
 
-def _sent(overlay: Overlay, known: Iterable[Member | Run]) -> Iterator[str]:
+def _sent(overlay: ReadYourWritesCache, known: Iterable[Member | Run]) -> Iterator[str]:
     return (one.metadata.uid for one in known if overlay.is_delete_sent(_key(one), one.metadata.uid))
 
 

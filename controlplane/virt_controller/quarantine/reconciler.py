@@ -16,14 +16,14 @@ from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.node import Node
 from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import Conflict, NotFound, Unavailable
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.engine.read_your_writes import ReadYourWritesCache
+from controlplane.virt_controller.events import Events, Kind, Regarding
 from controlplane.virt_controller.quarantine.charges import Charge, Charges
 from controlplane.virt_controller.quarantine.decide import decide, newly_withheld
 from controlplane.virt_controller.quarantine.mark import mark_of, render_mark
 from controlplane.virt_controller.quarantine.world import Action, Known, Lift, Mark, World
-from controlplane.virt_controller.tell import Events, Kind, Regarding
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +41,8 @@ class QuarantineReconciler:
     def __init__(
         self,
         *,
-        nodes: Overlay,
-        vmis: Overlay,
+        nodes: ReadYourWritesCache,
+        vmis: ReadYourWritesCache,
         api: Api,
         clock: Clock,
         events: Events,

@@ -100,7 +100,7 @@ class Members(Generic[OneT]):
         self._held.pop(key, None)
 
 
-def gist(member: Member) -> Gist:
+def fingerprint(member: Member) -> Gist:
     """Return what a set's decisions depend on; everything else of an instance may change unseen."""
     meta, owners = member.metadata, tuple((one.uid, one.controller) for one in member.metadata.owner_references)
     counts = (member.is_over, member.is_ready, member.is_losing_its_pod, member.is_deleting)

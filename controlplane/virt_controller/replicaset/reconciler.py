@@ -26,10 +26,11 @@ from controlplane.api.objects.replica_set import (
 )
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, Key
 from controlplane.engine.errors import AlreadyExists, Conflict, NotFound, Unavailable
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.engine.read_your_writes import ReadYourWritesCache
+from controlplane.virt_controller.events import Events, Regarding
 from controlplane.virt_controller.owner import controller_of, owner_reference
 from controlplane.virt_controller.replicaset.decide import decide
 from controlplane.virt_controller.replicaset.failures import Failures
@@ -48,7 +49,6 @@ from controlplane.virt_controller.replicaset.world import (
     ReleaseVmi,
     World,
 )
-from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.vm.template import stored_template
 
 log = logging.getLogger(__name__)
@@ -58,8 +58,8 @@ class ReplicaSetReconciler:
     def __init__(
         self,
         *,
-        replica_sets: Overlay,
-        vmis: Overlay,
+        replica_sets: ReadYourWritesCache,
+        vmis: ReadYourWritesCache,
         api: Api,
         clock: Clock,
         events: Events,

@@ -14,8 +14,8 @@ from controlplane.api.objects.resources import DATA_VOLUME, VIRTUAL_MACHINE, Key
 from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
 from controlplane.engine.errors import AlreadyExists, Conflict
 from controlplane.engine.ports import Api
+from controlplane.virt_controller.events import Events, Regarding
 from controlplane.virt_controller.owner import owner_reference
-from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.vm.data_volumes import build_data_volume, trouble_of
 from controlplane.virt_controller.vm.world import World
 

@@ -35,14 +35,14 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_
 from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import AlreadyExists, Conflict, NotFound, Unavailable
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.claims import ReadClaims, no_claims
 from controlplane.virt_controller.data_volumes import ReadDataVolumes, no_data_volumes
+from controlplane.virt_controller.events import Events, Regarding, tell_troubles
 from controlplane.virt_controller.owner import owner_reference
-from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vm.data_volume_writes import adopt_data_volume, create_data_volume, tell_import
 from controlplane.virt_controller.vm.data_volumes import names_of
 from controlplane.virt_controller.vm.decide import decide
@@ -76,8 +76,8 @@ class VmReconciler:
     def __init__(
         self,
         *,
-        vms: Overlay,
-        vmis: Overlay,
+        vms: ReadYourWritesCache,
+        vmis: ReadYourWritesCache,
         api: Api,
         clock: Clock,
         events: Events,

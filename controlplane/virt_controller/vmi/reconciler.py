@@ -22,15 +22,15 @@ from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound, Unavailable
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.claims import ReadClaims, no_claims
 from controlplane.virt_controller.data_volumes import ReadDataVolumes, no_data_volumes
+from controlplane.virt_controller.events import Events, Regarding, tell_troubles
 from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.stamps import render_stamp
-from controlplane.virt_controller.tell import Events, Regarding, tell_troubles
 from controlplane.virt_controller.vmi.attempt_events import tell_attempts
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.end_event import tell_end
@@ -63,9 +63,9 @@ class VmiReconciler:
     def __init__(
         self,
         *,
-        vmis: Overlay,
-        pods: Overlay,
-        nodes: Overlay,
+        vmis: ReadYourWritesCache,
+        pods: ReadYourWritesCache,
+        nodes: ReadYourWritesCache,
         api: Api,
         clock: Clock,
         events: Events,

@@ -17,7 +17,7 @@ from controlplane.api.objects.decode import DecodeError, decode, decode_vmi
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.engine.overlay import Overlay
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.workload_update.machine import Machine, read_machine
 
 Reason = Callable[[VirtualMachineInstance, Pod | None], str | None]
@@ -25,7 +25,9 @@ Reason = Callable[[VirtualMachineInstance, Pod | None], str | None]
 
 
 class Concerned:
-    def __init__(self, vmis: Overlay, pods: Overlay, launcher_image: str, reasons: Sequence[Reason] = ()) -> None:
+    def __init__(
+        self, vmis: ReadYourWritesCache, pods: ReadYourWritesCache, launcher_image: str, reasons: Sequence[Reason] = ()
+    ) -> None:
         """reasons: asked, in this order, of each instance that runs and is in no other launcher."""
         self._vmis = vmis
         self._pods = pods

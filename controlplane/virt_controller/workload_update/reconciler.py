@@ -31,16 +31,16 @@ from controlplane.engine.errors import (
     Unavailable,
     Unjudged,
 )
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock, Json
+from controlplane.engine.read_your_writes import ReadYourWritesCache
+from controlplane.virt_controller.events import Events, Regarding
 from controlplane.virt_controller.migration.create_once import build_migration, create_once
 from controlplane.virt_controller.migration.filed import migrations_of
 from controlplane.virt_controller.migration.turn import Entry
 from controlplane.virt_controller.migration.unfinished import Unfinished
 from controlplane.virt_controller.stamps import render_stamp
-from controlplane.virt_controller.tell import Events, Regarding
 from controlplane.virt_controller.workload_update.concerned import Concerned
 from controlplane.virt_controller.workload_update.decide import decide
 from controlplane.virt_controller.workload_update.machine import Machine
@@ -69,10 +69,10 @@ class WorkloadUpdateReconciler:
     def __init__(
         self,
         *,
-        kubevirts: Overlay,
-        vmis: Overlay,
-        pods: Overlay,
-        migrations: Overlay,
+        kubevirts: ReadYourWritesCache,
+        vmis: ReadYourWritesCache,
+        pods: ReadYourWritesCache,
+        migrations: ReadYourWritesCache,
         unfinished: Unfinished,
         concerned: Concerned,
         roll_out: RollOut,

@@ -18,7 +18,7 @@ from controlplane.domain.codec import render_text
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.network import masquerade_network
 from controlplane.domain.volumes.registry import reported_images
-from controlplane.node_link.messages import PORTS_LIMIT, Masquerade, PodInterface, Port
+from controlplane.links.node.messages import PORTS_LIMIT, Masquerade, PodInterface, Port
 
 
 def masquerade_of(vmi: VirtualMachineInstance) -> Masquerade | None:

@@ -20,8 +20,8 @@ from controlplane.api.objects.pod import bounded
 from controlplane.domain.agent import FREEZE, FREEZE_STATUS, THAW, Told, read_freeze_status
 from controlplane.domain.agent_answer import UnreadableAnswer
 from controlplane.engine.ports import Clock
-from controlplane.handler_link import USUAL_THAW_SECONDS
 from controlplane.hypervisor.errors import AgentSilent, AnswerTooLong, Disconnected, HypervisorError, TimedOut
+from controlplane.links.handler import USUAL_THAW_SECONDS
 from controlplane.virt_handler.launchers.agent import Agent, NoAgent
 from controlplane.virt_handler.launchers.pace import pause_after_silence
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused

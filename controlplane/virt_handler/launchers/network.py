@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable
 
 from controlplane.api.objects.pod import bounded
 from controlplane.engine.ports import Clock
-from controlplane.node_link.messages import Masquerade
+from controlplane.links.node.messages import Masquerade
 from controlplane.virt_handler.launchers.ports import Node, NodeAway, NodeError, NotThere
 
 log = logging.getLogger(__name__)

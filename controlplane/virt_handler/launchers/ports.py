@@ -16,7 +16,7 @@ from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import State
 from controlplane.hypervisor.events import Event
-from controlplane.node_link.messages import Masquerade, MigrationChannel, PodInterface
+from controlplane.links.node.messages import Masquerade, MigrationChannel, PodInterface
 from controlplane.virt_handler.vmi.ports import Writes
 from controlplane.virt_handler.vmi.world import Traces
 

@@ -18,15 +18,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from controlplane.api.objects.migration_state import MigrationState
-from controlplane.api.objects.pod import Pod, bounded, gist
+from controlplane.api.objects.pod import Pod, bounded, fingerprint
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.agent import Told
 from controlplane.domain.state import Life, State, explain_crash
 from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Clock
-from controlplane.handler_link import Verb
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, TimedOut, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event, cause_of_end
+from controlplane.links.handler import Verb
 from controlplane.virt_handler.launchers.agent import QUESTIONS, Agent, NoAgent
 from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
 from controlplane.virt_handler.launchers.freeze import Freeze
@@ -473,7 +473,7 @@ class Session:
 
     def _never(self, text: str) -> StartRefused:
         """Say that this domain can never be started."""
-        self._publish(failure=Failure("InvalidDomain", gist(text)))
+        self._publish(failure=Failure("InvalidDomain", fingerprint(text)))
         return StartRefused(text)
 
     async def _tell(self, say: Callable[[Guest], Awaitable[None]]) -> None:
@@ -498,7 +498,7 @@ class Session:
     def _note_failed_start(self, error: HypervisorError) -> None:
         is_final = isinstance(error, InvalidDomain)
         if is_final or self._is_patience_over():
-            self._publish(failure=Failure("InvalidDomain" if is_final else "StartFailed", gist(str(error))))
+            self._publish(failure=Failure("InvalidDomain" if is_final else "StartFailed", fingerprint(str(error))))
 
     def _is_patience_over(self) -> bool:
         self._failed_starts.append(self._tools.clock.monotonic())

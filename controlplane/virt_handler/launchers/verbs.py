@@ -20,7 +20,7 @@ from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.pod import bounded
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.ports import Clock
-from controlplane.handler_link import Verb
+from controlplane.links.handler import Verb
 from controlplane.virt_handler.vmi.ports import Busy, Granted, NoContact, StartRefused, VerbRefused, Writes
 from controlplane.virt_handler.vmi.world import Expected, Launcher, Setback
 

@@ -17,8 +17,8 @@ from typing import Any
 from controlplane.api.objects.resources import NODE, Key
 from controlplane.engine.errors import Invalid
 from controlplane.engine.ports import Api
-from controlplane.handler_link import server_name
-from controlplane.peers import client_context, load_pair, server_context
+from controlplane.links.handler import server_name
+from controlplane.tls.contexts import client_context, load_pair, server_context
 from controlplane.virt_handler.own_pair import OwnPair
 
 CERTIFICATE = "kubevirt.io/migration-certificate"

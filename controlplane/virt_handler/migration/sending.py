@@ -29,7 +29,7 @@ from controlplane.hypervisor.connection import Connection, open_connection, sock
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest, Progress
 from controlplane.hypervisor.migration import Options, migrate
-from controlplane.node_link.messages import MigrationChannel
+from controlplane.links.node.messages import MigrationChannel
 from controlplane.virt_handler.launchers.ports import Failed, Node, Order
 from controlplane.virt_handler.migration.binding import Channel, binding_of
 from controlplane.virt_handler.migration.converge import Watch

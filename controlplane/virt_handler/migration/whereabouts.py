@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from controlplane.api.objects.migration_state import MigrationState
-from controlplane.handler_link import ADDRESS
-from controlplane.peers import Address, is_anothers
+from controlplane.links.handler import ADDRESS
+from controlplane.tls.contexts import Address, is_anothers
 from controlplane.virt_handler.launchers.ports import Failed
 
 Node = Mapping[str, Any]

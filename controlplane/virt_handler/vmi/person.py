@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
-from controlplane.handler_link import Verb
+from controlplane.links.handler import Verb
 from controlplane.virt_handler.vmi.leaving import is_pause_told, is_paused_by_migration, is_stopped
 from controlplane.virt_handler.vmi.world import Sighting
 

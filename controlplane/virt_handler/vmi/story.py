@@ -13,7 +13,7 @@ from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.objects.vmi.end import explain_end
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
-from controlplane.handler_link import Verb
+from controlplane.links.handler import Verb
 from controlplane.virt_handler.vmi.world import Action, Destroy, DestroyRemoved, ShutDown
 
 Json = dict[str, Any]

@@ -12,7 +12,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.agent import Told
 from controlplane.domain.observed import Observed
 from controlplane.domain.state import State
-from controlplane.node_link.messages import PodInterface
+from controlplane.links.node.messages import PodInterface
 
 AGAIN_LAST_SECONDS = 30.0
 

@@ -22,7 +22,7 @@ from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
 from controlplane.domain import layout
-from controlplane.node_link.messages import ADDRESSES_LIMIT, PodInterface
+from controlplane.links.node.messages import ADDRESSES_LIMIT, PodInterface
 
 BRIDGE_MAC = "02:00:00:00:00:00"
 _TUNSETIFF, _TUNSETPERSIST, _TUNSETOWNER, _TUNSETGROUP = 0x400454CA, 0x400454CB, 0x400454CC, 0x400454CE

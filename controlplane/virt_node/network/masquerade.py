@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controlplane.domain import layout
-from controlplane.node_link.messages import Masquerade, Port
+from controlplane.links.node.messages import Masquerade, Port
 
 TABLE = "virtops"
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
-from controlplane.node_link.messages import Masquerade, PodInterface
+from controlplane.links.node.messages import Masquerade, PodInterface
 from controlplane.virt_node.network import links, masquerade, nft
 
 T = TypeVar("T")

@@ -441,7 +441,7 @@ async def test_a_socket_that_lingers_holds_up_nobody_and_its_sender_is_cut_off(
 ) -> None:
     """The kernel closes what libvirt does not take of a message, in the thread that reads it, and that close waits for
     as long as the sender has said. This kernel may be one that knows no way to refuse it."""
-    monkeypatch.setattr("controlplane.passed._SO_PASSRIGHTS", -1)
+    monkeypatch.setattr("controlplane.process.fd_passing._SO_PASSRIGHTS", -1)
     lingering = hostile.Lingering()
     made = await open_connection(spawn(hostile.give_lingering(lingering, procedure)).uri)
     rescue = threading.Timer(RESCUE_SECONDS, lingering.release)

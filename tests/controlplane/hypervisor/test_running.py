@@ -17,7 +17,7 @@ import pytest
 from controlplane.hypervisor import running, share
 from controlplane.hypervisor.running import Running
 from controlplane.hypervisor.wire import HELD, Wire
-from controlplane.interrupts import make_interruptible
+from controlplane.process.thread_interrupt import make_interruptible
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 

@@ -13,7 +13,7 @@ import pytest
 from controlplane.hypervisor.intake import BURST_BYTES, TOO_MUCH, UNREAD, UNREAD_BYTES
 from controlplane.hypervisor.share import BURST_SECONDS, RATE, Share
 from controlplane.hypervisor.wire import Retired, Wire, wire_of_thread
-from controlplane.passed import refuse_descriptors
+from controlplane.process.fd_passing import refuse_descriptors
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -56,7 +56,7 @@ def test_a_socket_takes_no_descriptors(pair: Pair) -> None:
 
 def test_what_is_no_such_socket_is_taken_note_of_all_the_same(monkeypatch: pytest.MonkeyPatch, pair: Pair) -> None:
     """A kernel may not know of it."""
-    monkeypatch.setattr("controlplane.passed._SO_PASSRIGHTS", -1)
+    monkeypatch.setattr("controlplane.process.fd_passing._SO_PASSRIGHTS", -1)
     wire = Wire()
     wire.attach(pair[0].fileno())
     assert wire.is_made

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controlplane.kube.events import Story, create_event, event_body
+from controlplane.kube.events import EventSpec, create_event, event_body
 from tests.controlplane.kube.virtual import MemoryApi
 
 VMI: dict[str, Any] = {
@@ -13,7 +13,7 @@ VMI: dict[str, Any] = {
     "kind": "VirtualMachineInstance",
     "metadata": {"name": "web", "namespace": "ns", "uid": "u1", "resourceVersion": "5"},
 }
-CREATED = Story("SuccessfulCreate", "Created virtual machine pod p")
+CREATED = EventSpec("SuccessfulCreate", "Created virtual machine pod p")
 
 
 def test_an_event_says_about_what_by_whom_and_when() -> None:
@@ -29,7 +29,7 @@ def test_an_event_says_about_what_by_whom_and_when() -> None:
 def test_a_long_name_and_message_fit_the_api() -> None:
     about = {**VMI, "metadata": {**VMI["metadata"], "name": "a" * 253}}
 
-    body = event_body(about, Story("X", "m" * 5000), component="c", instance="i", now=0)
+    body = event_body(about, EventSpec("X", "m" * 5000), component="c", instance="i", now=0)
 
     assert len(body["metadata"]["name"]) <= 253
     assert len(body["message"]) == 1024
@@ -59,6 +59,6 @@ async def test_once_tells_equal_sentences_apart() -> None:
     api = MemoryApi()
 
     for once in ("1", "2"):
-        await create_event(api, VMI, Story("Started", "again", once=once), component="c", instance="i", now=1)
+        await create_event(api, VMI, EventSpec("Started", "again", once=once), component="c", instance="i", now=1)
 
     assert len(api.objects) == 2

@@ -22,7 +22,7 @@ from controlplane.kube.access import Attributes, User, review_access
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import from_kubeconfig
 from controlplane.kube.errors import NOT_SERVED, POSITION_TOO_LARGE, causes_reason, translate_event
-from controlplane.kube.events import Story, create_event
+from controlplane.kube.events import EventSpec, create_event
 from controlplane.kube.leader import Leadership, Terms
 from controlplane.kube.lease import Heartbeat
 from controlplane.kube.transport import Transport
@@ -278,7 +278,7 @@ async def test_a_heartbeat_and_an_event_are_taken(client: Client, made: dict[str
 
     about = {"apiVersion": "v1", "kind": "ConfigMap", **made}
     for _unused in range(2):
-        await create_event(client, about, Story("Made", "for a test"), component="c", instance="i", now=CLOCK.now())
+        await create_event(client, about, EventSpec("Made", "for a test"), component="c", instance="i", now=CLOCK.now())
 
 
 async def test_access_is_reviewed_for_a_user_who_may_nothing(client: Client) -> None:

@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 
 from controlplane.api.objects.resources import POD, Key
-from controlplane.engine.overlay import Overlay
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.kube import transport, watch
 from controlplane.kube.client import Selection, fit_limit
 from controlplane.kube.watch import HistoryRewoundError, Timing, WatchCache
@@ -261,7 +261,7 @@ async def test_an_event_from_before_the_position_brings_nothing_back(api: FakeAp
 
 async def test_an_answer_whose_object_came_and_went_unseen_ends_with_the_relist_and_is_told(api: FakeApi) -> None:
     async with watching(api) as watched:
-        overlay, told = Overlay(watched.cache), []
+        overlay, told = ReadYourWritesCache(watched.cache), []
         overlay.subscribe(lambda key, _before, after: told.append((key.name, after)))
         await watched.cache.wait_synced()
         told.clear()
@@ -277,7 +277,7 @@ async def test_an_answer_whose_object_came_and_went_unseen_ends_with_the_relist_
 
 async def test_an_answer_about_what_left_the_selection_ends_with_a_bookmark_and_is_told(api: FakeApi) -> None:
     async with watching(api) as watched:
-        overlay, told = Overlay(watched.cache), []
+        overlay, told = ReadYourWritesCache(watched.cache), []
         overlay.subscribe(lambda key, _before, after: told.append((key.name, after)))
         await watched.cache.wait_synced()
         told.clear()

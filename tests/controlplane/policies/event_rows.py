@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from controlplane.kube.events import Story, event_body
+from controlplane.kube.events import EventSpec, event_body
 from tests.controlplane.policies.handler_rows import CAPTURED, HANDLER, NOBODYS, OWNER, Row
 from tests.controlplane.policies.replay import Json, Request, Who
 
 EVENTS = "/api/v1/namespaces/default/events"
 NEWER = "/apis/events.k8s.io/v1/namespaces/default/events"
-STORY = Story("GuestCrashed", "the guest crashed", "Warning")
+STORY = EventSpec("GuestCrashed", "the guest crashed", "Warning")
 IN_ITS_NAME = "in its own name and its node's"
 ABOUT_VMIS = "only about VirtualMachineInstances"
 NOTHING_MORE = "nothing but what it tells"

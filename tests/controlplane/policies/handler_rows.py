@@ -21,7 +21,7 @@ from controlplane.api.objects.lease import lease_name
 from controlplane.domain.agent import Info, Interface, Interfaces, OsInfo, Told
 from controlplane.domain.state import Life, State
 from controlplane.engine.patch import merge_patch
-from controlplane.node_link.messages import KvmFinding
+from controlplane.links.node.messages import KvmFinding
 from controlplane.virt_handler import node
 from controlplane.virt_handler.migration.peer import CERTIFICATE
 from controlplane.virt_handler.vmi.status import derive_status

@@ -26,14 +26,14 @@ from controlplane.api.objects.resources import (
     Key,
     Resource,
 )
-from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.ports import Cache
+from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+from controlplane.virt_controller.events import Kind, Regarding
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
 from controlplane.virt_controller.migration_wakes import connect_migrations, connect_orphans
 from controlplane.virt_controller.node.reconciler import NodeReconciler
 from controlplane.virt_controller.orphan.reconciler import OrphanReconciler
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
-from controlplane.virt_controller.tell import Kind, Regarding
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_controller.wake import connect, connect_configuration, connect_nodes, connect_replica_sets
@@ -126,7 +126,9 @@ class Controller(Process):
         watched = store.resources
         by_resource = {one: self.watch(one, _is_launcher if one == POD else everything) for one in watched}
         self.caches = tuple(by_resource.values())
-        self.overlays = {resource: Overlay(cache) for resource, cache in by_resource.items() if resource != LEASE}
+        self.overlays = {
+            resource: ReadYourWritesCache(cache) for resource, cache in by_resource.items() if resource != LEASE
+        }
         self.told = Told()
         api = RememberingApi(CallingApi(store), self.overlays)
         vms, vmis = build(overlays=self.overlays, api=api, clock=clock, events=self.told, configuration=configuration)
@@ -228,7 +230,7 @@ class Controller(Process):
         vms, vmis = self.overlays[VIRTUAL_MACHINE], self.overlays[VIRTUAL_MACHINE_INSTANCE]
         return View(vms.get(key), vmis.get(key), since)
 
-    def laid_over(self, cache: WatchingCache) -> Overlay | None:
+    def laid_over(self, cache: WatchingCache) -> ReadYourWritesCache | None:
         return self.overlays.get(cache.resource)
 
     def keys(self, work: str) -> Iterable[Key]:

@@ -15,10 +15,10 @@ import msgspec
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE, SCHEDULABLE
 
 from controlplane.api.objects.resources import LEASE, NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.overlay import Overlay, RememberingApi
-from controlplane.handler_link import Done, Guest, Power, Verb
+from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
 from controlplane.kube.lease import Heartbeat
-from controlplane.node_link.messages import KvmFinding
+from controlplane.links.handler import Done, Guest, Power, Verb
+from controlplane.links.node.messages import KvmFinding
 from controlplane.virt_handler.clearing import Clearing
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.listed import keep_listed
@@ -72,7 +72,7 @@ class Handler(Process):
         pods = self.watch(POD, lambda body: _is_launcher_on(body, node.name))
         vmis = self.watch(VIRTUAL_MACHINE_INSTANCE, lambda body: body.get("status", {}).get("nodeName") == node.name)
         self.caches = (pods, vmis)
-        self._known = Overlay(vmis)
+        self._known = ReadYourWritesCache(vmis)
         queue = WatchedQueue(rng, self.broken_promises.append)
         self.work = {"vmi": (queue, None)}
         connections = LauncherConnections(node, rng, self.loop.settle, Doubts(self.broken_promises.append))
@@ -260,7 +260,7 @@ class Handler(Process):
         is_pass = turn is not None and turn.work == "vmi" and turn.task is asyncio.current_task()
         return is_pass and not is_own and any(map(has_guest, self.sessions.launchers_named(key)))
 
-    def laid_over(self, cache: WatchingCache) -> Overlay | None:
+    def laid_over(self, cache: WatchingCache) -> ReadYourWritesCache | None:
         return self._known if cache.resource == VIRTUAL_MACHINE_INSTANCE else None
 
     def keys(self, work: str) -> Iterable[Key]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 import msgspec
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.overlay import Overlay
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.wake import BY_NODE
 from tests.controlplane.simulation.store import Json
 from tests.controlplane.simulation.watching import WatchingCache
@@ -52,7 +52,7 @@ def keep_from_going_back(cache: WatchingCache, complain: Callable[[str], None]) 
     cache.follow(moved)
 
 
-def shown_wrongly(cache: WatchingCache, overlay: Overlay | None) -> str | None:
+def shown_wrongly(cache: WatchingCache, overlay: ReadYourWritesCache | None) -> str | None:
     """Say what is shown otherwise than it is, by a cache that has heard of all there is."""
     state = cache.told, cache.position >= cache.newest
     if cache.compared == state or cache.is_behind or cache.is_blind or not cache.synced:
@@ -71,7 +71,7 @@ def shown_wrongly(cache: WatchingCache, overlay: Overlay | None) -> str | None:
     return wrong and f"{cache.resource.kind} {wrong}, and all is heard"
 
 
-def _is_new(overlay: Overlay, key: Key) -> bool:
+def _is_new(overlay: ReadYourWritesCache, key: Key) -> bool:
     """Tell whether what is shown was answered since the cache moved: of what is not selected that is all that is told.
 
     The answer itself may be older: it was on its way.

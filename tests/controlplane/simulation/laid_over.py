@@ -18,7 +18,7 @@ import msgspec
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import ApiError, NotFound
-from controlplane.engine.overlay import Overlay, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.calls import READ, Call, CallingApi, Fate, perform
@@ -49,7 +49,7 @@ class OverlayPlay:
         self._rng = random.Random(seed)
         self._store = Store(SimulatedClock(), (VMI,))
         self._cache = LaggingCache(self._store, VMI, _is_selected)
-        self._overlay = Overlay(self._cache)
+        self._overlay = ReadYourWritesCache(self._cache)
         self._api = RememberingApi(CallingApi(self._store), {VMI: self._overlay})
         self._asking: list[Asking] = []
         self._newest: dict[str, int] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.overlay import Overlay
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.store import Json
 
@@ -16,7 +16,7 @@ from tests.controlplane.simulation.store import Json
 class LastWords:
     """Of one virt-controller: UIDs of granted Pods of which it has heard how they ended, before they were removed."""
 
-    def __init__(self, pods: Overlay) -> None:
+    def __init__(self, pods: ReadYourWritesCache) -> None:
         self._granted: dict[Key, set[str]] = {}
         """By VMI, as it was last looked at."""
         self._heard: set[str] = set()

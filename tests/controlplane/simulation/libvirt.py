@@ -28,7 +28,7 @@ from controlplane.hypervisor.errors import (
     WrongState,
 )
 from controlplane.hypervisor.events import AgentChanged, ConnectionClosed, EventQueue, LifecycleChanged
-from controlplane.node_link.messages import Masquerade, PodInterface
+from controlplane.links.node.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.ports import NodeAway, NotThere, Result
 from controlplane.virt_handler.vmi.world import Traces
 from tests.controlplane.simulation import launcher as host

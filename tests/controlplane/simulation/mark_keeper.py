@@ -15,8 +15,8 @@ from typing import Any
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.plan import Outcome
+from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
 from controlplane.virt_controller.quarantine.world import World
@@ -71,7 +71,7 @@ class Process:
         self.born = true.seconds
         self.clock = WrongClock(true, rng.choice((0.0, 5.0, -3600.0)), true.seconds - rng.choice((10.0, 1e6)))
         self.caches = {one: LaggingCache(store, one) for one in (NODE, VIRTUAL_MACHINE_INSTANCE)}
-        overlays = {one: Overlay(cache) for one, cache in self.caches.items()}
+        overlays = {one: ReadYourWritesCache(cache) for one, cache in self.caches.items()}
         self.due: float | None = None
         """When (monotonic) to look without being woken."""
         self.leading_since = 0.0

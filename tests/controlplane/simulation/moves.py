@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Literal, TypeVar
 
 from controlplane.api.objects.resources import LEASE, Key
-from controlplane.handler_link import Verb
+from controlplane.links.handler import Verb
 from tests.controlplane.simulation.agent import Agent
 from tests.controlplane.simulation.calls import LOST, READ, Call
 from tests.controlplane.simulation.handler import Handler

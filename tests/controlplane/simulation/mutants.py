@@ -13,8 +13,8 @@ from typing import Any
 from controlplane.domain import agent as agent_words
 from controlplane.domain.state import State
 from controlplane.engine import reconcile as engine
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.queue import Queue
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.kube.cache import Store
 from controlplane.virt_controller.quarantine import decide as quarantine_decide
 from controlplane.virt_controller.replicaset.memory import Memories as SetMemories
@@ -147,11 +147,17 @@ MUTANTS: dict[str, Mutant] = {
     "an alarm forgotten": Mutant(swapped=((Queue, "finish", planted_lateness.alarm_forgotten),)),
     "a change put off until the alarm": Mutant(swapped=((Queue, "add", planted_lateness.put_off),)),
     "Pods and VMIs deleted again and again": Mutant(
-        swapped=((Overlay, "is_delete_sent", planted_lateness.never_sent),)
+        swapped=((ReadYourWritesCache, "is_delete_sent", planted_lateness.never_sent),)
     ),
-    "an older answer after a newer one": Mutant(swapped=((Overlay, "_take", planted_memory.whichever_comes_last),)),
-    "NotFound not taken for an answer": Mutant(swapped=((Overlay, "note_absence", planted_memory.nothing_noted),)),
-    "what is gone brought back by an answer": Mutant(swapped=((Overlay, "asking", planted_memory.without_memory),)),
+    "an older answer after a newer one": Mutant(
+        swapped=((ReadYourWritesCache, "_take", planted_memory.whichever_comes_last),)
+    ),
+    "NotFound not taken for an answer": Mutant(
+        swapped=((ReadYourWritesCache, "note_absence", planted_memory.nothing_noted),)
+    ),
+    "what is gone brought back by an answer": Mutant(
+        swapped=((ReadYourWritesCache, "asking", planted_memory.without_memory),)
+    ),
     "an older state in a cache": Mutant(swapped=((Store, "_is_passed", planted_memory.never_passed),)),
     "steps in vain given up": Mutant(swapped=((engine, "_without_progress", planted_memory.content),)),
     "a machine taken for the former one of its name": Mutant(

@@ -12,8 +12,8 @@ from typing import Any
 
 from controlplane.api.objects.resources import Key
 from controlplane.engine.answers import Record, read_answer, settle
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.plan import Outcome
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.vmi import memory as memory_module
 from controlplane.virt_handler.vmi import orphans
 
@@ -22,7 +22,7 @@ def nothing_noted(*_unused: Any, **_also: Any) -> None:
     """Take no note of it."""
 
 
-def whichever_comes_last(overlay: Overlay, key: Key, body: Any, *, least: int) -> None:
+def whichever_comes_last(overlay: ReadYourWritesCache, key: Key, body: Any, *, least: int) -> None:
     """Take each answer for newer than the one before."""
     answer, held = read_answer(body), overlay._records.get(key) or Record(body["metadata"]["uid"])
     record = replace(held, answer=answer, until=max(held.until, answer.version, least))
@@ -30,7 +30,7 @@ def whichever_comes_last(overlay: Overlay, key: Key, body: Any, *, least: int) -
 
 
 @contextmanager
-def without_memory(_unused: Overlay, __: Key) -> Iterator[frozenset[str]]:
+def without_memory(_unused: ReadYourWritesCache, __: Key) -> Iterator[frozenset[str]]:
     """Forget what was told while an answer was on its way."""
     yield frozenset()
 

@@ -18,8 +18,8 @@ from typing import Any
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine import reconcile as engine
 from controlplane.engine.errors import AlreadyExists, NoProgress, NotFound
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.plan import Outcome
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from tests.controlplane.simulation.answers import Answers, Asked, View
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.cache import Selects
@@ -93,7 +93,7 @@ class Process:
         del asked
         return None
 
-    def laid_over(self, cache: WatchingCache) -> Overlay | None:
+    def laid_over(self, cache: WatchingCache) -> ReadYourWritesCache | None:
         """Return what is read in the place of a cache."""
         del cache
         return None

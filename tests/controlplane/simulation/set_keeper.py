@@ -19,8 +19,8 @@ from controlplane.api.objects.resources import (
     Resource,
 )
 from controlplane.engine.errors import NotFound, Unavailable
-from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.plan import Outcome
+from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
 from controlplane.virt_controller.replicaset.world import World
@@ -66,7 +66,7 @@ class Process:
         self.at_first: Json = {}
         """The set as the pass saw it when it began."""
         self.caches = {one: LaggingCache(store, one) for one in (SET, VMI)}
-        overlays = self._overlays = {one: Overlay(cache) for one, cache in self.caches.items()}
+        overlays = self._overlays = {one: ReadYourWritesCache(cache) for one, cache in self.caches.items()}
         self.clock = SimulatedClock()
         self.reconciler = Observed(
             looked=self._note_look,

@@ -13,7 +13,7 @@ import random
 from collections.abc import Iterable
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.overlay import Overlay, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
 from controlplane.virt_handler.incoming.reconciler import IncomingReconciler
 from controlplane.virt_handler.launchers.session import Tools
 from tests.controlplane.simulation.answers import Asked
@@ -52,7 +52,7 @@ class MovingHandler(Handler):
         super().__init__(node, store, rng)
         self.doors = TransitDoors(fabric, node)
         coming = self.watch(VIRTUAL_MACHINE_INSTANCE, lambda body: _target_of(body) == node.name)
-        self._coming = Overlay(coming)
+        self._coming = ReadYourWritesCache(coming)
         queue = WatchedQueue(rng, self.broken_promises.append)
         api = RememberingApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._coming})
         reconciler = IncomingReconciler(node.name, self._coming, self.sessions, self.doors, api=api, clock=self.clock)
@@ -76,7 +76,7 @@ class MovingHandler(Handler):
     def keys(self, work: str) -> Iterable[Key]:
         return super().keys(work) if work == "vmi" else sorted(self._coming.keys())
 
-    def laid_over(self, cache: WatchingCache) -> Overlay | None:
+    def laid_over(self, cache: WatchingCache) -> ReadYourWritesCache | None:
         return self._coming if cache is self.caches[-1] else super().laid_over(cache)
 
     def owes(self, work: str, key: Key) -> Owed | None:

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from controlplane import handler_link as link
-from controlplane.handler_link import Answer, Done, Guest, NotDone, Power
 from controlplane.kube.certificates import KeyPair, Subject, issue
-from controlplane.peers import VIRT_API_CLIENT, load_pair, role_uri
+from controlplane.links import handler as link
+from controlplane.links.handler import Answer, Done, Guest, NotDone, Power
+from controlplane.tls.contexts import VIRT_API_CLIENT, load_pair, role_uri
 from controlplane.virt_api import handlers as handlers_module
 from controlplane.virt_api.handlers import Handlers, NotAskedError, find_place
 from controlplane.virt_handler.door import Door, DoorTls

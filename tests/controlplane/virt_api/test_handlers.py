@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.handler_link import ADDRESS, CERTIFICATE, Guest, Power
 from controlplane.kube.certificates import KeyPair
+from controlplane.links.handler import ADDRESS, CERTIFICATE, Guest, Power
 from controlplane.virt_api import handlers as module
 from controlplane.virt_api.handlers import Handlers, NotAskedError, find_place
 

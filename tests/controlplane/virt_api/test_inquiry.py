@@ -13,7 +13,7 @@ import pytest
 
 from controlplane.api.objects.guest_info import GuestAgentInfo, GuestFileSystem, GuestFileSystems, GuestUser
 from controlplane.api.objects.vmi.status import GuestOsInfo
-from controlplane.handler_link import Answer, Details, Done, Guest, Inquire, NotDone
+from controlplane.links.handler import Answer, Details, Done, Guest, Inquire, NotDone
 from controlplane.virt_handler.door import Door
 from controlplane.virt_handler.own_pair import OwnPair
 from tests.controlplane.virt_api.served import USER, serving

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from controlplane.handler_link import Verb
+from controlplane.links.handler import Verb
 from controlplane.virt_api.options import (
     BadOptionsError,
     EvacuationOptions,

@@ -19,8 +19,8 @@ import aiohttp
 import pytest
 
 from controlplane.api.admission.verdict import Settings
+from controlplane.http_server.quotas import Shares
 from controlplane.kube.certificates import KeyPair
-from controlplane.shares import Shares
 from controlplane.virt_api import server as server_module
 from controlplane.virt_api.identity import HookClients
 from tests.controlplane.virt_api.served import (

@@ -13,7 +13,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.namespace import NAMESPACE
 from controlplane.domain.observed import Identity, Observed
 from controlplane.domain.state import Life, State
-from controlplane.node_link.messages import PodInterface
+from controlplane.links.node.messages import PodInterface
 from controlplane.virt_handler.vmi.world import Launcher, Look, Sighting, Traces, World
 
 NODE, OTHER = "node-1", "node-2"

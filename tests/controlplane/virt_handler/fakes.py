@@ -24,7 +24,7 @@ from controlplane.engine.errors import Conflict, NotFound
 from controlplane.engine.ports import Json
 from controlplane.hypervisor.errors import AgentSilent, Disconnected, HypervisorError, WrongState
 from controlplane.hypervisor.events import AgentChanged, ConnectionClosed, Event, EventQueue, LifecycleChanged
-from controlplane.node_link.messages import Masquerade, PodInterface
+from controlplane.links.node.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.ports import Result
 from tests.controlplane.virt_handler.builders import ETH0, NOW, POD_UID
 

@@ -19,10 +19,10 @@ import aiohttp
 import msgspec
 import pytest
 
-from controlplane import handler_link as link
-from controlplane.handler_link import Answer, Done, Guest, NotDone, Power
 from controlplane.kube.certificates import KeyPair, Subject, issue, life
-from controlplane.peers import VIRT_API_CLIENT, client_context, role_uri
+from controlplane.links import handler as link
+from controlplane.links.handler import Answer, Done, Guest, NotDone, Power
+from controlplane.tls.contexts import VIRT_API_CLIENT, client_context, role_uri
 from controlplane.virt_handler import door as door_module
 from controlplane.virt_handler import own_pair
 from controlplane.virt_handler.callers import take_authority

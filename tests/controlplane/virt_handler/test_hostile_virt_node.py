@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from controlplane.node_link.messages import (
+from controlplane.links.node.messages import (
     PROTOCOL,
     Done,
     Failed,
@@ -33,8 +33,8 @@ from controlplane.node_link.messages import (
 )
 from controlplane.virt_handler.launchers.ports import LauncherSocket, NodeError
 from controlplane.virt_handler.node_client import NodeClient
-from tests.controlplane.node_link.lingering import others_closed
-from tests.controlplane.node_link.packets import DESCRIPTORS, NONSENSE, held_open, opened, send, variants
+from tests.controlplane.links.node.lingering import others_closed
+from tests.controlplane.links.node.packets import DESCRIPTORS, NONSENSE, held_open, opened, send, variants
 from tests.controlplane.virt_handler.builders import POD_UID
 from tests.controlplane.virt_handler.fakes import until
 from tests.controlplane.virt_handler.virt_node import linked

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from controlplane.domain.guest_details import HOST_NAME, USERS
-from controlplane.handler_link import About, Answer, Details, Guest, Inquire, NotDone
+from controlplane.links.handler import About, Answer, Details, Guest, Inquire, NotDone
 from controlplane.virt_handler.inquiry import Inquiries
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 from controlplane.virt_handler.vmi.world import Launcher

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.node_link.messages import HostCpu
+from controlplane.links.node.messages import HostCpu
 from controlplane.virt_handler.node import (
     door_annotations,
     is_for_control_plane,

@@ -21,7 +21,7 @@ import pytest
 
 from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
 from controlplane.domain import layout
-from controlplane.node_link.messages import (
+from controlplane.links.node.messages import (
     PROTOCOL,
     Done,
     Failed,
@@ -35,13 +35,13 @@ from controlplane.node_link.messages import (
     encode,
     read_from_handler,
 )
-from controlplane.node_link.unwanted import Unwanted
+from controlplane.links.node.unwanted import Unwanted
 from controlplane.virt_handler import node_client
 from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
 from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_handler.report_file import AT_ONCE, Reports
 from controlplane.virt_node.launcher_dir import PodsDirectory
-from tests.controlplane.node_link.lingering import lingering, others_closed
+from tests.controlplane.links.node.lingering import lingering, others_closed
 from tests.controlplane.virt_handler.builders import ETH0, POD_UID
 from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc, LauncherFiles, until
 from tests.controlplane.virt_handler.virt_node import VirtNode, linked

@@ -13,7 +13,7 @@ import pytest
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, Forbidden
-from controlplane.handler_link import Answer, Done, Guest, NotDone, Power, Verb
+from controlplane.links.handler import Answer, Done, Guest, NotDone, Power, Verb
 from controlplane.virt_handler.power import PowerVerbs
 from controlplane.virt_handler.vmi.ports import Busy, NoContact, VerbRefused
 from controlplane.virt_handler.vmi.story import Told

@@ -26,7 +26,8 @@ from controlplane.api.objects.resources import (
     Resource,
 )
 from controlplane.domain.state import Life, State
-from controlplane.handler_link import (
+from controlplane.kube.certificates import KeyPair, Subject, issue
+from controlplane.links.handler import (
     PATH,
     Answer,
     Done,
@@ -39,9 +40,8 @@ from controlplane.handler_link import (
     read_answer,
     server_name,
 )
-from controlplane.kube.certificates import KeyPair, Subject, issue
-from controlplane.node_link.messages import KvmFinding, NodeState
-from controlplane.peers import VIRT_API_CLIENT, client_context, role_uri
+from controlplane.links.node.messages import KvmFinding, NodeState
+from controlplane.tls.contexts import VIRT_API_CLIENT, client_context, role_uri
 from controlplane.virt_handler.node import CONTROL_PLANE, KVM_USABLE
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import World

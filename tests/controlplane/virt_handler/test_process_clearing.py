@@ -18,7 +18,7 @@ from kubevirt_api.names import SCHEDULABLE
 from controlplane.api.objects.resources import NODE, POD, Key
 from controlplane.engine.clock import SystemClock
 from controlplane.kube.lease import Heartbeat
-from controlplane.node_link.messages import KvmFinding, NodeState
+from controlplane.links.node.messages import KvmFinding, NodeState
 from controlplane.virt_handler import __main__ as virt_handler
 from tests.controlplane.kube.late_api import settle
 from tests.controlplane.virt_handler.builders import pod_object

@@ -11,8 +11,8 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from controlplane.node_link.messages import NodeState
-from controlplane.node_link.offer import Offer
+from controlplane.links.node.messages import NodeState
+from controlplane.links.node.offer import Offer
 from controlplane.virt_handler.node_client import NodeClient
 from controlplane.virt_node.capabilities import Capabilities
 from controlplane.virt_node.inotify import Inotify

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.node_link.messages import (
+from controlplane.links.node.messages import (
     PROTOCOL,
     Cancel,
     Failed,
@@ -38,8 +38,8 @@ from controlplane.node_link.messages import (
     read_from_node,
 )
 from controlplane.virt_node.launcher_dir import PodsDirectory
-from tests.controlplane.node_link.lingering import old_kernel, others_closed
-from tests.controlplane.node_link.packets import DESCRIPTORS, NONSENSE, held_open, opened, send, variants
+from tests.controlplane.links.node.lingering import old_kernel, others_closed
+from tests.controlplane.links.node.packets import DESCRIPTORS, NONSENSE, held_open, opened, send, variants
 from tests.controlplane.virt_handler.builders import POD_UID
 from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc, LauncherFiles, until
 from tests.controlplane.virt_handler.virt_node import VirtNode

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.root  # network namespaces
 PROGRAM = f"""
 {RESIDENT}
 import ctypes, threading
-from controlplane.node_link.messages import Masquerade
+from controlplane.links.node.messages import Masquerade
 from controlplane.virt_node.network import masquerade, nft
 
 RULES = masquerade.render_rules(Masquerade("10.0.2.0/24", ()))

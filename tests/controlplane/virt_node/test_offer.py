@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.node_link.messages import KvmFinding, NodeState
-from controlplane.node_link.offer import Offer
+from controlplane.links.node.messages import KvmFinding, NodeState
+from controlplane.links.node.offer import Offer
 from controlplane.virt_node import offer as offer_module
 from controlplane.virt_node.device_plugins.device import KVM, TUN, Device
 from controlplane.virt_node.inotify import Inotify

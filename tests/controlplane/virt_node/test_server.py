@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.node_link import unwanted
-from controlplane.node_link.messages import (
+from controlplane.links.node import unwanted
+from controlplane.links.node.messages import (
     PROTOCOL,
     Cancel,
     Done,
@@ -35,12 +35,12 @@ from controlplane.node_link.messages import (
     encode,
     read_from_node,
 )
-from controlplane.node_link.offer import Offer
-from controlplane.passed import refuse_descriptors
+from controlplane.links.node.offer import Offer
+from controlplane.process.fd_passing import refuse_descriptors
 from controlplane.virt_node import server as server_module
 from controlplane.virt_node.server import CONNECTIONS, converse, listen, serve
 from controlplane.virt_node.service import Reply
-from tests.controlplane.node_link.lingering import give_away, is_refused, lingering, old_kernel
+from tests.controlplane.links.node.lingering import give_away, is_refused, lingering, old_kernel
 from tests.controlplane.virt_handler.fakes import until
 
 __all__ = ["old_kernel"]

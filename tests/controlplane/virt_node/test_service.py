@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.node_link.messages import (
+from controlplane.links.node.messages import (
     Failed,
     FindTraces,
     Masquerade,

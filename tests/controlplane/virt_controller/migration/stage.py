@@ -23,8 +23,8 @@ from controlplane.api.objects.resources import (
     Resource,
 )
 from controlplane.engine.errors import Unavailable
-from controlplane.engine.overlay import RememberingApi
 from controlplane.engine.plan import Outcome
+from controlplane.engine.read_your_writes import RememberingApi
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
 from controlplane.virt_controller.migration.node_labels import labels_of_nodes

@@ -21,8 +21,8 @@ from kubevirt_api.names import QUARANTINED
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.overlay import Overlay, RememberingApi
 from controlplane.engine.plan import Outcome
+from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.quarantine.mark import read_mark
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
@@ -53,7 +53,7 @@ class Process:
 
     def __init__(self, store: Store, clock: WrongClock) -> None:
         self.caches = {one: LaggingCache(store, one) for one in (NODE, VMI)}
-        overlays = {one: Overlay(cache) for one, cache in self.caches.items()}
+        overlays = {one: ReadYourWritesCache(cache) for one, cache in self.caches.items()}
         self.clock = clock
         self.reconciler = QuarantineReconciler(
             nodes=overlays[NODE],

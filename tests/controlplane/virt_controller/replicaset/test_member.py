@@ -12,7 +12,7 @@ import pytest
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.kube.cache import Store
-from controlplane.virt_controller.replicaset.member import Members, gist, read_member
+from controlplane.virt_controller.replicaset.member import Members, fingerprint, read_member
 from tests.controlplane.virt_controller.builders import STAMP
 from tests.controlplane.virt_controller.replicaset.stage import POD_GOES, READY
 from tests.controlplane.virt_controller.small_world import SmallWorld
@@ -43,7 +43,7 @@ def changed(part: str, **fields: Any) -> dict[str, Any]:
     ],
 )
 def test_only_what_a_set_decides_by_is_in_the_gist(other: dict[str, Any], differs: bool) -> None:
-    before, after = (gist(read_member(msgspec.json.encode(one))) for one in (BASE, other))
+    before, after = (fingerprint(read_member(msgspec.json.encode(one))) for one in (BASE, other))
     assert (before != after) is differs
 
 

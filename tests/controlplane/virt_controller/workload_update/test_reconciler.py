@@ -27,8 +27,8 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import Forbidden, Throttled, Unavailable
-from controlplane.engine.overlay import Overlay
 from controlplane.engine.plan import Outcome
+from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.workload_update.concerned import Concerned, Reason
 from controlplane.virt_controller.workload_update.reconciler import WorkloadUpdateReconciler
@@ -55,7 +55,7 @@ class Updating(Stage):
         store.patch(KUBEVIRT, NAME, {"status": {"phase": "Deployed"}}, subresource="status")
         super().__init__(store)
         self.caches[KUBEVIRT] = LaggingCache(store, KUBEVIRT)
-        self.overlays[KUBEVIRT] = Overlay(self.caches[KUBEVIRT])
+        self.overlays[KUBEVIRT] = ReadYourWritesCache(self.caches[KUBEVIRT])
         self.caches[KUBEVIRT].start()
         self.refusal: Exception | None = None
         self.lingers = False
@@ -403,7 +403,7 @@ async def test_a_reason_is_found_anew_when_the_pod_is_known() -> None:
     stage = await a_stage("LiveMigrate")
     pods = LaggingCache(stage.store, POD)
     reason: Reason = lambda _vmi, pod: "" if pod is not None else "it is in no Pod"  # noqa: E731
-    concerned = Concerned(stage.overlays[VIRTUAL_MACHINE_INSTANCE], Overlay(pods), "launcher:1", (reason,))
+    concerned = Concerned(stage.overlays[VIRTUAL_MACHINE_INSTANCE], ReadYourWritesCache(pods), "launcher:1", (reason,))
     concerned._changed(WEB, None, stage.overlays[VIRTUAL_MACHINE_INSTANCE].get(WEB))
     assert [one.reason for one in concerned()] == ["it is in no Pod"]
     pods.start()

@@ -12,7 +12,7 @@ import pytest
 
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.pod import Pod
-from controlplane.node_link.messages import Masquerade, Port
+from controlplane.links.node.messages import Masquerade, Port
 from controlplane.virt_handler.launchers.description import describe_domain, masquerade_of
 from tests.controlplane.virt_handler.builders import ETH0, POD_UID, VMI_UID, a_pod, a_vmi, pod_object
 

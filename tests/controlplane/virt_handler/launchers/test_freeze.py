@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from controlplane.domain.agent import FREEZE, FREEZE_STATUS, INTERFACES, THAW, Told
-from controlplane.handler_link import USUAL_THAW_SECONDS
 from controlplane.hypervisor.errors import AgentSilent
+from controlplane.links.handler import USUAL_THAW_SECONDS
 from controlplane.virt_handler.launchers import agent as agent_module
 from controlplane.virt_handler.launchers import freeze as freeze_module
 from controlplane.virt_handler.launchers import pace

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from controlplane.node_link.messages import Masquerade, PodInterface
+from controlplane.links.node.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.network import TAP_GONE, Network
 from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
 from controlplane.virt_handler.node_client import NodeClient, dial_virt_node

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.api.objects.resources import Key
-from controlplane.node_link.messages import Masquerade, PodInterface
+from controlplane.links.node.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.ports import LauncherSocket
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools

@@ -11,9 +11,9 @@ import pytest
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
-from controlplane.handler_link import Verb
 from controlplane.hypervisor.errors import TimedOut, WrongState
 from controlplane.hypervisor.events import AgentChanged
+from controlplane.links.handler import Verb
 from controlplane.virt_handler.launchers.session import Session
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 from tests.controlplane.virt_handler.builders import (

@@ -12,7 +12,7 @@ import socket
 import pytest
 
 from controlplane.hypervisor.errors import TimedOut
-from controlplane.node_link.messages import Masquerade, PodInterface
+from controlplane.links.node.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.ports import LauncherSocket, NodeAway, NodeError, NotThere, Refused
 from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.node_client import NodeClient

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.handler_link import Verb
+from controlplane.links.handler import Verb
 from controlplane.virt_handler.launchers.verbs import Verbs
 from controlplane.virt_handler.vmi.ports import Busy, NoContact, StartRefused, VerbRefused
 from controlplane.virt_handler.vmi.world import Expected, Launcher, Setback

@@ -16,8 +16,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import cache
 
-from controlplane.handler_link import server_name
 from controlplane.kube.certificates import Subject, make_own
+from controlplane.links.handler import server_name
 from controlplane.virt_handler.migration.binding import Binding, Channel
 from controlplane.virt_handler.migration.entrance import Entrance, dial_socket
 from controlplane.virt_handler.migration.passage import Passage, Target

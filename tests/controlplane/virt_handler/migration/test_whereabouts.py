@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from controlplane.api.objects.migration_state import MigrationState
-from controlplane.handler_link import ADDRESS
+from controlplane.links.handler import ADDRESS
 from controlplane.virt_handler.launchers.ports import Failed
 from controlplane.virt_handler.migration.sending import Sending
 from controlplane.virt_handler.migration.whereabouts import address_of, refuse_address

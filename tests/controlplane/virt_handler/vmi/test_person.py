@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
-from controlplane.handler_link import Verb
+from controlplane.links.handler import Verb
 from controlplane.virt_handler.vmi.person import hold_after, is_held, refuse
 from tests.controlplane.virt_handler.builders import a_vmi, seen, told_paused
 

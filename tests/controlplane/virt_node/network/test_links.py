@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.node_link.messages import ADDRESSES_LIMIT, PodInterface
+from controlplane.links.node.messages import ADDRESSES_LIMIT, PodInterface
 from controlplane.virt_node.network.links import _addresses, _links, _pod_interface
 
 GLOBAL, LINK, IPV4, IPV6 = 0, 253, 2, 10

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from pyroute2 import IPRoute
 
-from controlplane.node_link.messages import Masquerade, Port
+from controlplane.links.node.messages import Masquerade, Port
 from controlplane.virt_node.network import links, netns, nft
 from controlplane.virt_node.workers import Workers
 from tests.controlplane.virt_node.namespaces import Namespace, cable

@@ -1,0 +1,586 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Never decide on a view older than one's own writes, and never on one that the cache has long outlived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pytest
+
+from controlplane.api.objects.resources import POD, Key
+from controlplane.engine.errors import NotFound
+from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+
+WEB = Key("default", "web")
+DELETING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
+Change = tuple[int | None, int | None]
+
+
+@dataclass
+class FakeCache:
+    """A cache that is told what it sees, as one that watches or as one that lists anew."""
+
+    raw: dict[Key, bytes] = field(default_factory=dict)
+    synced: bool = True
+    position: int = 0
+    callbacks: list[Callable[[Key, bytes | None, bytes | None], None]] = field(default_factory=list)
+    followers: list[Callable[[int], None]] = field(default_factory=list)
+
+    def get(self, key: Key) -> bytes | None:
+        return self.raw.get(key)
+
+    def keys(self) -> Collection[Key]:
+        return self.raw.keys()
+
+    def indexed(self, index: str, value: str) -> Collection[Key]:
+        found = {key: msgspec.json.decode(raw)["metadata"] for key, raw in self.raw.items()}
+        return [
+            key for key, meta in found.items() if value in [one["uid"] for one in meta.get("ownerReferences") or ()]
+        ]
+
+    def subscribe(self, callback: Callable[[Key, bytes | None, bytes | None], None]) -> None:
+        self.callbacks.append(callback)
+
+    def follow(self, callback: Callable[[int], None]) -> None:
+        self.followers.append(callback)
+
+    def see(self, body: dict[str, Any]) -> None:
+        """An ADDED or MODIFIED event."""
+        self._take(self.raw.get(WEB), msgspec.json.encode(body))
+        self.move(int(body["metadata"]["resourceVersion"]))
+
+    def lose(self, last: dict[str, Any]) -> None:
+        """A DELETED event; last is the state that it carries, with the version of the deletion."""
+        if WEB in self.raw:
+            self._take(msgspec.json.encode(last), None)
+        self.move(int(last["metadata"]["resourceVersion"]))
+
+    def relist(self, version: int, body: dict[str, Any] | None = None) -> None:
+        """A new list of that version, which has the object in this state, or has it not."""
+        held = self.raw.get(WEB)
+        after = None if body is None else msgspec.json.encode(body)
+        if held != after:
+            self._take(held, after)
+        self.move(version)
+
+    def move(self, position: int) -> None:
+        self.position = position
+        for callback in self.followers:
+            callback(position)
+
+    def _take(self, before: bytes | None, after: bytes | None) -> None:
+        self.raw.pop(WEB, None)
+        if after is not None:
+            self.raw[WEB] = after
+        for callback in self.callbacks:
+            callback(WEB, before, after)
+
+
+def an_object(version: int, uid: str = "u1", **meta: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "web", "namespace": "default", "uid": uid, "resourceVersion": str(version), **meta}}
+
+
+def owned_by(*uids: str) -> dict[str, Any]:
+    return {"ownerReferences": [{"uid": uid} for uid in uids]}
+
+
+def version_of(raw: bytes | None) -> int | None:
+    return None if raw is None else int(msgspec.json.decode(raw)["metadata"]["resourceVersion"])
+
+
+@dataclass
+class Stage:
+    cache: FakeCache = field(default_factory=FakeCache)
+    overlay: ReadYourWritesCache = field(init=False)
+    told: list[Change] = field(default_factory=list)
+    """(version before, version after) of all that subscribers heard."""
+
+    def __post_init__(self) -> None:
+        self.overlay = ReadYourWritesCache(self.cache)
+        self.overlay.subscribe(lambda _key, before, after: self.told.append((version_of(before), version_of(after))))
+
+    def seen(self) -> int | None:
+        return version_of(self.overlay.get(WEB))
+
+    def is_idle(self) -> bool:
+        """Nothing is remembered that only a later event could let go of."""
+        kept = self.overlay._records, self.overlay._owned, self.overlay._ends, self.overlay._questions
+        return not any(kept)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def test_an_answer_is_shown_until_the_cache_has_it(stage: Stage) -> None:
+    stage.cache.see(an_object(5))
+    stage.overlay.note(WEB, an_object(7))
+    assert stage.seen() == 7
+    stage.cache.see(an_object(6))
+    assert stage.seen() == 7
+    stage.cache.see(an_object(8))
+    assert stage.seen() == 8
+    assert stage.is_idle()
+
+
+def test_a_confirmed_answer_is_told_once(stage: Stage) -> None:
+    stage.overlay.note(WEB, an_object(7))
+    stage.cache.see(an_object(7))
+    assert stage.told == [(None, 7)]
+
+
+def test_versions_are_numbers(stage: Stage) -> None:
+    stage.cache.see(an_object(10))
+    stage.overlay.note(WEB, an_object(9))
+    assert stage.seen() == 10
+
+
+def test_an_answer_older_than_a_held_one_changes_nothing(stage: Stage) -> None:
+    stage.overlay.note(WEB, an_object(10))
+    stage.overlay.note(WEB, an_object(9))
+    assert stage.seen() == 10
+
+
+def test_an_own_create_is_there_at_once_and_found_by_its_owner(stage: Stage) -> None:
+    stage.overlay.note(WEB, an_object(7, **owned_by("parent")))
+    assert (stage.seen(), set(stage.overlay.keys())) == (7, {WEB})
+    assert (stage.overlay.indexed("owner", "parent"), stage.overlay.indexed("owner", "other")) == ({WEB}, set())
+
+
+def test_an_answer_is_filed_under_its_own_owners_not_under_those_of_the_cache(stage: Stage) -> None:
+    stage.cache.see(an_object(5, **owned_by("old", "kept")))
+    stage.overlay.note(WEB, an_object(7, **owned_by("kept", "new")))
+    found = [set(stage.overlay.indexed("owner", uid)) for uid in ("old", "kept", "new")]
+    assert found == [set(), {WEB}, {WEB}]
+    stage.cache.see(an_object(8, **owned_by("old")))
+    assert [set(stage.overlay.indexed("owner", uid)) for uid in ("old", "kept", "new")] == [{WEB}, set(), set()]
+    assert stage.is_idle()
+
+
+def test_an_object_that_came_and_went_is_forgotten(stage: Stage) -> None:
+    stage.overlay.note(WEB, an_object(7))
+    stage.cache.see(an_object(7))
+    stage.cache.lose(an_object(8))
+    assert (stage.seen(), stage.told) == (None, [(None, 7), (8, None)])
+    assert stage.is_idle()
+
+
+def test_an_answer_whose_life_fell_into_a_gap_ends_with_the_relist_and_wakes(stage: Stage) -> None:
+    stage.overlay.note(WEB, an_object(7, **owned_by("parent")))
+    stage.cache.relist(20)
+    assert (stage.seen(), stage.told) == (None, [(7, None)])
+    assert set(stage.overlay.indexed("owner", "parent")) == set()
+    assert stage.is_idle()
+
+
+def test_an_answer_about_what_a_relist_no_longer_has_ends_and_wakes(stage: Stage) -> None:
+    stage.cache.see(an_object(5))
+    stage.overlay.note(WEB, an_object(7))
+    stage.cache.relist(20)
+    assert stage.seen() is None
+    assert stage.told == [(None, 5), (5, None), (7, None)], "the relist tells the last state it had, then the answer"
+    assert stage.is_idle()
+
+
+@pytest.mark.parametrize("position", [7, 8])
+def test_an_answer_about_what_the_selection_never_has_ends_once_the_cache_is_past_it(
+    stage: Stage, position: int
+) -> None:
+    stage.overlay.note(WEB, an_object(7))
+    stage.cache.move(6)
+    assert (stage.seen(), stage.told) == (7, [])
+    stage.cache.move(position)
+    assert (stage.seen(), stage.told) == (None, [(7, None)])
+    assert stage.is_idle()
+
+
+def test_an_answer_outlives_the_deletion_of_the_first_object_of_that_name(stage: Stage) -> None:
+    stage.cache.see(an_object(5, "u1"))
+    stage.overlay.note(WEB, an_object(9, "u2"))
+    stage.cache.lose(an_object(7, "u1"))
+    assert stage.seen() == 9
+    stage.cache.see(an_object(9, "u2"))
+    assert stage.is_idle()
+
+
+def test_an_answer_about_the_first_object_ends_when_the_second_one_is_seen(stage: Stage) -> None:
+    stage.overlay.note(WEB, an_object(7, "u1", **owned_by("first")))
+    stage.cache.relist(12, an_object(9, "u2", **owned_by("second")))
+    assert stage.seen() == 9
+    assert stage.told == [(None, 9), (7, 9)], "whoever saw the first one hears of its end"
+    assert stage.is_idle()
+
+
+def test_an_answer_that_comes_after_the_deletion_was_seen_is_not_shown(stage: Stage) -> None:
+    stage.cache.see(an_object(7))
+    stage.cache.lose(an_object(8))
+    stage.overlay.note(WEB, an_object(7))
+    assert stage.seen() is None
+    assert stage.is_idle()
+
+
+def test_an_object_that_leaves_the_selection_and_is_patched_there_is_shown_until_the_cache_is_past_it(
+    stage: Stage,
+) -> None:
+    stage.cache.see(an_object(5))
+    stage.overlay.note(WEB, an_object(9))
+    stage.cache.lose(an_object(8))  # the label went with 8, our patch came after it
+    assert stage.seen() == 9
+    stage.cache.move(9)
+    assert (stage.seen(), stage.told[-1]) == (None, (9, None))
+    assert stage.is_idle()
+
+
+def test_the_write_that_ends_an_object_hides_it_before_the_cache_knows(stage: Stage) -> None:
+    stage.cache.see(an_object(5, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["f"], **owned_by("parent")))
+    stage.overlay.note(WEB, an_object(6, deletionTimestamp="2026-01-01T00:00:00Z", deletionGracePeriodSeconds=0))
+    assert (stage.seen(), set(stage.overlay.keys()), stage.overlay.indexed("owner", "parent")) == (None, set(), set())
+    stage.cache.see(an_object(8, uid="u2"))
+    assert stage.seen() == 8
+    assert stage.is_idle()
+
+
+def test_a_hidden_object_stays_hidden_while_the_cache_brings_its_earlier_states(stage: Stage) -> None:
+    stage.overlay.note(WEB, an_object(7, **owned_by("parent")))
+    stage.overlay.note_absence(WEB, "u1")
+    stage.cache.see(an_object(5))
+    stage.cache.see(an_object(7))
+    assert stage.seen() is None
+    stage.cache.lose(an_object(8))
+    assert stage.is_idle()
+
+
+def test_a_late_answer_does_not_bring_a_hidden_object_back(stage: Stage) -> None:
+    stage.cache.see(an_object(5))
+    stage.overlay.note_absence(WEB, "u1")
+    stage.overlay.note(WEB, an_object(6))
+    assert stage.seen() is None
+
+
+def test_the_end_of_a_hidden_object_that_the_cache_never_had_is_told(stage: Stage) -> None:
+    stage.overlay.note(WEB, an_object(7))
+    stage.overlay.note_absence(WEB, "u1")
+    assert stage.told == []
+    stage.cache.relist(20)
+    assert stage.told == [(7, None)]
+    assert stage.is_idle()
+
+
+def test_a_hidden_object_that_a_relist_no_longer_has_is_forgotten_though_its_last_state_was_never_brought(
+    stage: Stage,
+) -> None:
+    stage.cache.see(an_object(5))
+    stage.overlay.note(WEB, an_object(7))
+    stage.overlay.note_absence(WEB, "u1")
+    stage.cache.move(20)
+    assert stage.seen() is None
+    stage.cache.relist(30)
+    assert stage.is_idle()
+
+
+def test_absence_of_a_second_object_does_not_bring_the_first_one_back(stage: Stage) -> None:
+    stage.cache.see(an_object(5, "u1"))
+    stage.overlay.note(WEB, an_object(9, "u2"))
+    stage.overlay.note_absence(WEB, "u2")
+    assert stage.seen() is None
+    stage.cache.lose(an_object(7, "u1"))
+    stage.cache.see(an_object(9, "u2"))
+    assert stage.seen() is None
+    stage.cache.lose(an_object(10, "u2"))
+    assert stage.is_idle()
+
+
+def test_a_second_object_inherits_nothing_from_the_first(stage: Stage) -> None:
+    stage.cache.see(an_object(5, "u1"))
+    stage.overlay.note_delete(WEB, "u1")
+    stage.overlay.note(WEB, an_object(9, "u2"))
+    assert not stage.overlay.is_delete_sent(WEB, "u1")
+    assert not stage.overlay.is_delete_sent(WEB, "u2")
+    stage.overlay.note_delete(WEB, "u1")
+    stage.overlay.note_absence(WEB, "u1")
+    assert [stage.overlay.is_delete_sent(WEB, uid) for uid in ("u1", "u2")] == [False, False]
+    assert stage.seen() == 9
+
+
+def test_absence_is_about_one_uid(stage: Stage) -> None:
+    stage.cache.see(an_object(5, "u1"))
+    stage.overlay.note_absence(WEB, "u0")
+    assert stage.seen() == 5
+    assert stage.is_idle()
+
+
+def test_a_pod_in_its_grace_period_is_not_gone(stage: Stage) -> None:
+    stage.overlay.note(WEB, an_object(6, **DELETING))
+    assert stage.seen() == 6
+
+
+def test_a_delete_is_remembered_until_its_effect_is_seen(stage: Stage) -> None:
+    stage.cache.see(an_object(5))
+    stage.overlay.note_delete(WEB, "u1")
+    assert stage.overlay.is_delete_sent(WEB, "u1")
+    assert not stage.overlay.is_delete_sent(WEB, "u2")
+    stage.cache.see(an_object(6))
+    assert stage.overlay.is_delete_sent(WEB, "u1")
+    stage.cache.see(an_object(7, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["f"]))
+    assert not stage.overlay.is_delete_sent(WEB, "u1")
+    assert stage.is_idle()
+
+
+def test_a_delete_of_an_own_create_is_remembered_beyond_its_confirmation(stage: Stage) -> None:
+    stage.overlay.note(WEB, an_object(7))
+    stage.overlay.note_delete(WEB, "u1")
+    stage.cache.see(an_object(7))
+    assert stage.overlay.is_delete_sent(WEB, "u1")
+    stage.cache.lose(an_object(8))
+    assert stage.is_idle()
+
+
+def test_a_delete_of_what_is_being_deleted_leaves_nothing_to_remember(stage: Stage) -> None:
+    stage.cache.see(an_object(5, **DELETING))
+    stage.overlay.note_delete(WEB, "u1")
+    assert stage.is_idle()
+
+
+@pytest.mark.parametrize(
+    ("case", "happens"),
+    [
+        ("it left the selection", lambda cache: cache.lose(an_object(6))),
+        ("it is gone at a relist", lambda cache: cache.relist(20)),
+        ("a second one has its name at a relist", lambda cache: cache.relist(20, an_object(9, "u2"))),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_a_sent_delete_is_forgotten_with_its_object(
+    stage: Stage, case: str, happens: Callable[[FakeCache], None]
+) -> None:
+    stage.cache.see(an_object(5))
+    stage.overlay.note_delete(WEB, "u1")
+    happens(stage.cache)
+    assert not stage.overlay.is_delete_sent(WEB, "u1"), case
+    assert stage.is_idle()
+
+
+@pytest.mark.parametrize("uid", ["u1", "u2"], ids=["gone", "another of its name"])
+def test_a_delete_that_is_answered_after_its_effect_was_seen_leaves_nothing(stage: Stage, uid: str) -> None:
+    stage.cache.see(an_object(5, "u1"))
+    stage.cache.lose(an_object(6, "u1"))
+    if uid != "u1":
+        stage.cache.see(an_object(8, uid))
+    stage.overlay.note_delete(WEB, "u1")
+    assert not stage.overlay.is_delete_sent(WEB, "u1")
+    assert stage.is_idle()
+
+
+def test_what_a_read_found_outside_the_selection_is_shown_until_the_cache_moves_and_then_wakes(stage: Stage) -> None:
+    stage.cache.move(100)
+    stage.overlay.note_found(WEB, an_object(7))
+    stage.overlay.note_delete(WEB, "u1")
+    assert (stage.seen(), stage.overlay.is_delete_sent(WEB, "u1")) == (7, True)
+    stage.cache.move(101)
+    assert (stage.seen(), stage.overlay.is_delete_sent(WEB, "u1"), stage.told) == (None, False, [(7, None)])
+    assert stage.is_idle()
+
+
+def test_a_patch_that_changed_nothing_does_not_end_what_a_read_found(stage: Stage) -> None:
+    stage.cache.move(100)
+    stage.overlay.note_found(WEB, an_object(7))
+    stage.overlay.note(WEB, an_object(7))
+    assert stage.seen() == 7
+
+
+def test_what_a_read_found_ahead_of_the_cache_is_shown_until_the_cache_has_it(stage: Stage) -> None:
+    stage.cache.move(5)
+    stage.overlay.note_found(WEB, an_object(7))
+    stage.cache.move(6)
+    assert stage.seen() == 7
+    stage.cache.see(an_object(7))
+    assert (stage.seen(), stage.told) == (7, [(None, 7)])
+    assert stage.is_idle()
+
+
+def test_what_a_read_found_is_not_shown_when_the_cache_has_as_much(stage: Stage) -> None:
+    stage.cache.see(an_object(7))
+    stage.overlay.note_found(WEB, an_object(7))
+    assert stage.is_idle()
+
+
+def test_a_found_object_that_is_about_to_go_exists(stage: Stage) -> None:
+    stage.overlay.note_found(WEB, an_object(7, deletionTimestamp="2026-01-01T00:00:00Z"))
+    assert stage.seen() == 7
+
+
+def test_many_answers_to_one_key_leave_nothing_behind(stage: Stage) -> None:
+    for version in range(1, 1000):
+        stage.overlay.note(WEB, an_object(version))
+    stage.cache.see(an_object(999))
+    assert stage.is_idle()
+
+
+def test_a_subscribers_bug_does_not_keep_a_change_from_the_others(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(key: Key, before: bytes | None, after: bytes | None) -> None:
+        raise RuntimeError("bug")
+
+    heard: list[Key] = []
+    stage.overlay._callbacks.insert(0, broken)
+    stage.overlay.subscribe(lambda key, before, after: heard.append(key))
+    stage.cache.see(an_object(5))
+    assert heard == [WEB]
+    assert "overlay subscriber failed" in caplog.text
+
+
+def test_looking_by_owner_does_not_get_dearer_with_other_answers_outstanding(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(100):
+        stage.overlay.note(Key("default", f"web-{number}"), an_object(7, **owned_by(f"owner-{number}")))
+    decoded: list[bytes] = []
+    monkeypatch.setattr("controlplane.engine.read_your_writes.look", decoded.append)
+    assert stage.overlay.indexed("owner", "owner-7") == {Key("default", "web-7")}
+    assert decoded == []
+
+
+def test_a_cache_that_moves_costs_nothing_while_no_answer_is_outstanding(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[bytes] = []
+    monkeypatch.setattr("controlplane.engine.read_your_writes.look", decoded.append)
+    stage.cache.see(an_object(5))
+    stage.cache.move(6)
+    assert decoded == []
+
+
+class Answering:
+    """An Api with one object, or none."""
+
+    def __init__(self, body: dict[str, Any] | None) -> None:
+        self._body = body
+
+    async def get(self, resource: Any, key: Key) -> dict[str, Any]:
+        return self._answer()
+
+    async def create(self, resource: Any, namespace: str, body: dict[str, Any]) -> dict[str, Any]:
+        return self._answer()
+
+    async def patch(self, resource: Any, key: Key, patch: Any, **options: Any) -> dict[str, Any]:
+        return self._answer()
+
+    async def delete(self, resource: Any, key: Key, **options: Any) -> None:
+        self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        if self._body is None:
+            raise NotFound("no such object")
+        return self._body
+
+
+@pytest.mark.parametrize("verb", ["get", "create", "patch"])
+async def test_every_answer_goes_into_the_overlay(stage: Stage, verb: str) -> None:
+    api = RememberingApi(Answering(an_object(7)), {POD: stage.overlay})
+    match verb:
+        case "get":
+            await api.get(POD, WEB)
+        case "create":
+            await api.create(POD, "default", {})
+        case _:
+            await api.patch(POD, WEB, {})
+    assert stage.seen() == 7
+
+
+@pytest.mark.parametrize("is_cached", [False, True], ids=["own create", "cached"])
+async def test_a_quorum_read_that_finds_nothing_hides_what_was_shown_when_it_asked(
+    stage: Stage, is_cached: bool
+) -> None:
+    if is_cached:
+        stage.cache.see(an_object(7))
+    else:
+        stage.overlay.note(WEB, an_object(7))
+    with pytest.raises(NotFound):
+        await RememberingApi(Answering(None), {POD: stage.overlay}).get(POD, WEB)
+    assert stage.seen() is None
+
+
+async def test_a_quorum_read_that_finds_nothing_says_nothing_of_an_object_made_since_it_asked(stage: Stage) -> None:
+    class Late(Answering):
+        async def get(self, resource: Any, key: Key) -> dict[str, Any]:
+            stage.overlay.note(WEB, an_object(9, "u2"))
+            return await super().get(resource, key)
+
+    stage.cache.see(an_object(5, "u1"))
+    with pytest.raises(NotFound):
+        await RememberingApi(Late(None), {POD: stage.overlay}).get(POD, WEB)
+    assert stage.seen() == 9
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["known before", "came and went meanwhile"])
+async def test_a_quorum_read_whose_answer_comes_after_the_object_was_seen_to_go_brings_nothing_back(
+    stage: Stage, is_known: bool
+) -> None:
+    """Another worker ends the object while the answer is on its way. Shown, it would be so until the cache moves on."""
+
+    class Overtaken(Answering):
+        async def get(self, resource: Any, key: Key) -> dict[str, Any]:
+            stage.cache.see(an_object(7))
+            stage.cache.lose(an_object(8, **DELETING))
+            return await super().get(resource, key)
+
+    if is_known:
+        stage.cache.see(an_object(7))
+    await RememberingApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
+    assert stage.seen() is None
+    assert stage.is_idle()
+
+
+async def test_a_quorum_read_whose_answer_comes_after_the_next_of_its_name_came_and_went_brings_nothing_back(
+    stage: Stage,
+) -> None:
+    """A relist tells of the next one at once: nobody hears that the former is gone."""
+
+    class Overtaken(Answering):
+        async def get(self, resource: Any, key: Key) -> dict[str, Any]:
+            stage.cache.see(an_object(9, "next"))
+            stage.cache.lose(an_object(10, "next", **DELETING))
+            return await super().get(resource, key)
+
+    stage.cache.see(an_object(7))
+    await RememberingApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
+    assert stage.seen() is None
+
+
+async def test_a_quorum_read_that_is_older_than_the_answer_to_a_write_is_not_shown(stage: Stage) -> None:
+    """Of what the selection leaves out, which the cache is past: else it would be decided on what was overwritten."""
+
+    class Overtaken(Answering):
+        async def get(self, resource: Any, key: Key) -> dict[str, Any]:
+            stage.overlay.note(WEB, an_object(9))
+            return await super().get(resource, key)
+
+    stage.cache.move(100)
+    await RememberingApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
+    assert stage.seen() is None
+
+
+async def test_a_quorum_read_shows_what_the_selection_leaves_out(stage: Stage) -> None:
+    stage.cache.move(100)
+    await RememberingApi(Answering(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
+    assert stage.seen() == 7
+
+
+async def test_a_delete_that_finds_nothing_hides_that_very_object(stage: Stage) -> None:
+    stage.cache.see(an_object(5))
+    with pytest.raises(NotFound):
+        await RememberingApi(Answering(None), {POD: stage.overlay}).delete(POD, WEB, uid="u1")
+    assert stage.seen() is None
+
+
+async def test_a_delete_that_is_accepted_is_remembered(stage: Stage) -> None:
+    stage.cache.see(an_object(5))
+    await RememberingApi(Answering(an_object(5)), {POD: stage.overlay}).delete(POD, WEB, uid="u1")
+    assert stage.overlay.is_delete_sent(WEB, "u1")

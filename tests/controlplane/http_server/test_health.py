@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Health and metrics over a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+from prometheus_client import CollectorRegistry
+
+from controlplane.engine.plan import Outcome
+from controlplane.http_server.health import CONNECTIONS, Health
+from controlplane.process.metrics import Metrics
+from tests.controlplane.asked_over_http import fetch, free_port
+
+
+@pytest.fixture
+def missing() -> list[str]:
+    return []
+
+
+@pytest.fixture
+async def url(missing: list[str]) -> AsyncIterator[str]:
+    port = free_port()
+    metrics = Metrics()
+    metrics.gauge("virtops_launchers", "Launchers", lambda: 3)
+    metrics.observed("vmi", Outcome(error=ValueError("x")), 0.2)
+    health = Health(port, metrics.registry, lambda: missing, address="127.0.0.1")
+    await health.start()
+    yield f"http://127.0.0.1:{port}"
+    await health.close()
+
+
+async def test_readiness_names_what_is_missing(url: str, missing: list[str]) -> None:
+    assert await fetch(f"{url}/readyz") == (200, "ok\n")
+    missing += ["devices.kubevirt.io/tun", "VMIs"]
+    assert await fetch(f"{url}/readyz") == (503, "waiting for devices.kubevirt.io/tun, VMIs\n")
+    assert await fetch(f"{url}/healthz") == (200, "ok\n")
+
+
+async def test_metrics_are_shown(url: str) -> None:
+    status, text = await fetch(f"{url}/metrics")
+    assert status == 200
+    assert "virtops_launchers 3.0" in text
+    assert 'virtops_reconcile_passes_total{controller="vmi",result="error"} 1.0' in text
+
+
+async def test_who_asks_without_end_makes_no_more_work_than_who_asks_now_and_then(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[CollectorRegistry] = []
+
+    def make(registry: CollectorRegistry) -> bytes:
+        made.append(registry)
+        return b"some text"
+
+    monkeypatch.setattr("controlplane.http_server.health.generate_latest", make)
+
+    answers = await asyncio.gather(*(fetch(f"{url}/metrics") for _unused in range(20)))
+
+    assert set(answers) == {(200, "some text")}
+    assert len(made) == 1
+
+
+async def test_it_listens_on_the_address_that_it_was_given_and_on_no_other(url: str) -> None:
+    port = int(url.rpartition(":")[2])
+
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.2", port)
+
+
+async def test_who_connects_from_elsewhere_and_says_nothing_keeps_no_probe_out(url: str) -> None:
+    port = int(url.rpartition(":")[2])
+    pod = [
+        await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0)) for _unused in range(CONNECTIONS)
+    ]
+    more, refused = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0))
+
+    assert await more.read(1) == b""
+    assert await fetch(f"{url}/healthz") == (200, "ok\n")
+
+    for _reader, writer in [*pod, (more, refused)]:
+        writer.transport.abort()
+
+
+async def test_what_is_not_served_is_not_found(url: str) -> None:
+    assert await fetch(f"{url}/debug") == (404, "not found\n")
+
+
+async def test_nothing_is_to_be_written(url: str) -> None:
+    async with aiohttp.ClientSession() as session:
+        async with session.post(f"{url}/healthz") as answer:
+            assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
+        async with session.head(f"{url}/healthz") as answer:
+            assert answer.status == 200

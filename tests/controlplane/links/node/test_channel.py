@@ -1,0 +1,181 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Packets and descriptors over real sockets."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+
+from controlplane.links.node.channel import Channel, Closed
+from controlplane.links.node.messages import MESSAGE_LIMIT_BYTES, ProtocolError
+from tests.controlplane.links.node.lingering import others_closed
+from tests.controlplane.virt_handler.fakes import until
+
+__all__ = ["others_closed"]
+
+pytestmark = pytest.mark.usefixtures("others_closed")
+
+
+@pytest.fixture
+async def ends() -> AsyncIterator[tuple[Channel, Channel]]:
+    one, other = (Channel(end) for end in socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    yield one, other
+    one.close()
+    other.close()
+
+
+@pytest.fixture
+async def raw() -> AsyncIterator[tuple[socket.socket, Channel]]:
+    """An end that keeps to no rule."""
+    theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    channel = Channel(ours)
+    yield theirs, channel
+    theirs.close()
+    channel.close()
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+async def test_packets_arrive_one_by_one(ends: tuple[Channel, Channel]) -> None:
+    one, other = ends
+    await one.send(b"first")
+    await one.send(b"x" * MESSAGE_LIMIT_BYTES)
+    assert await other.receive() == (b"first", None)
+    assert await other.receive() == (b"x" * MESSAGE_LIMIT_BYTES, None)
+
+
+async def test_a_descriptor_goes_along_and_is_the_receivers(ends: tuple[Channel, Channel]) -> None:
+    one, other = ends
+    read, write = os.pipe()
+    await one.send(b"a pipe", write)
+    os.close(write)
+    data, got = await other.receive()
+    assert data == b"a pipe"
+    assert got is not None
+    assert not os.get_inheritable(got)
+    os.write(got, b"through")
+    assert os.read(read, 10) == b"through"
+    os.close(got)
+    os.close(read)
+
+
+async def test_who_waits_gets_what_comes_later(ends: tuple[Channel, Channel]) -> None:
+    one, other = ends
+    waiting = asyncio.create_task(other.receive())
+    await asyncio.sleep(0)
+    await one.send(b"late")
+    assert await waiting == (b"late", None)
+
+
+async def test_a_full_socket_is_waited_for(ends: tuple[Channel, Channel]) -> None:
+    one, other = ends
+    sending = asyncio.create_task(_send_many(one, 200))
+    got = [await other.receive() for _unused in range(200)]
+    await sending
+    assert len(got) == 200
+
+
+async def _send_many(channel: Channel, count: int) -> None:
+    for _unused in range(count):
+        await channel.send(b"x" * 32768)
+
+
+async def test_an_end_that_closes_is_gone(ends: tuple[Channel, Channel]) -> None:
+    one, other = ends
+    one.close()
+    with pytest.raises(Closed):
+        await other.receive()
+    with pytest.raises(Closed):
+        await other.send(b"anyone?")
+
+
+async def test_a_packet_that_is_too_long_is_refused(raw: tuple[socket.socket, Channel]) -> None:
+    theirs, channel = raw
+    theirs.send(b"x" * (MESSAGE_LIMIT_BYTES + 1))
+    with pytest.raises(ProtocolError, match="too long"):
+        await channel.receive()
+
+
+@pytest.mark.parametrize("count", [2, 4, 200], ids=lambda count: f"{count}")
+async def test_more_descriptors_than_one_are_refused_and_closed(count: int, raw: tuple[socket.socket, Channel]) -> None:
+    theirs, channel = raw
+    before = descriptors()
+    packet = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()] * count))]
+    theirs.sendmsg([b"take these"], packet)
+    with pytest.raises(ProtocolError, match="descriptors"):
+        await channel.receive()
+    await until(lambda: descriptors() == before, "everything closed")
+
+
+async def test_an_empty_packet_with_a_descriptor_leaves_none_behind(raw: tuple[socket.socket, Channel]) -> None:
+    theirs, channel = raw
+    before = descriptors()
+    theirs.sendmsg([b""], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))])
+    with pytest.raises(Closed):
+        await channel.receive()
+    await until(lambda: descriptors() == before, "everything closed")
+
+
+async def test_what_cannot_be_sent_ends_the_connection_for_whoever_receives_as_well(
+    ends: tuple[Channel, Channel],
+) -> None:
+    """The kernel has no room for the packet at all: from then on neither direction is believed."""
+    one, other = ends
+    one._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4608)
+    receiving = [asyncio.create_task(end.receive()) for end in (one, other)]
+    with pytest.raises(Closed):
+        await one.send(b"x" * 60_000)
+    for task in receiving:
+        with pytest.raises(Closed):
+            await asyncio.wait_for(task, 5)
+
+
+async def test_whoever_waits_to_send_is_told_that_it_was_closed(ends: tuple[Channel, Channel]) -> None:
+    one, _unused = ends
+    sending = [asyncio.create_task(_send_many(one, 200)) for _unused in range(3)]
+    receiving = asyncio.create_task(one.receive())
+    await asyncio.sleep(0.01)
+    one.close()
+    for task in (*sending, receiving):
+        with pytest.raises(Closed):
+            await asyncio.wait_for(task, 5)
+
+
+async def test_a_descriptor_that_is_another_s_by_then_is_not_waited_for(ends: tuple[Channel, Channel]) -> None:
+    """The next socket gets the number of the closed one: the loop has to have forgotten it."""
+    one, _unused = ends
+    waiting = [asyncio.create_task(_send_many(one, 200)), asyncio.create_task(one.receive())]
+    await asyncio.sleep(0.01)
+    number, closed = one._socket.fileno(), asyncio.Event()
+    one.close(closed.set)
+    await asyncio.wait_for(closed.wait(), 5)
+    theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    assert number in (theirs.fileno(), ours.fileno())
+    successor, peer = Channel(theirs), Channel(ours)
+    await asyncio.gather(*waiting, return_exceptions=True)
+    receiving = asyncio.create_task(successor.receive())
+    await asyncio.sleep(0)
+    await peer.send(b"new")
+    assert await asyncio.wait_for(receiving, 5) == (b"new", None)
+    successor.close()
+    peer.close()
+
+
+async def test_what_is_sent_now_or_never_waits_for_nobody(ends: tuple[Channel, Channel]) -> None:
+    one, other = ends
+    one.send_now(b"at once")
+    assert await other.receive() == (b"at once", None)
+    sending = asyncio.create_task(_send_many(one, 200))
+    await asyncio.sleep(0.01)
+    one.send_now(b"no room")
+    with pytest.raises(Closed):
+        await asyncio.wait_for(sending, 5)

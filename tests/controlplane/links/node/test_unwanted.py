@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Descriptors whose maker has whoever closes them wait."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from controlplane.links.node import unwanted as unwanted_module
+from controlplane.links.node.channel import Channel
+from controlplane.links.node.messages import ProtocolError
+from controlplane.links.node.unwanted import Unwanted
+from controlplane.process import threads
+from controlplane.process.fd_passing import refuse_descriptors
+from controlplane.process.thread_interrupt import make_interruptible
+from tests.controlplane.links.node.lingering import give_away, is_refused, lingering, old_kernel
+from tests.controlplane.virt_handler.fakes import until
+
+__all__ = ["old_kernel"]
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is ended before its time."""
+    monkeypatch.setattr(unwanted_module, "_PATIENCE_SECONDS", 3600.0)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGUSR2)
+    make_interruptible()
+    yield
+    signal.signal(signal.SIGUSR2, before)
+
+
+def closing() -> int:
+    return sum(one.name == "close" for one in threading.enumerate())
+
+
+def stands_still() -> bool:
+    """Tell whether a thread does not get on."""
+    threads = [one for one in threading.enumerate() if one.name == "close"]
+    for one in threads:
+        one.join(0.1)
+    return any(one.is_alive() for one in threads)
+
+
+@pytest.mark.usefixtures("patient")
+async def test_what_keeps_whoever_closes_it_keeps_one_thread_and_not_the_loop() -> None:
+    closed: list[bool] = []
+    unwanted = Unwanted()
+    with lingering() as one:
+        unwanted.add(one.detach())
+        await until(lambda: not unwanted, "a thread for it")
+        read, write = os.pipe()
+        unwanted.add(read, write)
+        unwanted.once_closed(lambda: closed.append(True))
+        assert (len(unwanted), closing(), closed) == (2, 1, [])
+    await until(lambda: bool(closed), "everything closed")
+    for descriptor in (read, write):
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(descriptor)
+
+
+@pytest.mark.usefixtures("interruptible")
+async def test_a_signal_ends_each_wait() -> None:
+    closed: list[bool] = []
+    unwanted = Unwanted()
+    with lingering() as one, lingering() as other:
+        unwanted.add(one.detach(), other.detach())
+        unwanted.once_closed(lambda: closed.append(True))
+        await until(lambda: bool(closed), "everything closed, while its peers are there")
+
+
+async def test_where_there_is_no_thread_it_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[bool] = []
+    begin = threads.begin
+
+    def none_left(*_unused: object, **__: object) -> None:
+        monkeypatch.setattr(threads, "begin", begin)
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads, "begin", none_left)
+    read, write = os.pipe()
+    unwanted = Unwanted()
+    unwanted.add(read, write)
+    unwanted.once_closed(lambda: closed.append(True))
+    assert not closed
+    await until(lambda: bool(closed), "everything closed")
+
+
+@pytest.mark.usefixtures("patient", "old_kernel")
+@pytest.mark.parametrize(("data", "count"), [(b"x", 1), (b"x", 253), (b"x" * 65_537, 2)], ids=["one", "many", "long"])
+async def test_nobody_waits_on_the_loop_for_what_came_with_a_packet(data: bytes, count: int) -> None:
+    theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    channel, closed = Channel(ours, takes_descriptors=False), []
+    with lingering() as one:
+        give_away(theirs, data, one, count)
+        with pytest.raises(ProtocolError, match="too many descriptors"):
+            await channel.receive()
+        channel.close(lambda: closed.append(True))
+        assert stands_still(), "the kernel has closed none of it for want of room"
+        assert not closed
+    await until(lambda: bool(closed), "everything closed")
+    theirs.close()
+
+
+@pytest.mark.usefixtures("patient", "old_kernel")
+async def test_nobody_waits_on_the_loop_for_what_was_sent_and_not_received() -> None:
+    theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    channel, closed = Channel(ours, takes_descriptors=False), []
+    with lingering() as one:
+        give_away(theirs, b"x", one)
+        channel.close(lambda: closed.append(True))
+        with suppress(ConnectionResetError):  # what it sent was not read
+            assert theirs.recv(1) == b"", "whoever is at the other end knows at once"
+        assert not closed
+    await until(lambda: bool(closed), "everything closed")
+    theirs.close()
+
+
+def test_what_the_kernel_refuses_never_comes() -> None:
+    """Since Linux 6.16; what comes by another is closed as above."""
+    theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    assert refuse_descriptors(ours) == is_refused(theirs)
+    theirs.close()
+    ours.close()
+
+
+async def test_a_channel_that_takes_none_has_the_kernel_refuse_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused: list[socket.socket] = []
+    monkeypatch.setattr("controlplane.links.node.channel.refuse_descriptors", refused.append)
+    theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    for one, takes in ((theirs, True), (ours, False)):
+        Channel(one, takes_descriptors=takes).close()
+    assert refused == [ours]
