@@ -18,9 +18,9 @@ from typing import NoReturn
 from controlplane.api.launch_plan import PLAN_LIMIT_BYTES, Plan, parse_plan
 from controlplane.domain import layout
 from controlplane.process import logs
-from controlplane.virt_launcher import libvirtd
+from controlplane.virt_launcher.disks.prepare import prepare, write_report
 from controlplane.virt_launcher.errors import PreparationError
-from controlplane.virt_launcher.prepare import prepare, write_report
+from controlplane.virt_launcher.guest import libvirtd
 
 TERMINATION_LOG = "/dev/termination-log"
 _TERMINATION_LIMIT = 4096
@@ -89,7 +89,7 @@ def _run() -> int:
 def _supervise(plan: Plan, process: object) -> tuple[int, str]:
     import asyncio  # noqa: PLC0415 - loads while libvirtd starts
 
-    from controlplane.virt_launcher.supervise import supervise  # noqa: PLC0415 - the same
+    from controlplane.virt_launcher.guest.supervise import supervise  # noqa: PLC0415 - the same
 
     verdict = asyncio.run(supervise(plan, process))  # type: ignore[arg-type]
     return verdict.exit_code, verdict.message

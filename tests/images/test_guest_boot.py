@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.virt_launcher.iso import write_iso
+from controlplane.virt_launcher.disks.iso import write_iso
 from tests.images.guest_process import GuestProcess
 
 pytestmark = pytest.mark.guest

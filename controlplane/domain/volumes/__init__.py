@@ -4,5 +4,5 @@
 """What each kind of volume means, one file per kind: for the launcher Pod, for the launch plan, for the domain.
 
 kind: what such a file says. registry: one row per kind, and what everybody else asks. What the launcher makes of the
-plan is its own (controlplane.virt_launcher.prepare); it imports nothing of this.
+plan is its own (controlplane.virt_launcher.disks.prepare); it imports nothing of this.
 """

@@ -24,8 +24,8 @@ from controlplane.domain.codec import render_text
 from controlplane.domain.observed import read_domain
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import HypervisorError
-from controlplane.virt_launcher import qemu_log
-from controlplane.virt_launcher.pulse import PATIENCE_SECONDS, PING_SECONDS
+from controlplane.virt_launcher.guest.libvirtd_liveness import PATIENCE_SECONDS, PING_SECONDS
+from controlplane.virt_launcher.logs import qemu_log
 from tests.controlplane.domain.golden_domains import CASES
 from tests.controlplane.virt_launcher.launched import PLAN, SCRIPT, UID, boot, connect, until
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod

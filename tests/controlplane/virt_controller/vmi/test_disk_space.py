@@ -15,8 +15,8 @@ from controlplane.domain.volumes.cloud_init_no_cloud import SEED_BYTES
 from controlplane.virt_controller.vmi.disk_space import LOG_BYTES, MIB, SHARED_BYTES, derive_disk_space
 from controlplane.virt_controller.vmi.launch import derive_launch
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
-from controlplane.virt_launcher.iso import write_iso
-from controlplane.virt_launcher.seed import PART_LIMIT_BYTES
+from controlplane.virt_launcher.disks.iso import write_iso
+from controlplane.virt_launcher.disks.seed import PART_LIMIT_BYTES
 from tests.controlplane.virt_controller.builders import a_vmi
 
 GIB = 1024 * MIB

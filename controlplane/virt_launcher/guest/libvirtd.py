@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""libvirtd in session mode: its directories and settings, and a process of it. Who keeps it alive is in restart.py."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from controlplane.domain import layout
+from controlplane.virt_launcher.files import write_file
+
+SOCKET = "/".join((layout.RUN, *layout.LIBVIRT_SOCKET))
+
+_QEMU_CONF = """\
+# Without this libvirtd starts virtlogd: one process more, and nothing to gain in a Pod with one guest.
+stdio_handler = "file"
+"""
+_LIBVIRTD_CONF = """\
+log_outputs = "3:stderr"
+# Whoever goes closes a Unix socket with it; whoever wants to know whether we are there asks.
+keepalive_interval = -1
+"""
+_DIRECTORIES = ("cache", "config/libvirt", "disks", "libvirt", "lock", layout.MIGRATION_DIRECTORY)
+
+
+def make_home() -> None:
+    """Make the directories and settings that libvirtd and the domain expect. All in the emptyDir: / is read-only."""
+    for name in _DIRECTORIES:
+        os.makedirs(f"{layout.RUN}/{name}", mode=0o750, exist_ok=True)
+    write_file(f"{layout.RUN}/config/libvirt/qemu.conf", _QEMU_CONF.encode())
+    write_file(f"{layout.RUN}/config/libvirt/libvirtd.conf", _LIBVIRTD_CONF.encode())
+
+
+def spawn() -> subprocess.Popen[bytes]:
+    """Start libvirtd. Its environment is its own: ours has whatever a namespace's Services and webhooks put there."""
+    environment = {
+        "HOME": layout.RUN,
+        "LANG": "C",
+        "PATH": "/usr/bin:/usr/sbin",
+        "XDG_CACHE_HOME": f"{layout.RUN}/cache",
+        "XDG_CONFIG_HOME": f"{layout.RUN}/config",
+        "XDG_RUNTIME_DIR": layout.RUN,
+    }
+    command = ["/usr/sbin/libvirtd", "--config", f"{layout.RUN}/config/libvirt/libvirtd.conf"]
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,  # a signal to our group is for us
+    )

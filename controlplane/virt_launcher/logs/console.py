@@ -1,0 +1,160 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Copy the serial console's log to our standard output, so that `kubectl logs` shows it. Never make anybody wait.
+
+QEMU appends to a file, which cannot stall a guest; what is copied (or must be dropped) is punched out of the file, so
+that it takes a bounded space. Our output is a pipe whose reader may be stopped: what does not fit is dropped, and a
+line says how much. The guest chooses the bytes: escapes and other controls do not reach a terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from dataclasses import dataclass, field
+
+from controlplane.virt_launcher.logs.hole_punching import free_range
+
+LINE_LIMIT = 4096
+FINISH_BYTES = 256 * 1024
+"""So much of what a guest has written at its end is copied, the newest."""
+_BACKLOG_BYTES = 8 * 1024 * 1024
+_CHUNK = 64 * 1024
+_FREED_BYTES = 256 * 1024
+
+_ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,256}(?:\x07|\x1b\\)|[ -/]*[0-~])")
+_TOO_LONG = re.compile(rb"[^\n]{%d}(?=[^\n])" % LINE_LIMIT)
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+@dataclass(slots=True)
+class LineCleaner:
+    """Turns a stream of bytes into lines that a terminal can show. Holds at most one line back."""
+
+    _rest: bytes = field(default=b"", init=False)
+
+    def feed(self, data: bytes) -> bytes:
+        """Take bytes in and return the lines that they complete, each ended by a newline."""
+        whole, newline, self._rest = (self._rest + data).rpartition(b"\n")
+        lines = whole + newline
+        if len(self._rest) > LINE_LIMIT:
+            kept = len(self._rest) - (len(self._rest) - 1) % LINE_LIMIT - 1
+            lines, self._rest = lines + self._rest[:kept] + b"\n", self._rest[kept:]
+        return _clean(lines)
+
+    @property
+    def holds_back(self) -> bool:
+        """A line has begun and not ended."""
+        return bool(self._rest)
+
+    def flush(self) -> bytes:
+        """Return what was held back, as a line; nothing if there is none."""
+        rest, self._rest = self._rest, b""
+        return _clean(rest + b"\n") if rest else b""
+
+
+def _clean(lines: bytes) -> bytes:
+    """Make lines fit to be shown; all at once, because a guest may write nothing but their ends."""
+    plain = _CONTROLS.sub(b"", _ESCAPES.sub(b"", _TOO_LONG.sub(rb"\g<0>\n", lines)))
+    return plain.decode("utf-8", "backslashreplace").encode()
+
+
+class Output:
+    """A descriptor that is never waited for. Dropped bytes are counted and told when there is room again."""
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_blocking(descriptor, False)
+        self._descriptor = descriptor
+        self._pending = b""
+        self._dropped = 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """Something was not taken yet, or has yet to be said to have been dropped."""
+        return bool(self._pending or self._dropped)
+
+    def write(self, data: bytes) -> None:
+        """Write as much as fits; keep the rest of a line, drop what comes while the reader stands still."""
+        if not self._flush():
+            self._dropped += len(data)
+            return
+        if self._dropped:
+            data = f"[{self._dropped} bytes of the console were dropped here]\n".encode() + data
+            self._dropped = 0
+        self._pending = data
+        self._flush()
+
+    def _flush(self) -> bool:
+        while self._pending:
+            try:
+                self._pending = self._pending[os.write(self._descriptor, self._pending) :]
+            except (BlockingIOError, BrokenPipeError):
+                return False
+        return True
+
+
+class ConsoleCopy:
+    """The state of the copying: how far it is in the file, and what was let go of."""
+
+    def __init__(self, path: str, output: Output) -> None:
+        self._path, self._output = path, output
+        self._descriptor: int | None = None
+        self._cleaner = LineCleaner()
+        self._at = self._freed = 0
+
+    def copy(self) -> int:
+        """Copy one chunk of what is new; return how many bytes that was. A file that is far ahead is cut short."""
+        if not self._open() or self._descriptor is None:
+            return 0
+        data = os.pread(self._descriptor, _CHUNK, self._at)
+        self._at += len(data)
+        self._output.write(self._cleaner.feed(data) if data else b"")
+        self._skip_backlog(_BACKLOG_BYTES)
+        if self._at - self._freed >= _FREED_BYTES:
+            with contextlib.suppress(OSError):  # no holes on this file system: the kubelet's bound is left
+                free_range(self._descriptor, self._freed, self._at - self._freed)
+            self._freed = self._at
+        return len(data)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Something is left to do although nothing more is written: a line has begun, or a reader takes nothing."""
+        return self._cleaner.holds_back or self._output.is_stuck
+
+    def flush(self) -> None:
+        """Copy a line that has begun and does not end."""
+        if self._cleaner.holds_back:
+            self._output.write(self._cleaner.flush())
+
+    def finish(self) -> None:
+        """Copy the newest of what is left when the guest has ended."""
+        if self._open():
+            self._skip_backlog(FINISH_BYTES)
+        for _unused in range(2 * FINISH_BYTES // _CHUNK):
+            if not self.copy():
+                break
+        self.flush()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _open(self) -> bool:
+        """Open the file if that has not been done; tell whether there is one."""
+        if self._descriptor is None:
+            with contextlib.suppress(OSError):
+                self._descriptor = os.open(self._path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        return self._descriptor is not None
+
+    def _skip_backlog(self, limit_bytes: int) -> None:
+        """Let go of the oldest when the guest writes faster than is copied: so much may wait."""
+        assert self._descriptor is not None
+        size = os.fstat(self._descriptor).st_size
+        behind = size - self._at - limit_bytes
+        if behind > 0:
+            self._at += behind
+            self._output.write(self._cleaner.flush() + f"[{behind} bytes of the console were dropped here]\n".encode())

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import io
+
+import pycdlib
+import pytest
+
+from controlplane.virt_launcher.disks.iso import SECTOR, write_iso
+
+FILES = {"user-data": b"#!/bin/sh\n", "meta-data": b"{}", "network-config": b"x" * 5000}
+
+
+def test_equal_files_give_equal_bytes() -> None:
+    assert write_iso("cidata", FILES) == write_iso("cidata", dict(reversed(FILES.items())))
+
+
+def test_the_image_is_whole_sectors_and_as_long_as_it_says() -> None:
+    image = write_iso("cidata", FILES)
+    said = int.from_bytes(image[16 * SECTOR + 80 : 16 * SECTOR + 84], "little")
+    assert (len(image) % SECTOR, len(image) // SECTOR) == (0, said)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2048, 100_000])
+def test_qemu_can_open_it_without_cache_wherever_it_lies(size: int) -> None:
+    """Direct I/O refuses a file whose size is no multiple of what its disk, or a tmpfs, transfers at once."""
+    assert len(write_iso("cidata", {"user-data": bytes(size)})) % 65536 == 0
+
+
+def test_the_label_is_where_guests_look_for_it() -> None:
+    image = write_iso("cidata", FILES)
+    assert image[16 * SECTOR + 40 : 16 * SECTOR + 72] == b"cidata".ljust(32)
+    assert image[17 * SECTOR + 40 : 17 * SECTOR + 72] == "cidata".ljust(16).encode("utf-16-be")
+
+
+def test_it_is_not_smaller_than_what_busybox_reads() -> None:
+    assert len(write_iso("cidata", {"meta-data": b""})) > 0x11000
+
+
+def test_another_reader_finds_names_and_contents() -> None:
+    iso = pycdlib.PyCdlib()
+    iso.open_fp(io.BytesIO(write_iso("cidata", FILES)))
+    found = {}
+    for child in iso.list_children(joliet_path="/"):
+        if child.is_file():
+            name, content = child.file_identifier().decode("utf-16-be"), io.BytesIO()
+            iso.get_file_from_iso_fp(content, joliet_path=f"/{name}")
+            found[name.removesuffix(";1")] = content.getvalue()  # the file's version
+    iso.close()
+    assert found == FILES
+
+
+@pytest.mark.parametrize("at", [16, 17], ids=["plain", "joliet"])
+def test_each_tree_has_a_path_table_of_its_own_that_leads_to_its_root(at: int) -> None:
+    """In either order of bytes: Windows goes by it, Linux by the root's own record."""
+    image = write_iso("cidata", FILES)
+    descriptor = image[at * SECTOR : (at + 1) * SECTOR]
+    root = int.from_bytes(descriptor[158:162], "little")
+    little, big = int.from_bytes(descriptor[140:144], "little"), int.from_bytes(descriptor[148:152], "big")
+
+    assert int.from_bytes(image[little * SECTOR + 2 : little * SECTOR + 6], "little") == root
+    assert int.from_bytes(image[big * SECTOR + 2 : big * SECTOR + 6], "big") == root
+
+
+def test_every_record_of_a_directory_has_an_even_length() -> None:
+    """Whoever reads them by halves of a word (ECMA-119, 9.1) loses the next one else."""
+    image = write_iso("cidata", {**FILES, "a": b"", "ab": b""})
+    for directory in (23, 24):
+        at, lengths = directory * SECTOR, list[int]()
+        while image[at]:
+            lengths.append(image[at])
+            at += image[at]
+        assert len(lengths) == 2 + 5
+        assert {one % 2 for one in lengths} == {0}
+
+
+@pytest.mark.parametrize(
+    ("label", "files"),
+    [
+        pytest.param("", FILES, id="no label"),
+        pytest.param("x" * 17, FILES, id="long label"),
+        pytest.param("cidata", {}, id="no file"),
+        pytest.param("cidata", {"ü": b""}, id="name"),
+        pytest.param("cidata", {"x" * 61: b""}, id="long name"),
+        pytest.param("cidata", {str(number): b"" for number in range(17)}, id="many files"),
+    ],
+)
+def test_what_the_small_writer_cannot_do_is_refused(label: str, files: dict[str, bytes]) -> None:
+    with pytest.raises(ValueError, match="ISO"):
+        write_iso(label, files)

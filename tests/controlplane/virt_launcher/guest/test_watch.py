@@ -1,0 +1,284 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from controlplane.domain.state import Life, State
+from controlplane.hypervisor.events import AgentChanged, LifecycleChanged
+from controlplane.virt_launcher.guest import libvirtd_liveness as pulse_module
+from controlplane.virt_launcher.guest import watch as guest_module
+from controlplane.virt_launcher.guest.libvirtd_liveness import LibvirtdLiveness
+from controlplane.virt_launcher.guest.watch import GuestWatch, Verdict, judge
+from tests.controlplane.virt_launcher.fake_hypervisor import RUNNING, FakeGuest, FakeLibvirtd
+
+
+@pytest.mark.parametrize(
+    ("state", "with_grace", "without_grace"),
+    [
+        pytest.param(State(Life.RUNNING, "booted"), None, None, id="runs"),
+        pytest.param(State(Life.SHUT_OFF, "unknown"), None, None, id="not begun"),
+        pytest.param(State(Life.SHUT_OFF, "failed"), None, None, id="could not be started: may be tried again"),
+        pytest.param(State(Life.SHUT_OFF, "shutdown"), 0, 0, id="shut down"),
+        pytest.param(State(Life.SHUT_OFF, "destroyed"), 1, 0, id="switched off"),
+        pytest.param(State(Life.SHUT_OFF, "crashed"), 1, 1, id="QEMU was killed"),
+        pytest.param(State(Life.CRASHED, "panicked"), 1, 1, id="panicked"),
+        pytest.param(State(Life.SHUT_OFF, "migrated"), None, None, id="went on elsewhere"),
+    ],
+)
+def test_the_exit_code_tells_how_the_guest_ended(
+    state: State, with_grace: int | None, without_grace: int | None
+) -> None:
+    def code(verdict: Verdict | None) -> int | None:
+        return verdict and verdict.exit_code
+
+    assert code(judge(state, is_acpi_expected=True)) == with_grace
+    assert code(judge(state, is_acpi_expected=False)) == without_grace
+
+
+@pytest.mark.parametrize(
+    ("cause", "message"),
+    [
+        ("panicked", "the guest's kernel panicked"),
+        ("watchdog", "the guest's watchdog expired, which was to end its run"),
+        ("", "QEMU ended unexpectedly: shut off, crashed"),
+    ],
+)
+async def test_the_last_words_name_the_cause_that_was_told(libvirtd: FakeLibvirtd, cause: str, message: str) -> None:
+    libvirtd.state_now = RUNNING
+    task = asyncio.create_task(a_watch().verdict())
+    async with asyncio.timeout(5):
+        await libvirtd.is_watched.wait()
+    libvirtd.put(LifecycleChanged("uid", "crashed", cause))
+    libvirtd.change(State(Life.SHUT_OFF, "crashed"), "stopped")
+    assert await task == Verdict(1, message)
+
+
+async def test_the_cause_is_heard_though_the_end_was_seen_at_an_event_before_it(libvirtd: FakeLibvirtd) -> None:
+    """libvirt tells of a panicked guest's pause, panic and end in one breath: whoever looks late sees the end first."""
+    libvirtd.state_now = RUNNING
+    task = asyncio.create_task(a_watch().verdict())
+    async with asyncio.timeout(5):
+        await libvirtd.is_watched.wait()
+    libvirtd.put(LifecycleChanged("uid", "suspended"))
+    libvirtd.put(LifecycleChanged("uid", "crashed", "panicked"))
+    libvirtd.change(State(Life.SHUT_OFF, "crashed"), "stopped")
+    assert await task == Verdict(1, "the guest's kernel panicked")
+
+
+@pytest.fixture
+def libvirtd(monkeypatch: pytest.MonkeyPatch) -> FakeLibvirtd:
+    made = FakeLibvirtd()
+    monkeypatch.setattr(guest_module, "open_connection", made.open_connection)
+    monkeypatch.setattr(guest_module, "Guest", FakeGuest)
+    monkeypatch.setattr(guest_module, "_RETRY_SECONDS", 0)
+    return made
+
+
+def a_watch(liveness: LibvirtdLiveness | None = None) -> GuestWatch:
+    socket = "/run/launcher/libvirt/libvirt-sock"
+    return GuestWatch("uid", socket, liveness or LibvirtdLiveness(lambda: 0.0), is_acpi_expected=True)
+
+
+class Time:
+    """A clock that goes on when it is asked."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        self.seconds += 1.0
+        return self.seconds
+
+
+async def test_an_idle_libvirtd_is_asked_whether_it_is_there(
+    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulse_module, "PING_SECONDS", 0.001)
+    libvirtd.state_now = RUNNING
+    liveness = LibvirtdLiveness(Time())
+    task = asyncio.create_task(a_watch(liveness).verdict())
+    async with asyncio.timeout(5):
+        while libvirtd.pings < 20:  # noqa: ASYNC110 - the fake tells nobody
+            await asyncio.sleep(0.001)
+    assert liveness.seconds_left() > 10
+    libvirtd.change(State(Life.SHUT_OFF, "shutdown"), "stopped")
+    assert await task == Verdict(0, "the guest shut down")
+    assert len(libvirtd.connections) == 1
+
+
+async def test_a_libvirtd_that_does_not_answer_is_called_again_and_its_guest_runs_on(
+    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulse_module, "PING_SECONDS", 0.001)
+    libvirtd.state_now, libvirtd.is_hung = RUNNING, True
+    task = asyncio.create_task(a_watch(LibvirtdLiveness(time.monotonic)).verdict())
+    async with asyncio.timeout(5):
+        while len(libvirtd.connections) < 3:  # noqa: ASYNC110 - the fake tells nobody
+            await asyncio.sleep(0.001)
+    assert not task.done()
+    libvirtd.is_hung = False
+    libvirtd.change(State(Life.SHUT_OFF, "shutdown"), "stopped")
+    assert await task == Verdict(0, "the guest shut down")
+
+
+async def test_events_put_no_question_off(libvirtd: FakeLibvirtd) -> None:
+    """The agent of a guest that boots comes 8 s after the start: libvirtd was killed 15 s after it."""
+    libvirtd.state_now = RUNNING
+    now = [0.0]
+    liveness = LibvirtdLiveness(lambda: now[0])
+    task = asyncio.create_task(a_watch(liveness).verdict())
+    await libvirtd.is_watched.wait()
+    for _unused in range(6):
+        now[0] += 6
+        libvirtd.put(AgentChanged("uid", is_connected=True))
+        for _turn in range(5):
+            await asyncio.sleep(0)
+        assert liveness.seconds_left() > 0
+    assert libvirtd.pings == 3, "every second time, and not at each event"
+    task.cancel()
+
+
+async def test_the_end_is_seen_whenever_the_domain_appears(libvirtd: FakeLibvirtd) -> None:
+    libvirtd.refusals = 3
+    task = asyncio.create_task(a_watch().verdict())
+    await libvirtd.is_watched.wait()
+    libvirtd.change(State(Life.SHUT_OFF, "unknown"), "defined")
+    libvirtd.change(RUNNING, "started")
+    libvirtd.change(State(Life.SHUT_OFF, "shutdown"), "stopped")
+    assert await task == Verdict(0, "the guest shut down")
+    assert [connection.is_closed for connection in libvirtd.connections] == [True]
+
+
+async def test_a_death_of_libvirtd_is_no_end(libvirtd: FakeLibvirtd) -> None:
+    libvirtd.state_now = RUNNING
+    task = asyncio.create_task(a_watch().verdict())
+    await libvirtd.is_watched.wait()
+    libvirtd.is_watched.clear()
+    libvirtd.die()
+    await libvirtd.is_watched.wait()
+    assert not task.done()
+    libvirtd.change(State(Life.SHUT_OFF, "crashed"), "stopped")
+    assert (await task).exit_code == 1
+    assert len(libvirtd.connections) == 2
+
+
+async def test_a_libvirtd_that_is_not_there_is_looked_for_once_a_second_at_least(
+    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be away for long, and its guest end at any time after."""
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def at_once(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", at_once)
+    monkeypatch.setattr(guest_module, "_RETRY_SECONDS", 0.02)
+    libvirtd.refusals, libvirtd.state_now = 9, State(Life.SHUT_OFF, "shutdown")
+    assert (await a_watch().verdict()).exit_code == 0
+    assert waits == [0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0, 1.0, 1.0]
+
+
+async def bring_down(libvirtd: FakeLibvirtd, grace_seconds: float) -> Verdict:
+    watch = a_watch()
+    ended = asyncio.create_task(watch.verdict())
+    await libvirtd.is_watched.wait()
+    told = asyncio.create_task(watch.bring_down(grace_seconds))
+    done, pending = await asyncio.wait((ended, told), return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        task.cancel()
+    return done.pop().result()
+
+
+async def test_a_guest_that_obeys_is_only_asked(libvirtd: FakeLibvirtd) -> None:
+    libvirtd.state_now = RUNNING
+    assert await bring_down(libvirtd, 3600) == Verdict(0, "the guest shut down")
+    assert libvirtd.told == ["shutdown"]
+
+
+async def test_a_guest_without_grace_is_switched_off_at_once(libvirtd: FakeLibvirtd) -> None:
+    libvirtd.state_now = RUNNING
+    assert (await bring_down(libvirtd, 0)).exit_code == 1
+    assert libvirtd.told == ["destroy"]
+
+
+async def test_a_guest_that_does_not_obey_is_switched_off_after_its_grace(libvirtd: FakeLibvirtd) -> None:
+    libvirtd.state_now, libvirtd.obeys = RUNNING, False
+    verdict = await bring_down(libvirtd, 0.01)
+    assert verdict == Verdict(1, "the guest did not shut down within its grace period and was ended")
+    assert libvirtd.told == ["shutdown", "destroy"]
+
+
+async def test_the_plug_is_pulled_at_the_end_of_the_grace_period_however_seldom_the_button_is_pressed(
+    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest_module, "REPEAT_SECONDS", 3600)
+    libvirtd.state_now, libvirtd.obeys = RUNNING, False
+    async with asyncio.timeout(5):
+        assert (await bring_down(libvirtd, 0.01)).exit_code == 1
+    assert libvirtd.told == ["shutdown", "destroy"]
+
+
+async def test_a_guest_that_libvirt_cannot_switch_off_is_killed(
+    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest_module, "_LAST_RETRY_SECONDS", 0)
+    libvirtd.state_now, libvirtd.is_stuck = RUNNING, True
+    async with asyncio.timeout(5):
+        assert (await bring_down(libvirtd, 0)).exit_code == 1
+    assert libvirtd.told == ["destroy", "kill"]
+
+
+@pytest.mark.parametrize("trouble", ["gone", "mute"])
+async def test_a_libvirtd_that_says_nothing_is_no_end_of_the_guest(
+    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    """Its QEMU may run on: an exit code of ours would be a verdict on what nobody has seen."""
+    monkeypatch.setattr(guest_module, "_LAST_RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(guest_module, "REPEAT_SECONDS", 0.001)
+    libvirtd.state_now, libvirtd.obeys = RUNNING, False
+    watch = a_watch()
+    ended = asyncio.create_task(watch.verdict())
+    await libvirtd.is_watched.wait()
+    await asyncio.sleep(0)
+    if trouble == "gone":
+        libvirtd.refusals = 10**9
+        libvirtd.die()
+        for _unused in range(5):
+            await asyncio.sleep(0)
+    libvirtd.is_mute = trouble == "mute"
+
+    told = asyncio.create_task(watch.bring_down(0.01))
+    await asyncio.wait({told}, timeout=0.05)
+    assert not told.done()
+
+    libvirtd.refusals, libvirtd.is_mute = 0, False
+    async with asyncio.timeout(5):
+        assert (await ended).message == "the guest did not shut down within its grace period and was ended"
+    told.cancel()
+
+
+@pytest.mark.parametrize("state", [None, State(Life.SHUT_OFF, "unknown")], ids=["no domain", "only defined"])
+async def test_where_nothing_runs_nothing_is_waited_for(libvirtd: FakeLibvirtd, state: State | None) -> None:
+    libvirtd.state_now = state
+    assert await bring_down(libvirtd, 3600) == Verdict(1, "the Pod was ended before its guest ran")
+    assert libvirtd.told == []
+
+
+async def test_a_start_that_failed_unseen_is_not_waited_for(libvirtd: FakeLibvirtd) -> None:
+    """QEMU was there for a moment when the domain was looked at, and libvirt sends no event of a start that fails."""
+    libvirtd.state_now = RUNNING
+    watch = a_watch()
+    ended = asyncio.create_task(watch.verdict())
+    await libvirtd.is_watched.wait()
+    libvirtd.state_now = State(Life.SHUT_OFF, "failed")
+    async with asyncio.timeout(5):
+        assert await watch.bring_down(3600) == Verdict(1, "the Pod was ended before its guest ran")
+    assert libvirtd.told == []
+    ended.cancel()

@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is written in a directory is heard of; directories and signals are real."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from controlplane.virt_launcher.logs.directory_watch import SIGNAL, DirectoryWatch
+
+INOTIFY_INSTANCES = 128
+
+
+def write(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"x\n")
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+async def heard(watch: DirectoryWatch) -> bool:
+    async with asyncio.timeout(10):
+        await watch.written()
+    return True
+
+
+@pytest.mark.parametrize("change", [write, truncate])
+@pytest.mark.parametrize("where", ["one", "other"])
+async def test_what_is_written_in_any_of_the_directories_is_heard_of(
+    tmp_path: Path, where: str, change: Callable[[Path], None]
+) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "log").touch()
+
+    with DirectoryWatch(str(tmp_path / "one"), str(tmp_path / "other")) as watch:
+        for _unused in range(3):
+            assert watch.listen()
+            change(tmp_path / where / "log")
+            assert await heard(watch)
+
+
+async def test_what_was_heard_before_is_not_heard_again(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+    with DirectoryWatch(str(tmp_path)) as watch:
+        assert watch.listen()
+        write(tmp_path / "log")
+        assert await heard(watch)
+
+        assert watch.listen()
+        waiting = asyncio.create_task(watch.written())
+        for _unused in range(5):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        write(tmp_path / "log")
+        async with asyncio.timeout(10):
+            await waiting
+
+
+async def test_what_others_have_open_since_before_is_heard_of(tmp_path: Path) -> None:
+    """QEMU has its log open for as long as it runs."""
+    with (tmp_path / "log").open("ab", buffering=0) as file, DirectoryWatch(str(tmp_path)) as watch:
+        assert watch.listen()
+        file.write(b"x")
+        assert await heard(watch)
+
+
+async def test_a_directory_that_is_not_there_yet_cannot_be_listened_to_and_later_can(tmp_path: Path) -> None:
+    with DirectoryWatch(str(tmp_path), str(tmp_path / "later")) as watch:
+        assert not watch.listen()
+        (tmp_path / "later").mkdir()
+        assert watch.listen()
+        write(tmp_path / "later" / "log")
+        assert await heard(watch)
+
+
+async def test_what_is_no_directory_cannot_be_listened_to(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+
+    with DirectoryWatch(str(tmp_path / "link")) as watch:
+        assert not watch.listen()
+
+
+def test_a_word_that_comes_too_late_ends_nobody() -> None:
+    raised = f"import signal; signal.raise_signal({SIGNAL:d})"
+    assert subprocess.run([sys.executable, "-S", "-c", raised], check=False).returncode == 0
+
+
+async def test_whoever_listens_no_more_leaves_nothing_open(tmp_path: Path) -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    with DirectoryWatch(str(tmp_path)) as watch:
+        assert watch.listen()
+
+    assert set(os.listdir("/proc/self/fd")) <= before
+    assert signal.getsignal(SIGNAL) is signal.SIG_DFL
+
+
+async def test_more_can_listen_than_a_user_has_of_inotify(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as opened:
+        watches = [opened.enter_context(DirectoryWatch(str(tmp_path))) for _unused in range(INOTIFY_INSTANCES + 1)]
+        heard_of = [watch.listen() for watch in watches]
+    assert all(heard_of)

@@ -1,0 +1,300 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The console's log reaches our output, at a pace that costs little; files and pipe are real."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from controlplane.virt_launcher.logs.console import ConsoleCopy, Output
+from controlplane.virt_launcher.logs.directory_watch import DirectoryWatch
+from controlplane.virt_launcher.logs.follow import FIRST_SECONDS, LAST_SECONDS, PARTIAL_LINE_SECONDS, Pace, follow_logs
+
+
+class Reader:
+    """The far end of our output."""
+
+    def __init__(self) -> None:
+        self.descriptor, self.output = os.pipe()
+        os.set_blocking(self.descriptor, False)
+        self.seen = bytearray()
+        self._arrived = asyncio.Event()
+        asyncio.get_running_loop().add_reader(self.descriptor, self.read)
+
+    def read(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self.seen.extend(os.read(self.descriptor, 1 << 20))
+        self._arrived.set()
+
+    async def until(self, condition: Callable[[bytes], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not condition(bytes(self.seen)):
+                self._arrived.clear()
+                await self._arrived.wait()
+
+    def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self.descriptor)
+        os.close(self.descriptor)
+        os.close(self.output)
+
+
+@pytest_asyncio.fixture
+async def reader() -> AsyncIterator[Reader]:
+    made = Reader()
+    yield made
+    made.close()
+
+
+@pytest_asyncio.fixture
+async def watch(tmp_path: Path) -> AsyncIterator[DirectoryWatch]:
+    with DirectoryWatch(str(tmp_path)) as made:
+        yield made
+
+
+class Deaf:
+    """No kernel that tells."""
+
+    def listen(self) -> bool:
+        return False
+
+    async def written(self) -> None:
+        raise AssertionError("nobody tells")
+
+
+class Told:
+    """A kernel whose word is in the test's hand. `done`: what was done, in order."""
+
+    def __init__(self, done: list[str], *writes: Callable[[], object]) -> None:
+        self._done, self._writes = done, iter(writes)
+
+    def listen(self) -> bool:
+        self._done.append("listen")
+        return True
+
+    async def written(self) -> None:
+        self._done.append("rest")
+        write = next(self._writes, None)
+        if write is None:
+            raise asyncio.CancelledError
+        write()
+
+
+def opened_kind(descriptor: str) -> str:
+    """Say what a descriptor of ours is; "" when it is closed again."""
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    except FileNotFoundError:
+        return ""
+
+
+def nothing_to_trim() -> bool:
+    return False
+
+
+def test_who_is_quiet_is_looked_at_ever_less_often_down_to_every_other_second() -> None:
+    pace = Pace()
+    pauses = [pace.pause(happened=False) for _unused in range(30)]
+    assert pauses == sorted(pauses)
+    assert pauses[0] < 2 * FIRST_SECONDS
+    assert set(pauses[15:]) == {LAST_SECONDS} == {2.0}
+
+
+def test_whoever_speaks_is_listened_to_closely_again() -> None:
+    pace = Pace()
+    for _unused in range(30):
+        pace.pause(happened=False)
+    assert pace.pause(happened=True) == FIRST_SECONDS
+    assert pace.quiet_seconds == FIRST_SECONDS
+
+
+def test_what_begins_is_seen_late_by_no_more_than_half_the_time_before_it() -> None:
+    """A guest's first line comes about a second after we began to look."""
+    pace = Pace()
+    looks = list(accumulate(pace.pause(happened=False) for _unused in range(12)))
+    assert all(later - earlier <= earlier / 2 + 2 * FIRST_SECONDS for earlier, later in pairwise(looks))
+
+
+async def test_the_log_is_followed_from_its_birth_to_its_last_line(
+    tmp_path: Path, reader: Reader, watch: DirectoryWatch
+) -> None:
+    log = tmp_path / "serial.log"
+    task = asyncio.create_task(follow_logs(ConsoleCopy(str(log), Output(reader.output)), nothing_to_trim, watch))
+    await asyncio.sleep(0)
+    log.write_bytes(b"first\n")
+    await reader.until(lambda seen: seen == b"first\n")
+    with log.open("ab") as file:
+        file.write(b"last words")
+    task.cancel()
+    await asyncio.wait([task])
+    reader.read()
+    assert bytes(reader.seen) == b"first\nlast words\n"
+
+
+async def test_a_prompt_is_shown_although_its_line_does_not_end(
+    tmp_path: Path, reader: Reader, watch: DirectoryWatch
+) -> None:
+    log = tmp_path / "serial.log"
+    log.write_bytes(b"login: ")
+    task = asyncio.create_task(follow_logs(ConsoleCopy(str(log), Output(reader.output)), nothing_to_trim, watch))
+    await reader.until(lambda seen: seen == b"login: \n")
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_the_other_log_is_looked_at_as_often(tmp_path: Path, reader: Reader, watch: DirectoryWatch) -> None:
+    looked = asyncio.Event()
+
+    def trim() -> bool:
+        looked.set()
+        return True
+
+    task = asyncio.create_task(follow_logs(ConsoleCopy(str(tmp_path / "none"), Output(reader.output)), trim, watch))
+    async with asyncio.timeout(10):
+        for _unused in range(3):
+            looked.clear()
+            await looked.wait()
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_following_takes_nothing_that_all_launchers_of_a_node_share(
+    tmp_path: Path, reader: Reader, watch: DirectoryWatch
+) -> None:
+    """Of inotify a user has 128 instances, and every launcher is user 107."""
+    log = tmp_path / "serial.log"
+    log.write_bytes(b"x\n")
+    task = asyncio.create_task(follow_logs(ConsoleCopy(str(log), Output(reader.output)), nothing_to_trim, watch))
+    await reader.until(lambda seen: seen == b"x\n")
+    kinds = {opened_kind(one) for one in os.listdir("/proc/self/fd")}
+    task.cancel()
+    await asyncio.wait([task])
+    assert not [one for one in kinds if "inotify" in one]
+
+
+async def followed(log: Path, watch: Told | Deaf, output: int, done: list[str], sleeps: int = 100) -> None:
+    """Follow a log whose looks and sleeps are noted, until there is nothing to wait for or so many sleeps are over."""
+
+    class Noted(ConsoleCopy):
+        def copy(self) -> int:
+            done.append("look")
+            return super().copy()
+
+    async def sleep(seconds: float) -> None:
+        done.append(f"sleep {seconds:.2f}")
+        if len([one for one in done if one.startswith("sleep")]) == sleeps:
+            raise asyncio.CancelledError
+
+    with contextlib.suppress(asyncio.CancelledError):
+        await follow_logs(Noted(str(log), Output(output)), nothing_to_trim, watch, lambda: 0.0, sleep)  # type: ignore[arg-type]
+
+
+async def test_while_nothing_is_written_nothing_is_done(tmp_path: Path, reader: Reader) -> None:
+    """And what is written during the look is told: who listens does so before it."""
+    done: list[str] = []
+    await followed(tmp_path / "none", Told(done), reader.output, done)
+    assert done[:3] == ["listen", "look", "rest"]
+    assert not [one for one in done if one.startswith("sleep")]
+
+
+async def test_what_is_told_is_let_collect_and_then_copied(tmp_path: Path, reader: Reader) -> None:
+    """A guest may write byte by byte; its launcher looks twenty times a second at most."""
+    log, done = tmp_path / "serial.log", list[str]()
+    await followed(log, Told(done, lambda: log.write_bytes(b"told\n")), reader.output, done)
+    looked = ["listen", "look"]
+    assert done[:10] == [*looked, "rest", "sleep 0.05", *looked, "sleep 0.05", *looked, "rest"]
+    reader.read()
+    assert bytes(reader.seen) == b"told\n"
+
+
+async def test_a_line_that_has_begun_is_waited_for_and_not_rested_on(tmp_path: Path, reader: Reader) -> None:
+    log, done = tmp_path / "serial.log", list[str]()
+    log.write_bytes(b"login: ")
+    await followed(log, Told(done), reader.output, done)
+    slept = [float(one.split()[1]) for one in done[: done.index("rest")] if one.startswith("sleep")]
+    assert sum(slept) >= PARTIAL_LINE_SECONDS
+    reader.read()
+    assert bytes(reader.seen) == b"login: \n"
+
+
+async def test_whoever_takes_nothing_is_offered_it_again(tmp_path: Path, reader: Reader) -> None:
+    """A pipe that is full holds a line's rest; its reader may come back when the guest writes no more."""
+    log, done = tmp_path / "serial.log", list[str]()
+    log.write_bytes(b"x" * 4000 + b"\n")
+    with contextlib.suppress(BlockingIOError):
+        os.set_blocking(reader.output, False)
+        while True:
+            os.write(reader.output, bytes(4096))
+    await followed(log, Told(done), reader.output, done, sleeps=20)
+    assert "rest" not in done
+
+
+async def test_a_line_that_begins_after_a_silence_is_not_cut_where_it_was_looked_at(tmp_path: Path) -> None:
+    """What was written just now may go on in a moment, however long nothing had come before."""
+    log, done = tmp_path / "serial.log", list[float]()
+    read, write = os.pipe()
+
+    async def sleep(seconds: float) -> None:
+        done.append(seconds)
+        if sum(done) < PARTIAL_LINE_SECONDS:
+            return
+        rest = [b"lo", b"gin", b": \n"][len([one for one in done if one == 0]) :]
+        done.append(0)
+        if not rest:
+            raise asyncio.CancelledError
+        with log.open("ab") as file:
+            file.write(rest[0])
+
+    with contextlib.suppress(asyncio.CancelledError):
+        await follow_logs(ConsoleCopy(str(log), Output(write)), nothing_to_trim, Deaf(), lambda: 0.0, sleep)  # type: ignore[arg-type]
+
+    assert os.read(read, 100) == b"login: \n"
+    os.close(read)
+    os.close(write)
+
+
+async def test_where_nobody_tells_there_is_a_look_now_and_then(tmp_path: Path, reader: Reader) -> None:
+    done: list[str] = []
+    await followed(tmp_path / "none", Deaf(), reader.output, done, sleeps=30)
+    assert done.count("look") > 30
+    assert f"sleep {LAST_SECONDS:.2f}" in done
+
+
+class Costly:
+    """A console of which every look takes so much of a processor."""
+
+    def __init__(self, *seconds: float) -> None:
+        self.used, self._each = 0.0, iter(seconds)
+
+    def copy(self) -> int:
+        self.used += next(self._each)
+        return 1
+
+    def flush(self) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+async def test_what_a_guest_writes_costs_a_tenth_of_a_processor_at_most() -> None:
+    """Some bytes cost many times as much as others, and it is the guest that chooses them."""
+    console, rests = Costly(0.1, 0.02, 0.0), []
+
+    async def sleep(seconds: float) -> None:
+        rests.append(seconds)
+        if len(rests) == 3:
+            raise asyncio.CancelledError
+
+    with contextlib.suppress(asyncio.CancelledError):
+        await follow_logs(console, nothing_to_trim, Deaf(), lambda: console.used, sleep)  # type: ignore[arg-type]
+
+    assert rests == [pytest.approx(0.9), pytest.approx(0.18), FIRST_SECONDS]

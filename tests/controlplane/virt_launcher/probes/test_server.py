@@ -1,0 +1,324 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.api.launch_plan import AgentProbe
+from controlplane.domain.state import Life, State
+from controlplane.hypervisor.errors import (
+    AgentSilent,
+    Disconnected,
+    HypervisorError,
+    InvalidDomain,
+    TimedOut,
+    WrongState,
+)
+from controlplane.virt_launcher import probe
+from controlplane.virt_launcher.probes import server as module
+from controlplane.virt_launcher.probes.server import Answer, Desk, answer_probe
+
+RUNNING = State(Life.RUNNING, "booted")
+LIVENESS = AgentProbe("livenessProbe", ("/bin/alive",), 30)
+READINESS = replace(LIVENESS, name="readinessProbe")
+STARTUP = replace(LIVENESS, name="startupProbe", command=())
+PING = replace(LIVENESS, command=())
+
+
+@dataclass
+class FakeGuest:
+    """A guest whose agent runs commands; each ends at the given look with the given code."""
+
+    life: State = RUNNING
+    looks: int = 1
+    exit_code: int = 0
+    failure: HypervisorError | None = None
+    is_silent: bool = False
+    is_asked: asyncio.Event = field(default_factory=asyncio.Event)
+    speaks_again: asyncio.Event = field(default_factory=asyncio.Event)
+    asked: list[str] = field(default_factory=list)
+
+    async def state(self) -> State:
+        return self.life
+
+    async def ask_agent(self, command: str, _unused: int) -> str:
+        if self.failure is not None:
+            raise self.failure
+        self.is_asked.set()
+        if self.is_silent:
+            await self.speaks_again.wait()
+        said = json.loads(command)
+        self.asked.append(said["execute"])
+        return json.dumps({"return": self._answer(said["execute"])})
+
+    def _answer(self, verb: str) -> dict[str, Any]:
+        if verb == "guest-exec":
+            return {"pid": 5}
+        if verb == "guest-ping":
+            return {}
+        self.looks -= 1
+        return {"exited": True, "exitcode": self.exit_code} if self.looks <= 0 else {"exited": False}
+
+
+async def answered(question: AgentProbe, guest: FakeGuest | None) -> Answer:
+    async def find() -> Any:
+        return guest
+
+    return await answer_probe(question, find)
+
+
+async def test_a_command_that_succeeds_is_good() -> None:
+    guest = FakeGuest(looks=3)
+
+    assert await answered(LIVENESS, guest) == Answer(0, "the command ended with exit code 0")
+    assert guest.asked == ["guest-exec", *["guest-exec-status"] * 3]
+
+
+async def test_a_command_that_fails_is_bad() -> None:
+    assert await answered(LIVENESS, FakeGuest(exit_code=7)) == Answer(7, "the command ended with exit code 7")
+
+
+async def test_no_exit_code_of_a_guest_s_is_taken_for_good() -> None:
+    assert (await answered(LIVENESS, FakeGuest(exit_code=256))).code == 255
+
+
+async def test_an_agent_that_answers_a_ping_is_good() -> None:
+    guest = FakeGuest()
+
+    assert await answered(PING, guest) == Answer(0, "the guest agent answers")
+    assert guest.asked == ["guest-ping"]
+
+
+@pytest.mark.parametrize(
+    "guest",
+    [
+        pytest.param({"failure": AgentSilent("the agent\nis not connected")}, id="no agent"),
+        pytest.param({"failure": HypervisorError("no such file")}, id="the agent refuses"),
+        pytest.param({"is_silent": True}, id="no answer"),
+        pytest.param({"looks": 10**9}, id="the command does not end"),
+    ],
+)
+@pytest.mark.parametrize("question", [LIVENESS, READINESS], ids=["liveness", "readiness"])
+async def test_a_guest_that_does_not_do_its_part_is_bad(question: AgentProbe, guest: dict[str, Any]) -> None:
+    answer = await answered(replace(question, timeout_seconds=0.02), FakeGuest(**guest))  # type: ignore[arg-type]
+
+    assert answer.code == 1
+    assert answer.said.isprintable()
+
+
+@pytest.mark.parametrize(
+    "guest",
+    [
+        pytest.param({"life": State(Life.SHUT_OFF, "unknown")}, id="defined, not started"),
+        pytest.param({"life": State(Life.PAUSED, "user")}, id="paused"),
+        pytest.param({"failure": Disconnected("libvirtd went away")}, id="libvirtd is gone"),
+        pytest.param({"failure": TimedOut("no answer")}, id="libvirtd hangs"),
+        pytest.param({"failure": WrongState("not running")}, id="it has just ended"),
+        pytest.param({"failure": InvalidDomain("no channel for an agent")}, id="it has no channel"),
+    ],
+)
+async def test_where_nobody_could_ask_a_guest_is_neither_ended_nor_ready(guest: dict[str, Any]) -> None:
+    assert (await answered(LIVENESS, FakeGuest(**guest))).code == 0
+    assert (await answered(READINESS, FakeGuest(**guest))).code == 1
+
+
+@pytest.mark.parametrize(
+    ("guest", "code"),
+    [
+        pytest.param(None, 1, id="no domain"),
+        pytest.param(FakeGuest(life=State(Life.SHUT_OFF, "unknown")), 1, id="it is to be made"),
+        pytest.param(FakeGuest(life=State(Life.PAUSED, "migration")), 1, id="it comes"),
+        pytest.param(FakeGuest(), 0, id="it goes on"),
+        pytest.param(FakeGuest(failure=AgentSilent("no agent")), 0, id="it goes on and has no agent"),
+    ],
+)
+async def test_a_guest_has_come_when_it_goes_on_whatever_its_agent_does(guest: FakeGuest | None, code: int) -> None:
+    assert (await answered(STARTUP, guest)).code == code
+    assert guest is None or not guest.asked
+
+
+async def test_before_there_is_a_domain_a_guest_is_neither_ended_nor_ready() -> None:
+    assert (await answered(LIVENESS, None)).code == 0
+    assert (await answered(READINESS, None)).code == 1
+
+
+async def test_a_libvirtd_that_cannot_be_dialled_ends_no_guest() -> None:
+    async def find() -> Any:
+        raise Disconnected("nobody listens")
+
+    assert (await answer_probe(LIVENESS, find)).code == 0
+    assert (await answer_probe(READINESS, find)).code == 1
+
+
+async def test_a_libvirtd_that_hangs_ends_no_guest() -> None:
+    async def find() -> Any:
+        await asyncio.Event().wait()
+
+    assert (await answer_probe(replace(LIVENESS, timeout_seconds=0.01), find)).code == 0  # type: ignore[arg-type]
+
+
+async def asked_of(desk: Desk, path: Path, said: bytes) -> str:
+    async with await asyncio.start_unix_server(desk.serve, str(path), limit=64):
+        reader, writer = await asyncio.open_unix_connection(str(path))
+        writer.write(said)
+        answer = await reader.read()
+        writer.close()
+    return answer.decode()
+
+
+def a_desk(guest: FakeGuest) -> Desk:
+    async def find() -> Any:
+        return guest
+
+    return Desk({"livenessProbe": LIVENESS}, find)
+
+
+async def test_the_kubelet_s_program_gets_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "s")
+    async with await asyncio.start_unix_server(a_desk(FakeGuest(exit_code=4)).serve, path, limit=64):
+        code = await asyncio.to_thread(probe.main, ["livenessProbe"], path)
+
+    assert code == 4
+    assert capsys.readouterr().out.strip() == "the command ended with exit code 4"
+
+
+async def test_a_probe_that_the_plan_does_not_have_is_refused(tmp_path: Path) -> None:
+    assert (await asked_of(a_desk(FakeGuest()), tmp_path / "s", b"readinessProbe\n")).startswith("2 ")
+
+
+@pytest.mark.parametrize("said", [b"x" * 5000, "\u2620".encode() * 40 + b"\n", b"\xff\xfe\n"])
+async def test_what_is_no_name_gets_no_answer_or_a_refusal(said: bytes, tmp_path: Path) -> None:
+    assert (await asked_of(a_desk(FakeGuest()), tmp_path / "s", said))[:2] in ("", "2 ")
+
+
+async def test_the_socket_that_the_one_before_has_left_is_taken_over(tmp_path: Path) -> None:
+    path = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(path)
+    task = asyncio.create_task(module.serve_probes("uid", (LIVENESS,), path))
+    async with asyncio.timeout(5):
+        while True:
+            with contextlib.suppress(OSError):
+                assert (await asyncio.to_thread(probe.ask, "other", path)).startswith("2 ")
+                break
+            await asyncio.sleep(0.001)
+    task.cancel()
+
+
+async def test_who_says_nothing_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_NAME_SECONDS", 0.01)
+    path = str(tmp_path / "s")
+    async with await asyncio.start_unix_server(a_desk(FakeGuest()).serve, path, limit=64), asyncio.timeout(5):
+        reader, writer = await asyncio.open_unix_connection(path)
+        assert await reader.read() == b""
+        writer.close()
+
+
+async def test_one_question_at_a_time_reaches_the_agent(tmp_path: Path) -> None:
+    path = str(tmp_path / "s")
+    guest = FakeGuest(is_silent=True)
+    async with await asyncio.start_unix_server(a_desk(guest).serve, path, limit=64):
+        first = asyncio.create_task(asyncio.to_thread(probe.main, ["livenessProbe"], path))
+        await guest.is_asked.wait()
+        guest.is_asked.clear()
+        second = asyncio.create_task(asyncio.to_thread(probe.ask, "livenessProbe", path))
+        asked_again = asyncio.create_task(guest.is_asked.wait())
+        await asyncio.wait((second, asked_again), return_when=asyncio.FIRST_COMPLETED)
+        asked_again.cancel()
+        guest.speaks_again.set()
+
+        assert await first == 0
+
+    assert await second == "0 the question before this one is not answered yet\n"
+    assert guest.asked == ["guest-exec", "guest-exec-status"]
+
+
+async def test_once_a_question_is_answered_the_next_one_is_asked(tmp_path: Path) -> None:
+    path, guest = str(tmp_path / "s"), FakeGuest()
+    async with await asyncio.start_unix_server(a_desk(guest).serve, path, limit=64):
+        for _unused in range(2):
+            assert await asyncio.to_thread(probe.main, ["livenessProbe"], path) == 0
+
+    assert guest.asked == 2 * ["guest-exec", "guest-exec-status"]
+
+
+async def test_an_answer_may_come_in_pieces(tmp_path: Path) -> None:
+    async def speak(_unused: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for piece in (b"1", b"7 the command", b" failed\n"):
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0.001)
+        writer.close()
+
+    path = str(tmp_path / "s")
+    async with await asyncio.start_unix_server(speak, path):
+        assert await asyncio.to_thread(probe.ask, "livenessProbe", path) == "17 the command failed\n"
+
+
+async def test_the_kubelet_s_program_waits_for_a_guest_that_comes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each failure would be an Event, of which a kubelet tells a few for each Pod and then no more."""
+    path, asked = str(tmp_path / "s"), 0
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+        assert await reader.readline() == b"startupProbe\n"
+        writer.write(b"1 the guest is paused\n" if asked < 3 else b"0 the guest goes on\n")
+        writer.close()
+
+    monkeypatch.setattr(probe, "PAUSE_SECONDS", 0.001)
+    async with await asyncio.start_unix_server(speak, path):
+        assert await asyncio.to_thread(probe.main, ["startupProbe"], path) == 0
+
+    assert asked == 3
+    assert capsys.readouterr().out.strip() == "the guest goes on"
+
+
+class Libvirtd:
+    """Takes connections; the first so many of them are lost as soon as something is asked."""
+
+    def __init__(self, lost: int) -> None:
+        self.lost, self.opened, self.closed = lost, 0, 0
+
+    async def open_connection(self, _unused: str, **_others: object) -> Libvirtd:
+        self.opened += 1
+        return self
+
+    async def guest(self, _unused: str) -> FakeGuest:
+        if self.opened <= self.lost:
+            raise Disconnected("libvirtd went away")
+        return FakeGuest()
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+async def test_a_connection_that_was_lost_is_made_anew_and_one_that_holds_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    libvirtd = Libvirtd(lost=1)
+    monkeypatch.setattr(module, "open_connection", libvirtd.open_connection)
+    link = module._Link("uid", "uri")
+
+    codes = [(await answer_probe(READINESS, link.guest)).code for _unused in range(3)]
+
+    assert codes == [1, 0, 0]
+    assert (libvirtd.opened, libvirtd.closed) == (2, 1)
+    await link.close()
+    assert libvirtd.closed == 2
+
+
+@pytest.mark.parametrize(("name", "code"), [("livenessProbe", 0), ("readinessProbe", 1)])
+def test_a_launcher_that_does_not_answer_is_no_reason_to_end_its_guest(name: str, code: int, tmp_path: Path) -> None:
+    assert probe.main([name], str(tmp_path / "nobody")) == code
