@@ -13,7 +13,7 @@ import asyncio
 import logging
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -36,6 +36,7 @@ from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
     VIRTUAL_MACHINE_POOL,
     Key,
+    Resource,
 )
 from controlplane.api.version import VERSION
 from controlplane.engine.backoff import BackOff
@@ -44,7 +45,7 @@ from controlplane.engine.queue import Queue
 from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
 from controlplane.engine.runner import Runner
 from controlplane.http_server.health import Health
-from controlplane.kube.cache import by_lack_of_controller, by_node
+from controlplane.kube.cache import Peek, by_lack_of_controller, by_node
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.eviction import evict
 from controlplane.kube.follow import Follower
@@ -53,14 +54,11 @@ from controlplane.kube.optional import OptionalWatch
 from controlplane.kube.watch import WatchCache
 from controlplane.process.metrics import Metrics
 from controlplane.virt_controller.certificates.run import run as keep_certificates
-from controlplane.virt_controller.claims import BY_CLAIM, by_claim_of_vm, by_claim_of_vmi, reader_of
-from controlplane.virt_controller.cpu_change import reason_to_migrate
-from controlplane.virt_controller.data_volumes import reader_of as data_volumes_of
 from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
-from controlplane.virt_controller.events import EventRecorder
+from controlplane.virt_controller.hotplug.cpu import cpu_migration_reason
+from controlplane.virt_controller.hotplug.memory import memory_migration_reason
 from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
-from controlplane.virt_controller.memory_change import reason_to_migrate_for_memory
 from controlplane.virt_controller.metrics.machines import Machines
 from controlplane.virt_controller.metrics.migrations import Migrations
 from controlplane.virt_controller.metrics.transitions import Transitions
@@ -75,7 +73,10 @@ from controlplane.virt_controller.quarantine.marked import MarkedNodes
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
 from controlplane.virt_controller.replicaset.member import UNCONTROLLED
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
+from controlplane.virt_controller.reporting.events import EventRecorder
 from controlplane.virt_controller.settings import Settings
+from controlplane.virt_controller.storage.claims import BY_CLAIM, claim_reader, claims_of_vm, claims_of_vmi
+from controlplane.virt_controller.storage.data_volumes import data_volume_reader
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_controller.wake import (
@@ -99,10 +100,10 @@ COMPONENT = "virt-controller"
 WORKERS = 10
 ABOUT_PODS = Selection(EVENT, field_selector="type=Warning,involvedObject.kind=Pod")
 DEFINITION_ONLY = Selection(CUSTOM_RESOURCE_DEFINITION, field_selector=f"metadata.name={DEFINITION}")
-INDEXES = {
-    VIRTUAL_MACHINE: {BY_CLAIM: by_claim_of_vm},
+INDEXES: dict[Resource, dict[str, Callable[[Peek], Iterable[str]]]] = {
+    VIRTUAL_MACHINE: {BY_CLAIM: claims_of_vm},
     VIRTUAL_MACHINE_INSTANCE_MIGRATION: {BY_VMI: by_vmi},
-    VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, UNCONTROLLED: by_lack_of_controller, BY_CLAIM: by_claim_of_vmi},
+    VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, UNCONTROLLED: by_lack_of_controller, BY_CLAIM: claims_of_vmi},
 }
 
 
@@ -168,7 +169,7 @@ class Process:
     def _wire(self) -> tuple[Runner[Any, Any, Any], ...]:
         overlays = {resource: ReadYourWritesCache(cache) for resource, cache in self._caches.items()}
         overlays[DATA_VOLUME] = ReadYourWritesCache(self._data_volumes)
-        data_volumes = data_volumes_of(overlays[DATA_VOLUME], lambda: not self._optional.is_absent)
+        data_volumes = data_volume_reader(overlays[DATA_VOLUME], lambda: not self._optional.is_absent)
         api = RememberingApi(self._client, overlays)
         configuration = Configuration(self._caches[KUBEVIRT])
         vms, vmis = overlays[VIRTUAL_MACHINE], overlays[VIRTUAL_MACHINE_INSTANCE]
@@ -181,7 +182,7 @@ class Process:
             clock=self._clock,
             events=self._events,
             configuration=configuration,
-            claims=reader_of(claims),
+            claims=claim_reader(claims),
             data_volumes=data_volumes,
         )
         self._marked = MarkedNodes(nodes)
@@ -195,7 +196,7 @@ class Process:
             configuration=configuration,
             launcher_image=self._settings.launcher_image,
             image_pull_secrets=self._settings.image_pull_secrets,
-            claims=reader_of(claims),
+            claims=claim_reader(claims),
             data_volumes=data_volumes,
             kept_from=self._marked,
         )
@@ -229,7 +230,7 @@ class Process:
             configuration=configuration,
             launcher_image=self._settings.launcher_image,
             image_pull_secrets=self._settings.image_pull_secrets,
-            claims=reader_of(claims),
+            claims=claim_reader(claims),
             kept_from=self._marked,
             node_labels=labels_of_nodes(nodes),
         )
@@ -258,7 +259,7 @@ class Process:
             namespace=self._settings.namespace,
         )
         self._concerned = Concerned(
-            vmis, pods, self._settings.launcher_image, reasons=(reason_to_migrate, reason_to_migrate_for_memory)
+            vmis, pods, self._settings.launcher_image, reasons=(cpu_migration_reason, memory_migration_reason)
         )
         roll_out = RollOut(nodes, self._settings.image)
         updates = WorkloadUpdateReconciler(

@@ -37,6 +37,7 @@ from controlplane.api.objects.lease import node_of
 from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.node import Node
+from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.phase import SCHEDULED
 from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE,
@@ -45,12 +46,11 @@ from controlplane.api.objects.resources import (
     Key,
 )
 from controlplane.engine.ports import Cache
-from controlplane.virt_controller.claims import BY_CLAIM, DATA_VOLUMES
 from controlplane.virt_controller.node.decide import duration_seconds
 from controlplane.virt_controller.node.reconciler import read_lease
-from controlplane.virt_controller.owner import controller_of
 from controlplane.virt_controller.pool import member as pool_member
 from controlplane.virt_controller.replicaset.member import Member, fingerprint, read_member
+from controlplane.virt_controller.storage.claims import BY_CLAIM, DATA_VOLUMES
 
 Wake = Callable[[Key], None]
 

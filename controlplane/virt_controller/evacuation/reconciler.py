@@ -26,9 +26,9 @@ from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.evacuation.decide import decide, derive_telling
 from controlplane.virt_controller.evacuation.world import Action, BackOff, World
-from controlplane.virt_controller.events import Events, Regarding
 from controlplane.virt_controller.migration.create_once import build_migration, create_once
 from controlplane.virt_controller.migration.filed import migrations_of
+from controlplane.virt_controller.reporting.events import Events, Regarding
 
 log = logging.getLogger(__name__)
 

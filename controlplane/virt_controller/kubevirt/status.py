@@ -10,7 +10,7 @@ import msgspec
 from controlplane.api.objects import conditions
 from controlplane.api.objects.kubevirt import KubeVirt, KubeVirtStatus
 from controlplane.api.objects.meta import Condition
-from controlplane.virt_controller.stamps import render_stamp
+from controlplane.api.timestamps import format_timestamp
 
 DEPLOYED = "Deployed"
 STATES = (
@@ -30,7 +30,7 @@ def derive_status(kubevirt: KubeVirt, *, version: str, now: float) -> KubeVirtSt
     old = kubevirt.status
     listed = old.conditions
     for state in STATES:
-        listed = conditions.put(listed, state, render_stamp(now))
+        listed = conditions.put(listed, state, format_timestamp(now))
     new = msgspec.structs.replace(
         old,
         phase=DEPLOYED,

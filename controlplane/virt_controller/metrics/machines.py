@@ -21,8 +21,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from controlplane.api.objects.phase import is_known
+from controlplane.api.timestamps import read_timestamp
 from controlplane.virt_controller.metrics.migration_times import Moved, Moving, migration_times
-from controlplane.virt_controller.stamps import read_stamp
 
 GROUPS: dict[str, frozenset[str]] = {
     "starting": frozenset(
@@ -151,7 +151,7 @@ def vm_metrics(vms: Iterable[_Vm]) -> Iterator[Metric]:
         names = (vm.metadata.name, vm.metadata.namespace)
         group = status_group(vm.status.printable_status)
         info.add_metric((*names, vm.status.printable_status, group), 1)
-        if (seconds := read_stamp(vm.metadata.creation_timestamp)) is not None:
+        if (seconds := read_timestamp(vm.metadata.creation_timestamp)) is not None:
             made.add_metric(names, seconds)
         if (changed := _last_change(vm.status.conditions)) is not None:
             since[group].add_metric(names, changed)
@@ -182,7 +182,7 @@ def vmi_metrics(vmis: Iterable[_Vmi], moved: list[Moved]) -> Iterator[Metric]:
 
 
 def _last_change(conditions: Iterable[_Condition]) -> float | None:
-    stamps = (read_stamp(one.last_transition_time) for one in conditions if one.type in _SAID_BY)
+    stamps = (read_timestamp(one.last_transition_time) for one in conditions if one.type in _SAID_BY)
     return max((one for one in stamps if one is not None), default=None)
 
 

@@ -12,7 +12,7 @@ import msgspec
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
-from controlplane.virt_controller.stamps import read_stamp
+from controlplane.api.timestamps import read_timestamp
 
 NO_NAME = "<none>"
 """Of a migration that is not kept any more, as upstream has it."""
@@ -61,9 +61,9 @@ def migration_times(moved: list[Moved], migrations: Callable[[], Iterable[bytes]
     names = dict(_names(migrations())) if moved else {}
     for instance, moving in moved:
         labels = (*instance, names.get(moving.migration_uid, NO_NAME))
-        if (seconds := read_stamp(moving.start_timestamp)) is not None:
+        if (seconds := read_timestamp(moving.start_timestamp)) is not None:
             began.add_metric(labels, seconds)
-        if (seconds := read_stamp(moving.end_timestamp)) is not None:
+        if (seconds := read_timestamp(moving.end_timestamp)) is not None:
             ended.add_metric((*labels, _how(moving)), seconds)
     yield from (began, ended)
 

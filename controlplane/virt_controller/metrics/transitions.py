@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Histogram
 
 from controlplane.api.objects.phase import is_final, is_known
 from controlplane.api.objects.resources import Key
-from controlplane.virt_controller.stamps import read_stamp
+from controlplane.api.timestamps import read_timestamp
 
 BUCKETS = (0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 90, 120, 180, 300, 600, 900, 1800, 3600)
 
@@ -82,11 +82,11 @@ class Transitions:
         if phase == last or not is_known(phase) or not is_known(last):
             return
         entered = _entered(new, phase)
-        created = read_stamp(new.metadata.creation_timestamp)
+        created = read_timestamp(new.metadata.creation_timestamp)
         _count(self._between.labels(phase, last), _entered(new, last) if last else created, entered)
         _count(self._from_creation.labels(phase), created, entered)
         if is_final(phase) and new.metadata.deletion_timestamp:
-            _count(self._from_deletion.labels(phase), read_stamp(new.metadata.deletion_timestamp), entered)
+            _count(self._from_deletion.labels(phase), read_timestamp(new.metadata.deletion_timestamp), entered)
 
 
 def _read(raw: bytes) -> _Seen | None:
@@ -98,7 +98,7 @@ def _read(raw: bytes) -> _Seen | None:
 
 def _entered(seen: _Seen, phase: str) -> float | None:
     stamps = (one.phase_transition_timestamp for one in seen.status.phase_transition_timestamps if one.phase == phase)
-    return read_stamp(next(stamps, None))
+    return read_timestamp(next(stamps, None))
 
 
 def _count(histogram: Histogram, begun: float | None, ended: float | None) -> None:

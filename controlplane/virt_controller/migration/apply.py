@@ -26,10 +26,10 @@ from controlplane.api.objects.resources import (
     Resource,
 )
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.events import Events, Regarding
 from controlplane.virt_controller.migration.hand_over import begin, end, replace_state
 from controlplane.virt_controller.migration.memory import Memories, name_version
 from controlplane.virt_controller.migration.policy import Policies
@@ -52,7 +52,7 @@ from controlplane.virt_controller.migration.world import (
     World,
     is_made_for,
 )
-from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.reporting.events import Events, Regarding
 from controlplane.virt_controller.vmi.world import is_controlled
 
 log = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class Hand:
             case RequestAbort():
                 await self._patch_vmi(world, {"status": {"migrationState": {"abortRequested": True}}}, is_status=True)
             case EndState():
-                ended = {} if world.vmi is None else end(world.vmi, action.why, render_stamp(self._clock.now()))
+                ended = {} if world.vmi is None else end(world.vmi, action.why, format_timestamp(self._clock.now()))
                 await self._patch_vmi(world, {"status": ended}, is_status=True)
             case LabelTarget():
                 await self._patch_vmi(world, {"metadata": {"labels": {MIGRATION_TARGET_NODE: action.node}}})

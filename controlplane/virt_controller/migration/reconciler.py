@@ -23,8 +23,6 @@ from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.claims import ReadClaims, no_claims
-from controlplane.virt_controller.events import Events
 from controlplane.virt_controller.migration.apply import Hand, key_of, regarding
 from controlplane.virt_controller.migration.decide import decide
 from controlplane.virt_controller.migration.filed import BY_VMI
@@ -36,6 +34,8 @@ from controlplane.virt_controller.migration.telling import explain_end, explain_
 from controlplane.virt_controller.migration.turn import holds_more, is_turn, keeps_waiting, next_ones
 from controlplane.virt_controller.migration.unfinished import Unfinished
 from controlplane.virt_controller.migration.world import Action, CreateTarget, World, is_stray
+from controlplane.virt_controller.reporting.events import Events
+from controlplane.virt_controller.storage.claims import ReadClaims, no_claims
 from controlplane.virt_controller.vmi.world import is_controlled
 
 log = logging.getLogger(__name__)

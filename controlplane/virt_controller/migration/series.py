@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from controlplane.api.objects.migration import FAILED, VirtualMachineInstanceMigration
-from controlplane.virt_controller.stamps import read_stamp
+from controlplane.api.timestamps import read_timestamp
 
 FIRST_SECONDS, MOST_DOUBLINGS = 20.0, 4
 """Back-off after a first failure, doubled with each that is kept."""
@@ -77,4 +77,4 @@ def left_of(pause: float, since: float) -> float:
 def _ended_at(migration: VirtualMachineInstanceMigration) -> float:
     """Return when a migration failed; long ago when nobody can tell."""
     times = (one for one in migration.status.phase_transition_timestamps if one.phase == FAILED)
-    return next((read_stamp(one.phase_transition_timestamp) or 0.0 for one in times), 0.0)
+    return next((read_timestamp(one.phase_transition_timestamp) or 0.0 for one in times), 0.0)

@@ -27,10 +27,10 @@ from controlplane.api.objects.migration import (
     VirtualMachineInstanceMigrationStatus,
 )
 from controlplane.api.objects.vmi.status import PhaseTransition
+from controlplane.api.timestamps import format_timestamp, read_timestamp
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.migration.series import left_of
 from controlplane.virt_controller.migration.world import Action, CreateTarget, World
-from controlplane.virt_controller.stamps import read_stamp, render_stamp
 
 ABORT_REQUESTED, BY_QUOTA = "migrationAbortRequested", "migrationRejectedByResourceQuota"
 UNSCHEDULABLE_SECONDS, PENDING_SECONDS, PREPARE_SECONDS = 300.0, 900.0, 150.0
@@ -154,7 +154,7 @@ def _is_past(world: World, phase: str, limit: float) -> bool:
 def left_in(world: World, phase: str, limit: float) -> float | None:
     """Tell for how long it may be in a phase yet, by virt-controllers' clocks; None when it was not. See left_of."""
     for one in world.migration.status.phase_transition_timestamps:
-        if one.phase == phase and (entered := read_stamp(one.phase_transition_timestamp)) is not None:
+        if one.phase == phase and (entered := read_timestamp(one.phase_transition_timestamp)) is not None:
             return left_of(limit, world.now - entered)
     return None
 
@@ -229,7 +229,7 @@ HANDED_OVER = frozenset({PREPARING_TARGET, TARGET_READY, RUNNING})
 
 def _enter(world: World, step: Step) -> VirtualMachineInstanceMigrationStatus:
     old = world.migration.status
-    stamp = PhaseTransition(phase=step.phase, phase_transition_timestamp=render_stamp(world.now))
+    stamp = PhaseTransition(phase=step.phase, phase_transition_timestamp=format_timestamp(world.now))
     times = old.phase_transition_timestamps
     return msgspec.structs.replace(
         old,
@@ -241,7 +241,7 @@ def _enter(world: World, step: Step) -> VirtualMachineInstanceMigrationStatus:
 def _conditions(
     world: World, new: VirtualMachineInstanceMigrationStatus, problem: Problem[Action] | None
 ) -> conditions.Conditions:
-    listed, stamp = new.conditions, render_stamp(world.now)
+    listed, stamp = new.conditions, format_timestamp(world.now)
     if world.is_cancelled and new.phase != SUCCEEDED:
         listed = conditions.put(listed, Condition(type=ABORT_REQUESTED, status="True"), stamp)
     refused = problem is not None and isinstance(problem.step, CreateTarget)

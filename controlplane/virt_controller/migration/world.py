@@ -12,10 +12,10 @@ from kubevirt_api.names import MIGRATION_JOB, MIGRATION_TARGET_NODE
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.migration import FINAL, PENDING, UNSET, VirtualMachineInstanceMigration
 from controlplane.api.objects.migration_state import MigrationState
+from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.phase import RUNNING, is_final
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.virt_controller.owner import controller_of
 from controlplane.virt_controller.vmi.world import is_controlled
 
 DEFAULTS = KubeVirtConfiguration()

@@ -18,10 +18,10 @@ from controlplane.api.objects.resources import LEASE, NODE, Key
 from controlplane.engine.errors import Conflict, NotFound
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Cache, Clock
-from controlplane.virt_controller.events import Events, Regarding
 from controlplane.virt_controller.node.decide import decide
 from controlplane.virt_controller.node.sightings import Sightings
 from controlplane.virt_controller.node.world import Action, World
+from controlplane.virt_controller.reporting.events import Events, Regarding
 
 log = logging.getLogger(__name__)
 

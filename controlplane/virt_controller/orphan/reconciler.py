@@ -20,17 +20,17 @@ from controlplane.api.objects.phase import is_final
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.errors import Conflict, NotFound, Unavailable
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.events import Events, Regarding
 from controlplane.virt_controller.migration.filed import BY_VMI, migrations_of
 from controlplane.virt_controller.migration.hand_over import end
 from controlplane.virt_controller.migration.world import DeleteTarget, EndState, RequestAbort, Unlabel
 from controlplane.virt_controller.orphan.decide import decide
 from controlplane.virt_controller.orphan.world import Action, World, may_have_guest, told_of
-from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.reporting.events import Events, Regarding
 from controlplane.virt_controller.vmi.world import is_controlled
 
 log = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class OrphanReconciler:
     async def apply(self, world: World, action: Action) -> None:
         match action:
             case EndState():
-                ended = end(world.vmi, action.why, render_stamp(self._clock.now()))
+                ended = end(world.vmi, action.why, format_timestamp(self._clock.now()))
                 await self._patch(world, {"status": ended}, is_status=True)
             case RequestAbort():
                 await self._patch(world, {"status": {"migrationState": {"abortRequested": True}}}, is_status=True)

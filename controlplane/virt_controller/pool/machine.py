@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from controlplane.api.admission.identity import keep_identity
+from controlplane.api.objects.owner import owner_reference
 from controlplane.api.objects.pool import VirtualMachinePool
 from controlplane.api.objects.resources import VIRTUAL_MACHINE
 from controlplane.engine.patch import merge_patch
-from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.pool.revision import stamped
 
 Json = dict[str, Any]

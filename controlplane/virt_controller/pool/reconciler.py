@@ -22,6 +22,7 @@ from controlplane.api.admission.validate.selector import check_selector
 from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import DecodeError, decode, encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.pool import BURST, VirtualMachinePool, VirtualMachinePoolStatus
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_POOL, Key
 from controlplane.engine.errors import AlreadyExists, Conflict, NotFound, Unavailable
@@ -29,8 +30,6 @@ from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.events import Events, Regarding
-from controlplane.virt_controller.owner import controller_of
 from controlplane.virt_controller.pool.decide import decide
 from controlplane.virt_controller.pool.machine import build_vm, change, name_of
 from controlplane.virt_controller.pool.member import Member, Run, read_member, read_run
@@ -50,6 +49,7 @@ from controlplane.virt_controller.pool.world import (
 )
 from controlplane.virt_controller.replicaset.member import Members
 from controlplane.virt_controller.replicaset.memory import Memories
+from controlplane.virt_controller.reporting.events import Events, Regarding
 
 log = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.pool import VirtualMachinePoolStatus
 from controlplane.api.objects.selector import render
+from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.pool.world import Action, BeginBatch, CreateVm, DeleteVm, World
-from controlplane.virt_controller.remedy import explain_refusal
-from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.reporting.refusals import explain_refusal
 
 
 def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachinePoolStatus | None:
@@ -43,7 +43,7 @@ def refusal(problem: Problem[Action]) -> tuple[str, str]:
 
 def _derive(world: World, problem: Problem[Action] | None) -> VirtualMachinePoolStatus:
     spec, old = world.pool.spec, world.pool.status
-    stamp = render_stamp(world.now)
+    stamp = format_timestamp(world.now)
     listed = old.conditions
     ours = {
         condition_types.REPLICA_PAUSED: ("SuccessfulPaused", "Pool controller is paused") if spec.paused else None,

@@ -19,9 +19,9 @@ from kubevirt_api.phases import RUNNING, SCHEDULED
 
 from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.meta import ObjectMeta
+from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.status import FailedAttempt
-from controlplane.virt_controller.owner import controller_of
 
 MOST_CHARGES = 64
 _MENTION = b'"failedAttempts"'

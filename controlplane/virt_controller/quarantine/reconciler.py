@@ -19,11 +19,11 @@ from controlplane.engine.errors import Conflict, NotFound, Unavailable
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.events import Events, Kind, Regarding
 from controlplane.virt_controller.quarantine.charges import Charge, Charges
 from controlplane.virt_controller.quarantine.decide import decide, newly_withheld
 from controlplane.virt_controller.quarantine.mark import mark_of, render_mark
 from controlplane.virt_controller.quarantine.world import Action, Known, Lift, Mark, World
+from controlplane.virt_controller.reporting.events import Events, Kind, Regarding
 
 log = logging.getLogger(__name__)
 

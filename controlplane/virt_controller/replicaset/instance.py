@@ -14,9 +14,9 @@ from typing import Any
 
 from kubevirt_api.names import VMI_FINALIZER
 
+from controlplane.api.objects.owner import owner_reference
 from controlplane.api.objects.replica_set import BURST, VirtualMachineInstanceReplicaSet
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
-from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.vm.template import plain_template
 
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"

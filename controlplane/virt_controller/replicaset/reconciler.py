@@ -20,6 +20,7 @@ from controlplane.api.admission.validate.selector import check_selector
 from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import DecodeError, decode, encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.owner import controller_of, owner_reference
 from controlplane.api.objects.replica_set import (
     VirtualMachineInstanceReplicaSet,
     VirtualMachineInstanceReplicaSetStatus,
@@ -30,8 +31,6 @@ from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.events import Events, Regarding
-from controlplane.virt_controller.owner import controller_of, owner_reference
 from controlplane.virt_controller.replicaset.decide import decide
 from controlplane.virt_controller.replicaset.failures import Failures
 from controlplane.virt_controller.replicaset.instance import build_vmi, names_of_batch
@@ -49,6 +48,7 @@ from controlplane.virt_controller.replicaset.world import (
     ReleaseVmi,
     World,
 )
+from controlplane.virt_controller.reporting.events import Events, Regarding
 from controlplane.virt_controller.vm.template import stored_template
 
 log = logging.getLogger(__name__)

@@ -12,10 +12,10 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSetStatus
 from controlplane.api.objects.selector import render
+from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.plan import Problem
-from controlplane.virt_controller.remedy import explain_refusal
 from controlplane.virt_controller.replicaset.world import Action, BeginBatch, CreateVmi, DeleteVmi, World
-from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.reporting.refusals import explain_refusal
 
 HELD_BACK = (
     "instances ended before they ran; those that replace them wait, ever longer while none comes to run, 300 s at most;"
@@ -48,7 +48,7 @@ def refusal(problem: Problem[Action]) -> tuple[str, str]:
 
 def _derive(world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceReplicaSetStatus:
     spec, old, active = world.replica_set.spec, world.replica_set.status, world.active
-    stamp = render_stamp(world.now)
+    stamp = format_timestamp(world.now)
     listed = old.conditions
     ours = {
         condition_types.REPLICA_PAUSED: ("Paused", "Controller got paused") if spec.paused else None,

@@ -10,12 +10,12 @@ from kubevirt_api.condition_types import FAILED_DATA_VOLUME_IMPORT
 
 from controlplane.api.objects.data_volume import DataVolume
 from controlplane.api.objects.decode import decode_vm, encode
+from controlplane.api.objects.owner import owner_reference
 from controlplane.api.objects.resources import DATA_VOLUME, VIRTUAL_MACHINE, Key
 from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
 from controlplane.engine.errors import AlreadyExists, Conflict
 from controlplane.engine.ports import Api
-from controlplane.virt_controller.events import Events, Regarding
-from controlplane.virt_controller.owner import owner_reference
+from controlplane.virt_controller.reporting.events import Events, Regarding
 from controlplane.virt_controller.vm.data_volumes import build_data_volume, trouble_of
 from controlplane.virt_controller.vm.world import World
 
@@ -37,7 +37,7 @@ async def create_data_volume(api: Api, events: Events, world: World, name: str) 
 
 async def adopt_data_volume(api: Api, world: World, name: str) -> None:
     """Become the controller of a DataVolume that belonged to nobody when it was decided on."""
-    found: DataVolume = world.data_volumes.found[name]
+    found: DataVolume = world.data_volumes.by_name[name]
     await _insist_on_vm(api, world.vm)
     owners = [encode(owner) for owner in found.metadata.owner_references if owner.uid != world.vm.metadata.uid]
     await api.patch(

@@ -23,9 +23,9 @@ from controlplane.api.objects.data_volume import (
     WAIT_FOR_FIRST_CONSUMER,
     DataVolume,
 )
+from controlplane.api.objects.owner import controller_of, owner_reference
 from controlplane.api.objects.resources import DATA_VOLUME
 from controlplane.api.objects.vm import DataVolumeTemplate, VirtualMachine
-from controlplane.virt_controller.owner import controller_of, owner_reference
 from controlplane.virt_controller.vm.world import AdoptDataVolume, CreateDataVolume, World
 
 WHEN_STARTED = "kubevirt.io/immediate-data-volume-creation"
@@ -45,7 +45,7 @@ def next_step(world: World, *, is_to_run: bool) -> CreateDataVolume | AdoptDataV
     if not is_to_run and world.vm.metadata.annotations.get(WHEN_STARTED) == "false":
         return None
     for name in _made(world):
-        found = world.data_volumes.found.get(name)
+        found = world.data_volumes.by_name.get(name)
         if found is None:
             return CreateDataVolume(name, because="the VM has a template of it and none exists")
         if controller_of(found.metadata) is None and found.metadata.deletion_timestamp is None:
@@ -59,7 +59,7 @@ def is_ready(world: World) -> bool:
 
 
 def _is_startable(world: World, name: str) -> bool:
-    found = world.data_volumes.found.get(name)
+    found = world.data_volumes.by_name.get(name)
     return found is not None and _is_own(world, found) and found.status.phase in STARTABLE
 
 
@@ -69,7 +69,7 @@ def why_not(world: World) -> str | None:
     if names and not world.data_volumes.is_served:
         return "the cluster does not serve DataVolumes (cdi.kubevirt.io/v1beta1); install CDI"
     for name in names:
-        found = world.data_volumes.found.get(name)
+        found = world.data_volumes.by_name.get(name)
         if found is not None and controller_of(found.metadata) is not None and not _is_own(world, found):
             return f"DataVolume {name} exists and belongs to another object; delete it, or use another name"
     return None
@@ -78,7 +78,7 @@ def why_not(world: World) -> str | None:
 def status_word(world: World, *, is_error: bool) -> str:
     """Return DataVolumeError (is_error) or Provisioning if a DataVolume behind a volume of the template is so."""
     named = claim_names(world.vm.spec.template.spec.volumes)
-    found = [(name, world.data_volumes.found[name]) for name in named if name in world.data_volumes.found]
+    found = [(name, world.data_volumes.by_name[name]) for name in named if name in world.data_volumes.by_name]
     if is_error:
         return printable_statuses.DATA_VOLUME_ERROR if any(one.trouble is not None for _name, one in found) else ""
     return printable_statuses.PROVISIONING if any(_is_filling(world, *one) for one in found) else ""
@@ -87,7 +87,7 @@ def status_word(world: World, *, is_error: bool) -> str:
 def trouble_of(world: World) -> tuple[str, str] | None:
     """Return the first DataVolume behind a volume that CDI cannot fill, and why."""
     for name in claim_names(world.vm.spec.template.spec.volumes):
-        found = world.data_volumes.found.get(name)
+        found = world.data_volumes.by_name.get(name)
         if found is not None and found.trouble is not None:
             return name, found.trouble
     return None

@@ -15,9 +15,9 @@ from typing import Any
 from kubevirt_api.names import FIXED_TEMPLATE_HASH, TEMPLATE_HASH, VM_GENERATION, VMI_FINALIZER
 from kubevirt_api.run_strategies import ALWAYS
 
+from controlplane.api.objects.owner import owner_reference
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.objects.vm import VirtualMachine
-from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.vm.template import fixed_hash, plain_template, template_hash
 
 FIRMWARE_NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")

@@ -31,6 +31,7 @@ from kubevirt_api.names import VM_FINALIZER
 from controlplane.api.admission.defaults import default_instance
 from controlplane.api.objects.decode import DecodeError, decode_vm, decode_vmi, encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.owner import owner_reference
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -39,10 +40,9 @@ from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.claims import ReadClaims, no_claims
-from controlplane.virt_controller.data_volumes import ReadDataVolumes, no_data_volumes
-from controlplane.virt_controller.events import Events, Regarding, tell_troubles
-from controlplane.virt_controller.owner import owner_reference
+from controlplane.virt_controller.reporting.events import Events, Regarding, record_blocking_conditions
+from controlplane.virt_controller.storage.claims import ReadClaims, no_claims
+from controlplane.virt_controller.storage.data_volumes import ReadDataVolumes, no_data_volumes
 from controlplane.virt_controller.vm.data_volume_writes import adopt_data_volume, create_data_volume, tell_import
 from controlplane.virt_controller.vm.data_volumes import names_of
 from controlplane.virt_controller.vm.decide import decide
@@ -171,7 +171,7 @@ class VmReconciler:
     async def write_status(self, world: World, status: VirtualMachineStatus) -> None:
         patch = merge_patch(encode(world.vm.status), encode(status))
         await self._patch(world.vm, {"status": patch}, is_status=True)
-        tell_troubles(self._events, _regarding(world.vm), world.vm.status.conditions, status.conditions)
+        record_blocking_conditions(self._events, _regarding(world.vm), world.vm.status.conditions, status.conditions)
         tell_import(self._events, world, status)
 
     async def _remove_finalizer(self, vm: VirtualMachine) -> None:

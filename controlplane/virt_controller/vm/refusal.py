@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kubevirt_api.condition_types import FAILED_CREATE, FAILED_DATA_VOLUME_CREATE, FAILED_DELETE, FAILED_UPDATE
 
 from controlplane.engine.plan import Problem
-from controlplane.virt_controller.remedy import explain_refusal
+from controlplane.virt_controller.reporting.refusals import explain_refusal
 from controlplane.virt_controller.vm.world import Action, AdoptDataVolume, CreateDataVolume, CreateVmi, DeleteVmi
 
 

@@ -19,7 +19,7 @@ from kubevirt_api.run_strategies import ALWAYS, RERUN_ON_FAILURE
 from controlplane.api.objects.phase import SUCCEEDED, is_final
 from controlplane.api.objects.vm import StartFailure
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.virt_controller.stamps import parse_stamp, render_stamp
+from controlplane.api.timestamps import format_timestamp, parse_timestamp
 from controlplane.virt_controller.vm.world import BACKED_OFF, COUNTED, World
 
 BASE_SECONDS = 10.0
@@ -83,7 +83,7 @@ def seconds_to_wait(world: World) -> float:
     failure = next_start_failure(world)
     if world.vm.run_strategy not in BACKED_OFF or failure is None or failure.retry_after_timestamp is None:
         return 0.0
-    return parse_stamp(failure.retry_after_timestamp) - world.now
+    return parse_timestamp(failure.retry_after_timestamp) - world.now
 
 
 def delay_seconds(count: int, *, jitter: float) -> float:
@@ -99,14 +99,14 @@ def spread(uid: str, count: int) -> float:
 
 
 def _retry_after(world: World, count: int) -> str:
-    return render_stamp(world.now + delay_seconds(count, jitter=spread(world.vm.metadata.uid, count)))
+    return format_timestamp(world.now + delay_seconds(count, jitter=spread(world.vm.metadata.uid, count)))
 
 
 def _believable(world: World, failure: StartFailure | None) -> StartFailure | None:
     if failure is None or failure.retry_after_timestamp is None:
         return failure
     try:
-        if parse_stamp(failure.retry_after_timestamp) - world.now <= CAP_SECONDS:
+        if parse_timestamp(failure.retry_after_timestamp) - world.now <= CAP_SECONDS:
             return failure
     except ValueError:
         pass

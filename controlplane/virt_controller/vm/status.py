@@ -20,8 +20,8 @@ from controlplane.api.objects.phase import PENDING, RUNNING, SCHEDULED, SCHEDULI
 from controlplane.api.objects.readiness import readiness
 from controlplane.api.objects.vm import StartFailure, StateChangeRequest, VirtualMachineStatus
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.plan import Problem
-from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.vm import data_volumes
 from controlplane.virt_controller.vm.decide import why_start
 from controlplane.virt_controller.vm.refusal import explain
@@ -176,7 +176,7 @@ def _instance_generation(world: World) -> int:
 
 
 def _conditions(world: World, problem: Problem[Action] | None) -> conditions.Conditions:
-    stamp = render_stamp(world.now)
+    stamp = format_timestamp(world.now)
     theirs = world.own.status.conditions if world.own is not None else ()
     listed = conditions.put(_mirrored(world.vm.status.conditions, theirs), _ready(world.own), stamp)
     ours = {

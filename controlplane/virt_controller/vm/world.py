@@ -12,11 +12,11 @@ from typing import Any
 from kubevirt_api.run_strategies import ALWAYS, BUILT, ONCE, RERUN_ON_FAILURE
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.requests import pending
 from controlplane.api.objects.vm import StateChangeRequest, VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.virt_controller.data_volumes import Known
-from controlplane.virt_controller.owner import controller_of
+from controlplane.virt_controller.storage.data_volumes import DataVolumeLookup
 
 BACKED_OFF = frozenset({ALWAYS, RERUN_ON_FAILURE})
 """Strategies under which starts that failed delay the next one."""
@@ -24,7 +24,7 @@ COUNTED = frozenset({ALWAYS, RERUN_ON_FAILURE, ONCE})
 """Strategies under which failed starts are counted."""
 
 
-NOTHING_KNOWN = Known()
+NOTHING_KNOWN = DataVolumeLookup()
 UNCONFIGURED = KubeVirtConfiguration()
 
 
@@ -50,7 +50,7 @@ class World:
     """A delete of `vmi` was accepted, its effect is not seen yet."""
     is_volume_unbound: bool = False
     """A claim of the template exists, and there is no volume for it yet."""
-    data_volumes: Known = NOTHING_KNOWN
+    data_volumes: DataVolumeLookup = NOTHING_KNOWN
     """Of those that the VM's templates make, and that its volumes name."""
     bound_claims: frozenset[str] = frozenset()
     """Claims of the template that have a volume."""

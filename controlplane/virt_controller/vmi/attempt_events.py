@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
+from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
-from controlplane.virt_controller.events import Events, Regarding
-from controlplane.virt_controller.owner import controller_of
+from controlplane.virt_controller.reporting.events import Events, Regarding
 from controlplane.virt_controller.vmi.further_attempt import explain
 from controlplane.virt_controller.vmi.world import World
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from controlplane.api.objects.phase import BEFORE_HAND_OVER
 from controlplane.api.objects.vmi.end import explain_end
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
-from controlplane.virt_controller.events import Events, Regarding
+from controlplane.virt_controller.reporting.events import Events, Regarding
 from controlplane.virt_controller.vmi.world import World
 
 

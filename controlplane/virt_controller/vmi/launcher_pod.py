@@ -22,13 +22,13 @@ from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.decode import encode
 from controlplane.api.objects.guest_memory import guest_bytes, most_bytes
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.owner import owner_reference
 from controlplane.api.objects.pod import COMPUTE
 from controlplane.api.objects.resources import POD
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
 from controlplane.api.pod_metadata import passed_annotations, passed_labels
 from controlplane.domain import layout
 from controlplane.domain.volumes.registry import NO_CLAIMS
-from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.vmi.launch import Launch, derive_launch
 from controlplane.virt_controller.vmi.other_nodes import apart, steer
 

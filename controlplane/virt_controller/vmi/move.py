@@ -13,7 +13,7 @@ import msgspec
 
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
-from controlplane.virt_controller.stamps import render_stamp
+from controlplane.api.timestamps import format_timestamp
 from controlplane.virt_controller.vmi.evidence import Dead
 from controlplane.virt_controller.vmi.world import World
 
@@ -57,7 +57,7 @@ def give(world: World, moving: MigrationState) -> VirtualMachineInstanceStatus:
     over = (
         moving
         if moving.completed
-        else msgspec.structs.replace(moving, completed=True, end_timestamp=render_stamp(world.now))
+        else msgspec.structs.replace(moving, completed=True, end_timestamp=format_timestamp(world.now))
     )
     return msgspec.structs.replace(
         old,

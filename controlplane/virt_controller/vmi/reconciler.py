@@ -18,19 +18,19 @@ from controlplane.api.admission.validate.check import check_instance
 from controlplane.api.objects.claim import claim_names
 from controlplane.api.objects.decode import DecodeError, decode, decode_vmi, encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.owner import owner_reference
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
+from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound, Unavailable
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.claims import ReadClaims, no_claims
-from controlplane.virt_controller.data_volumes import ReadDataVolumes, no_data_volumes
-from controlplane.virt_controller.events import Events, Regarding, tell_troubles
-from controlplane.virt_controller.owner import owner_reference
-from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.reporting.events import Events, Regarding, record_blocking_conditions
+from controlplane.virt_controller.storage.claims import ReadClaims, no_claims
+from controlplane.virt_controller.storage.data_volumes import ReadDataVolumes, no_data_volumes
 from controlplane.virt_controller.vmi.attempt_events import tell_attempts
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.end_event import tell_end
@@ -169,7 +169,7 @@ class VmiReconciler:
     async def write_status(self, world: World, status: VirtualMachineInstanceStatus) -> None:
         patch = merge_patch(encode(world.vmi.status), encode(status))
         await self._patch(world.vmi, {"status": patch}, is_status=True)
-        tell_troubles(self._events, _regarding(world.vmi), world.vmi.status.conditions, status.conditions)
+        record_blocking_conditions(self._events, _regarding(world.vmi), world.vmi.status.conditions, status.conditions)
         tell_end(self._events, _regarding(world.vmi), world, status)
         tell_attempts(self._events, world, status)
 
@@ -235,7 +235,7 @@ class VmiReconciler:
         if raw is None:
             return
         pod = msgspec.json.decode(raw)
-        patch = serving(pod["status"], render_stamp(self._clock.now()))
+        patch = serving(pod["status"], format_timestamp(self._clock.now()))
         version = pod["metadata"]["resourceVersion"]
         try:
             await self._api.patch(POD, key, patch, subresource="status", uid=action.uid, resource_version=version)

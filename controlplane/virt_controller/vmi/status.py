@@ -37,12 +37,12 @@ from controlplane.api.objects.vmi.instance import (
     PhaseTransition,
     VirtualMachineInstanceStatus,
 )
+from controlplane.api.timestamps import format_timestamp
 from controlplane.domain.layout import UID
 from controlplane.domain.migratable import method_of
 from controlplane.engine.plan import Problem
-from controlplane.virt_controller.cpu_change import cpu_change
-from controlplane.virt_controller.memory_change import memory_change
-from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.hotplug.cpu import cpu_change
+from controlplane.virt_controller.hotplug.memory import memory_change
 from controlplane.virt_controller.vmi.evidence import Dead, Unknown
 from controlplane.virt_controller.vmi.further_attempt import begin_another, explain, find_retry
 from controlplane.virt_controller.vmi.memory import TOLD_IN_EVENTS
@@ -301,4 +301,4 @@ def _false(kind: str, trouble: Trouble) -> Condition:
 
 
 def _now(world: World) -> str:
-    return render_stamp(world.now)
+    return format_timestamp(world.now)

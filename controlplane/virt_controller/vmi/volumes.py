@@ -15,7 +15,7 @@ from controlplane.api.objects.data_volume import FAILED, WAIT_FOR_FIRST_CONSUMER
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.pod import Trouble
 from controlplane.api.objects.vmi.status import MOST_VOLUMES_TOLD, PersistentVolumeClaimInfo, Storage, VolumeStatus
-from controlplane.virt_controller.data_volumes import filled_by
+from controlplane.virt_controller.storage.data_volumes import filled_by
 from controlplane.virt_controller.vmi.world import World
 
 SHOWN = 3
@@ -73,7 +73,7 @@ def with_data_volumes(listed: conditions.Conditions, world: World, stamp: str) -
 def failed_import(world: World) -> Trouble | None:
     """Return why there never will be a disk: CDI has given up one that it was to fill."""
     for name in world.unfilled:
-        found = world.data_volumes.found.get(name)
+        found = world.data_volumes.by_name.get(name)
         if found is not None and found.status.phase == FAILED:
             text = f"DataVolume {world.vmi.metadata.namespace}/{name} has failed: {(found.trouble or '')[:256]}"
             return Trouble(condition_types.FAILED_DATA_VOLUME_IMPORT, text)
@@ -82,7 +82,7 @@ def failed_import(world: World) -> Trouble | None:
 
 def missing_claim(world: World) -> Trouble | None:
     """Name the claims that do not exist and that nobody is known to make."""
-    made = set(world.data_volumes.found)
+    made = set(world.data_volumes.by_name)
     missing = [name for name in world.missing_claims if name not in made]
     if not missing:
         return None
@@ -97,7 +97,7 @@ def missing_claim(world: World) -> Trouble | None:
 def _waits(world: World, missing: tuple[str, ...]) -> str:
     if not world.data_volumes.is_served:
         return f"DataVolumes {', '.join(missing[:SHOWN])}: the cluster does not serve DataVolumes; install CDI"
-    phases = {name: one.status.phase for name, one in world.data_volumes.found.items()}
+    phases = {name: one.status.phase for name, one in world.data_volumes.by_name.items()}
     shown = ", ".join(f"{name} ({phases.get(name) or 'not seen'})" for name in missing[:SHOWN])
     text = f"waits for DataVolumes {shown}"
     if any(phases.get(name) == WAIT_FOR_FIRST_CONSUMER for name in missing):

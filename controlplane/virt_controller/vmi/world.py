@@ -19,11 +19,11 @@ from controlplane.api.objects.phase import AFTER_HAND_OVER, SCHEDULING
 from controlplane.api.objects.pod import Pod, Trouble
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.volumes.registry import NO_CLAIMS
-from controlplane.virt_controller.data_volumes import Known, unfilled
+from controlplane.virt_controller.storage.data_volumes import DataVolumeLookup, unfilled
 from controlplane.virt_controller.vmi.evidence import Evidence, NodeState, weigh
 
 DEFAULTS = KubeVirtConfiguration()
-NOTHING_KNOWN = Known()
+NOTHING_KNOWN = DataVolumeLookup()
 NO_IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull"})
 LOOKED_BACK = 2
 """How many attempts before the current one may still have a Pod: one begins when the one before it has ended."""
@@ -60,7 +60,7 @@ class World:
     """What was said in Events about why a Pod does not start, by its UID."""
     claims: Claims = field(default_factory=lambda: NO_CLAIMS)
     """PersistentVolumeClaims that the spec names, as far as they are known to exist."""
-    data_volumes: Known = NOTHING_KNOWN
+    data_volumes: DataVolumeLookup = NOTHING_KNOWN
     """Of those behind its volumes."""
     placed_for: float = 0.0
     """Seconds for which this process has seen its Pod on a node."""

@@ -22,6 +22,7 @@ from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE_MIGRATION,
     Key,
 )
+from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.errors import (
     Conflict,
     Forbidden,
@@ -35,12 +36,11 @@ from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock, Json
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.events import Events, Regarding
 from controlplane.virt_controller.migration.create_once import build_migration, create_once
 from controlplane.virt_controller.migration.filed import migrations_of
 from controlplane.virt_controller.migration.turn import Entry
 from controlplane.virt_controller.migration.unfinished import Unfinished
-from controlplane.virt_controller.stamps import render_stamp
+from controlplane.virt_controller.reporting.events import Events, Regarding
 from controlplane.virt_controller.workload_update.concerned import Concerned
 from controlplane.virt_controller.workload_update.decide import decide
 from controlplane.virt_controller.workload_update.machine import Machine
@@ -123,7 +123,7 @@ class WorkloadUpdateReconciler:
 
     async def apply(self, world: World, action: Action) -> None:
         if isinstance(action, BeginBatch):
-            stamp = {"status": {"lastWorkloadEviction": render_stamp(self._clock.now())}}
+            stamp = {"status": {"lastWorkloadEviction": format_timestamp(self._clock.now())}}
             await self._patch_kubevirt(world, stamp)
             return
         try:

@@ -13,8 +13,8 @@ from kubevirt_api.names import WORKLOAD_UPDATE_MIGRATION, WORKLOAD_UPDATE_REASON
 from controlplane.api.go_duration import seconds
 from controlplane.api.objects.kubevirt import KubeVirt, WorkloadUpdateStrategy
 from controlplane.api.objects.migration import FINAL, PENDING, SCHEDULING, UNSET, VirtualMachineInstanceMigration
+from controlplane.api.timestamps import read_timestamp
 from controlplane.virt_controller.migration.series import Series, left_of
-from controlplane.virt_controller.stamps import read_stamp
 from controlplane.virt_controller.workload_update.machine import Machine
 
 PREFIX = "kubevirt-workload-update-"
@@ -112,7 +112,7 @@ class World:
     @property
     def next_batch_in(self) -> float:
         """Return for how many seconds more nobody is evicted. See left_of for a wrong clock."""
-        last = read_stamp(self.kubevirt.status.last_workload_eviction)
+        last = read_timestamp(self.kubevirt.status.last_workload_eviction)
         if last is None:
             return 0.0
         found = seconds(self.strategy.batch_eviction_interval)

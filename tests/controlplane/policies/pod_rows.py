@@ -13,7 +13,7 @@ from kubevirt_api.names import CONTROLLER_ACCOUNT, VCPUS
 
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.virt_controller.owner import owner_reference
+from controlplane.api.objects.owner import owner_reference
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from tests.controlplane.policies.handler_rows import HANDLER, Row
 from tests.controlplane.policies.replay import NAMESPACE, NODES, PODS, VMIS, Facts, Json, Request, Who

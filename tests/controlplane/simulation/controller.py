@@ -28,12 +28,12 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.engine.ports import Cache
 from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
-from controlplane.virt_controller.events import Kind, Regarding
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
 from controlplane.virt_controller.migration_wakes import connect_migrations, connect_orphans
 from controlplane.virt_controller.node.reconciler import NodeReconciler
 from controlplane.virt_controller.orphan.reconciler import OrphanReconciler
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
+from controlplane.virt_controller.reporting.events import Kind, Regarding
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_controller.wake import connect, connect_configuration, connect_nodes, connect_replica_sets

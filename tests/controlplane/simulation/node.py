@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from controlplane.api.objects.resources import NODE, POD, Key
-from controlplane.virt_controller.stamps import render_stamp
+from controlplane.api.timestamps import format_timestamp
 from tests.controlplane.simulation.agent import Agent
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, UNREACHABLE, set_taint
@@ -228,7 +228,7 @@ class Node:
     ) -> None:
         status: dict[str, Any] = {"phase": phase, "conditions": [{"type": "PodScheduled", "status": "True"}]}
         if phase == "Running":
-            state = {"running": {"startedAt": render_stamp(self.clock.now())}}
+            state = {"running": {"startedAt": format_timestamp(self.clock.now())}}
             status["conditions"].append({"type": "Ready", "status": "True"})
         if state is not None:
             status["containerStatuses"] = [{"name": "compute", "state": state}]

@@ -12,12 +12,12 @@ import msgspec
 from kubevirt_api.names import VM_GENERATION
 
 from controlplane.api.objects.decode import encode
+from controlplane.api.objects.owner import owner_reference
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Tell
-from controlplane.virt_controller.owner import owner_reference
 from controlplane.virt_controller.vm import reconciler as vm_module
 from controlplane.virt_controller.vm import world as vm_world
 from controlplane.virt_controller.vm.reconciler import VmReconciler

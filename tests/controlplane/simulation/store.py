@@ -28,8 +28,8 @@ from controlplane.api.objects.resources import (
     Key,
     Resource,
 )
+from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound
-from controlplane.virt_controller.stamps import render_stamp
 from tests.controlplane.simulation.clock import SimulatedClock
 
 Json = dict[str, Any]
@@ -118,7 +118,7 @@ class Store:
         identity = {"namespace": namespace} if resource.namespaced else {}
         kind = "4000" if resource != LEASE else f"{self.version:04x}"
         meta.update(identity, uid=f"{self._uids:08x}-0000-{kind}-8000-000000000000", generation=1)
-        meta["creationTimestamp"] = render_stamp(self._clock.now())
+        meta["creationTimestamp"] = format_timestamp(self._clock.now())
         if resource in WITH_STATUS:
             stored.pop("status", None)
         if resource == POD:
@@ -176,7 +176,7 @@ class Store:
         if not meta.get("finalizers") and not (runs and grace_period_seconds != 0):
             self._remove(resource, key, old)
         elif "deletionTimestamp" not in meta:
-            meta["deletionTimestamp"] = render_stamp(self._clock.now())
+            meta["deletionTimestamp"] = format_timestamp(self._clock.now())
             meta["deletionGracePeriodSeconds"] = 30 if runs else 0
             self._put(resource, key, old)
 

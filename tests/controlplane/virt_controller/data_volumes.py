@@ -11,7 +11,7 @@ from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.data_volume import DataVolume
 from controlplane.api.objects.decode import decode, decode_vm, encode
 from controlplane.api.objects.vm import VirtualMachine
-from controlplane.virt_controller.data_volumes import Known
+from controlplane.virt_controller.storage.data_volumes import DataVolumeLookup
 from tests.controlplane.simulation.store import merged
 from tests.controlplane.virt_controller.builders import VM_UID, a_vm
 
@@ -43,8 +43,8 @@ def a_data_volume(phase: str = "Succeeded", *owners: Json, conditions: Any = (),
     return decode({"metadata": {**whole, **meta}, "status": {"phase": phase, "conditions": conditions}}, DataVolume)
 
 
-def known(*found: DataVolume, is_complete: bool = True) -> Known:
-    return Known(is_served=True, is_complete=is_complete, found={one.metadata.name: one for one in found})
+def known(*found: DataVolume, is_complete: bool = True) -> DataVolumeLookup:
+    return DataVolumeLookup(is_served=True, is_complete=is_complete, by_name={one.metadata.name: one for one in found})
 
 
 def a_claim(*owners: Json, phase: str = "Bound", **annotations: str) -> PersistentVolumeClaim:

@@ -10,7 +10,7 @@ from typing import Any
 from kubevirt_api.names import SCHEDULABLE, VCPUS
 
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE
-from controlplane.virt_controller.cpu_change import reason_to_migrate
+from controlplane.virt_controller.hotplug.cpu import cpu_migration_reason
 from tests.controlplane.virt_controller.workload_update.test_reconciler import WEB, Updating
 
 LABELS = {SCHEDULABLE: "true", "host-model-cpu.node.kubevirt.io/EPYC": "true"}
@@ -22,7 +22,7 @@ def domain(sockets: int) -> dict[str, Any]:
 
 
 async def a_guest_with_one_cpu() -> Updating:
-    stage = Updating(["LiveMigrate"], (reason_to_migrate,), "launcher:2")
+    stage = Updating(["LiveMigrate"], (cpu_migration_reason,), "launcher:2")
     for key, _body in stage.store.list(NODE):
         stage.store.patch(NODE, key, {"metadata": {"labels": LABELS}})
     stage.catch_up()

@@ -13,9 +13,9 @@ from kubevirt_api.names import EVACUATION_MIGRATION
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.migration import VirtualMachineInstanceMigration
 from controlplane.api.objects.node import DRAIN, Node, NodeSpec, Taint
+from controlplane.api.timestamps import format_timestamp
 from controlplane.virt_controller.evacuation.decide import decide, derive_telling
 from controlplane.virt_controller.evacuation.world import World
-from controlplane.virt_controller.stamps import render_stamp
 from tests.controlplane.decision_table import steps
 from tests.controlplane.virt_controller.builders import NOW, a_condition
 from tests.controlplane.virt_controller.migration.worlds import BEGUN, LEFT, a_migration, an_instance
@@ -33,7 +33,7 @@ def a_world(changes: dict[str, Any], *migrations: VirtualMachineInstanceMigratio
 def evacuation(number: int, phase: str = "Failed", ago: float = 0.0) -> VirtualMachineInstanceMigration:
     name = f"kubevirt-evacuation-bbbbbbbb-{number}"
     notes = {EVACUATION_MIGRATION: "node-1"}
-    return a_migration(phase, uid=name, name=name, annotations=notes, entered=render_stamp(NOW - ago))
+    return a_migration(phase, uid=name, name=name, annotations=notes, entered=format_timestamp(NOW - ago))
 
 
 def tainted(effect: str) -> Node:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.timestamps import format_timestamp
 from controlplane.virt_controller.migration.series import Series
-from controlplane.virt_controller.stamps import render_stamp
 from tests.controlplane.virt_controller.builders import NOW
 from tests.controlplane.virt_controller.migration.worlds import a_migration
 
@@ -18,7 +18,7 @@ OURS = Series("kubevirt-evacuation-", "mark", "webuid")
 
 def one(number: int, phase: str, *, ago: float = 0.0) -> VirtualMachineInstanceMigration:
     name = f"kubevirt-evacuation-webuid-{number}"
-    return a_migration(phase, uid=name, name=name, annotations={"mark": ""}, entered=render_stamp(NOW - ago))
+    return a_migration(phase, uid=name, name=name, annotations={"mark": ""}, entered=format_timestamp(NOW - ago))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_failures_are_those_since_one_that_did_not_fail(phases: list[str], f
 
 def test_what_was_made_of_an_earlier_instance_of_that_name_is_no_failure_of_this_one() -> None:
     name = "kubevirt-evacuation-otheruid-1"
-    earlier = a_migration("Failed", uid=name, name=name, annotations={"mark": ""}, entered=render_stamp(NOW - 1))
+    earlier = a_migration("Failed", uid=name, name=name, annotations={"mark": ""}, entered=format_timestamp(NOW - 1))
     assert OURS.ours([earlier]) == []
     assert OURS.waits_for([earlier], NOW) == 0
 

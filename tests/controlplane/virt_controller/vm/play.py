@@ -19,6 +19,7 @@ from controlplane.api.objects.decode import decode_vm, encode
 from controlplane.api.objects.phase import is_final
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.plan import Tell
 from controlplane.virt_api.lifecycle import (
     NotBuiltError,
@@ -30,7 +31,6 @@ from controlplane.virt_api.lifecycle import (
     decide_stop,
 )
 from controlplane.virt_api.options import RestartOptions, StartOptions, StopOptions
-from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.instance import switched_on
 from controlplane.virt_controller.vm.status import derive_status
@@ -97,7 +97,7 @@ PASTS: dict[str, dict[str, Any]] = {
         "startFailure": {
             "consecutiveFailCount": 4,
             "lastFailedVMIUID": "older",
-            "retryAfterTimestamp": render_stamp(NOW + 80),
+            "retryAfterTimestamp": format_timestamp(NOW + 80),
         },
     },
 }

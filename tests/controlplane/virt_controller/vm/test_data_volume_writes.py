@@ -20,8 +20,8 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.engine.errors import Forbidden
 from controlplane.engine.reconcile import reconcile
-from controlplane.virt_controller.claims import reader_of as claims_of
-from controlplane.virt_controller.data_volumes import reader_of
+from controlplane.virt_controller.storage.claims import claim_reader as claims_of
+from controlplane.virt_controller.storage.data_volumes import data_volume_reader
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from tests.controlplane.simulation.store import RESOURCES
 from tests.controlplane.virt_controller.data_volumes import BY_CDI, DISK, OWN, SPEC
@@ -45,7 +45,7 @@ class Stand(SmallWorld):
             events=self.told,
             configuration=KubeVirtConfiguration,
             claims=claims_of(self.caches[PERSISTENT_VOLUME_CLAIM]),
-            data_volumes=reader_of(self.overlays[DATA_VOLUME], lambda: self.is_served),
+            data_volumes=data_volume_reader(self.overlays[DATA_VOLUME], lambda: self.is_served),
         )
         machine = {"domain": {"memory": {"guest": "64Mi"}}, "volumes": [DISK]}
         templates = [{"metadata": {"name": "disk"}, "spec": SPEC}]

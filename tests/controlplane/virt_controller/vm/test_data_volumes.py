@@ -13,7 +13,7 @@ from kubevirt_api import condition_types, printable_statuses
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import decode_vm, encode
-from controlplane.virt_controller.data_volumes import Known
+from controlplane.virt_controller.storage.data_volumes import DataVolumeLookup
 from controlplane.virt_controller.vm.data_volumes import build_data_volume
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.status import derive_status
@@ -25,15 +25,17 @@ from tests.controlplane.virt_controller.data_volumes import OWN, SPEC, a_data_vo
 HOLD = {"kubevirt.io/immediate-data-volume-creation": "false"}
 STOP = {"stateChangeRequests": [{"action": "Stop", "uid": VMI_UID}]}
 RUNNING = a_vmi("Running", ran=True)
-NONE, NOT_SERVED, NOT_READ = known(), Known(), known(is_complete=False)
+NONE, NOT_SERVED, NOT_READ = known(), DataVolumeLookup(), known(is_complete=False)
 SOMEBODY = {**OWN, "uid": "somebody"}
 
 
-def a_world(volumes: Known, strategy: str = "Always", vmi: Any = None, annotations: Any = None, **more: Any) -> World:
+def a_world(
+    volumes: DataVolumeLookup, strategy: str = "Always", vmi: Any = None, annotations: Any = None, **more: Any
+) -> World:
     return vm_world(a_vm_with_disk(strategy, annotations=annotations, **more), vmi, data_volumes=volumes)
 
 
-def own(phase: str, **more: Any) -> Known:
+def own(phase: str, **more: Any) -> DataVolumeLookup:
     return known(a_data_volume(phase, OWN, **more))
 
 
@@ -78,7 +80,7 @@ WFFC = own("WaitForFirstConsumer")
 UNBOUND = {"is_volume_unbound": True}
 BOUND = {"bound_claims": frozenset({"disk"})}
 
-WORDS: dict[str, tuple[Known, str, Any, dict[str, Any], str]] = {
+WORDS: dict[str, tuple[DataVolumeLookup, str, Any, dict[str, Any], str]] = {
     "6 before 7": (own("Failed"), "Always", LOST, {}, printable_statuses.PVC_NOT_FOUND),
     "7: failed": (own("Failed"), "Always", None, {}, printable_statuses.DATA_VOLUME_ERROR),
     "7: an error": (own("Pending", conditions=ERROR), "Always", None, {}, printable_statuses.DATA_VOLUME_ERROR),
@@ -117,7 +119,7 @@ WORDS: dict[str, tuple[Known, str, Any, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("volumes", "strategy", "vmi", "facts", "word"), WORDS.values(), ids=WORDS.keys())
 def test_the_first_word_of_the_table_that_fits(
-    volumes: Known, strategy: str, vmi: Any, facts: dict[str, Any], word: str
+    volumes: DataVolumeLookup, strategy: str, vmi: Any, facts: dict[str, Any], word: str
 ) -> None:
     status = derive_status(vm_world(a_vm_with_disk(strategy), vmi, data_volumes=volumes, **facts), None)
 
@@ -135,7 +137,7 @@ def test_the_first_word_of_the_table_that_fits(
     ],
     ids=["no CDI", "somebody's", "not made yet", "being filled"],
 )
-def test_what_keeps_it_from_ever_starting_is_said(volumes: Known, words: str | None) -> None:
+def test_what_keeps_it_from_ever_starting_is_said(volumes: DataVolumeLookup, words: str | None) -> None:
     status = derive_status(a_world(volumes), None)
 
     assert status is not None

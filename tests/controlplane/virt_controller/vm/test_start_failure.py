@@ -12,14 +12,14 @@ import msgspec
 import pytest
 
 from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
-from controlplane.virt_controller.stamps import parse_stamp, render_stamp
+from controlplane.api.timestamps import format_timestamp, parse_timestamp
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.start_failure import delay_seconds, next_start_failure, seconds_to_wait, spread
 from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.world import World
 from tests.controlplane.virt_controller.builders import NOW, VM_UID, VMI_UID, a_vm, a_vmi, vm_world
 
-FUTURE = render_stamp(NOW + 100)
+FUTURE = format_timestamp(NOW + 100)
 START = {"action": "Start"}
 
 
@@ -140,8 +140,8 @@ def test_failed_starts_are_remembered_while_another_is_to_come(world: World) -> 
 @pytest.mark.parametrize(
     "stamp",
     [
-        render_stamp(NOW + 3600),
-        render_stamp(NOW + 301),
+        format_timestamp(NOW + 3600),
+        format_timestamp(NOW + 301),
         "9999-12-31T23:59:59Z",
         "9999-12-31T23:59:59-23:59",
         "soon",
@@ -158,7 +158,7 @@ def test_a_time_that_cannot_be_true_is_set_anew(stamp: str) -> None:
     status = derive_status(world, None)
     assert status is not None
     assert status.start_failure is not None
-    assert parse_stamp(status.start_failure.retry_after_timestamp or "") <= NOW + 60
+    assert parse_timestamp(status.start_failure.retry_after_timestamp or "") <= NOW + 60
     later = dataclasses.replace(world, vm=_with(world.vm, status), now=NOW + look_again_in)
     assert decide(later).steps
 
@@ -180,7 +180,7 @@ def test_no_step_of_the_clock_makes_a_start_wait_longer_than_five_minutes(now: f
 @pytest.mark.parametrize("left", [1, 249, 251, 299, 300], ids=str)
 def test_a_time_that_can_be_true_stays_as_it_is(left: int) -> None:
     """Else each look, and each write of it is one, would put the start off: it would never come."""
-    world = vm_world(a_vm(**looping(render_stamp(NOW + left))))
+    world = vm_world(a_vm(**looping(format_timestamp(NOW + left))))
     assert next_start_failure(world) == world.vm.status.start_failure
     assert seconds_to_wait(world) == left
 
@@ -188,13 +188,13 @@ def test_a_time_that_can_be_true_stays_as_it_is(left: int) -> None:
 @pytest.mark.parametrize("ago", [1, 299, 301, 10**6], ids=str)
 def test_a_time_that_is_past_is_waited_for_no_more(ago: int) -> None:
     """However long ago: nobody may have looked meanwhile."""
-    world = vm_world(a_vm(**looping(render_stamp(NOW - ago))))
+    world = vm_world(a_vm(**looping(format_timestamp(NOW - ago))))
     assert seconds_to_wait(world) < 0
     assert [type(one).__name__ for one in decide(world).steps] == ["CreateVmi"]
 
 
 def test_the_last_half_second_is_waited_for_too() -> None:
-    plan = decide(dataclasses.replace(vm_world(a_vm(**looping(render_stamp(NOW)))), now=NOW - 0.5))
+    plan = decide(dataclasses.replace(vm_world(a_vm(**looping(format_timestamp(NOW)))), now=NOW - 0.5))
     assert (plan.steps, plan.look_again_in) == ((), 0.5)
 
 

@@ -13,7 +13,7 @@ from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.vmi.status import MOST_VOLUMES_TOLD, Storage, VolumeStatus
-from controlplane.virt_controller.data_volumes import Known
+from controlplane.virt_controller.storage.data_volumes import DataVolumeLookup
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.status import derive_status, grant
 from controlplane.virt_controller.vmi.volumes import describe, volume_status
@@ -26,16 +26,16 @@ ANOTHER_KIND = {**BY_CDI, "apiVersion": "storage.example/v1"}
 PENDING: dict[str, Any] = {"disk": a_claim(BY_CDI, phase="Pending")}
 
 
-def a_world(volume: Any, claims: Any, volumes: Known, **status: Any) -> World:
+def a_world(volume: Any, claims: Any, volumes: DataVolumeLookup, **status: Any) -> World:
     vmi = a_vmi("Scheduling", spec={"volumes": [volume]}, **{"attempt": 1, **status})
     return vmi_world(vmi, claims=claims, data_volumes=volumes)
 
 
-def of(phase: str) -> Known:
+def of(phase: str) -> DataVolumeLookup:
     return known(a_data_volume(phase))
 
 
-TABLE: dict[str, tuple[Any, Any, Known, bool]] = {
+TABLE: dict[str, tuple[Any, Any, DataVolumeLookup, bool]] = {
     "filled": (DISK, MINE, of("Succeeded"), True),
     "to be populated for its Pod": (DISK, PENDING, of("PendingPopulation"), True),
     "waits for a consumer: it would be filled under the guest's eyes": (
@@ -49,19 +49,19 @@ TABLE: dict[str, tuple[Any, Any, Known, bool]] = {
     "neither is seen": (DISK, {}, known(), False),
     "gone, and its claim is nobody's": (DISK, NOBODYS, known(), True),
     "gone, and its claim is still a DataVolume's": (DISK, MINE, known(), False),
-    "the cluster has no CDI": (DISK, MINE, Known(), False),
+    "the cluster has no CDI": (DISK, MINE, DataVolumeLookup(), False),
     "there, and its claim is nobody's yet": (DISK, NOBODYS, of("Pending"), False),
     "a claim that is filled, by its own name": (CLAIMED, MINE, of("Succeeded"), True),
     "a claim that is being filled, by its own name": (CLAIMED, MINE, of("ImportInProgress"), False),
     "a claim of something else that is called so": (CLAIMED, {"disk": a_claim(ANOTHER_KIND)}, known(), True),
     "a claim that nobody fills": (CLAIMED, NOBODYS, known(), True),
-    "a claim that nobody fills, where there is no CDI": (CLAIMED, NOBODYS, Known(), True),
+    "a claim that nobody fills, where there is no CDI": (CLAIMED, NOBODYS, DataVolumeLookup(), True),
 }
 
 
 @pytest.mark.parametrize(("volume", "claims", "volumes", "starts"), TABLE.values(), ids=TABLE.keys())
 def test_its_pod_is_made_when_its_disks_are_what_they_are_to_be(
-    volume: Any, claims: Any, volumes: Known, starts: bool
+    volume: Any, claims: Any, volumes: DataVolumeLookup, starts: bool
 ) -> None:
     steps = decide(a_world(volume, claims, volumes)).steps
 
@@ -75,13 +75,13 @@ def test_its_pod_is_made_when_its_disks_are_what_they_are_to_be(
         (DISK, MINE, of("ImportInProgress"), "False", "waits for DataVolumes disk (ImportInProgress)"),
         (DISK, PENDING, of("WaitForFirstConsumer"), "False", "storage.bind.immediate.requested"),
         (DISK, {}, known(), "False", "disk (not seen)"),
-        (DISK, {}, Known(), "False", "the cluster does not serve DataVolumes; install CDI"),
+        (DISK, {}, DataVolumeLookup(), "False", "the cluster does not serve DataVolumes; install CDI"),
         (CLAIMED, MINE, of("ImportInProgress"), "False", "waits for DataVolumes disk"),
         (CLAIMED, NOBODYS, known(), "", ""),
     ],
 )
 def test_its_condition_says_whether_they_are_filled(
-    volume: Any, claims: Any, volumes: Known, status: str, words: str
+    volume: Any, claims: Any, volumes: DataVolumeLookup, status: str, words: str
 ) -> None:
     new = derive_status(a_world(volume, claims, volumes), None)
 

@@ -14,8 +14,8 @@ from controlplane.api.objects.decode import decode_kubevirt
 from controlplane.api.objects.kubevirt import KubeVirt
 from controlplane.api.objects.migration import VirtualMachineInstanceMigration
 from controlplane.api.objects.resources import Key
+from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.plan import Each
-from controlplane.virt_controller.stamps import render_stamp
 from controlplane.virt_controller.workload_update.decide import LABELS, decide
 from controlplane.virt_controller.workload_update.machine import Machine
 from controlplane.virt_controller.workload_update.status import derive_telling
@@ -27,7 +27,7 @@ MOVE, EVICT, BOTH, NEITHER = ["LiveMigrate"], ["Evict"], ["LiveMigrate", "Evict"
 
 
 def a_kubevirt(methods: list[str], *, last: float | None = None, limits: Any = None, **strategy: Any) -> KubeVirt:
-    status = {"phase": "Deployed"} | ({} if last is None else {"lastWorkloadEviction": render_stamp(last)})
+    status = {"phase": "Deployed"} | ({} if last is None else {"lastWorkloadEviction": format_timestamp(last)})
     spec = {"workloadUpdateStrategy": {"workloadUpdateMethods": methods, **strategy}}
     spec["configuration"] = {"migrations": limits or {}}
     return decode_kubevirt({"metadata": {"name": "kubevirt", "namespace": "kubevirt"}, "spec": spec, "status": status})
@@ -48,7 +48,7 @@ def an_update(
 ) -> VirtualMachineInstanceMigration:
     name = f"kubevirt-workload-update-webuid-{number}"
     notes = {WORKLOAD_UPDATE_MIGRATION: "", **({} if reason is None else {WORKLOAD_UPDATE_REASON: reason})}
-    return a_migration(phase, uid=name, name=name, annotations=notes, entered=render_stamp(NOW - ago))
+    return a_migration(phase, uid=name, name=name, annotations=notes, entered=format_timestamp(NOW - ago))
 
 
 def planned(kubevirt: KubeVirt, *candidates: Candidate, **facts: Any) -> str:

@@ -13,7 +13,7 @@ from kubevirt_api.names import VCPUS
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.virt_controller.cpu_change import cpu_change, reason_to_migrate
+from controlplane.virt_controller.hotplug.cpu import cpu_change, cpu_migration_reason
 from controlplane.virt_controller.vmi.status import derive_status
 from tests.controlplane.virt_controller.builders import a_vmi, vmi_world
 
@@ -58,15 +58,15 @@ def test_a_guest_that_is_to_get_more_says_so(vmi: VirtualMachineInstance, is_sai
 )
 def test_it_moves_unless_its_pod_was_made_for_as_many(said: str | None, is_to_move: bool) -> None:
     """Else it would move again and again, until virt-handler has come to give it what it has room for."""
-    assert (reason_to_migrate(wanting(2), a_pod(said)) is not None) is is_to_move
+    assert (cpu_migration_reason(wanting(2), a_pod(said)) is not None) is is_to_move
 
 
 def test_it_moves_where_its_pod_is_not_known() -> None:
-    assert reason_to_migrate(wanting(2), None) is not None
+    assert cpu_migration_reason(wanting(2), None) is not None
 
 
 def test_one_that_has_what_it_is_to_have_does_not_move() -> None:
-    assert reason_to_migrate(wanting(1), None) is None
+    assert cpu_migration_reason(wanting(1), None) is None
 
 
 def test_the_condition_comes_with_the_change_and_goes_with_it() -> None:

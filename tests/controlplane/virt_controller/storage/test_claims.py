@@ -18,7 +18,7 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.api.objects.vmi.volumes import Volume
 from controlplane.kube.cache import Store
-from controlplane.virt_controller.claims import BY_CLAIM, by_claim_of_vm, by_claim_of_vmi, no_claims, reader_of
+from controlplane.virt_controller.storage.claims import BY_CLAIM, claim_reader, claims_of_vm, claims_of_vmi, no_claims
 from controlplane.virt_controller.wake import connect_claims
 
 VOLUMES = [
@@ -56,7 +56,7 @@ def test_a_claim_says(spec: dict[str, Any], status: dict[str, Any], said: tuple[
 
 def test_only_claims_that_are_named_are_read_and_only_those_that_are_there() -> None:
     cache = Store(PERSISTENT_VOLUME_CLAIM)
-    read = reader_of(cache)
+    read = claim_reader(cache)
     assert read("shop", TYPED) == {}
     cache.put(a_claim())
 
@@ -70,9 +70,9 @@ def test_only_claims_that_are_named_are_read_and_only_those_that_are_there() -> 
 def test_a_claim_that_goes_or_cannot_be_read_is_not_there() -> None:
     cache = Store(PERSISTENT_VOLUME_CLAIM)
     cache.put(a_claim(deletionTimestamp="2026-01-01T00:00:00Z"))
-    assert reader_of(cache)("shop", TYPED) == {}
+    assert claim_reader(cache)("shop", TYPED) == {}
     cache.put(b'{"metadata":{"name":"data","namespace":"shop","uid":"d","resourceVersion":"9"},"spec":7}')
-    assert reader_of(cache)("shop", TYPED) == {}
+    assert claim_reader(cache)("shop", TYPED) == {}
 
 
 class Stage:
@@ -81,8 +81,8 @@ class Stage:
     def __init__(self) -> None:
         self.woken: list[str] = []
         self.claims = Store(PERSISTENT_VOLUME_CLAIM)
-        self.vms = Store(VIRTUAL_MACHINE, {BY_CLAIM: by_claim_of_vm})
-        self.vmis = Store(VIRTUAL_MACHINE_INSTANCE, {BY_CLAIM: by_claim_of_vmi})
+        self.vms = Store(VIRTUAL_MACHINE, {BY_CLAIM: claims_of_vm})
+        self.vmis = Store(VIRTUAL_MACHINE_INSTANCE, {BY_CLAIM: claims_of_vmi})
         self.vms.put(a_machine("web", {"template": {"spec": {"volumes": VOLUMES}}}))
         self.vms.put(a_machine("other", {"template": {"spec": {"volumes": VOLUMES[:1]}}}))
         self.vmis.put(a_machine("web", {"volumes": VOLUMES}))

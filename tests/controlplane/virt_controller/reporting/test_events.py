@@ -12,11 +12,11 @@ from typing import Any
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import Forbidden
-from controlplane.virt_controller.events import (
-    REMEMBERED,
+from controlplane.virt_controller.reporting.events import (
+    CACHE_LIMIT,
+    QUEUE_LIMIT,
     REPEAT_SECONDS,
     VARIANTS,
-    WAITING_LIMIT,
     EventRecorder,
     Regarding,
 )
@@ -162,20 +162,20 @@ async def test_what_was_told_is_remembered_of_so_many_and_no_more() -> None:
     api = Recording()
     writer = a_writer(api, SimulatedClock())
     writer.record(WEB, "Warning", "FailedCreate", "exceeded quota")
-    for number in range(REMEMBERED):
+    for number in range(CACHE_LIMIT):
         writer.record(Regarding(VIRTUAL_MACHINE, Key("default", f"vm-{number}"), f"u-{number}"), "Warning", "Made", "x")
     writer.record(WEB, "Warning", "FailedCreate", "exceeded quota")
-    await sent(writer, turns=WAITING_LIMIT + 20)
+    await sent(writer, turns=QUEUE_LIMIT + 20)
     assert api.created[-1]["involvedObject"]["uid"] == WEB.uid, "what was forgotten is told again"
 
 
 async def test_what_waits_is_bounded() -> None:
     api = Recording()
     writer = a_writer(api, SimulatedClock())
-    for number in range(WAITING_LIMIT + 5):
+    for number in range(QUEUE_LIMIT + 5):
         writer.record(WEB, "Normal", f"Reason{number}", str(number))
-    await sent(writer, turns=WAITING_LIMIT + 20)
-    assert len(api.created) == WAITING_LIMIT
+    await sent(writer, turns=QUEUE_LIMIT + 20)
+    assert len(api.created) == QUEUE_LIMIT
     assert api.created[0]["message"] == "5", "the oldest were dropped"
 
 
@@ -187,12 +187,12 @@ async def test_a_namespace_of_which_much_is_told_drops_nobody_elses_events() -> 
     api, clock = Recording(), SimulatedClock()
     writer = a_writer(api, clock)
     writer.record(WEB, "Normal", "SuccessfulCreate", "Started the virtual machine", occurrence="run-1")
-    for number in range(WAITING_LIMIT + 10):
+    for number in range(QUEUE_LIMIT + 10):
         writer.record(of("crowd", number), "Warning", "FailedCreate", "exceeded quota")
-    await sent(writer, turns=2 * WAITING_LIMIT)
+    await sent(writer, turns=2 * QUEUE_LIMIT)
     told = [one["involvedObject"]["name"] for one in api.created]
     assert "web" in told
-    assert len(told) == WAITING_LIMIT
+    assert len(told) == QUEUE_LIMIT
     assert "vmi-0" not in told, "of whom most is untold, the oldest gives way"
 
 
@@ -219,8 +219,8 @@ async def test_what_thousands_are_refused_is_told_of_each_once_in_ten_minutes() 
     for _unused in range(3):
         for number in range(10_000):
             writer.record(of("crowd", number), "Warning", "FailedCreate", "exceeded quota")
-            if number % WAITING_LIMIT == WAITING_LIMIT - 1:
-                await sent(writer, turns=WAITING_LIMIT + 10)
+            if number % QUEUE_LIMIT == QUEUE_LIMIT - 1:
+                await sent(writer, turns=QUEUE_LIMIT + 10)
         clock.advance(30)
     assert len(api.created) == 10_000
 
@@ -232,4 +232,4 @@ async def test_what_was_told_long_ago_is_forgotten() -> None:
         writer.record(of("crowd", number), "Warning", "FailedCreate", "exceeded quota")
     clock.advance(REPEAT_SECONDS)
     writer.record(WEB, "Warning", "FailedCreate", "exceeded quota")
-    assert (writer.remembered, len(api.created)) == (1, 0)
+    assert (writer.cached, len(api.created)) == (1, 0)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who controls an object, and how an owner says that it does: pure."""
+"""Owner references: the controller of an object, and the reference that makes an owner its controller."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from controlplane.api.objects.meta import Object, ObjectMeta, OwnerReference
 
 
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
-    """Return the owner that controls an object, if it has one."""
+    """Return the owner reference with `controller: true`, if there is one."""
     return next((owner for owner in meta.owner_references if owner.controller), None)
 
 
 def owner_reference(owner: Object) -> dict[str, Any]:
-    """Build the reference by which an object controls what it makes."""
+    """Build the owner reference by which owner controls an object."""
     return {
         "apiVersion": owner.resource.api_version,
         "kind": owner.resource.kind,

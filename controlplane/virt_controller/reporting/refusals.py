@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a person can do about a write that the API server refused: pure."""
+"""The message for a write that the API server refused: its error, and what a user can do about it. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled, 
 
 
 def explain_refusal(error: ApiError, *, is_create: bool) -> str:
-    """Put a refusal into words: the server's, and what can be done. is_create: what is made from a template."""
+    """Return the server's error and the remedy. is_create: the refused object was made from spec.template."""
     remedy = _remedy(error, is_create=is_create)
     return f"{error}; {remedy}" if remedy else str(error)
 

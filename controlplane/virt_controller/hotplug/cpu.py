@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Virtual CPUs that a running guest is to get, and does not have: what is said of them, and what is done. Pure.
+"""CPU hotplug: the condition HotVCPUChange, and the reason to migrate. Pure.
 
-A guest gets them in a Pod that was made for them. So it moves to one, and virt-handler plugs them in there.
+A guest gets more virtual CPUs only in a Pod that was sized for them: it migrates to such a Pod, and virt-handler
+plugs the CPUs in there.
 """
 
 from __future__ import annotations
@@ -17,16 +18,18 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 
 
 def cpu_change(vmi: VirtualMachineInstance) -> Condition | None:
-    """Say that the guest is to have other virtual CPUs than it has; None when it has those."""
-    cpu, has = vmi.spec.domain.cpu, vmi.status.current_cpu_topology
-    if vmi.status.phase != RUNNING or cpu is None or has is None or not cpu.max_sockets or has.vcpus == cpu.vcpus:
+    """Return HotVCPUChange while a running guest's virtual CPUs differ from its spec."""
+    cpu, current = vmi.spec.domain.cpu, vmi.status.current_cpu_topology
+    if vmi.status.phase != RUNNING or cpu is None or current is None or not cpu.max_sockets:
         return None
-    text = f"the guest has {has.vcpus} virtual CPUs and is to have {cpu.vcpus}: it gets them by a migration"
+    if current.vcpus == cpu.vcpus:
+        return None
+    text = f"the guest has {current.vcpus} virtual CPUs and is to have {cpu.vcpus}: it gets them by a migration"
     return Condition(type=condition_types.HOT_VCPU_CHANGE, status="True", message=text)
 
 
-def reason_to_migrate(vmi: VirtualMachineInstance, pod: Pod | None) -> str | None:
-    """Say why the guest is to leave the Pod that it is in; None: it is not, or gets its virtual CPUs where it is."""
+def cpu_migration_reason(vmi: VirtualMachineInstance, pod: Pod | None) -> str | None:
+    """Return why the guest has to migrate. None: no change, or its Pod is already large enough."""
     cpu, change = vmi.spec.domain.cpu, cpu_change(vmi)
     if cpu is None or change is None or (pod is not None and pod.vcpus >= cpu.vcpus):
         return None

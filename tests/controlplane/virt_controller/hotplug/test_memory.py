@@ -13,7 +13,7 @@ from kubevirt_api.names import GUEST_MEMORY
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.virt_controller.memory_change import memory_change, reason_to_migrate_for_memory
+from controlplane.virt_controller.hotplug.memory import memory_change, memory_migration_reason
 from controlplane.virt_controller.vmi.status import derive_status
 from tests.controlplane.virt_controller.builders import a_vmi, vmi_world
 
@@ -55,12 +55,12 @@ def test_a_guest_that_is_to_have_other_memory_says_so(vmi: VirtualMachineInstanc
 )
 def test_it_moves_unless_its_pod_was_made_for_as_much(said: str | None, is_to_move: bool) -> None:
     """Else it would move again and again, until virt-handler has come to ask it to take it."""
-    assert (reason_to_migrate_for_memory(wanting("2Gi"), a_pod(said)) is not None) is is_to_move
+    assert (memory_migration_reason(wanting("2Gi"), a_pod(said)) is not None) is is_to_move
 
 
 def test_one_that_was_asked_to_have_it_does_not_move() -> None:
-    assert reason_to_migrate_for_memory(wanting("1Gi"), None) is None
-    assert reason_to_migrate_for_memory(wanting("2Gi"), None) is not None
+    assert memory_migration_reason(wanting("1Gi"), None) is None
+    assert memory_migration_reason(wanting("2Gi"), None) is not None
 
 
 def test_the_condition_comes_with_the_change_and_goes_with_it() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from controlplane.api.objects.resources import DATA_VOLUME, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.kube.cache import Store
-from controlplane.virt_controller.claims import BY_CLAIM, by_claim_of_vm, by_claim_of_vmi
-from controlplane.virt_controller.data_volumes import Known, no_data_volumes, reader_of
+from controlplane.virt_controller.storage.claims import BY_CLAIM, claims_of_vm, claims_of_vmi
+from controlplane.virt_controller.storage.data_volumes import DataVolumeLookup, data_volume_reader, no_data_volumes
 from controlplane.virt_controller.wake import connect_data_volumes
 
 DISK = {"name": "a", "dataVolume": {"name": "disk"}}
@@ -29,8 +29,8 @@ class Stage:
     def __init__(self) -> None:
         self.woken: list[str] = []
         self.data_volumes = Store(DATA_VOLUME)
-        vms = Store(VIRTUAL_MACHINE, {BY_CLAIM: by_claim_of_vm})
-        vmis = Store(VIRTUAL_MACHINE_INSTANCE, {BY_CLAIM: by_claim_of_vmi})
+        vms = Store(VIRTUAL_MACHINE, {BY_CLAIM: claims_of_vm})
+        vmis = Store(VIRTUAL_MACHINE_INSTANCE, {BY_CLAIM: claims_of_vmi})
         vms.put(an_object("web", spec={"template": {"spec": {"volumes": [DISK]}}}))
         vms.put(an_object("by-claim", spec={"template": {"spec": {"volumes": [CLAIMED]}}}))
         vms.put(an_object("template", spec={"dataVolumeTemplates": [{}], "template": {"spec": {}}}))
@@ -77,13 +77,13 @@ def test_that_something_else_is_known_of_the_kind_wakes_all_that_name_data_volum
 
 def test_absence_means_something_only_when_the_cluster_serves_them_and_all_are_read() -> None:
     cache = Store(DATA_VOLUME)
-    served, not_served = reader_of(cache, lambda: True), reader_of(cache, lambda: False)
-    assert served("default", ["disk"]) == Known(is_served=True, is_complete=False)
+    served, not_served = data_volume_reader(cache, lambda: True), data_volume_reader(cache, lambda: False)
+    assert served("default", ["disk"]) == DataVolumeLookup(is_served=True, is_complete=False)
     cache.synced = True
-    assert served("default", ["disk"]) == Known(is_served=True, is_complete=True)
-    assert not_served("default", ["disk"]) == Known() == no_data_volumes("default", ["disk"])
+    assert served("default", ["disk"]) == DataVolumeLookup(is_served=True, is_complete=True)
+    assert not_served("default", ["disk"]) == DataVolumeLookup() == no_data_volumes("default", ["disk"])
     cache.put(an_object("disk", status={"phase": "Succeeded"}))
-    assert [one.status.phase for one in served("default", ["disk"]).found.values()] == ["Succeeded"]
-    assert served("elsewhere", ["disk"]).found == {}
+    assert [one.status.phase for one in served("default", ["disk"]).by_name.values()] == ["Succeeded"]
+    assert served("elsewhere", ["disk"]).by_name == {}
     cache.put(an_object("disk", 2, status=7))
-    assert served("default", ["disk"]) == Known(is_served=True, is_complete=False)
+    assert served("default", ["disk"]) == DataVolumeLookup(is_served=True, is_complete=False)
