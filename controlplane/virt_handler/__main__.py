@@ -40,29 +40,29 @@ from controlplane.links.node.messages import HostCpu, KvmFinding, NodeState
 from controlplane.process import logs
 from controlplane.process.descriptors import allow_many
 from controlplane.process.signals import run_until_signal
-from controlplane.virt_handler import node
-from controlplane.virt_handler.callers import CALLERS, take_authority
-from controlplane.virt_handler.clearing import Clearing
-from controlplane.virt_handler.door import Door, DoorTls
+from controlplane.virt_handler.api_endpoint.client_ca import CALLERS, take_authority
+from controlplane.virt_handler.api_endpoint.guest_info import Inquiries
+from controlplane.virt_handler.api_endpoint.power import PowerVerbs
+from controlplane.virt_handler.api_endpoint.server import Door, DoorTls
+from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair, make_own_pair
 from controlplane.virt_handler.incoming.reconciler import IncomingReconciler
 from controlplane.virt_handler.incoming.world import Action as IncomingAction
 from controlplane.virt_handler.incoming.world import World as Coming
-from controlplane.virt_handler.inquiry import Inquiries
 from controlplane.virt_handler.launchers.ports import Connection
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
-from controlplane.virt_handler.listed import keep_listed
 from controlplane.virt_handler.metrics import HandlerMetrics
-from controlplane.virt_handler.migration.doors import MigrationDoors
+from controlplane.virt_handler.migration.incoming_tunnels import MigrationDoors
 from controlplane.virt_handler.migration.network import has_network, waiting_address
 from controlplane.virt_handler.migration.peer import announcement
-from controlplane.virt_handler.migration.sending import Sending
-from controlplane.virt_handler.node_client import NodeClient, dial_virt_node
-from controlplane.virt_handler.own_pair import OwnPair, make_own_pair
-from controlplane.virt_handler.power import PowerVerbs
+from controlplane.virt_handler.migration.sender import Sending
+from controlplane.virt_handler.node import labels as node
+from controlplane.virt_handler.node.heartbeat import keep_listed
+from controlplane.virt_handler.node.virt_node_client import NodeClient, dial_virt_node
+from controlplane.virt_handler.node_recovery.recovery import Clearing
 from controlplane.virt_handler.settings import Settings, SettingsError, read_settings
+from controlplane.virt_handler.vmi.events import Told
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
-from controlplane.virt_handler.vmi.story import Told
 from controlplane.virt_handler.vmi.world import Action, World
 
 log = logging.getLogger(__name__)

@@ -22,12 +22,12 @@ from contextlib import suppress
 from multiprocessing.queues import Queue
 from typing import Any
 
-from controlplane.virt_handler.migration.binding import Binding, Channel
-from controlplane.virt_handler.migration.entrance import Entrance, dial_socket
-from controlplane.virt_handler.migration.lane import Lane
-from controlplane.virt_handler.migration.passage import Passage, Target
+from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair, make_own_pair
+from controlplane.virt_handler.migration.copy_thread import Lane
+from controlplane.virt_handler.migration.handshake import Binding, Channel
 from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
-from controlplane.virt_handler.own_pair import OwnPair, make_own_pair
+from controlplane.virt_handler.migration.tunnel_client import Passage, Target
+from controlplane.virt_handler.migration.tunnel_server import Entrance, dial_socket
 
 MB_A_SECOND_AT_LEAST = 300.0
 BYTES, CHUNK = 2 << 30, 1 << 20

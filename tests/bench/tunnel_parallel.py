@@ -26,14 +26,15 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.queues import Queue
 from typing import Any
 
-from controlplane.virt_handler.migration import entrance, passage
-from controlplane.virt_handler.migration.binding import MOST, Channel
-from controlplane.virt_handler.migration.entrance import Entrance, dial_socket
-from controlplane.virt_handler.migration.lane import Lane
-from controlplane.virt_handler.migration.passage import Passage, Target
+from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
+from controlplane.virt_handler.migration import tunnel_client as passage
+from controlplane.virt_handler.migration import tunnel_server as entrance
+from controlplane.virt_handler.migration.byte_copy import End
+from controlplane.virt_handler.migration.copy_thread import Lane
+from controlplane.virt_handler.migration.handshake import MOST, Channel
 from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
-from controlplane.virt_handler.migration.pump import End
-from controlplane.virt_handler.own_pair import OwnPair
+from controlplane.virt_handler.migration.tunnel_client import Passage, Target
+from controlplane.virt_handler.migration.tunnel_server import Entrance, dial_socket
 from tests.bench.tunnel import (
     _LOOK_SECONDS,
     BINDING,

@@ -25,7 +25,7 @@ from controlplane.domain.agent import Told
 from controlplane.domain.codec import render_text
 from controlplane.domain.observed import read_domain
 from controlplane.links.node.messages import ADDRESSES_LIMIT, PodInterface
-from controlplane.virt_handler.vmi.guest_told import GUEST_ONLY_LIMIT
+from controlplane.virt_handler.vmi.agent_status import GUEST_ONLY_LIMIT
 from controlplane.virt_handler.vmi.status import derive_status
 from controlplane.virt_handler.vmi.world import Failure
 from tests.controlplane.api.schema.test_crds import schema_of

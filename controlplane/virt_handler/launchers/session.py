@@ -29,9 +29,10 @@ from controlplane.hypervisor.events import ConnectionClosed, Event, cause_of_end
 from controlplane.links.handler import Verb
 from controlplane.virt_handler.launchers.agent import QUESTIONS, Agent, NoAgent
 from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
+from controlplane.virt_handler.launchers.domain_reader import Observation
 from controlplane.virt_handler.launchers.freeze import Freeze
+from controlplane.virt_handler.launchers.memory_progress import Taking
 from controlplane.virt_handler.launchers.network import Network
-from controlplane.virt_handler.launchers.observation import Observation
 from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, DomainLooks, Pauses, resync_pause
 from controlplane.virt_handler.launchers.ports import (
     Connect,
@@ -47,13 +48,12 @@ from controlplane.virt_handler.launchers.ports import (
     Send,
 )
 from controlplane.virt_handler.launchers.soft_reboot import soft_reboot
-from controlplane.virt_handler.launchers.taking import Taking
-from controlplane.virt_handler.vmi.leaving import is_migrations, is_pause_told, is_sending
-from controlplane.virt_handler.vmi.person import hold_after, is_held, refuse
-from controlplane.virt_handler.vmi.plugging import is_to_be_still
+from controlplane.virt_handler.vmi.hotplug import is_to_be_still
+from controlplane.virt_handler.vmi.io_error_resume import count_next
+from controlplane.virt_handler.vmi.liveness import is_own, is_startable
+from controlplane.virt_handler.vmi.migration_source import is_migrations, is_pause_told, is_sending
 from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused, VerbRefused, Writes
-from controlplane.virt_handler.vmi.resume import count_next
-from controlplane.virt_handler.vmi.verdict import is_own, is_startable
+from controlplane.virt_handler.vmi.user_requests import hold_after, is_held, refuse
 from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting, Transfer
 
 log = logging.getLogger(__name__)

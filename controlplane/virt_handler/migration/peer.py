@@ -19,7 +19,7 @@ from controlplane.engine.errors import Invalid
 from controlplane.engine.ports import Api
 from controlplane.links.handler import server_name
 from controlplane.tls.contexts import client_context, load_pair, server_context
-from controlplane.virt_handler.own_pair import OwnPair
+from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
 
 CERTIFICATE = "kubevirt.io/migration-certificate"
 """Annotation of a Node: by what its virt-handler is known in migrations (DER, base64). No other is taken for it."""

@@ -28,12 +28,12 @@ from controlplane.api.objects.phase import (
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Each, Plan, Tell
-from controlplane.virt_handler.vmi import resume
-from controlplane.virt_handler.vmi.leaving import Seen, decide_leaving, is_pause_told, is_paused_by_migration
-from controlplane.virt_handler.vmi.person import is_held
-from controlplane.virt_handler.vmi.plugging import missing_cpus, missing_memory
+from controlplane.virt_handler.vmi import io_error_resume as resume
+from controlplane.virt_handler.vmi.hotplug import missing_cpus, missing_memory
+from controlplane.virt_handler.vmi.liveness import Alive, Unknown, Verdict, is_startable, judge, sought_pod, weigh
+from controlplane.virt_handler.vmi.migration_source import Seen, decide_leaving, is_pause_told, is_paused_by_migration
 from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, missed_node, seconds_since_hand_over
-from controlplane.virt_handler.vmi.verdict import Alive, Unknown, Verdict, is_startable, judge, sought_pod, weigh
+from controlplane.virt_handler.vmi.user_requests import is_held
 from controlplane.virt_handler.vmi.world import (
     Action,
     BeginTransfer,

@@ -21,12 +21,13 @@ from controlplane.engine.errors import ApiError, Invalid, NotFound, Unavailable
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Cache, Clock, Json
+from controlplane.virt_handler.vmi.controller_state import Memories, Memory
 from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
-from controlplane.virt_handler.vmi.memory import Memories, Memory
+from controlplane.virt_handler.vmi.events import TellEvent, Told, about, story_of_action, story_of_phase
+from controlplane.virt_handler.vmi.liveness import sought_pod
+from controlplane.virt_handler.vmi.migration_writes import writes_of
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Session, Sessions
 from controlplane.virt_handler.vmi.status import derive_status
-from controlplane.virt_handler.vmi.story import TellEvent, Told, about, story_of_action, story_of_phase
-from controlplane.virt_handler.vmi.verdict import sought_pod
 from controlplane.virt_handler.vmi.world import (
     AbortTransfer,
     Action,
@@ -48,7 +49,6 @@ from controlplane.virt_handler.vmi.world import (
     StartDomain,
     World,
 )
-from controlplane.virt_handler.vmi.writes import writes_of
 
 log = logging.getLogger(__name__)
 

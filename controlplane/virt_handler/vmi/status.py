@@ -29,8 +29,11 @@ from controlplane.domain.mac import guest_mac
 from controlplane.domain.migratable import find_obstacle
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Problem
-from controlplane.virt_handler.vmi import guest_told, resume
-from controlplane.virt_handler.vmi.leaving import (
+from controlplane.virt_handler.vmi import agent_status as guest_told
+from controlplane.virt_handler.vmi import io_error_resume as resume
+from controlplane.virt_handler.vmi.hotplug import with_cpus, with_memory
+from controlplane.virt_handler.vmi.liveness import Alive, Dead, Unknown, Verdict, is_startable, sought_pod, weigh
+from controlplane.virt_handler.vmi.migration_source import (
     Seen,
     is_migrated,
     is_paused_by_migration,
@@ -42,9 +45,7 @@ from controlplane.virt_handler.vmi.leaving import (
     tell_up,
     under_way,
 )
-from controlplane.virt_handler.vmi.person import is_held
-from controlplane.virt_handler.vmi.plugging import with_cpus, with_memory
-from controlplane.virt_handler.vmi.verdict import Alive, Dead, Unknown, Verdict, is_startable, sought_pod, weigh
+from controlplane.virt_handler.vmi.user_requests import is_held
 from controlplane.virt_handler.vmi.world import Action, Launcher, NodeTrouble, PrepareNetwork, StartDomain, World
 
 TCG_MESSAGE = "QEMU emulates the processor (TCG): slow, and not an isolation boundary"

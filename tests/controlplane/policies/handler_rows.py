@@ -22,8 +22,8 @@ from controlplane.domain.agent import Info, Interface, Interfaces, OsInfo, Told
 from controlplane.domain.state import Life, State
 from controlplane.engine.patch import merge_patch
 from controlplane.links.node.messages import KvmFinding
-from controlplane.virt_handler import node
 from controlplane.virt_handler.migration.peer import CERTIFICATE
+from controlplane.virt_handler.node import labels as node
 from controlplane.virt_handler.vmi.status import derive_status
 from tests.controlplane.policies.replay import LEASES, NAMESPACE, NODES, VMIS, Facts, Json, Request, Who
 from tests.controlplane.virt_handler.builders import RUNNING, a_launcher, a_pod, a_world, observed, seen

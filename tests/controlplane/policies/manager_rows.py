@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from controlplane.api.objects.lease import lease_name
-from controlplane.virt_handler import node
+from controlplane.virt_handler.node import labels as node
 from tests.controlplane.policies.event_rows import EVENTS, told
 from tests.controlplane.policies.handler_rows import (
     BEAT,

@@ -19,11 +19,11 @@ from controlplane.engine.read_your_writes import ReadYourWritesCache, Rememberin
 from controlplane.kube.lease import Heartbeat
 from controlplane.links.handler import Done, Guest, Power, Verb
 from controlplane.links.node.messages import KvmFinding
-from controlplane.virt_handler.clearing import Clearing
+from controlplane.virt_handler.api_endpoint.power import PowerVerbs
 from controlplane.virt_handler.launchers.session import Tools
-from controlplane.virt_handler.listed import keep_listed
-from controlplane.virt_handler.node import serving_patch
-from controlplane.virt_handler.power import PowerVerbs
+from controlplane.virt_handler.node.heartbeat import keep_listed
+from controlplane.virt_handler.node.labels import serving_patch
+from controlplane.virt_handler.node_recovery.recovery import Clearing
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import Launcher, World
 from tests.controlplane.simulation import launcher as host

@@ -27,14 +27,15 @@ from controlplane.virt_controller.vmi import memory as memory_module
 from controlplane.virt_controller.vmi import reconciler as vmi_module
 from controlplane.virt_controller.vmi import world as vmi_world
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from controlplane.virt_handler.clearing import Clearing
 from controlplane.virt_handler.launchers.agent import Agent
 from controlplane.virt_handler.launchers.freeze import Freeze
+from controlplane.virt_handler.node_recovery import orphans
+from controlplane.virt_handler.node_recovery.recovery import Clearing
 from controlplane.virt_handler.vmi import decide as handler_decide
-from controlplane.virt_handler.vmi import orphans, verdict
+from controlplane.virt_handler.vmi import liveness as verdict
 from controlplane.virt_handler.vmi import reconciler as handler_module
 from controlplane.virt_handler.vmi import world as handler_world
-from controlplane.virt_handler.vmi.memory import Memories as HandlerMemories
+from controlplane.virt_handler.vmi.controller_state import Memories as HandlerMemories
 from tests.controlplane.simulation import (
     planted,
     planted_agents,

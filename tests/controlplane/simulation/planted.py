@@ -27,8 +27,8 @@ from controlplane.virt_controller.vmi import reconciler as vmi_module
 from controlplane.virt_controller.vmi import world as vmi_world
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
+from controlplane.virt_handler.vmi import liveness as verdict
 from controlplane.virt_handler.vmi import reconciler as handler_module
-from controlplane.virt_handler.vmi import verdict
 from controlplane.virt_handler.vmi import world as handler_world
 
 

@@ -15,7 +15,7 @@ from controlplane.engine.answers import Record, read_answer, settle
 from controlplane.engine.plan import Outcome
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.vmi import memory as memory_module
-from controlplane.virt_handler.vmi import orphans
+from controlplane.virt_handler.node_recovery import orphans
 
 
 def nothing_noted(*_unused: Any, **_also: Any) -> None:

@@ -30,11 +30,14 @@ from controlplane.virt_controller.vmi.world import LetServe, World
 from controlplane.virt_handler.incoming import decide as incoming_decide
 from controlplane.virt_handler.incoming import status as incoming_status
 from controlplane.virt_handler.incoming.world import World as IncomingWorld
-from controlplane.virt_handler.migration.converge import Watch
-from controlplane.virt_handler.migration.sending import Sending
+from controlplane.virt_handler.migration.convergence import Watch
+from controlplane.virt_handler.migration.sender import Sending
 from controlplane.virt_handler.vmi import decide as handler_decide
-from controlplane.virt_handler.vmi import leaving, person, plugging, writes
+from controlplane.virt_handler.vmi import hotplug as plugging
+from controlplane.virt_handler.vmi import migration_source as leaving
+from controlplane.virt_handler.vmi import migration_writes as writes
 from controlplane.virt_handler.vmi import status as handler_status
+from controlplane.virt_handler.vmi import user_requests as person
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.transit import TransitPlay

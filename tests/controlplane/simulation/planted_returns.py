@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from controlplane.virt_handler.clearing import Clearing
+from controlplane.virt_handler.node_recovery.recovery import Clearing
 
 
 async def asks_nobody(clearing: Clearing) -> bool:

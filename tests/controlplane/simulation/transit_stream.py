@@ -28,7 +28,7 @@ from controlplane.hypervisor.events import ConnectionClosed
 from controlplane.hypervisor.guest import Guest, Progress
 from controlplane.virt_handler.incoming.world import Door
 from controlplane.virt_handler.launchers.ports import Order, Result
-from controlplane.virt_handler.migration.sending import Sending
+from controlplane.virt_handler.migration.sender import Sending
 from tests.controlplane.simulation.calls import Call
 from tests.controlplane.simulation.launcher import DomainError
 from tests.controlplane.simulation.libvirt import LauncherGuest

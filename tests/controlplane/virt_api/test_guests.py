@@ -23,9 +23,9 @@ from controlplane.links.handler import Answer, Done, Guest, NotDone, Power
 from controlplane.tls.contexts import VIRT_API_CLIENT, load_pair, role_uri
 from controlplane.virt_api import handlers as handlers_module
 from controlplane.virt_api.handlers import Handlers, NotAskedError, find_place
-from controlplane.virt_handler.door import Door, DoorTls
-from controlplane.virt_handler.node import door_annotations
-from controlplane.virt_handler.own_pair import OwnPair, make_own_pair
+from controlplane.virt_handler.api_endpoint.server import Door, DoorTls
+from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair, make_own_pair
+from controlplane.virt_handler.node.labels import door_annotations
 from tests.controlplane.kube.fake_api import a_client
 from tests.controlplane.virt_api.served import (
     CLIENTS,

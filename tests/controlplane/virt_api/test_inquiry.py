@@ -14,8 +14,8 @@ import pytest
 from controlplane.api.objects.guest_info import GuestAgentInfo, GuestFileSystem, GuestFileSystems, GuestUser
 from controlplane.api.objects.vmi.status import GuestOsInfo
 from controlplane.links.handler import Answer, Details, Done, Guest, Inquire, NotDone
-from controlplane.virt_handler.door import Door
-from controlplane.virt_handler.own_pair import OwnPair
+from controlplane.virt_handler.api_endpoint.server import Door
+from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
 from tests.controlplane.virt_api.served import USER, serving
 from tests.controlplane.virt_api.test_guests import VMI, Stage, a_vmi, pair
 

@@ -13,7 +13,7 @@ import pytest
 
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE
 from controlplane.virt_handler import __main__ as virt_handler
-from controlplane.virt_handler.own_pair import OwnPair, make_own_pair
+from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair, make_own_pair
 from controlplane.virt_handler.settings import Settings
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from tests.controlplane.kube.late_api import LateApi
@@ -29,8 +29,8 @@ from tests.controlplane.virt_handler.fakes import (
     LauncherFiles,
     until,
 )
+from tests.controlplane.virt_handler.node.virt_node import VirtNode
 from tests.controlplane.virt_handler.stage import Node
-from tests.controlplane.virt_handler.virt_node import VirtNode
 from tests.controlplane.virt_handler.wired import NAMESPACE, POD_KEY, WEB, Stage
 
 

@@ -23,13 +23,13 @@ from controlplane.engine.backoff import BackOff
 from controlplane.engine.ports import Json
 from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
-from controlplane.virt_handler.clearing import Clearing
 from controlplane.virt_handler.launchers.ports import Send
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
-from controlplane.virt_handler.node_client import NodeClient
+from controlplane.virt_handler.node.virt_node_client import NodeClient
+from controlplane.virt_handler.node_recovery.recovery import Clearing
+from controlplane.virt_handler.vmi.events import Told
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
-from controlplane.virt_handler.vmi.story import Told
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from tests.controlplane.virt_handler.builders import NODE, POD_UID, vmi_object
 from tests.controlplane.virt_handler.fakes import (
@@ -44,7 +44,7 @@ from tests.controlplane.virt_handler.fakes import (
     LauncherFiles,
     until,
 )
-from tests.controlplane.virt_handler.virt_node import VirtNode
+from tests.controlplane.virt_handler.node.virt_node import VirtNode
 
 KEY = Key("default", "web")
 POD = Key("default", f"virt-launcher-web-{POD_UID[:4]}")

@@ -42,7 +42,7 @@ from controlplane.links.handler import (
 )
 from controlplane.links.node.messages import KvmFinding, NodeState
 from controlplane.tls.contexts import VIRT_API_CLIENT, client_context, role_uri
-from controlplane.virt_handler.node import CONTROL_PLANE, KVM_USABLE
+from controlplane.virt_handler.node.labels import CONTROL_PLANE, KVM_USABLE
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import World
 from tests.controlplane.asked_over_http import fetch, free_port

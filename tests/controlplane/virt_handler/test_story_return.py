@@ -14,8 +14,8 @@ import pytest
 from controlplane.api.objects.resources import Key
 from controlplane.domain.state import Life
 from controlplane.engine.errors import Unavailable
-from controlplane.virt_handler.clearing import LONGEST_ASK_SECONDS
-from controlplane.virt_handler.vmi.orphans import DEADLINE_SECONDS
+from controlplane.virt_handler.node_recovery.orphans import DEADLINE_SECONDS
+from controlplane.virt_handler.node_recovery.recovery import LONGEST_ASK_SECONDS
 from tests.controlplane.virt_handler.builders import NODE, OFF, OTHER, POD_UID, pod_object, vmi_object
 from tests.controlplane.virt_handler.fakes import LEASE_SECONDS, FakeLibvirtd, LauncherFiles, until
 from tests.controlplane.virt_handler.stage import KEY, POD, Node

@@ -13,7 +13,7 @@ import pytest
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import HypervisorError, InvalidDomain
-from controlplane.virt_handler.node_client import NodeClient
+from controlplane.virt_handler.node.virt_node_client import NodeClient
 from tests.controlplane.virt_handler.builders import POD_UID, domain_text, pod_object, vmi_object
 from tests.controlplane.virt_handler.fakes import (
     FakeConnection,

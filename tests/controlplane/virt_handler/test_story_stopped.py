@@ -13,7 +13,7 @@ import pytest
 from controlplane.domain.state import Life, State
 from controlplane.engine.errors import Unavailable
 from controlplane.virt_handler.launchers.ports import Failed, Order
-from controlplane.virt_handler.vmi.leaving import RESTARTED
+from controlplane.virt_handler.vmi.migration_source import RESTARTED
 from controlplane.virt_handler.vmi.ports import NoContact
 from tests.controlplane.virt_handler.fakes import FakeGuest, until
 from tests.controlplane.virt_handler.moving import BY_MIGRATION, WHOLE, moving_object

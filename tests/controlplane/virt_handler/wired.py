@@ -16,13 +16,13 @@ from controlplane.api.objects.resources import (
     Key,
 )
 from controlplane.virt_handler import __main__ as virt_handler
-from controlplane.virt_handler.own_pair import OwnPair
+from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
 from controlplane.virt_handler.settings import Settings
 from tests.controlplane.kube.fake_api import Json, a_client
 from tests.controlplane.kube.late_api import LateApi, until
 from tests.controlplane.virt_handler.builders import NODE as NAME
 from tests.controlplane.virt_handler.fakes import FakeLibvirtd, LauncherFiles
-from tests.controlplane.virt_handler.virt_node import VirtNode
+from tests.controlplane.virt_handler.node.virt_node import VirtNode
 
 WEB, POD_KEY, NODE_KEY = Key("default", "web"), Key("default", "pod"), Key("", NAME)
 NAMESPACE = "kubevirt"

@@ -25,11 +25,11 @@ from controlplane.hypervisor.connection import Connection, open_connection, sock
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest
 from controlplane.hypervisor.migration import Options, migrate
-from controlplane.virt_handler.migration import passage as passage_module
-from controlplane.virt_handler.migration.binding import Channel
-from controlplane.virt_handler.migration.entrance import Entrance, dial_socket
-from controlplane.virt_handler.migration.passage import Passage, Target
+from controlplane.virt_handler.migration import tunnel_client as passage_module
+from controlplane.virt_handler.migration.handshake import Channel
 from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
+from controlplane.virt_handler.migration.tunnel_client import Passage, Target
+from controlplane.virt_handler.migration.tunnel_server import Entrance, dial_socket
 from tests.controlplane.virt_handler.migration.ends import BINDING, SOURCE, TARGET, listen_at, pair_of
 from tests.controlplane.virt_launcher.launched import PLAN, UID, boot, connect, domain
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod

@@ -24,7 +24,7 @@ from controlplane.domain.state import Life, State
 from controlplane.hypervisor.connection import Connection
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest
-from controlplane.virt_handler.migration.departure import Departure
+from controlplane.virt_handler.migration.source_exit import Departure
 from controlplane.virt_handler.vmi.world import Traces
 from tests.controlplane.virt_launcher.launched import UID, until
 from tests.controlplane.virt_launcher.launcher_pod import Images

@@ -22,8 +22,8 @@ from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Progress
 from controlplane.virt_handler.launchers.ports import Order
-from controlplane.virt_handler.migration.converge import Watch
-from controlplane.virt_handler.migration.sending import Sending
+from controlplane.virt_handler.migration.convergence import Watch
+from controlplane.virt_handler.migration.sender import Sending
 from controlplane.virt_handler.vmi.ports import Writes
 from tests.controlplane.virt_launcher.launched import VMI, until
 from tests.controlplane.virt_launcher.launcher_pod import Images

@@ -42,7 +42,7 @@ from tests.controlplane.links.node.lingering import old_kernel, others_closed
 from tests.controlplane.links.node.packets import DESCRIPTORS, NONSENSE, held_open, opened, send, variants
 from tests.controlplane.virt_handler.builders import POD_UID
 from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc, LauncherFiles, until
-from tests.controlplane.virt_handler.virt_node import VirtNode
+from tests.controlplane.virt_handler.node.virt_node import VirtNode
 
 __all__ = ["old_kernel", "others_closed"]
 PLAIN = Masquerade("10.0.2.0/24", (Port("tcp", 80),))

@@ -13,7 +13,7 @@ import pytest
 from controlplane.links.node.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.network import TAP_GONE, Network
 from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
-from controlplane.virt_handler.node_client import NodeClient, dial_virt_node
+from controlplane.virt_handler.node.virt_node_client import NodeClient, dial_virt_node
 from tests.controlplane.virt_handler.builders import POD_UID
 from tests.controlplane.virt_handler.fakes import FakeClock
 

@@ -19,7 +19,7 @@ from controlplane.links.node.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.ports import LauncherSocket
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
-from controlplane.virt_handler.node_client import NodeClient
+from controlplane.virt_handler.node.virt_node_client import NodeClient
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact
 from controlplane.virt_handler.vmi.world import NodeTrouble, Traces
 from controlplane.virt_node.launcher_dir import PodsDirectory
@@ -33,7 +33,7 @@ from tests.controlplane.virt_handler.fakes import (
     LauncherFiles,
     until,
 )
-from tests.controlplane.virt_handler.virt_node import VirtNode, linked
+from tests.controlplane.virt_handler.node.virt_node import VirtNode, linked
 
 POD = Key("default", f"virt-launcher-web-{POD_UID[:4]}")
 VMI = Key("default", "web")

@@ -18,9 +18,9 @@ from controlplane.hypervisor.errors import NotText
 from controlplane.hypervisor.events import LifecycleChanged
 from controlplane.virt_handler.launchers.ports import LauncherSocket
 from controlplane.virt_handler.launchers.session import Session, Tools
-from controlplane.virt_handler.node_client import NodeClient
+from controlplane.virt_handler.node.virt_node_client import NodeClient
+from controlplane.virt_handler.vmi.liveness import Alive, Unknown, judge
 from controlplane.virt_handler.vmi.ports import NoContact
-from controlplane.virt_handler.vmi.verdict import Alive, Unknown, judge
 from controlplane.virt_handler.vmi.world import Sighting
 from tests.controlplane.virt_handler.builders import POD_UID, RUNNING, VMI_UID, a_pod, domain_text
 from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeLibvirtd, until

@@ -17,7 +17,7 @@ from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, TimedOut, WrongState
 from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
 from controlplane.virt_handler.launchers.session import Session, Tools
-from controlplane.virt_handler.node_client import NodeClient
+from controlplane.virt_handler.node.virt_node_client import NodeClient
 from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
 from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, a_pod, a_vmi, vmi_object
 from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeGuest, FakeLibvirtd

@@ -15,7 +15,7 @@ from controlplane.hypervisor.errors import TimedOut
 from controlplane.links.node.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.ports import LauncherSocket, NodeAway, NodeError, NotThere, Refused
 from controlplane.virt_handler.launchers.session import Session, Tools
-from controlplane.virt_handler.node_client import NodeClient
+from controlplane.virt_handler.node.virt_node_client import NodeClient
 from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
 from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, a_pod, a_vmi, domain_text
 from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeLibvirtd, until

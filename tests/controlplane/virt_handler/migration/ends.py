@@ -18,11 +18,11 @@ from functools import cache
 
 from controlplane.kube.certificates import Subject, make_own
 from controlplane.links.handler import server_name
-from controlplane.virt_handler.migration.binding import Binding, Channel
-from controlplane.virt_handler.migration.entrance import Entrance, dial_socket
-from controlplane.virt_handler.migration.passage import Passage, Target
+from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
+from controlplane.virt_handler.migration.handshake import Binding, Channel
 from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
-from controlplane.virt_handler.own_pair import OwnPair
+from controlplane.virt_handler.migration.tunnel_client import Passage, Target
+from controlplane.virt_handler.migration.tunnel_server import Entrance, dial_socket
 
 BINDING = Binding("migration", "source-pod", "target-pod")
 SOURCE, TARGET, OTHER = "node-a", "node-b", "node-c"

@@ -18,14 +18,14 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import pytest
 
-from controlplane.virt_handler.migration import entrance as entrance_module
-from controlplane.virt_handler.migration import passage as passage_module
-from controlplane.virt_handler.migration.binding import MOST, Binding, Channel
-from controlplane.virt_handler.migration.entrance import Entrance
-from controlplane.virt_handler.migration.lane import Lane
-from controlplane.virt_handler.migration.passage import Passage, Target
+from controlplane.virt_handler.migration import tunnel_client as passage_module
+from controlplane.virt_handler.migration import tunnel_server as entrance_module
+from controlplane.virt_handler.migration.byte_copy import End
+from controlplane.virt_handler.migration.copy_thread import Lane
+from controlplane.virt_handler.migration.handshake import MOST, Binding, Channel
 from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
-from controlplane.virt_handler.migration.pump import End
+from controlplane.virt_handler.migration.tunnel_client import Passage, Target
+from controlplane.virt_handler.migration.tunnel_server import Entrance
 from tests.controlplane.virt_handler.migration.ends import (
     BINDING,
     OTHER,

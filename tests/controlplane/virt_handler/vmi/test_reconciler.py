@@ -17,9 +17,9 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Conflict, Forbidden, Unavailable
 from controlplane.engine.ports import Json
 from controlplane.engine.reconcile import reconcile
+from controlplane.virt_handler.vmi.events import Told
 from controlplane.virt_handler.vmi.ports import CannotLook, Granted, NoContact
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
-from controlplane.virt_handler.vmi.story import Told
 from controlplane.virt_handler.vmi.world import (
     Destroy,
     DestroyOrphan,

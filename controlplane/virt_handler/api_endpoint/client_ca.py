@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""By whose word callers at the door are virt-api: the authority's bundle, as API servers have it of virt-api itself.
+
+It stands in the APIService in clear, and virt-controller keeps it there through every exchange of the authority. So a
+virt-handler reads no Secret for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+
+import msgspec
+
+from controlplane.virt_handler.api_endpoint.server import DoorTls
+
+log = logging.getLogger(__name__)
+
+CALLERS = "metadata.name=v1.subresources.kubevirt.io"
+"""Selects the APIService by which users reach virt-api."""
+
+
+class _Spec(msgspec.Struct):
+    bundle: str = msgspec.field(default="", name="caBundle")
+
+
+class _ApiService(msgspec.Struct):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+_decoder = msgspec.json.Decoder(_ApiService)
+
+
+def take_authority(tls: DoorTls, raw: bytes | None) -> None:
+    """Take callers by the bundle that an APIService holds; an empty or broken one leaves the one that is in use."""
+    if raw is None:
+        return
+    try:
+        bundle = base64.b64decode(_decoder.decode(raw).spec.bundle, validate=True)
+        if bundle:
+            tls.use_authority(bundle)
+    except (ValueError, binascii.Error, msgspec.MsgspecError) as error:
+        log.error("the authority of callers cannot be used, the old one stays", extra={"because": error})

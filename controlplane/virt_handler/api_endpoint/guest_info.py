@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Answers what virt-api asks about a guest: finds the launcher that is meant, and has its guest's agent asked.
+
+Nothing of it is kept longer than a moment or written anywhere. That the guest is the VMI's is proven as in power.py.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from controlplane.api.objects.pod import bounded
+from controlplane.domain.guest_details import COMMANDS, read_details
+from controlplane.links.handler import DETAILS_LIMIT_BYTES, Answer, Details, Guest, Inquire, NotDone
+from controlplane.virt_handler.vmi.liveness import is_own
+from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
+from controlplane.virt_handler.vmi.world import Launcher
+
+log = logging.getLogger(__name__)
+
+
+class Talkative(Protocol):
+    """A launcher whose guest's agent can be asked."""
+
+    def launcher(self) -> Launcher: ...
+
+    async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
+        """VerbRefused, NoContact."""
+
+
+class Launchers(Protocol):
+    """The launchers of this node."""
+
+    def session(self, pod_uid: str) -> Talkative | None: ...
+
+
+class Inquiries:
+    """The row of the door's table for handler_link.Inquire."""
+
+    def __init__(self, node: str, launchers: Launchers) -> None:
+        self._node = node
+        self._launchers = launchers
+
+    async def answer(self, asked: Inquire) -> Answer:
+        """Ask, and answer with what was told. Cancelled, the question under way goes on."""
+        session = self._find(asked.guest)
+        if session is None:
+            return NotDone("absent", f"node {self._node} has no launcher of this VirtualMachineInstance")
+        try:
+            answers = await session.inquire(COMMANDS[asked.about])
+        except VerbRefused as error:
+            return NotDone("refused", bounded(str(error)))
+        except NoContact as error:
+            log.info(
+                "an agent did not answer a person", extra={"pod": asked.guest.pod_uid, "error": bounded(str(error))}
+            )
+            return NotDone("lost", bounded(str(error)))
+        return Details(read_details(answers, DETAILS_LIMIT_BYTES))
+
+    def _find(self, guest: Guest) -> Talkative | None:
+        session = self._launchers.session(guest.pod_uid)
+        if guest.node != self._node or session is None or not is_own(session.launcher(), guest.vmi_uid):
+            return None
+        return session

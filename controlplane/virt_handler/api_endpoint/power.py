@@ -1,0 +1,115 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Answers what virt-api asks about a guest's power: finds the launcher that is meant, and carries the verb out there.
+
+That the guest is the VMI's is proven as for everything else: the Pod of that UID is on this node, that VMI controls it,
+and the domain in it carries both. Which state allows what: vmi.person. Nothing is written here: what came of a verb is
+seen at the domain, and told in the VMI's status like anything that happens to it. A pause is answered when it is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Protocol
+
+from controlplane.api.objects.decode import DecodeError, decode_vmi
+from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.resources import Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.errors import ApiError
+from controlplane.engine.ports import Cache, Clock
+from controlplane.hypervisor.share import Bucket
+from controlplane.links.handler import Answer, Done, Guest, NotDone, Power, Verb
+from controlplane.virt_handler.api_endpoint.pause_waiter import ToldPauses
+from controlplane.virt_handler.vmi.events import TellEvent, about, story_of_verb
+from controlplane.virt_handler.vmi.liveness import is_own
+from controlplane.virt_handler.vmi.ports import Busy, NoContact, VerbRefused
+from controlplane.virt_handler.vmi.world import Launcher
+
+log = logging.getLogger(__name__)
+
+_STORIES, _STORIES_RATE = 60, 0.5
+"""Events of verbs that a node tells at once, and how many more in a second: whoever may pause may pause without end."""
+
+
+class Obedient(Protocol):
+    """A launcher that does what a person asks."""
+
+    def launcher(self) -> Launcher: ...
+
+    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int) -> None:
+        """Busy, VerbRefused, NoContact."""
+
+
+class Launchers(Protocol):
+    """The launchers of this node."""
+
+    def session(self, pod_uid: str) -> Obedient | None: ...
+
+
+class PowerVerbs:
+    """The row of the door's table for handler_link.Power."""
+
+    def __init__(self, node: str, launchers: Launchers, vmis: Cache, clock: Clock, tell: TellEvent) -> None:
+        self._node = node
+        self._launchers = launchers
+        self._vmis = vmis
+        self._clock = clock
+        self._tell = tell
+        self._pauses = ToldPauses(vmis)
+        self._may_tell = Bucket(_STORIES, _STORIES_RATE)
+        self._telling: set[asyncio.Task[None]] = set()
+
+    async def answer(self, asked: Power) -> Answer:
+        """Carry a verb out. Cancelled, it goes on."""
+        session = self._find(asked.guest)
+        if session is None:
+            return NotDone("absent", f"node {self._node} has no launcher of this VirtualMachineInstance")
+        launcher = session.launcher()
+        extra = {"verb": asked.verb, "key": str(launcher.pod.vmi_key), "uid": asked.guest.vmi_uid}
+        try:
+            vmi = self._told(launcher.pod.vmi_key, asked.guest.vmi_uid)
+            await session.obey(asked.verb, vmi, thaw_after=asked.thaw_after_seconds)
+        except VerbRefused as error:
+            return NotDone("refused", bounded(str(error)))
+        except NoContact as error:
+            log.warning("nothing came of what a person asked", extra={**extra, "error": bounded(str(error))})
+            return NotDone("busy" if isinstance(error, Busy) else "lost", bounded(str(error)))
+        if asked.verb in ("pause", "unpause") and not await self._is_told(launcher, asked):
+            return NotDone("lost", "the guest was paused, but that was not written: it may go on")
+        log.info("carried out", extra=extra)
+        if vmi is not None and self._may_tell.take(1.0, self._clock.monotonic()):
+            task = asyncio.create_task(self._try_to_tell(vmi, asked.verb))  # whoever asked does not wait for it
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+        return Done()
+
+    async def _is_told(self, launcher: Launcher, asked: Power) -> bool:
+        """Wait until a pause is told; whoever waits for the word of an earlier one does so no longer."""
+        key = launcher.pod.vmi_key
+        if key is None:
+            return True
+        self._pauses.end(key)
+        return asked.verb != "pause" or await self._pauses.wait(key, asked.guest.vmi_uid)
+
+    async def _try_to_tell(self, vmi: VirtualMachineInstance, verb: Verb) -> None:
+        try:
+            await self._tell(about(vmi), story_of_verb(verb, self._clock.now()))
+        except ApiError as error:
+            log.warning("cannot tell an Event", extra={"verb": verb, "error": str(error)})
+
+    def _find(self, guest: Guest) -> Obedient | None:
+        session = self._launchers.session(guest.pod_uid)
+        if guest.node != self._node or session is None or not is_own(session.launcher(), guest.vmi_uid):
+            return None
+        return session
+
+    def _told(self, key: Key | None, uid: str) -> VirtualMachineInstance | None:
+        raw = None if key is None else self._vmis.get(key)
+        try:
+            vmi = None if raw is None else decode_vmi(raw)
+        except DecodeError:
+            return None
+        return vmi if vmi is not None and vmi.metadata.uid == uid else None

@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where virt-api asks about guests of this node: a TLS listener that nobody else gets a word in at.
+
+What may be asked is in controlplane.links.handler; what is answered, whoever is in the table says. virt-api shows its
+client pair, by the authority of the control plane: one connection, one question, so that no connection outlives what
+it was let in by. Which certificate is served: own_pair.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from aiohttp import web
+
+from controlplane.http_server.listener import Listener
+from controlplane.links.handler import (
+    CARRY_OUT_SECONDS,
+    PATH,
+    QUESTION_LIMIT_BYTES,
+    Answer,
+    LinkError,
+    NotDone,
+    Question,
+    encode,
+    read_question,
+)
+from controlplane.tls.contexts import VIRT_API_CLIENT, load_pair, names_role, role_uri, server_context
+from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
+
+log = logging.getLogger(__name__)
+
+CONNECTIONS = 64
+"""A virt-api asks for one user at a time, and of each node a few. Each costs a third of a MiB."""
+BODY_SECONDS = 5.0
+CLOSE_SECONDS = 2.0
+
+Answers = Mapping[type[Any], Callable[[Any], Awaitable[Answer]]]
+"""By the type of the question: who answers it. It never raises for what a launcher did."""
+
+
+class DoorTls:
+    """What is listened with: our pair, and the authority of those who may call, exchanged without a cut."""
+
+    def __init__(self, pair: OwnPair) -> None:
+        self._pair = pair
+        self._current: ssl.SSLContext | None = None
+        self.listening = _context()
+        # A listening socket keeps its context; each handshake is answered by the one that is current.
+        self.listening.sni_callback = self._answer
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether an authority is known: before that nobody is let in."""
+        return self._current is not None
+
+    def use_authority(self, authority: bytes) -> None:
+        """Take clients of this authority (PEM) only. ValueError when it is none; then the one before stays."""
+        context = _context()
+        try:
+            load_pair(context, self._pair.certificate, self._pair.key)
+            context.load_verify_locations(cadata=authority.decode("ascii"))
+        except (ssl.SSLError, OSError, ValueError) as error:
+            raise ValueError(f"cannot use the authority: {error}") from error
+        self._current = context
+
+    def _answer(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> int | None:
+        del name, context
+        if self._current is None:
+            return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
+        connection.context = self._current
+        return None
+
+
+class Door:
+    """Listens until closed."""
+
+    def __init__(self, tls: DoorTls, namespace: str, answers: Answers) -> None:
+        """namespace: that of the control plane, whose virt-api may ask."""
+        self._uri = role_uri(namespace, VIRT_API_CLIENT)
+        self._answers = answers
+        self._listener = Listener(self._serve, CONNECTIONS, tls.listening)
+
+    async def open(self, address: str, port: int) -> int:
+        """Listen; returns the port. OSError when it is taken."""
+        return await self._listener.listen(address, port)
+
+    async def close(self) -> None:
+        await self._listener.close(CLOSE_SECONDS)
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            response = await self._answer(request)
+        except Exception:
+            log.exception("a question failed")
+            response = web.Response(status=500)
+        response.force_close()
+        return response
+
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        connection = request.get_extra_info("ssl_object")
+        if not isinstance(connection, ssl.SSLObject) or not names_role(connection, self._uri):
+            log.warning("turned away: not virt-api", extra={"peer": request.remote})
+            return web.Response(status=403)
+        if (request.method, request.raw_path) != ("POST", PATH):
+            return web.Response(status=404)
+        try:
+            question = read_question(await _body(request))
+        except (LinkError, TimeoutError) as error:
+            return web.Response(status=400, text=str(error))
+        return web.Response(body=encode(await self._ask(question)), content_type="application/json")
+
+    async def _ask(self, question: Question) -> Answer:
+        answer = self._answers.get(type(question))
+        if answer is None:
+            return NotDone("refused", "this virt-handler does not answer such questions")
+        try:
+            async with asyncio.timeout(CARRY_OUT_SECONDS):
+                return await answer(question)
+        except TimeoutError:
+            return NotDone("overdue", f"it was not done within {CARRY_OUT_SECONDS:.0f} s, and is being tried yet")
+
+
+def _context() -> ssl.SSLContext:
+    return server_context(ssl.TLSVersion.TLSv1_3, ssl.CERT_REQUIRED)
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    """Read the body. LinkError when it is longer than a question, TimeoutError."""
+    body = bytearray()
+    async with asyncio.timeout(BODY_SECONDS):
+        async for chunk in request.content.iter_any():
+            body += chunk
+            if len(body) > QUESTION_LIMIT_BYTES:
+                raise LinkError(f"a question of more than {QUESTION_LIMIT_BYTES} bytes")
+    return bytes(body)

@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keeps this node on the list of those that take machines, while this process serves. What is written is in node.
+
+virt-controller takes a node off when its virt-handler was silent, and only virt-handler puts it on again: it looks
+after its label when it is heard again after a silence, and now and then, since virt-controller's write may come a
+moment later. While its Lease does not get through it writes nothing, though its Node might: virt-controller would take
+that back, and the node flap. It asks; a watch would need the right to read every Node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from controlplane.api.objects.resources import NODE, Key
+from controlplane.engine.errors import ApiError
+from controlplane.engine.ports import Api, Json
+from controlplane.kube.lease import Heartbeat
+from controlplane.virt_handler.node.labels import held_back, is_needed
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 60.0
+RETRY_SECONDS = 1.0
+LONGEST_RETRY_SECONDS = 30.0
+
+
+async def keep_listed(
+    api: Api,
+    name: str,
+    serving: Callable[[Json], Json],
+    heartbeat: Heartbeat,
+    *,
+    held: Callable[[], str],
+    wait: Callable[[asyncio.Event, float], Awaitable[None]] | None = None,
+) -> None:
+    """Label the Node, and again whenever it says otherwise, until cancelled.
+
+    serving: what is said of a Node as it is. held: why it takes no machines yet; whoever takes that back sets the
+    heartbeat's event. wait: for that, so long at most.
+    """
+    wait = wait or _wait
+    pause = RETRY_SECONDS
+    while True:
+        heartbeat.resumed.clear()
+        try:
+            await _look(api, name, lambda node: _with(serving(node), held()), heartbeat)
+            pause = RETRY_SECONDS
+            rest = LOOK_SECONDS
+        except ApiError as error:
+            log.warning("cannot label the node", extra={"node": name, "error": str(error)})
+            rest, pause = pause, min(pause * 2, LONGEST_RETRY_SECONDS)
+        await wait(heartbeat.resumed, rest)
+
+
+def _with(patch: Json, held: str) -> Json:
+    return held_back(patch) if held else patch
+
+
+async def _look(api: Api, name: str, serving: Callable[[Json], Json], heartbeat: Heartbeat) -> None:
+    key = Key("", name)
+    node = await api.get(NODE, key)
+    patch = serving(node)
+    if is_needed(node, patch) and heartbeat.is_fresh:
+        await api.patch(NODE, key, patch, subresource="status")
+        log.info("serving", extra={"node": name})
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        pass

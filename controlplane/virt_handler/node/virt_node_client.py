@@ -1,0 +1,324 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The door to virt-node, for what only root can do: one connection, kept; requests and their answers.
+
+What comes back is checked before it is believed: virt-node is root, but a socket can be anybody's. No retry of a
+request: who asked knows whether it still wants to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import socket
+import stat
+from collections.abc import Awaitable, Callable
+from itertools import count
+from typing import TypeVar
+
+from controlplane.domain import layout
+from controlplane.links.node.channel import Channel, Closed
+from controlplane.links.node.messages import (
+    PROTOCOL,
+    Answer,
+    Cancel,
+    Done,
+    Failed,
+    FindTraces,
+    FromNode,
+    GiveCapabilities,
+    Hello,
+    ListenForMigration,
+    Masquerade,
+    MigrationChannel,
+    NetworkReady,
+    NodeState,
+    Opened,
+    OpenMigrationSocket,
+    OpenReport,
+    OpenSocket,
+    PodInterface,
+    ProtocolError,
+    Request,
+    SetUpNetwork,
+    TracesFound,
+    encode,
+    read_from_node,
+)
+from controlplane.links.node.offer import Offer
+from controlplane.links.node.unwanted import Unwanted
+from controlplane.virt_handler.launchers.ports import (
+    LauncherSocket,
+    NodeAway,
+    NodeError,
+    NotThere,
+    Refused,
+)
+from controlplane.virt_handler.launchers.report_file import Reports
+from controlplane.virt_handler.vmi.world import Traces
+
+log = logging.getLogger(__name__)
+
+Dial = Callable[[], Awaitable[socket.socket]]
+A = TypeVar("A", NetworkReady, TracesFound, Done)
+
+AWAY = "virt-node is not there"
+_PAUSES_SECONDS = (0.1, 0.3, 1.0, 3.0)
+_DEADLINE_SECONDS = 30.0
+"""For what is not waited for on the launcher's behalf. virt-node's own deadlines are shorter."""
+_UNWANTED = 64
+"""Descriptors that wait to be closed while others are: of answers that came too late for whoever asked."""
+
+
+class NodeClient:
+    """Implements launchers.ports.Node."""
+
+    def __init__(self, dial: Dial, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        self._dial = dial
+        self._sleep = sleep
+        self._channel: Channel | None = None
+        self._why_not = AWAY
+        self._here = asyncio.Event()
+        self._numbers = count(1)
+        self._reports = Reports()
+        self._unwanted = Unwanted()
+        self._waiting: dict[int, asyncio.Future[tuple[Answer, int | None]]] = {}
+        self._offer = Offer(None)
+        self._callbacks: list[Callable[[], None]] = []
+
+    def subscribe(self, callback: Callable[[], None]) -> None:
+        """Call back whenever contact has come or gone."""
+        self._callbacks.append(callback)
+
+    @property
+    def is_connected(self) -> bool:
+        return self._channel is not None
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no contact, in the same words as long as that lasts; "" while there is."""
+        return self._why_not if self._channel is None else ""
+
+    async def other_than(self, known: NodeState | None) -> NodeState:
+        """Return what the node offers as soon as it is another state than the known one."""
+        return await self._offer.other_than(known)
+
+    async def run(self) -> None:
+        """Keep the connection until cancelled."""
+        failures = 0
+        while True:
+            try:
+                await self._converse(await self._dial())
+            except (OSError, Closed, ProtocolError) as error:
+                log.warning("no contact with virt-node", extra={"error": str(error)})
+                self._why_not = str(error) if isinstance(error, ProtocolError) else AWAY
+            failures = 0 if self._offer.state is not None else failures
+            await self._offer.become(None)
+            await self._sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])
+            failures += 1
+
+    async def open_socket(self, pod_uid: str) -> LauncherSocket:
+        """Wait for a launcher's socket, for as long as it takes. NodeError."""
+        return self._proven(*await self._ask_patiently(lambda number: OpenSocket(number, pod_uid)))
+
+    async def open_migration_socket(self, pod_uid: str, channel: MigrationChannel) -> LauncherSocket:
+        """Wait for the socket on which a target's QEMU listens. NodeError."""
+        return self._proven(*await self._ask_patiently(lambda number: OpenMigrationSocket(number, pod_uid, channel)))
+
+    async def listen_for_migration(self, pod_uid: str, channel: MigrationChannel) -> socket.socket:
+        """Return a socket that listens where a source's QEMU dials. NodeError."""
+        answer = await self._ask(lambda number: ListenForMigration(number, pod_uid, channel))
+        descriptor = self._descriptor(*answer)
+        found = os.fstat(descriptor)
+        is_open = not fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_PATH
+        given = socket.socket(fileno=descriptor) if stat.S_ISSOCK(found.st_mode) and is_open else None
+        if given is None:
+            self._drop(descriptor)
+        elif given.family == socket.AF_UNIX and given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            return given
+        else:
+            self._drop(given.detach())
+        raise Refused("virt-node gave something else than a Unix socket that listens")
+
+    def _proven(self, answer: Answer, given: int | None) -> LauncherSocket:
+        """Take a socket of the launcher's user, by its name alone. Refused."""
+        descriptor = self._descriptor(answer, given)
+        found = os.fstat(descriptor)
+        is_named = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_PATH  # and not open: whoever closes it does not wait
+        if not stat.S_ISSOCK(found.st_mode) or found.st_uid != layout.UID or not is_named:
+            self._drop(descriptor)
+            raise Refused(f"virt-node gave something else than a socket of uid {layout.UID}")
+        return LauncherSocket(descriptor)
+
+    async def read_report(self, pod_uid: str) -> bytes:
+        """Read a launcher's report, up to its limit. NodeError; NotThere when there is none yet."""
+        descriptor = self._descriptor(*await self._ask(lambda number: OpenReport(number, pod_uid)))
+        return await self._reports.read(descriptor)
+
+    async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
+        """Wait for a launcher's directory and put libvirt's capability cache there. NodeError."""
+        answer, descriptor = await self._ask_patiently(lambda number: GiveCapabilities(number, pod_uid, with_kvm))
+        self._expect(Done, answer, descriptor)
+
+    async def set_up_network(self, pod_uid: str, wanted: Masquerade) -> PodInterface:
+        """Make a Pod's network ready for its guest. NodeError."""
+        answer, descriptor = await self._ask(lambda number: SetUpNetwork(number, pod_uid, wanted))
+        return self._expect(NetworkReady, answer, descriptor).interface
+
+    async def find_traces(self, pod_uid: str) -> Traces:
+        """Look on the node itself for a Pod's directory and processes. NodeError."""
+        answer, descriptor = await self._ask(lambda number: FindTraces(number, pod_uid))
+        found = self._expect(TracesFound, answer, descriptor)
+        return Traces(found.has_directory, found.processes, found.emulators)
+
+    async def _ask_patiently(self, make: Callable[[int], Request]) -> tuple[Answer, int | None]:
+        """Ask for what is waited for there, again when virt-node went away meanwhile."""
+        while True:
+            await self._here.wait()
+            try:
+                return await self._ask(make, is_patient=True)
+            except NodeAway as error:
+                log.debug("asking again", extra={"error": str(error)})
+
+    async def _ask(self, make: Callable[[int], Request], *, is_patient: bool = False) -> tuple[Answer, int | None]:
+        channel = self._channel
+        if channel is None:
+            raise NodeAway(self.trouble)
+        number, deadline_seconds = next(self._numbers), None if is_patient else _DEADLINE_SECONDS
+        try:
+            packet = encode(make(number))
+        except ValueError as error:
+            raise NodeError(str(error)) from error
+        answered: asyncio.Future[tuple[Answer, int | None]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answered
+        try:
+            async with asyncio.timeout(deadline_seconds):
+                await channel.send(packet)
+                answer, descriptor = await answered
+        except Closed as error:
+            self._lose(channel)  # before the one who receives has noticed: whoever asks again has to wait
+            raise NodeAway(str(error)) from error
+        except (TimeoutError, asyncio.CancelledError) as error:
+            self._give_up(channel, number, answered)
+            if isinstance(error, TimeoutError):
+                raise NodeError(f"virt-node gave no answer within {deadline_seconds:g} s") from error
+            raise
+        finally:
+            self._waiting.pop(number, None)
+        if isinstance(answer, Failed):
+            self._drop(descriptor)
+            raise _error(answer)
+        return answer, descriptor
+
+    def _give_up(self, channel: Channel, number: int, answered: asyncio.Future[tuple[Answer, int | None]]) -> None:
+        """Drop an answer that has come, or say that nobody waits for it any more; never wait for that.
+
+        An answer that is on its way is dropped when it comes. Where there is no room for even that, virt-node stands
+        still: the connection is ended, which takes everything back.
+        """
+        if answered.done() and not answered.cancelled() and answered.exception() is None:
+            self._drop(answered.result()[1])
+        elif self._channel is channel:
+            channel.send_now(encode(Cancel(number)))
+
+    async def _converse(self, connection: socket.socket) -> None:
+        channel = Channel(connection)
+        try:
+            await channel.send(encode(Hello(PROTOCOL)))
+            await self._receive_all(channel)
+        finally:
+            self._lose(channel)
+            for one in self._waiting.values():
+                if not one.done():
+                    one.set_exception(NodeAway("virt-node went away"))
+            channel.close()
+
+    def _lose(self, channel: Channel) -> None:
+        if self._channel is channel:
+            self._channel = None
+            self._here.clear()
+            self._tell()
+
+    def _tell(self) -> None:
+        for callback in self._callbacks:
+            callback()
+
+    async def _receive_all(self, channel: Channel) -> None:
+        self._welcome(channel, await self._receive(channel))
+        while True:
+            message, descriptor = await self._receive(channel)
+            match message:
+                case Hello():
+                    self._drop(descriptor)
+                    raise ProtocolError("virt-node greeted twice")
+                case NodeState():
+                    self._drop(descriptor)
+                    await self._offer.become(message)
+                case _:
+                    self._settle(message, descriptor)
+            if len(self._unwanted) > _UNWANTED:
+                raise ProtocolError("virt-node sends descriptors that nobody asked for")
+            await asyncio.sleep(0)  # whoever talks without a pause does not keep the loop to itself
+
+    def _welcome(self, channel: Channel, first: tuple[FromNode, int | None]) -> None:
+        greeting, descriptor = first
+        self._drop(descriptor)
+        if not isinstance(greeting, Hello):
+            raise ProtocolError("virt-node did not greet")
+        if greeting.protocol != PROTOCOL:
+            raise ProtocolError(f"virt-node speaks version {greeting.protocol}, not {PROTOCOL}")
+        self._channel = channel
+        self._here.set()
+        log.info("virt-node is here")
+        self._tell()
+
+    def _settle(self, answer: Answer, descriptor: int | None) -> None:
+        waiting = self._waiting.get(answer.id)
+        if waiting is None or waiting.done():
+            self._drop(descriptor)
+        else:
+            waiting.set_result((answer, descriptor))
+
+    async def _receive(self, channel: Channel) -> tuple[FromNode, int | None]:
+        data, descriptor = await channel.receive()
+        try:
+            return read_from_node(data), descriptor
+        except ProtocolError:
+            self._drop(descriptor)
+            raise
+
+    def _descriptor(self, answer: Answer, descriptor: int | None) -> int:
+        if not isinstance(answer, Opened) or descriptor is None:
+            self._drop(descriptor)
+            raise NodeError(f"virt-node answered without a descriptor: {type(answer).__name__}")
+        return descriptor
+
+    def _expect(self, kind: type[A], answer: Answer, descriptor: int | None) -> A:
+        self._drop(descriptor)
+        if not isinstance(answer, kind):
+            raise NodeError(f"virt-node answered something else: {type(answer).__name__}")
+        return answer
+
+    def _drop(self, descriptor: int | None) -> None:
+        if descriptor is not None:
+            self._unwanted.add(descriptor)
+
+
+async def dial_virt_node(path: str = layout.NODE_SOCKET) -> socket.socket:
+    """Connect to virt-node. OSError."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
+    connection.setblocking(False)
+    try:
+        await asyncio.get_running_loop().sock_connect(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _error(answer: Failed) -> NodeError:
+    kinds: dict[str, type[NodeError]] = {"refused": Refused, "missing": NotThere, "gone": NotThere}
+    return kinds.get(answer.kind, NodeError)(answer.text)

@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is said of the launchers that a node was not cleared of in time (clearing), and about whom. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
+from controlplane.engine.ports import Json
+from controlplane.virt_handler.node_recovery.orphans import DEADLINE_SECONDS, Orphan
+from controlplane.virt_handler.vmi.events import Told
+from controlplane.virt_handler.vmi.world import Launcher
+
+_SO_LONG = f"{DEADLINE_SECONDS:.0f} s"
+
+UNANSWERED = Told(
+    "OwnerUnknown",
+    f"the API server has not said in {_SO_LONG} whether this guest is still its node's own: "
+    "it runs on, machines start beside it, and the API server is asked again",
+    is_warning=True,
+)
+"""Nobody knows whose a guest is."""
+
+
+def story_of_orphan(orphan: Orphan) -> Told:
+    """Say that an orphan may run yet."""
+    said = f"{orphan.because}, and its guest is not known to have ended in {_SO_LONG}: machines start beside it"
+    return Told("OrphanLeft", said, is_warning=True)
+
+
+def who(launcher: Launcher) -> Mapping[str, str]:
+    """Name a launcher in the log."""
+    owner = launcher.pod.owner
+    return {
+        "key": str(launcher.pod.vmi_key),
+        "uid": "" if owner is None else owner.uid,
+        "pod": launcher.pod.metadata.name,
+    }
+
+
+def about(launcher: Launcher) -> Json:
+    """Name the instance that a launcher was made for, whether or not it still exists."""
+    pod, kind = launcher.pod, VIRTUAL_MACHINE_INSTANCE
+    key, uid = pod.vmi_key, "" if pod.owner is None else pod.owner.uid
+    named = {"name": "" if key is None else key.name, "namespace": pod.metadata.namespace, "uid": uid}
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": named}

@@ -1,0 +1,189 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Alive, dead, or not known: what the evidence about a guest allows to say. Pure.
+
+Only proof makes a guest dead: libvirt says how its domain ended, the kubelet says that its launcher ended, or the
+node itself has nothing left of its Pod. That something cannot be reached, or is not listed, is no evidence at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controlplane.api.launch_plan import CRASHES, NOT_IN_TIME
+from controlplane.api.objects.pod import GUEST_CRASHED, REASONS, Pod, find_end_trouble
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.observed import Identity
+from controlplane.domain.state import Life, Outcome, State, derive_outcome
+from controlplane.virt_handler.vmi.migration_source import has_left_for_nothing
+from controlplane.virt_handler.vmi.world import Launcher, Look, Sighting, World
+
+STARTABLE = frozenset({"unknown", "failed"})
+"""Reasons of a domain that is off because it was never on: only defined, or its start failed."""
+LOST = frozenset({"unknown", "failed", "daemon"})
+"""The same reasons of a domain that has run: QEMU is gone, and libvirt does not know how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    outcome: Outcome
+    reason: str = ""
+    """A word; "" for an end that needs no explanation."""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    why: str
+
+
+Verdict = Alive | Dead | Unknown
+
+
+def weigh(world: World) -> Verdict:
+    """Say how the run of the world's VMI is: by its launcher, else by what a look at the node has found."""
+    vmi, launcher = world.vmi, world.launcher
+    if vmi is None:
+        return Unknown("no VMI was handed to this node")
+    verdict: Verdict = Unknown("its launcher Pod is not known here")
+    if launcher is not None:
+        verdict = _with_cause(judge(launcher, vmi.metadata.uid), vmi, launcher)
+    if isinstance(verdict, Unknown) and launcher is not None and has_left_for_nothing(vmi, launcher.sighting):
+        verdict = Dead("Failed", "GuestLost", "the guest has left for a target that has ended")
+    if not isinstance(verdict, Unknown):
+        return verdict
+    if world.lost_pod:
+        return _by_traces(world.lost_pod, world.look)
+    return _by_emulators(world.look) if sought_pod(world) else verdict
+
+
+def sought_pod(world: World) -> str:
+    """Return the UID of the Pod of which only the node itself can say whether its guest lives; "" when there is none.
+
+    The API server does not list it, or libvirt in it does not know the domain any more that has run there.
+    """
+    vmi, launcher = world.vmi, world.launcher
+    if world.lost_pod or vmi is None or launcher is None:
+        return world.lost_pod
+    sighting = launcher.sighting
+    if not (vmi.has_run or sighting.has_run or _was_up(sighting.state)):
+        return ""
+    is_lost = sighting.is_connected and _is_lost(sighting.state)
+    return launcher.pod.uid if is_lost and not _foreign(sighting, vmi.metadata.uid, launcher.pod.uid) else ""
+
+
+def judge(launcher: Launcher, vmi_uid: str) -> Verdict:
+    """Weigh what was seen. A domain that carries another identity says nothing about this VMI."""
+    sighting, pod = launcher.sighting, launcher.pod
+    state = sighting.state if sighting.is_connected else None
+    foreign = _foreign(sighting, vmi_uid, pod.uid)
+    if state is not None and not foreign:
+        if state.life.is_up:
+            return Unknown("QEMU is being started") if state.is_starting else Alive(state)
+        outcome = derive_outcome(state, is_acpi_expected=_is_acpi_expected(sighting))
+        if outcome is not None:
+            return _ended(state, outcome)
+    if pod.is_over or pod.compute.terminated is not None:
+        return _by_pod(pod)
+    if sighting.failure is not None:
+        return Dead("Failed", sighting.failure.reason, sighting.failure.message)
+    return Unknown(foreign or ("the domain is not started" if sighting.is_connected else "the launcher is not reached"))
+
+
+def is_own(launcher: Launcher, vmi_uid: str) -> bool:
+    """Tell whether a launcher is this VMI's: it controls the Pod, and a domain in there is no other's."""
+    owner = launcher.pod.owner
+    return owner is not None and owner.uid == vmi_uid and not _foreign(launcher.sighting, vmi_uid, launcher.pod.uid)
+
+
+def is_startable(sighting: Sighting) -> bool:
+    """Tell whether there is contact, and no domain that ever ran."""
+    if not sighting.is_connected or sighting.failure is not None:
+        return False
+    state = sighting.state
+    return state is None or (state.life is Life.SHUT_OFF and state.reason in STARTABLE)
+
+
+def _with_cause(verdict: Verdict, vmi: VirtualMachineInstance, launcher: Launcher) -> Verdict:
+    """Name the cause of an end that somebody wanted: it is no crash."""
+    state = launcher.sighting.state
+    was_ended = state is not None and state.life is Life.SHUT_OFF and state.reason in ("destroyed", "crashed")
+    if not isinstance(verdict, Dead) or not was_ended or state is None:
+        return verdict
+    if launcher.is_gone:
+        return Dead("Failed", "PodRemoved", "its launcher Pod was removed by force, and the guest was ended with it")
+    is_hurried = state.reason == "crashed" or vmi.spec.grace_period_seconds == 0
+    if verdict.outcome == "Failed" and vmi.metadata.deletion_timestamp is not None and is_hurried:
+        return Dead("Failed", "Deleted", "the guest was ended because its VMI is deleted")
+    return verdict
+
+
+def _by_traces(pod_uid: str, look: Look | None) -> Verdict:
+    if look is None:
+        return Unknown(f"the API server does not list Pod {pod_uid} on this node")
+    if look.traces.is_clean:
+        said = f"Pod {pod_uid} was removed, and this node has neither its directory nor a process of it"
+        return Dead("Failed", "LauncherGone", said)
+    left = ["its directory"] if look.traces.has_directory else []
+    left += [f"{look.traces.processes} processes of it"] if look.traces.processes else []
+    return Unknown(f"the API server does not list Pod {pod_uid}, but this node has {' and '.join(left)}")
+
+
+def _by_emulators(look: Look | None) -> Verdict:
+    """Judge a guest that libvirt lost: that libvirt does not know it is no proof, that QEMU is not there is."""
+    lost = "libvirt in the launcher knows the domain no more that has run there"
+    if look is None:
+        return Unknown(lost)
+    if look.traces.emulators:
+        return Unknown(f"{lost}, but its QEMU runs: only deleting the VMI ends it")
+    return Dead("Failed", "GuestLost", "QEMU is gone, and libvirt in the launcher does not know how it ended")
+
+
+def _was_up(state: State | None) -> bool:
+    """Tell whether a libvirt that was started anew found a QEMU there, and ended it: who saw its start is gone."""
+    return state is not None and state.life is Life.SHUT_OFF and state.reason == "daemon"
+
+
+def _is_lost(state: State | None) -> bool:
+    return state is None or (state.life is Life.SHUT_OFF and state.reason in LOST)
+
+
+def _foreign(sighting: Sighting, vmi_uid: str, pod_uid: str) -> str:
+    if sighting.state is None or sighting.observed is None:
+        return ""
+    identity: Identity | None = sighting.observed.identity
+    if identity is None or (identity.uid, identity.pod_uid) != (vmi_uid, pod_uid):
+        return "the launcher's domain carries another identity"
+    return ""
+
+
+def _is_acpi_expected(sighting: Sighting) -> bool:
+    observed = sighting.observed
+    if observed is None or observed.identity is None:
+        return True
+    return observed.has_acpi and observed.identity.grace_period_seconds > 0
+
+
+def _ended(state: State, outcome: Outcome) -> Dead:
+    if outcome == "Succeeded":
+        return Dead("Succeeded")
+    if state.life is Life.CRASHED or state.reason == "crashed":
+        said = CRASHES.get(state.reason, "QEMU crashed or was killed")
+        return Dead("Failed", REASONS.get(said, GUEST_CRASHED), said)
+    if state.reason == "destroyed":
+        return Dead("Failed", REASONS[NOT_IN_TIME], NOT_IN_TIME)
+    return Dead("Failed", "GuestFailed", f"the domain is {state.life.value}: {state.reason}")
+
+
+def _by_pod(pod: Pod) -> Dead:
+    ended = pod.compute.terminated
+    exited_well = ended is not None and ended.exit_code == 0
+    if pod.status.phase == "Succeeded" or (exited_well and pod.status.phase != "Failed"):
+        return Dead("Succeeded")
+    return Dead("Failed", *find_end_trouble(pod))

@@ -1,0 +1,245 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which launcher is meant, and what is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.resources import Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.errors import ApiError, Forbidden
+from controlplane.links.handler import Answer, Done, Guest, NotDone, Power, Verb
+from controlplane.virt_handler.api_endpoint.power import PowerVerbs
+from controlplane.virt_handler.vmi.events import Told
+from controlplane.virt_handler.vmi.ports import Busy, NoContact, VerbRefused
+from controlplane.virt_handler.vmi.world import Launcher
+from tests.controlplane.virt_handler.builders import (
+    NODE,
+    OTHER,
+    POD_UID,
+    VMI_UID,
+    a_launcher,
+    a_pod,
+    observed,
+    seen,
+    vmi_object,
+)
+from tests.controlplane.virt_handler.fakes import FakeCache, FakeClock
+
+WEB = Key("default", "web")
+
+
+class Stage:
+    """A node with one launcher, which obeys or says why not."""
+
+    def __init__(self) -> None:
+        self.known = a_launcher(seen())
+        self.asked: list[tuple[Verb, VirtualMachineInstance | None]] = []
+        self.error: Exception | None = None
+        self.thaw_after = 0
+        self.vmis = FakeCache()
+        self.clock = FakeClock()
+        self.told: list[tuple[str, Told]] = []
+        self.events_error: ApiError | None = None
+        self.verbs = PowerVerbs(NODE, self, self.vmis, self.clock, self._tell)
+
+    async def _tell(self, about: dict[str, Any], told: Told) -> None:
+        self.told.append((about["metadata"]["uid"], told))
+        if self.events_error is not None:
+            raise self.events_error
+
+    def session(self, pod_uid: str) -> Stage | None:
+        return self if pod_uid == POD_UID else None
+
+    def launcher(self) -> Launcher:
+        return self.known
+
+    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int) -> None:
+        self.asked.append((verb, vmi))
+        self.thaw_after = thaw_after
+        if self.error is not None:
+            raise self.error
+
+    async def ask(
+        self, verb: Verb = "reset", *, node: str = NODE, vmi_uid: str = VMI_UID, pod_uid: str = POD_UID
+    ) -> Answer:
+        return await self.verbs.answer(Power(Guest(node, vmi_uid, pod_uid), verb, 60))
+
+    def say(self, reason: str = "", *, phase: str = "Running", uid: str = VMI_UID) -> None:
+        """Have the instance say why its guest is paused."""
+        body = vmi_object(phase)
+        body["metadata"]["uid"] = uid
+        body["status"]["conditions"] = [{"type": "Paused", "status": "True", "reason": reason}] if reason else []
+        self.vmis.put(body)
+
+
+async def test_the_launcher_that_is_meant_is_told_with_what_was_said_of_its_machine() -> None:
+    stage = Stage()
+    assert await stage.ask() == Done()
+    stage.vmis.put(vmi_object("Running"))
+    assert await stage.ask() == Done()
+
+    assert [verb for verb, _vmi in stage.asked] == ["reset", "reset"]
+    assert stage.thaw_after == 60
+    assert [None if vmi is None else vmi.metadata.uid for _verb, vmi in stage.asked] == [None, VMI_UID]
+
+
+@pytest.mark.parametrize("wrong", [{"node": OTHER}, {"vmi_uid": "another"}, {"pod_uid": "another"}], ids=str)
+async def test_what_is_not_here_is_not_told(wrong: dict[str, str]) -> None:
+    stage = Stage()
+    answer = await stage.ask(**wrong)
+    assert isinstance(answer, NotDone)
+    assert (answer.kind, stage.asked) == ("absent", [])
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        a_launcher(seen(), a_pod(owner_uid="another")),
+        a_launcher(seen(observed=observed(uid="another"))),
+        a_launcher(seen(observed=observed(pod_uid="another"))),
+    ],
+    ids=["its Pod is another's", "its domain is another's", "its domain is another Pod's"],
+)
+async def test_a_launcher_that_is_anothers_is_not_told(launcher: Launcher) -> None:
+    stage = Stage()
+    stage.known = launcher
+    assert isinstance(await stage.ask(), NotDone)
+    assert stage.asked == []
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (VerbRefused("VMI is not running"), "refused"),
+        (Busy("another verb"), "busy"),
+        (NoContact("broke"), "lost"),
+        (NoContact("broke" * 9000), "lost"),
+    ],
+)
+async def test_what_came_of_it_is_said_in_a_bounded_text(error: Exception, kind: str) -> None:
+    stage = Stage()
+    stage.error = error
+    answer = await stage.ask()
+    assert isinstance(answer, NotDone)
+    assert answer.kind == kind
+    assert str(error).startswith(answer.text)
+    assert len(answer.text) <= 1024
+    assert all(vmi is None for _verb, vmi in stage.asked)
+
+
+async def test_a_machine_that_cannot_be_read_or_is_another_counts_as_not_told() -> None:
+    stage = Stage()
+    broken, other = vmi_object("Running"), vmi_object("Running")
+    broken["spec"] = 7
+    other["metadata"]["uid"] = "another"
+    for one in (broken, other):
+        stage.vmis.put(one)
+        assert await stage.ask() == Done()
+    assert [vmi for _verb, vmi in stage.asked] == [None, None]
+
+
+async def test_what_a_person_has_done_is_told_each_time_and_by_its_own_event() -> None:
+    stage = Stage()
+    stage.vmis.put(vmi_object("Running"))
+    for _unused in range(2):
+        assert await stage.ask() == Done()
+        stage.clock.seconds += 1
+        await asyncio.sleep(0)
+
+    assert [(uid, one.reason) for uid, one in stage.told] == [(VMI_UID, "Reset")] * 2
+    assert len({one.once for _unused, one in stage.told}) == 2
+
+
+async def test_what_did_not_happen_is_not_told() -> None:
+    stage = Stage()
+    stage.vmis.put(vmi_object("Running"))
+    stage.error = VerbRefused("VMI is not running")
+    await stage.ask()
+    await asyncio.sleep(0)
+    assert stage.told == []
+
+
+async def test_an_event_that_is_refused_changes_nothing() -> None:
+    stage = Stage()
+    stage.vmis.put(vmi_object("Running"))
+    stage.events_error = Forbidden("no Events")
+    assert await stage.ask() == Done()
+    await asyncio.sleep(0)
+    assert len(stage.told) == 1
+
+
+async def test_a_guest_that_is_paused_without_end_does_not_fill_the_cluster_with_events() -> None:
+    stage = Stage()
+    stage.vmis.put(vmi_object("Running"))
+    for _unused in range(200):
+        assert await stage.ask() == Done()
+        await asyncio.sleep(0)
+    assert len(stage.told) == 60
+
+
+async def test_a_pause_is_answered_when_the_instance_says_so() -> None:
+    """Whoever has the guest next knows by that alone whose pause it is."""
+    stage = Stage()
+    stage.say()
+    asked = asyncio.create_task(stage.ask("pause"))
+    for reason in ("", "PausedIOError", "PausedByMigrationMonitor"):
+        stage.say(reason)
+        await asyncio.sleep(0)
+        assert not asked.done()
+    stage.say("PausedByUser")
+    assert await asyncio.wait_for(asked, 2) == Done()
+    assert await stage.ask("pause") == Done(), "at once where it says so already"
+
+
+NEVER: dict[str, dict[str, str]] = {"it is over": {"phase": "Failed"}, "it is another by now": {"uid": "another"}}
+
+
+@pytest.mark.parametrize("said", NEVER.values(), ids=NEVER)
+async def test_a_pause_of_which_the_instance_will_never_say_so_is_not_answered_as_done(said: dict[str, str]) -> None:
+    stage = Stage()
+    stage.say()
+    asked = asyncio.create_task(stage.ask("pause"))
+    await asyncio.sleep(0)
+    stage.say("PausedByUser", **said)
+    answer = await asyncio.wait_for(asked, 2)
+    assert isinstance(answer, NotDone)
+    assert answer.kind == "lost"
+
+
+async def test_a_pause_is_waited_for_while_its_instance_cannot_be_read() -> None:
+    stage = Stage()
+    body = vmi_object("Running")
+    stage.vmis.put({**body, "status": {**body["status"], "conditions": 7}})
+    asked = asyncio.create_task(stage.ask("pause"))
+    await asyncio.sleep(0)
+    assert not asked.done()
+    stage.say("PausedByUser")
+    assert await asyncio.wait_for(asked, 2) == Done()
+
+
+async def test_whoever_hung_up_waits_no_longer() -> None:
+    """One after the other would be kept for as long as the instance is."""
+    stage = Stage()
+    stage.say()
+    asked = [asyncio.create_task(stage.verbs._pauses.wait(WEB, VMI_UID)) for _unused in range(2)]
+    await asyncio.sleep(0)
+    for left, task in enumerate(asked):
+        assert len(stage.verbs._pauses._waiting[WEB]) == 2 - left
+        task.cancel()
+        await asyncio.wait([task])
+    assert stage.verbs._pauses._waiting == {}
+
+
+async def test_a_pause_that_was_ended_by_another_verb_is_not_waited_for() -> None:
+    stage = Stage()
+    stage.say()
+    asked = asyncio.create_task(stage.ask("pause"))
+    await asyncio.sleep(0)
+    assert await stage.ask("unpause") == Done()
+    assert isinstance(await asyncio.wait_for(asked, 2), NotDone)

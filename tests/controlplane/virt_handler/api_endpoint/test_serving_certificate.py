@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long a process's own pair is good for, and when its child is not believed. What is served with it: test_door."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controlplane.kube.certificates import life
+from controlplane.virt_handler.api_endpoint import serving_certificate as own_pair
+from controlplane.virt_handler.api_endpoint.serving_certificate import PairError, make_own_pair
+from tests.controlplane.virt_handler.builders import NODE, NOW
+
+DAY = timedelta(days=1).total_seconds()
+
+
+class Child:
+    """A process that prints this and ends so; with nothing to print it never does."""
+
+    def __init__(self, printed: bytes, returncode: int) -> None:
+        self.is_killed = False
+        self.returncode = returncode
+        self._printed = printed
+
+    async def communicate(self) -> tuple[bytes, None]:
+        if not self._printed:
+            await asyncio.Event().wait()
+        return self._printed, None
+
+    def kill(self) -> None:
+        self.is_killed = True
+
+
+def let_child_be(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def create(*_unused: Any, **__: Any) -> Child:
+        return child
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", create)
+
+
+def test_a_pair_is_good_where_clocks_differ_and_for_as_long_as_any_process_lives(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: NOW)
+    own_pair.main(NODE, "server")
+    made = life(capsysbinary.readouterr().out)
+    assert made.begins <= NOW - 30 * DAY
+    assert made.ends >= NOW + 3650 * DAY
+
+
+async def test_of_a_child_that_failed_nothing_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n"
+    let_child_be(Child(printed, -9), monkeypatch)
+    with pytest.raises(PairError, match="exit code -9"):
+        await make_own_pair(NODE)
+
+
+async def test_a_child_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = Child(b"", 0)
+    let_child_be(child, monkeypatch)
+    monkeypatch.setattr(own_pair, "MAKE_SECONDS", 0.01)
+    with pytest.raises(PairError, match="not made within"):
+        await make_own_pair(NODE)
+    assert child.is_killed

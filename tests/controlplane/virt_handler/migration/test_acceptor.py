@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import asyncio
+import errno
+import pathlib
+import socket
+
+import pytest
+
+from controlplane.virt_handler.migration import acceptor as reception_module
+from controlplane.virt_handler.migration.acceptor import Reception
+from tests.controlplane.virt_handler.migration.ends import SECONDS, listen_at, open_things
+
+
+async def test_one_that_serves_ill_does_not_end_the_others(tmp_path: pathlib.Path) -> None:
+    served = 0
+
+    async def serve(connection: socket.socket) -> None:
+        nonlocal served
+        served += 1
+        raise OSError(errno.EPIPE, "it broke")
+
+    before = open_things()
+    reception = Reception(listen_at(tmp_path / "s"), serve, most=1)
+    async with asyncio.timeout(SECONDS):
+        for number in range(3):
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
+            assert await reader.read(-1) == b""
+            writer.close()
+            assert served == number + 1
+    await reception.close()
+    await asyncio.sleep(0)
+    assert open_things() == before
+
+
+async def test_it_takes_so_many_at_a_time(tmp_path: pathlib.Path) -> None:
+    leave = asyncio.Event()
+
+    async def serve(connection: socket.socket) -> None:
+        connection.send(b"served")
+        await leave.wait()
+
+    reception = Reception(listen_at(tmp_path / "s"), serve, most=2)
+    async with asyncio.timeout(SECONDS):
+        held = [await asyncio.open_unix_connection(tmp_path / "s") for _unused in range(3)]
+        assert [await reader.read(6) for reader, _writer in held] == [b"served", b"served", b""]
+        leave.set()
+        assert [await reader.read(-1) for reader, _writer in held] == [b"", b"", b""]
+        reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
+        assert await reader.read(6) == b"served"
+    for one in (writer, *(writer for _reader, writer in held)):
+        one.close()
+    await reception.close()
+
+
+async def test_it_takes_so_many_in_all(tmp_path: pathlib.Path) -> None:
+    async def serve(connection: socket.socket) -> None:
+        connection.send(b"served")
+
+    reception = Reception(listen_at(tmp_path / "s"), serve, most=2, in_all=3)
+    said = list[bytes]()
+    async with asyncio.timeout(SECONDS):
+        for _unused in range(5):
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
+            said.append(await reader.read(-1))
+            writer.close()
+    await reception.close()
+    assert said == [b"served"] * 3 + [b""] * 2
+
+
+async def test_without_descriptors_it_is_tried_again(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reception_module, "AGAIN_SECONDS", 0)
+    loop = asyncio.get_running_loop()
+    accept, failures = loop.sock_accept, [OSError(errno.EMFILE, "too many open files")] * 3
+
+    async def fail_first(listening: socket.socket) -> tuple[socket.socket, object]:
+        if failures:
+            raise failures.pop()
+        return await accept(listening)
+
+    monkeypatch.setattr(loop, "sock_accept", fail_first)
+    served = asyncio.Event()
+
+    async def serve(connection: socket.socket) -> None:
+        served.set()
+
+    reception = Reception(listen_at(tmp_path / "s"), serve, most=1)
+    _reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
+    async with asyncio.timeout(SECONDS):
+        await served.wait()
+    writer.close()
+    await reception.close()
+    assert not failures

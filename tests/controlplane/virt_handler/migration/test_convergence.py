@@ -1,0 +1,229 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When a migration is given up, and when its guest is stopped so that it can be sent."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from controlplane.api.objects.migration_state import MigrationConfiguration
+from controlplane.domain.state import Life, State
+from controlplane.hypervisor.errors import Disconnected, HypervisorError, WrongState
+from controlplane.hypervisor.guest import Progress
+from controlplane.virt_handler.migration.convergence import GIB, Pace, Watch
+from controlplane.virt_handler.vmi.ports import NoContact
+
+RUNS, MIGRATES, BY_PERSON = State(Life.RUNNING, "booted"), State(Life.PAUSED, "migration"), State(Life.PAUSED, "user")
+
+
+class Migrating:
+    """A guest that is being sent, and the time, which goes on by a second for each look."""
+
+    name = "guest"
+
+    def __init__(self, remaining: list[int], *, total: int = GIB, stopped: State = MIGRATES) -> None:
+        """remaining: bytes at each look; the last for ever. stopped: how it is when it is stopped."""
+        self.seconds = 0.0
+        self.asked: list[str] = []
+        self.refusals: list[Exception] = []
+        self._remaining = remaining
+        self._total = total
+        self._stopped = stopped
+        self._state = RUNS
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    async def progress(self) -> Progress:
+        self.seconds += 1
+        left = self._remaining.pop(0) if len(self._remaining) > 1 else self._remaining[0]
+        return Progress(total=self._total, remaining=left)
+
+    async def write_stop(self) -> None:
+        self._ask("write")
+
+    async def stop_to_send(self) -> None:
+        self._ask("stop")
+        self._state = self._stopped
+
+    async def resume(self) -> None:
+        self._ask("resume")
+        self._state = RUNS
+
+    async def state(self) -> State:
+        return self._state
+
+    def _ask(self, what: str) -> None:
+        self.asked.append(f"{what} at {self.seconds:.0f}")
+        if self.refusals:
+            raise self.refusals.pop(0)
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sleep = asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda _seconds: sleep(0))
+
+
+def settings(**fields: int | bool) -> MigrationConfiguration:
+    return MigrationConfiguration(
+        **{"completion_timeout_per_gib": 20, "progress_timeout": 0, "allow_workload_disruption": True, **fields}  # type: ignore[arg-type]
+    )
+
+
+def a_watch(guest: Migrating, how: MigrationConfiguration, *, is_held: bool = False) -> Watch:
+    return Watch(guest, how, guest, guest.write_stop, is_held=is_held)
+
+
+async def run(guest: Migrating, how: MigrationConfiguration, *, is_held: bool = False) -> str:
+    async with asyncio.timeout(10):
+        return await a_watch(guest, how, is_held=is_held).run()
+
+
+async def test_a_guest_that_was_not_sent_in_its_time_is_stopped_once_and_has_as_long_again() -> None:
+    guest = Migrating([5, 4])
+    assert await run(guest, settings()) == "was not done after 40 s, 20 for each GiB"
+    assert (guest.asked, guest.seconds) == (["write at 21", "stop at 21"], 41)
+
+
+async def test_its_time_is_for_each_gib() -> None:
+    guest = Migrating([5], total=2 * GIB + 1)
+    assert await run(guest, settings()) == "was not done after 120 s, 20 for each GiB"
+    assert guest.asked == ["write at 61", "stop at 61"]
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+async def test_nobody_is_stopped_where_that_is_not_allowed_or_a_person_has_done_so(is_held: bool) -> None:
+    guest = Migrating([5])
+    how = settings(allow_workload_disruption=is_held)
+    assert await run(guest, how, is_held=is_held) == "was not done after 20 s, 20 for each GiB"
+    assert (guest.asked, guest.seconds) == ([], 21)
+
+
+@pytest.mark.parametrize("refusal", [NoContact("no answer"), Disconnected("gone"), WrongState("no guest")])
+@pytest.mark.parametrize("at", ["write", "stop"])
+async def test_what_could_not_be_stopped_is_stopped_at_the_next_look(refusal: Exception, at: str) -> None:
+    guest = Migrating([5])
+    if at == "write":
+        guest.refusals = [refusal]
+        expected = ["write at 21", "write at 22", "stop at 22"]
+    else:
+        guest.refusals = [refusal]
+        ask = guest._ask
+        guest._ask = lambda what: guest.asked.append(f"{what} at 21") if not guest.asked else ask(what)  # type: ignore[method-assign]
+        expected = ["write at 21", "stop at 21", "write at 22", "stop at 22"]
+    await run(guest, settings())
+    assert guest.asked == expected
+
+
+async def test_one_that_cannot_be_stopped_at_all_is_given_up_in_the_same_time() -> None:
+    guest = Migrating([5])
+    guest.refusals = [NoContact("no answer")] * 100
+    assert await run(guest, settings()) == "was not done after 40 s, 20 for each GiB"
+    assert "stop at 21" not in guest.asked
+
+
+async def test_one_that_does_not_get_on_is_given_up_and_not_stopped() -> None:
+    guest = Migrating([5])
+    assert await run(guest, settings(progress_timeout=10)) == "did not get on for 10 s"
+    assert guest.asked == []
+
+
+@pytest.mark.parametrize(("is_allowed", "seconds"), [(True, 41), (False, 14)])
+async def test_a_busy_guest_that_may_be_stopped_gets_on_for_as_long_as_anything_is_sent(
+    is_allowed: bool, seconds: int
+) -> None:
+    """Its memory is sent again and again: what remains grows whenever that begins anew."""
+    guest = Migrating([9, 6, 3] * 7 + list(range(99, 0, -1)))
+    await run(guest, settings(allow_workload_disruption=is_allowed, progress_timeout=10))
+    assert guest.seconds == seconds
+
+
+def test_memory_that_a_guest_could_come_to_have_gives_its_migration_no_time() -> None:
+    """QEMU counts all of the device that brings it."""
+    pace = Pace(settings(), 0.0, spare=512 * GIB)
+    pace.note(Progress(total=513 * GIB, remaining=5), 1.0)
+    assert pace.longest == 20
+
+
+def test_what_cannot_be_there_to_be_sent_gives_a_migration_no_time() -> None:
+    """A tenant may have taken over whoever says how much there is."""
+    pace = Pace(settings(), 0.0, most=GIB)
+    pace.note(Progress(total=1 << 62, remaining=5), 1.0)
+    assert pace.longest == 20
+
+
+async def test_one_of_which_nothing_is_heard_is_given_up_in_its_time() -> None:
+    class Mute(Migrating):
+        async def progress(self) -> Progress:
+            await super().progress()
+            raise Disconnected("no answer")
+
+    assert await run(Mute([5]), settings(allow_workload_disruption=False)) == (
+        "was not done after 20 s, 20 for each GiB"
+    )
+
+
+async def test_without_a_bound_nothing_is_given_up_nor_stopped() -> None:
+    pace = Pace(settings(completion_timeout_per_gib=0), 0.0, is_stoppable=True)
+    pace.note(Progress(total=GIB, remaining=5), 1e6)
+    assert (pace.too_long(1e6), pace.is_to_stop(1e6)) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "asked"),
+    [
+        pytest.param(MIGRATES, [], id="libvirt lets it go on"),
+        pytest.param(BY_PERSON, ["resume at 41"], id="the pause came after the end"),
+        pytest.param(RUNS, [], id="it goes on"),
+    ],
+)
+async def test_a_guest_that_was_stopped_for_nothing_is_let_go_on(stopped: State, asked: list[str]) -> None:
+    guest = Migrating([5], stopped=stopped)
+    watch = a_watch(guest, settings())
+    await watch.run()
+    guest.asked.clear()
+    await watch.let_go_on()
+    assert guest.asked == asked
+
+
+async def test_a_guest_that_was_not_stopped_is_not_let_go_on() -> None:
+    """A person has paused it."""
+    guest = Migrating([5])
+    guest._state = BY_PERSON
+    await a_watch(guest, settings()).let_go_on()
+    assert guest.asked == []
+
+
+async def test_who_lets_it_go_on_waits_for_a_pause_that_is_yet_to_come() -> None:
+    guest = Migrating([5], stopped=BY_PERSON)
+    asked, comes, stop = asyncio.Event(), asyncio.Event(), guest.stop_to_send
+
+    async def late() -> None:
+        asked.set()
+        await comes.wait()
+        await stop()
+
+    guest.stop_to_send = late  # type: ignore[method-assign]
+    watch = a_watch(guest, settings())
+    looking = asyncio.create_task(watch.run())
+    await asked.wait()
+    looking.cancel()
+    going_on = asyncio.create_task(watch.let_go_on())
+    await asyncio.sleep(0)
+    assert not going_on.done()
+    comes.set()
+    await going_on
+    assert guest._state == RUNS
+
+
+async def test_a_pause_that_failed_leaves_nothing_to_do() -> None:
+    guest = Migrating([5])
+    guest.refusals = [HypervisorError("no")] * 100
+    watch = a_watch(guest, settings())
+    await watch.stop()
+    await watch.let_go_on()
+    assert guest._state == RUNS

@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from controlplane.api.objects.migration_state import MigrationState
+from controlplane.virt_handler.migration.handshake import (
+    LINE_LIMIT_BYTES,
+    Binding,
+    BindingError,
+    Greeting,
+    binding_of,
+    read,
+    render,
+)
+
+BINDING = Binding("m", "s", "t")
+UID = "6a1a24a1-4061-4607-8bf4-a3963d0c5895"
+
+
+@pytest.mark.parametrize("channel", ["control", "memory", "disks"])
+def test_a_line_names_its_channel(channel: str) -> None:
+    line = render(Greeting(BINDING, channel))  # type: ignore[arg-type]
+    assert read(line, BINDING) == channel
+
+
+def test_a_line_of_real_uids_is_no_longer_than_a_line_may_be() -> None:
+    assert len(render(Greeting(Binding(UID, UID, UID), "control"))) <= LINE_LIMIT_BYTES
+
+
+def test_a_migration_says_whom_its_tunnel_is_for() -> None:
+    moving = MigrationState(migration_uid="m", source_pod_uid="s", target_pod_uid="t")
+    assert binding_of(moving) == BINDING
+
+
+@pytest.mark.parametrize(
+    "other", [Binding("x", "s", "t"), Binding("m", "x", "t"), Binding("m", "s", "x"), Binding("m", "t", "s")]
+)
+def test_a_line_of_another_migration_is_refused(other: Binding) -> None:
+    with pytest.raises(BindingError, match="another migration"):
+        read(render(Greeting(other, "memory")), BINDING)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\n",
+        b"GET / HTTP/1.1\r\n",
+        b"{}\n",
+        b"[[[[[[[[\n",
+        b"[" * 500 + b"\n",
+        b'{"binding":{"migration":"m","source_pod":"s","target_pod":"t"},"channel":"post-copy"}\n',
+        b'{"binding":{"migration":"m","source_pod":"s","target_pod":null},"channel":"memory"}\n',
+        b'{"binding":{"migration":"","source_pod":"","target_pod":""},"channel":"memory"}\n',
+        b'{"binding":{"migration":"\xff","source_pod":"s","target_pod":"t"},"channel":"memory"}\n',
+    ],
+)
+def test_what_is_no_line_of_ours_is_refused(line: bytes) -> None:
+    with pytest.raises(BindingError, match="does not begin with a line"):
+        read(line, BINDING)

@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When a guest is said to have left: the whole at its target, no QEMU here, and the whole at its target again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from controlplane.domain.state import Life, State
+from controlplane.hypervisor.errors import Disconnected
+from controlplane.hypervisor.events import ConnectionClosed, Event, EventQueue, LifecycleChanged
+from controlplane.virt_handler.launchers.ports import NodeAway
+from controlplane.virt_handler.migration.source_exit import WHOLE, Departure
+from controlplane.virt_handler.vmi.world import Traces
+
+COMES = State(Life.PAUSED, "migration")
+PAUSED = LifecycleChanged("vm", "suspended")
+STARTED = LifecycleChanged("vm", "started")
+CLOSED = ConnectionClosed("eof")
+
+
+class Place:
+    """The target's libvirtd, its domain, and the source's virt-node: each says one thing after another."""
+
+    def __init__(self, events: list[Event], states: list[State | Exception], emulators: list[int | Exception]) -> None:
+        self.events = EventQueue()
+        for one in events:
+            self.events.put(one)
+        self.states = states
+        self.emulators = emulators
+        self.asked: list[str] = []
+
+    async def guest(self, name: str) -> Place:
+        assert name == "vm"
+        return self
+
+    async def state(self) -> State:
+        self.asked.append("target")
+        return _say(self.states)
+
+    async def find_traces(self, pod_uid: str) -> Traces:
+        assert pod_uid == "source-pod"
+        self.asked.append("node")
+        return Traces(True, 3, _say(self.emulators))
+
+
+def _say(words: list[Any]) -> Any:
+    word = words.pop(0)
+    if isinstance(word, Exception):
+        raise word
+    return word
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sleep = asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda _seconds: sleep(0))
+
+
+async def watched(place: Place) -> Departure:
+    made: Any = Departure
+    departure: Departure = made(place, "source-pod", "vm", place)
+    async with asyncio.timeout(10):
+        await departure.watch()
+    return departure
+
+
+async def test_it_has_left_when_all_of_it_is_there_and_no_qemu_is_here() -> None:
+    place = Place([STARTED, PAUSED], [WHOLE, WHOLE], [1, 1, 0])
+    assert (await watched(place)).there is place
+    assert place.asked == ["target", "node", "node", "node", "target"]
+
+
+async def test_one_of_which_not_all_is_there_is_waited_for() -> None:
+    place = Place([PAUSED, PAUSED], [COMES, WHOLE, WHOLE], [0])
+    assert (await watched(place)).there is place
+
+
+@pytest.mark.parametrize(
+    ("events", "states", "emulators"),
+    [
+        pytest.param([STARTED, CLOSED], [], [], id="nothing was said of it"),
+        pytest.param([PAUSED, CLOSED], [COMES], [], id="not all of it has come"),
+        pytest.param([PAUSED], [WHOLE, Disconnected("gone")], [0], id="its source may have heard nothing"),
+        pytest.param([PAUSED], [WHOLE, State(Life.SHUT_OFF, "failed")], [0], id="it is not there any more"),
+        pytest.param([PAUSED], [WHOLE], [NodeAway("no")], id="nobody can look here"),
+    ],
+)
+async def test_otherwise_libvirts_word_is_waited_for(
+    events: list[Event], states: list[State | Exception], emulators: list[int | Exception]
+) -> None:
+    assert (await watched(Place(events, states, emulators))).there is None

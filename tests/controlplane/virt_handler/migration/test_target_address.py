@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the source calls, as a table."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.migration_state import MigrationState
+from controlplane.links.handler import ADDRESS
+from controlplane.virt_handler.launchers.ports import Failed
+from controlplane.virt_handler.migration.sender import Sending
+from controlplane.virt_handler.migration.target_address import address_of, refuse_address
+from tests.controlplane.virt_handler.builders import NODE, OTHER
+
+SOURCE: dict[str, Any] = {
+    "metadata": {"annotations": {ADDRESS: "10.244.1.9:8443"}},
+    "status": {
+        "addresses": [{"type": "InternalIP", "address": "192.0.2.1"}, {"type": "Hostname", "address": "node-1"}]
+    },
+}
+TARGET: dict[str, Any] = {"metadata": {"annotations": {ADDRESS: "10.244.2.9:8443"}}}
+NO_ADDRESS = "that is no IP address"
+NO_HOST = "that is no other host's address"
+OWN = "that is this node's own address"
+NOT_KNOWN = "its virt-handler is not known by that address"
+
+
+@pytest.mark.parametrize(
+    ("said", "alone", "in_network"),
+    [
+        ("10.244.2.9", "", ""),
+        ("172.16.0.2", NOT_KNOWN, ""),
+        ("fd00::2", NOT_KNOWN, ""),
+        ("10.244.1.9", OWN, OWN),
+        ("192.0.2.1", OWN, OWN),
+        *((one, NO_HOST, NO_HOST) for one in ("127.0.0.1", "0.0.0.0", "::1", "::ffff:10.244.2.9", "169.254.169.254")),
+        *(
+            (one, NO_ADDRESS, NO_ADDRESS)
+            for one in ("localhost", "node-2", "", "10.244.2.9:22", "[::1]", "fd00::2%eth0")
+        ),
+    ],
+)
+def test_who_is_called(said: str, alone: str, in_network: str) -> None:
+    assert refuse_address(said, SOURCE, TARGET, has_network=False) == alone
+    assert refuse_address(said, SOURCE, TARGET, has_network=True) == in_network
+
+
+def test_a_node_that_has_said_nothing_is_not_called() -> None:
+    for silent in ({}, {"metadata": {}}, {"metadata": {"annotations": {ADDRESS: "here"}}}):
+        assert refuse_address("10.244.2.9", {}, silent, has_network=False) == NOT_KNOWN
+    six = {"metadata": {"annotations": {ADDRESS: "[fd00::9]:8443"}}}
+    assert refuse_address("fd00::9", {}, six, has_network=False) == ""
+
+
+class Nodes:
+    """An API server with two Nodes."""
+
+    async def get(self, _unused: object, key: Any) -> dict[str, Any]:
+        return {NODE: SOURCE, OTHER: TARGET}[key.name]
+
+
+def to(address: str) -> MigrationState:
+    return MigrationState(
+        source_node=NODE, target_node=OTHER, target_node_address=address, target_direct_migration_node_ports={"4711": 0}
+    )
+
+
+def test_it_is_refused_by_name() -> None:
+    assert address_of(to("10.244.2.9"), SOURCE, TARGET, has_network=False) == "10.244.2.9"
+    with pytest.raises(Failed, match=f"node {OTHER} says that it listens at localhost: that is no IP address"):
+        address_of(to("localhost"), SOURCE, TARGET, has_network=True)
+
+
+async def test_nothing_is_opened_for_one_that_is_refused() -> None:
+    made: Any = Sending
+    sending = made(None, None, Nodes(), None, directory="", has_network=lambda: False)
+    order: Any = SimpleNamespace(moving=to("127.0.0.1"), pod_uid="source-pod")
+    with pytest.raises(Failed, match=NO_HOST):
+        await sending.send(order)

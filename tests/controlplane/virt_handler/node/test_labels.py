@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is said about the Node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.links.node.messages import HostCpu
+from controlplane.virt_handler.node.labels import (
+    door_annotations,
+    is_for_control_plane,
+    is_needed,
+    leaving_patch,
+    offers,
+    processor_labels,
+    serving_patch,
+)
+from controlplane.virt_node.kvm import KvmFinding
+
+DOOR = door_annotations("10.0.0.7", 8186, b"certificate")
+USABLE, HANGS = KvmFinding(is_usable=True), KvmFinding(is_usable=False, reason="KVM_RUN hangs")
+
+
+def a_node(labels: dict[str, str], annotations: dict[str, str] | None = None) -> dict[str, Any]:
+    return {"metadata": {"labels": labels, "annotations": annotations or {}}}
+
+
+SERVING = {"kubevirt.io/schedulable": "true", "kubevirt.io/kvm-usable": "true", "zone": "a"}
+
+
+def test_a_serving_node_can_take_machines_and_says_what_they_run_on() -> None:
+    metadata = serving_patch(HANGS, 1_700_000_000.0, {})["metadata"]
+    assert metadata["labels"] == {"kubevirt.io/schedulable": "true", "kubevirt.io/kvm-usable": "false"}
+    assert metadata["annotations"] == {
+        "kubevirt.io/heartbeat": "2023-11-14T22:13:20Z",
+        "kubevirt.io/kvm-unusable-reason": "KVM_RUN hangs",
+    }
+
+
+ROLE = "node-role.kubernetes.io/control-plane"
+
+
+@pytest.mark.parametrize(
+    ("labels", "taints", "expected"),
+    [
+        ({ROLE: ""}, [{"key": ROLE, "effect": "NoSchedule"}], True),
+        ({ROLE: ""}, [{"key": "x", "effect": "NoSchedule"}, {"key": ROLE, "effect": "NoExecute"}], True),
+        ({ROLE: ""}, [{"key": ROLE, "effect": "PreferNoSchedule"}], False),
+        ({ROLE: ""}, [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}], False),
+        ({ROLE: ""}, [], False),
+        ({}, [{"key": ROLE, "effect": "NoSchedule"}], False),
+    ],
+    ids=["kept", "kept by more than one", "others rather", "cordoned", "of a small cluster", "of no such role"],
+)
+def test_a_node_is_kept_for_the_control_plane_by_label_and_taint(
+    labels: dict[str, str], taints: list[dict[str, str]], expected: bool
+) -> None:
+    assert is_for_control_plane({"metadata": {"labels": labels}, "spec": {"taints": taints}}) is expected
+    assert not is_for_control_plane({"metadata": {}})
+
+
+def test_a_node_that_takes_no_machines_says_so_and_serves_those_that_it_has() -> None:
+    patch = serving_patch(USABLE, 0.0, DOOR, takes_machines=False)
+    assert patch["metadata"]["labels"] == {"kubevirt.io/schedulable": "false", "kubevirt.io/kvm-usable": "true"}
+    assert DOOR.items() <= patch["metadata"]["annotations"].items()
+
+
+@pytest.mark.parametrize(("address", "said"), [("10.0.0.7", "10.0.0.7:8186"), ("fd00::7", "[fd00::7]:8186")])
+def test_a_serving_node_says_where_its_door_is_and_by_what_it_is_known(address: str, said: str) -> None:
+    door = door_annotations(address, 8186, b"certificate")
+    assert door == {
+        "kubevirt.io/handler-address": said,
+        "kubevirt.io/handler-certificate": "Y2VydGlmaWNhdGU=",
+    }
+    patch = serving_patch(USABLE, 0.0, door)
+    assert is_needed(a_node(SERVING), patch), "it was another process's that served before"
+    assert not is_needed(a_node(SERVING, door), patch)
+
+
+def test_only_our_own_keys_are_ever_written() -> None:
+    for patch in (serving_patch(USABLE, 0.0, {}), serving_patch(HANGS, 0.0, DOOR), leaving_patch()):
+        metadata = patch["metadata"]
+        assert set(patch) == {"metadata"}
+        assert all(key.startswith("kubevirt.io/") for part in metadata.values() for key in part)
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        (a_node({}), True),
+        (a_node(SERVING), False),
+        (a_node(SERVING, {"kubevirt.io/heartbeat": "long ago"}), False),
+        (a_node({**SERVING, "kubevirt.io/schedulable": "false"}), True),
+        (a_node({**SERVING, "kubevirt.io/kvm-usable": "false"}), True),
+        (a_node(SERVING, {"kubevirt.io/kvm-unusable-reason": "old"}), True),
+        ({"metadata": {}}, True),
+    ],
+    ids=["new", "as it is", "another heartbeat", "not schedulable", "KVM came", "reason left over", "bare"],
+)
+def test_a_patch_that_changes_nothing_is_not_sent(node: dict[str, Any], expected: bool) -> None:
+    assert is_needed(node, serving_patch(USABLE, 0.0, {})) is expected
+
+
+@pytest.mark.parametrize(
+    ("allocatable", "expected"),
+    [
+        ({"tun": "1k", "kvm": "1k"}, True),
+        ({"tun": "1000"}, False),
+        ({"tun": "1000", "kvm": "0"}, False),
+        (None, False),
+    ],
+    ids=["all", "one is missing", "one is unhealthy", "no status yet"],
+)
+def test_a_node_offers_what_the_kubelet_wrote_down(allocatable: dict[str, str] | None, expected: bool) -> None:
+    assert offers({"status": {"allocatable": allocatable}}, ["tun", "kvm"]) is expected
+
+
+def test_what_the_processor_was_is_taken_back() -> None:
+    was = {"cpu-model.node.kubevirt.io/qemu64": "true", "host-model-cpu.node.kubevirt.io/EPYC": "true", "zone": "a"}
+    labels = processor_labels(a_node(was), HostCpu(model="EPYC"))
+    assert labels == {
+        "cpu-model.node.kubevirt.io/qemu64": None,
+        "host-model-cpu.node.kubevirt.io/EPYC": "true",
+        "cpu-model-migration.node.kubevirt.io/EPYC": "true",
+    }
+    node = a_node({"host-model-cpu.node.kubevirt.io/EPYC": "true", **SERVING})
+    assert is_needed(node, serving_patch(USABLE, 0.0, {}, processor=processor_labels(node, None)))
+    assert not is_needed(a_node(SERVING), serving_patch(USABLE, 0.0, {}, processor=processor_labels({}, None)))

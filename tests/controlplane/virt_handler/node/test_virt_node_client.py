@@ -1,0 +1,552 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The door to virt-node, against the real service, and against an end that lies."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
+from controlplane.domain import layout
+from controlplane.links.node.messages import (
+    PROTOCOL,
+    Done,
+    Failed,
+    FromNode,
+    Hello,
+    KvmFinding,
+    Masquerade,
+    NodeState,
+    Opened,
+    OpenReport,
+    encode,
+    read_from_handler,
+)
+from controlplane.links.node.unwanted import Unwanted
+from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
+from controlplane.virt_handler.launchers.report_file import AT_ONCE, Reports
+from controlplane.virt_handler.node import virt_node_client as node_client
+from controlplane.virt_handler.node.virt_node_client import NodeClient
+from controlplane.virt_node.launcher_dir import PodsDirectory
+from tests.controlplane.links.node.lingering import lingering, others_closed
+from tests.controlplane.virt_handler.builders import ETH0, POD_UID
+from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc, LauncherFiles, until
+from tests.controlplane.virt_handler.node.virt_node import VirtNode, linked
+
+__all__ = ["others_closed"]
+
+pytestmark = pytest.mark.usefixtures("others_closed")
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@dataclass
+class Pair:
+    files: LauncherFiles
+    network: FakeNetwork
+    node: VirtNode
+    client: NodeClient
+
+
+@pytest.fixture
+async def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Pair]:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pods").mkdir()
+    directory, network = PodsDirectory(str(tmp_path / "pods")), FakeNetwork()
+    node = VirtNode(directory, network, FakeProc(tmp_path / "proc"))
+    made = Pair(LauncherFiles(tmp_path / "pods"), network, node, NodeClient(node.dial))
+    async with linked(made.client):
+        await until(lambda: made.client.is_connected, "contact")
+        yield made
+    await node.close()
+    made.files.close()
+    directory.close()
+
+
+@pytest.mark.root
+async def test_a_socket_is_waited_for_and_dialled(pair: Pair) -> None:
+    asked = asyncio.create_task(pair.client.open_socket(POD_UID))
+    pair.files.make_directory()
+    pair.files.listen()
+    async with asyncio.timeout(5):
+        found = await asked
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(1)
+        client.connect(found.path)
+    found.close()
+
+
+@pytest.mark.root
+async def test_who_gives_up_waiting_leaves_nothing_behind(pair: Pair) -> None:
+    """Neither there nor here, whether the answer was on its way or not."""
+    await pair.client.find_traces(POD_UID)  # the worker thread's descriptors are there from now on
+    before = descriptors()
+    for turns in range(12):
+        asked = asyncio.create_task(pair.client.open_socket(POD_UID))
+        if turns == 6:
+            pair.files.make_directory()
+            pair.files.listen()
+            before += 1  # the launcher's own
+        for _unused in range(turns):
+            await asyncio.sleep(0)
+        asked.cancel()
+        with suppress(asyncio.CancelledError):
+            (await asked).close()
+    await pair.client.find_traces(POD_UID)  # whatever was on its way has come
+    await until(lambda: descriptors() == before, "everything closed")
+
+
+async def test_a_report_is_read(pair: Pair) -> None:
+    pair.files.make_directory()
+    with pytest.raises(NotThere):
+        await pair.client.read_report(POD_UID)
+    pair.files.report()
+    assert b"container_disks" in await pair.client.read_report(POD_UID)
+
+
+async def test_a_report_without_end_is_refused(pair: Pair) -> None:
+    pair.files.make_directory()
+    with (pair.files.run / layout.REPORT).open("wb") as file:
+        file.truncate(REPORT_LIMIT_BYTES + 1)
+    with pytest.raises(Refused, match="more than"):
+        await pair.client.read_report(POD_UID)
+
+
+async def test_a_link_is_refused_by_its_own_word(pair: Pair) -> None:
+    pair.files.make_directory()
+    (pair.files.run / layout.REPORT).symlink_to("/etc/shadow")
+    with pytest.raises(Refused, match="not a regular file"):
+        await pair.client.read_report(POD_UID)
+
+
+async def test_a_network_is_set_up_there(pair: Pair) -> None:
+    wanted = Masquerade("10.0.2.0/24")
+    assert await pair.client.set_up_network(POD_UID, wanted) == ETH0
+    assert pair.network.wanted == [wanted]
+
+
+async def test_what_is_no_network_touches_nothing(pair: Pair) -> None:
+    with pytest.raises(NodeError, match="CIDR"):
+        await pair.client.set_up_network(POD_UID, Masquerade("10.0.2.0/33"))
+    assert pair.network.wanted == []
+
+
+async def test_what_the_node_offers_is_followed(pair: Pair) -> None:
+    known = await pair.client.other_than(None)
+    offered = NodeState(KvmFinding(is_usable=True), ("kvm",), ("kvm",))
+    await pair.node.offer.become(offered)
+    async with asyncio.timeout(5):
+        assert await pair.client.other_than(known) == offered
+
+
+async def test_whether_it_is_there_is_said_in_the_same_words(pair: Pair) -> None:
+    """They end up in the status of each VMI that waits for it, whatever came of the last of many attempts."""
+    assert pair.client.trouble == ""
+    await pair.node.kill()
+    await until(lambda: not pair.client.is_connected, "the loss")
+    dials = pair.node.dials
+    for attempts in (0, 1, 2):
+        await until(lambda so_far=dials + attempts: pair.node.dials >= so_far, "an attempt")
+        assert pair.client.trouble == "virt-node is not there"
+    pair.node.is_up = True
+    await until(lambda: pair.client.is_connected, "contact")
+    assert pair.client.trouble == ""
+
+
+async def test_what_one_that_left_offered_is_not_what_the_next_one_offers(pair: Pair) -> None:
+    """It may come back without a device, and is asked for what it offers then."""
+    await pair.client.other_than(None)
+    await pair.node.kill()
+    await until(lambda: not pair.client.is_connected, "the loss")
+    asked = asyncio.create_task(pair.client.other_than(None))
+    await asyncio.sleep(0)
+    assert not asked.done()
+    offered = NodeState(KvmFinding(is_usable=False, reason="gone"))
+    await pair.node.offer.become(offered)
+    pair.node.is_up = True
+    async with asyncio.timeout(5):
+        assert await asked == offered
+
+
+@pytest.mark.root
+async def test_what_was_asked_patiently_is_asked_again_of_the_next_one(pair: Pair) -> None:
+    asked = asyncio.create_task(pair.client.open_socket(POD_UID))
+    await asyncio.sleep(0)
+    await pair.node.kill()
+    await until(lambda: not pair.client.is_connected, "the loss")
+    with pytest.raises(NodeAway):
+        await pair.client.read_report(POD_UID)
+    pair.files.make_directory()
+    pair.files.listen()
+    pair.node.is_up = True
+    async with asyncio.timeout(5):
+        (await asked).close()
+
+
+async def test_what_waits_for_a_launcher_is_asked_of_the_next_virt_node_and_keeps_nobody_from_the_loop(
+    pair: Pair,
+) -> None:
+    await pair.node.kill()
+    await until(lambda: not pair.client.is_connected, "the loss")
+    asked = asyncio.create_task(pair.client.give_capabilities(POD_UID, with_kvm=True))
+    await asyncio.sleep(0)
+    assert not asked.done()
+    pair.node.is_up = True
+    async with asyncio.timeout(5):
+        await asked
+
+
+async def test_a_launcher_is_waited_for_however_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its image may have to be pulled; who asks for something that is there waits no longer than his deadline."""
+    monkeypatch.setattr(node_client, "_DEADLINE_SECONDS", 0.001)
+    async with dialling(Liar(is_deaf=True)) as client:
+        await until(lambda: client.is_connected, "contact")
+        asked = asyncio.create_task(client.open_socket(POD_UID))
+        await asyncio.sleep(0)
+        with pytest.raises(NodeError, match="no answer within"):
+            await client.find_traces(POD_UID)
+        assert not asked.done()
+        asked.cancel()
+
+
+async def test_nobody_waits_longer_than_his_deadline_for_a_virt_node_that_stands_still(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not even to say that he waits no longer: at some point the socket is full."""
+    monkeypatch.setattr(node_client, "_DEADLINE_SECONDS", 0.001)
+    liar = Liar(is_deaf=True)
+    async with dialling(liar) as client, asyncio.timeout(20):
+        await until(lambda: client.is_connected, "contact")
+        for _unused in range(400):
+            with suppress(NodeError):
+                await client.find_traces(POD_UID)
+        await until(lambda: len(liar.ends) > 1, "a connection given up")
+
+
+async def test_hundreds_that_give_up_at_once_are_let_go_at_once() -> None:
+    async with dialling(Liar(is_deaf=True)) as client, asyncio.timeout(20):
+        await until(lambda: client.is_connected, "contact")
+        asking = [asyncio.create_task(client.open_socket(POD_UID)) for _unused in range(400)]
+        await asyncio.sleep(0.01)
+        for one in asking:
+            one.cancel()
+        await asyncio.wait(asking, timeout=5)
+        assert [one for one in asking if not one.done()] == []
+
+
+class Liar:
+    """An end that greets, and then answers the first request with what it likes."""
+
+    def __init__(
+        self, *answers: FromNode | bytes, descriptor: int | None = None, protocol: int = PROTOCOL, is_deaf: bool = False
+    ) -> None:
+        self._is_deaf = is_deaf
+        self._answers, self._descriptor, self._protocol = answers, descriptor, protocol
+        self.ends: list[socket.socket] = []
+
+    async def dial(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        theirs.setblocking(False)
+        self.ends.append(theirs)
+        theirs.send(encode(Hello(self._protocol)))
+        if not self._is_deaf:
+            asyncio.get_running_loop().add_reader(theirs, self._read, theirs)
+        return ours
+
+    def _read(self, theirs: socket.socket) -> None:
+        data = theirs.recv(65536)
+        if not data:
+            asyncio.get_running_loop().remove_reader(theirs)
+        elif not isinstance(read_from_handler(data), Hello):
+            attached = []
+            if self._descriptor is not None:
+                attached = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [self._descriptor]))]
+            for one in self._answers:
+                theirs.sendmsg([one if isinstance(one, bytes) else encode(one)], attached)
+
+
+def ask_for_report(client: NodeClient) -> Awaitable[object]:
+    return client.read_report(POD_UID)
+
+
+def ask_for_socket(client: NodeClient) -> Awaitable[object]:
+    return client.open_socket(POD_UID)
+
+
+@asynccontextmanager
+async def dialling(liar: Liar, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> AsyncIterator[NodeClient]:
+    """A client of that end; nothing stays open."""
+    client = NodeClient(liar.dial, sleep)
+    try:
+        async with linked(client):
+            yield client
+    finally:
+        for one in liar.ends:
+            asyncio.get_running_loop().remove_reader(one)
+            one.close()
+
+
+async def asked_of(liar: Liar, ask: Callable[[NodeClient], Awaitable[object]] = ask_for_report) -> None:
+    async with dialling(liar) as client:
+        await until(lambda: client.is_connected, "contact")
+        await ask(client)
+
+
+async def test_an_answer_of_another_kind_is_an_error() -> None:
+    with pytest.raises(NodeError, match="without a descriptor: Done"):
+        await asked_of(Liar(Done(1)))
+
+
+async def test_a_descriptor_that_is_missing_is_an_error() -> None:
+    with pytest.raises(NodeError, match="without a descriptor"):
+        await asked_of(Liar(Opened(1)))
+
+
+async def test_a_directory_for_a_file_is_refused_and_closed(tmp_path: Path) -> None:
+    """It was an error of its own, and left a descriptor behind each time."""
+    directory = os.open(tmp_path, os.O_RDONLY)
+    before = descriptors()
+    with pytest.raises(Refused, match="something else than a file"):
+        await asked_of(Liar(Opened(1), descriptor=directory))
+    await until(lambda: descriptors() == before, "everything closed")
+    os.close(directory)
+
+
+async def test_a_file_that_cannot_be_read_is_the_nodes_error(tmp_path: Path) -> None:
+    written = os.open(tmp_path / "report", os.O_WRONLY | os.O_CREAT)
+    before = descriptors()
+    with pytest.raises(NodeError, match="cannot be read: Bad file descriptor"):
+        await asked_of(Liar(Opened(1), descriptor=written))
+    await until(lambda: descriptors() == before, "everything closed")
+    os.close(written)
+
+
+class NeverRead:
+    """A reader of reports that come to no end, as /proc/kmsg, which is a regular file to whoever asks."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self._is_over = threading.Event()
+
+    def __call__(self, descriptor: int) -> bytes:
+        self.begun += 1
+        self._is_over.wait(20)
+        os.close(descriptor)
+        return b"late"
+
+    def end(self) -> None:
+        self._is_over.set()
+
+
+@pytest.fixture
+def never() -> Iterator[NeverRead]:
+    made = NeverRead()
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Callable[[], int]:
+    """Another descriptor of a report each time."""
+    (tmp_path / "report").write_text("{}")
+    return lambda: os.open(tmp_path / "report", os.O_RDONLY)
+
+
+async def test_reports_that_come_to_no_end_cost_nobody_else_a_thread(
+    never: NeverRead, report: Callable[[], int]
+) -> None:
+    """They were read in the threads that everything else has to share, too, until none was left."""
+    only, reports = ThreadPoolExecutor(1), Reports(never)
+    asyncio.get_running_loop().set_default_executor(only)
+    reading = [asyncio.create_task(reports.read(report())) for _unused in range(40)]
+    await until(lambda: never.begun == AT_ONCE, "as many as there may be")
+
+    assert await asyncio.wait_for(asyncio.to_thread(lambda: 7), 10) == 7
+    assert never.begun == AT_ONCE
+    never.end()
+    assert set(await asyncio.gather(*reading)) == {b"late"}
+
+
+async def test_a_report_that_comes_to_no_end_is_given_up(never: NeverRead, report: Callable[[], int]) -> None:
+    """What has begun goes on until it ends and keeps its place; what waited for one is closed."""
+    before, reports = descriptors(), Reports(never, seconds=0.05)
+    said = await asyncio.gather(*(reports.read(report()) for _unused in range(40)), return_exceptions=True)
+
+    assert {str(one) for one in said} == {f"{layout.REPORT} was not read within 0.05 s"}
+    assert never.begun == AT_ONCE
+    await until(lambda: descriptors() == before + AT_ONCE, "only what is being read")
+    never.end()
+    await until(lambda: descriptors() == before, "everything closed")
+    read = await Reports(seconds=5).read(report())
+    assert read == b"{}"
+
+
+async def test_a_report_that_nobody_waits_for_any_more_is_closed_unread(
+    never: NeverRead, report: Callable[[], int]
+) -> None:
+    """Where none has begun with it yet it stayed open for good."""
+    before, reports = descriptors(), Reports(never)
+    reading = [asyncio.create_task(reports.read(report())) for _unused in range(AT_ONCE + 1)]
+    await until(lambda: never.begun == AT_ONCE, "as many as there may be")
+    reading[-1].cancel()
+    await asyncio.wait(reading[-1:])
+
+    await until(lambda: descriptors() == before + AT_ONCE, "only what is being read")
+    for one in reading:
+        one.cancel()
+    never.end()
+    await until(lambda: descriptors() == before, "everything closed")
+
+
+async def test_where_there_is_no_thread_for_it_a_report_is_closed(
+    report: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, reports = descriptors(), Reports()
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(threading.Thread, "start", _cannot_begin)
+        for _unused in range(AT_ONCE + 1):
+            with pytest.raises(NodeError, match="no thread"):
+                await reports.read(report())
+
+    await until(lambda: descriptors() == before, "everything closed")
+    assert await reports.read(report()) == b"{}"
+
+
+def _cannot_begin(_thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+async def test_something_else_than_a_file_is_refused_unread() -> None:
+    read, write = os.pipe()
+    before = descriptors()
+    with pytest.raises(Refused, match="something else than a file"):
+        await asked_of(Liar(Opened(1), descriptor=read))
+    await until(lambda: descriptors() <= before + 3, "everything closed")  # + 3: the worker thread's
+    os.close(read)
+    os.close(write)
+
+
+async def test_something_else_than_a_socket_is_refused_undialled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if it belongs to the right user, and has a name only."""
+    os.mkfifo(tmp_path / "fifo")
+    named = os.open(tmp_path / "fifo", os.O_PATH)
+    monkeypatch.setattr(layout, "UID", os.fstat(named).st_uid)
+    before = descriptors()
+    with pytest.raises(Refused, match="something else than a socket"):
+        await asked_of(Liar(Opened(1), descriptor=named), ask_for_socket)
+    await until(lambda: descriptors() == before, "everything closed")
+    os.close(named)
+
+
+async def test_a_socket_that_is_open_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has only a name is closed at once, wherever; of this its maker says how long that takes."""
+    with lingering() as one:
+        monkeypatch.setattr(layout, "UID", os.fstat(one.fileno()).st_uid)
+        with pytest.raises(Refused, match="something else than a socket"):
+            await asked_of(Liar(Opened(1), descriptor=one.fileno()), ask_for_socket)
+
+
+async def test_who_sends_ever_more_that_nobody_asked_for_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While what it sent before is being closed, and that takes as long as it likes."""
+    monkeypatch.setattr(node_client, "_UNWANTED", 3)
+    monkeypatch.setattr(Unwanted, "__len__", lambda _unused: 4)
+    with pytest.raises(NodeAway):
+        await asked_of(Liar(NodeState(), Done(1)))
+
+
+async def test_an_answer_to_nobody_leaves_nothing_behind() -> None:
+    read, write = os.pipe()
+    before = descriptors()
+    with pytest.raises(NodeError, match="without a descriptor"):
+        await asked_of(Liar(Opened(99), Done(1), descriptor=read))
+    await until(lambda: descriptors() == before, "everything closed")
+    os.close(read)
+    os.close(write)
+
+
+async def test_an_answer_that_comes_as_its_asker_gives_up_leaves_nothing_behind() -> None:
+    """Whichever of the two is first."""
+    read, write = os.pipe()
+    before = descriptors()
+    for turns in range(12):
+        async with dialling(Liar(Opened(1), descriptor=write)) as client:
+            await until(lambda one=client: one.is_connected, "contact")
+            asked = asyncio.create_task(client._ask(lambda number: OpenReport(number, POD_UID)))
+            for _unused in range(turns):
+                await asyncio.sleep(0)
+            asked.cancel()
+            with suppress(asyncio.CancelledError):
+                _answer, descriptor = await asked
+                os.close(descriptor or -1)
+        await until(lambda: descriptors() == before, f"everything closed ({turns})")
+    os.close(read)
+    os.close(write)
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [("refused", Refused), ("missing", NotThere), ("gone", NotThere), ("failed", NodeError)],
+)
+async def test_why_something_was_not_done_is_told_apart(
+    kind: Literal["refused", "missing", "gone", "failed"], error: type[NodeError]
+) -> None:
+    """What is not there comes later; what is refused never does."""
+    with pytest.raises(NodeError, match="because") as failed:
+        await asked_of(Liar(Failed(1, kind, "because")))
+    assert failed.type is error
+
+
+@pytest.mark.parametrize("words", [b"{}", b"[" * 60000], ids=["no message", "nested"])
+async def test_who_talks_nonsense_is_left(words: bytes) -> None:
+    with pytest.raises(NodeAway):
+        await asked_of(Liar(words))
+
+
+@pytest.mark.parametrize("spoken", [PROTOCOL - 1, PROTOCOL + 1], ids=["an older one", "a newer one"])
+async def test_another_version_is_not_taken_for_contact_and_called_ever_less_often(spoken: int) -> None:
+    """The other end of an upgrade comes in minutes."""
+    liar, pauses = Liar(protocol=spoken), []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await asyncio.sleep(0)
+
+    async with dialling(liar, sleep) as client:
+        await until(lambda: len(pauses) >= 5, "another attempt")
+        assert not client.is_connected
+        assert client.trouble == f"virt-node speaks version {spoken}, not {PROTOCOL}"
+    assert pauses[:5] == [0.1, 0.3, 1.0, 3.0, 3.0]
+
+
+async def test_an_answer_before_nonsense_is_heard_and_costs_nobody_the_door() -> None:
+    """Who asked has not yet taken the answer when the connection ends."""
+    liar = Liar(Done(1), b"{}")
+    async with dialling(liar) as client:
+        await until(lambda: client.is_connected, "contact")
+        with pytest.raises(NodeError, match="without a descriptor"):
+            await ask_for_report(client)
+        await until(lambda: len(liar.ends) > 1, "the next connection")
+
+
+async def test_a_dial_that_fails_leaves_no_descriptor(tmp_path: Path) -> None:
+    before = descriptors()
+    with pytest.raises(FileNotFoundError) as failed:
+        await node_client.dial_virt_node(str(tmp_path / "nobody"))
+    assert descriptors() == before, failed

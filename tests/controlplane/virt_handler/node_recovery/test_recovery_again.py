@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node that comes back more than once: what was learned the time before, and what of that counts no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.resources import Key
+from controlplane.engine.ports import Json
+from controlplane.virt_handler.node_recovery.orphans import DEADLINE_SECONDS
+from tests.controlplane.virt_handler.builders import RUNNING
+from tests.controlplane.virt_handler.fakes import LEASE_SECONDS
+from tests.controlplane.virt_handler.node_recovery.recovery_stage import YET_TO_SAY, Server, Stage, a_guest, own
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+@pytest.fixture
+def server(stage: Stage) -> Server:
+    return Server(stage)
+
+
+async def come_back(stage: Stage, seconds: float) -> None:
+    """Be silent for longer than the Lease lasts, and heard for so long after it."""
+    stage.heard.is_cut_off = True
+    stage.clock.seconds += LEASE_SECONDS + 1
+    await stage.play(seconds)
+
+
+async def test_an_answer_is_as_old_as_its_question(stage: Stage) -> None:
+    """Nobody hears from the node: a Lease after a question it has to be asked again, however late the answer was."""
+    a_guest(stage, "web")
+    own(stage, "web")
+    usual, asked = stage.api.get, []
+
+    async def get(resource: Any, key: Key) -> Json:
+        asked.append(stage.clock.seconds)
+        if len(asked) == 1:
+            stage.clock.seconds += LEASE_SECONDS - 10
+        return await usual(resource, key)
+
+    stage.api.get = get  # type: ignore[method-assign]
+    stage.clock.seconds += LEASE_SECONDS
+    await stage.play(LEASE_SECONDS + 15, is_cut_off=True)
+    assert asked[1] - asked[0] == pytest.approx(LEASE_SECONDS, abs=1)
+
+
+async def test_what_was_answered_meanwhile_and_is_not_now_holds_the_node_anew(stage: Stage, server: Server) -> None:
+    for name in ("web", "mine"):
+        a_guest(stage, name)
+        own(stage, name)
+    server.mute = {"web"}
+    await stage.play(DEADLINE_SECONDS + 1)
+    assert stage.clearing.held == ""
+    server.mute = set()
+    await stage.play(100)
+    assert stage.clearing.unanswered == 0
+
+    server.mute = {"web"}
+    await come_back(stage, 5)
+    assert stage.clearing.held == YET_TO_SAY
+    await stage.play(DEADLINE_SECONDS)
+    assert [told.reason for _unused, told in stage.told] == ["OwnerUnknown"] * 2
+
+
+async def test_an_orphan_that_is_up_again_holds_the_node_for_its_time(stage: Stage) -> None:
+    guest = a_guest(stage, "gone")
+    await stage.play(5)
+    assert (guest.ends, stage.clearing.held) == (1, "")
+
+    guest.is_up, guest.is_deaf = True, True
+    guest.see(state=RUNNING)
+    stage.clock.seconds += DEADLINE_SECONDS
+    await come_back(stage, 5)
+    assert stage.clearing.held == "1 guests on this node that are not its own any more are being ended"
+
+
+async def test_who_is_heard_again_is_asked_at_once_however_often_there_was_no_answer(
+    stage: Stage, server: Server
+) -> None:
+    a_guest(stage, "web")
+    server.mute = {"web"}
+    await stage.play(25)
+    asked = len(server.asked)
+    await stage.play(0.01)
+    assert len(server.asked) == asked, "it waits longer and longer"
+    stage.clearing.wake()
+    await stage.play(0.01)
+    assert len(server.asked) == asked + 1
+
+
+async def test_who_was_answered_for_in_the_end_is_not_asked_about_last_at_the_next_return(
+    stage: Stage, server: Server
+) -> None:
+    """Those with contact come first: they can be ended."""
+    a_guest(stage, "away").see(is_connected=False)
+    a_guest(stage, "web")
+    own(stage, "away")
+    own(stage, "web")
+    server.mute = {"web"}
+    await stage.play(5)
+    server.mute = set()
+    await stage.play(10)
+    server.asked.clear()
+    await come_back(stage, 1)
+    assert server.asked == ["web", "away"]
+
+
+async def test_an_orphan_is_dialled_and_ended_where_nobody_can_look(stage: Stage) -> None:
+    guest = a_guest(stage, "gone")
+    guest.see(is_admitted=False, is_connected=False, state=None)
+    stage.can_look = False
+    await stage.play(5)
+    assert guest.ends == 1
+
+
+async def test_who_answers_is_asked_about_all_however_many_have_no_answer(stage: Stage, server: Server) -> None:
+    a_guest(stage, "mine")
+    own(stage, "mine")
+    server.mute = {f"mute-{number}" for number in range(40)}
+    for name in sorted(server.mute):
+        a_guest(stage, name)
+    gone = a_guest(stage, "gone")
+    await stage.play(0.01)
+    assert gone.ends == 1

@@ -1,0 +1,324 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What holds up the clearing of a node, and what does not: questions without an answer, and many launchers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.resources import Key
+from controlplane.engine.errors import Forbidden
+from controlplane.engine.ports import Json
+from controlplane.virt_handler.node_recovery.orphans import DEADLINE_SECONDS
+from controlplane.virt_handler.vmi.events import Told
+from controlplane.virt_handler.vmi.world import Traces
+from tests.controlplane.virt_handler.builders import vmi_object
+from tests.controlplane.virt_handler.fakes import LEASE_SECONDS, until
+from tests.controlplane.virt_handler.node_recovery.recovery_stage import (
+    YET_TO_SAY,
+    FakeGuest,
+    Server,
+    Stage,
+    a_guest,
+    own,
+)
+
+MANY = 40
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+@pytest.fixture
+def server(stage: Stage) -> Server:
+    return Server(stage)
+
+
+async def test_each_answer_counts_by_itself_and_only_the_missing_are_asked_for_again(
+    stage: Stage, server: Server
+) -> None:
+    gone, mine, mute = (a_guest(stage, name) for name in ("gone", "mine", "mute"))
+    own(stage, "mine")
+    server.mute = {"mute"}
+    await stage.play(0.01)
+    assert (gone.ends, mine.ends, mute.ends) == (1, 0, 0)
+    assert stage.clearing.held == YET_TO_SAY
+
+    server.mute = set()
+    await stage.play(3)
+    assert (gone.ends, mine.ends, mute.ends, stage.clearing.held) == (1, 0, 1, "")
+    assert sorted(server.asked) == ["gone", "mine", "mute", "mute"]
+
+
+async def test_one_question_that_is_never_answered_holds_the_node_for_its_time_only(
+    stage: Stage, server: Server
+) -> None:
+    mute = a_guest(stage, "mute")
+    for number in range(MANY):
+        a_guest(stage, f"vm-{number}")
+        own(stage, f"vm-{number}")
+    server.mute = {"mute"}
+    await stage.play(DEADLINE_SECONDS - 1)
+    assert stage.clearing.held == YET_TO_SAY
+    await stage.play(2)
+    assert (stage.clearing.held, len(stage.cleared), stage.clearing.unanswered) == ("", 1, 1)
+    assert stage.cleared[0] == 1000.0 + DEADLINE_SECONDS
+
+    await stage.play(6 * 3600)
+    assert (mute.ends, stage.clearing.held, len(stage.cleared)) == (0, "", 1)
+    assert len(server.asked) < MANY + 400, "the others once, this one ever less often"
+    ((about, told),) = stage.told
+    assert about["metadata"] == {"name": "mute", "namespace": "default", "uid": "mute-uid"}
+    assert (told.reason, told.is_warning) == ("OwnerUnknown", True)
+    assert told.message == (
+        "the API server has not said in 60 s whether this guest is still its node's own: "
+        "it runs on, machines start beside it, and the API server is asked again"
+    )
+
+
+async def test_what_is_answered_late_ends_late(stage: Stage, server: Server) -> None:
+    """The node is held again for an orphan that is known, for its time."""
+    late = a_guest(stage, "late")
+    late.is_deaf = True
+    server.mute = {"late"}
+    await stage.play(DEADLINE_SECONDS + 100)
+    assert (late.ends, stage.clearing.held) == (0, "")
+    server.mute = set()
+    await stage.play(66)
+    assert late.ends > 0
+    assert stage.clearing.held == "1 guests on this node that are not its own any more are being ended"
+    assert stage.clearing.unanswered == 0
+    await stage.play(DEADLINE_SECONDS)
+    assert stage.clearing.held == ""
+    assert [told.reason for _unused, told in stage.told] == ["OwnerUnknown", "OrphanLeft"]
+
+
+async def test_an_orphan_that_is_answered_in_time_has_the_rest_of_that_time(stage: Stage, server: Server) -> None:
+    late = a_guest(stage, "late")
+    late.is_deaf = True
+    server.mute = {"late"}
+    await stage.play(DEADLINE_SECONDS / 2)
+    server.mute = set()
+    await stage.play(DEADLINE_SECONDS / 2 - 1)
+    assert stage.clearing.orphans == 1
+    assert stage.clearing.held
+    await stage.play(2)
+    assert stage.clearing.held == ""
+
+
+async def test_a_server_that_renews_the_lease_and_answers_no_question_holds_the_node_for_its_time(stage: Stage) -> None:
+    """A role that is missing, say: the API server is there."""
+    guest = stage.add(FakeGuest(stage.clock))
+    stage.api.error = Forbidden("no")
+    await stage.play(DEADLINE_SECONDS - 1)
+    assert stage.clearing.held == YET_TO_SAY
+    await stage.play(2)
+    assert (guest.ends, stage.clearing.held) == (0, "")
+
+
+async def test_silences_one_after_the_other_do_not_hold_the_node_anew_for_what_is_never_answered(
+    stage: Stage, server: Server
+) -> None:
+    for name in ("mute", "mine"):
+        a_guest(stage, name)
+    own(stage, "mine")
+    server.mute = {"mute"}
+    await stage.play(DEADLINE_SECONDS + 1)
+    for _unused in range(4):
+        await stage.play(LEASE_SECONDS + 10, is_cut_off=True)
+        await stage.play(1)
+        assert stage.clearing.held == ""
+    assert [told.reason for _unused, told in stage.told] == ["OwnerUnknown"]
+
+
+async def test_what_was_missing_before_a_silence_has_its_time_from_the_return(stage: Stage, server: Server) -> None:
+    """The host was suspended for an hour meanwhile."""
+    for name in ("mute", "mine"):
+        a_guest(stage, name)
+    own(stage, "mine")
+    server.mute = {"mute"}
+    await stage.play(5)
+    stage.heard.is_cut_off = True
+    stage.clock.seconds += 3600
+    await stage.play(DEADLINE_SECONDS - 1)
+    assert stage.clearing.held == YET_TO_SAY
+    await stage.play(2)
+    assert stage.clearing.held == ""
+
+
+async def test_what_was_missing_while_nobody_answered_has_its_time_from_the_return(
+    stage: Stage, server: Server
+) -> None:
+    for name in ("mute", "mine"):
+        a_guest(stage, name)
+    own(stage, "mine")
+    server.mute = {"mute", "mine"}
+    await stage.play(3600, is_cut_off=True)
+    server.mute = {"mute"}
+    await stage.play(9, is_cut_off=True)
+    assert stage.clearing.held == YET_TO_SAY
+
+
+async def test_a_lease_that_never_gets_through_does_not_hold_the_node_for_what_is_never_answered(
+    stage: Stage, server: Server
+) -> None:
+    for name in ("mute", "mine"):
+        a_guest(stage, name)
+    own(stage, "mine")
+    server.mute = {"mute"}
+    await stage.play(DEADLINE_SECONDS + 10, is_cut_off=True)
+    assert stage.clearing.held == ""
+
+
+async def test_a_server_that_answers_nobody_is_not_asked_about_everybody(stage: Stage, server: Server) -> None:
+    """They take turns: the next time those are asked about that were left out."""
+    names = {f"vm-{number}" for number in range(MANY)}
+    for name in names:
+        a_guest(stage, name)
+    server.mute = set(names)
+    await stage.play(0.01, is_cut_off=True)
+    assert len(server.asked) < MANY
+    await stage.play(60, is_cut_off=True)
+    assert set(server.asked) == names
+    assert stage.clearing.held == YET_TO_SAY
+
+
+async def test_an_orphan_ends_while_another_question_has_no_answer_yet(stage: Stage) -> None:
+    slow, gone = a_guest(stage, "a-slow"), a_guest(stage, "gone")
+    usual = stage.api.get
+
+    async def get(resource: Any, key: Key) -> Json:
+        if key.name == "a-slow":
+            await until(lambda: gone.ends == 1, "the end of the other")
+        return await usual(resource, key)
+
+    stage.api.get = get  # type: ignore[method-assign]
+    await stage.play(5)
+    assert (slow.ends, gone.ends, stage.clearing.held) == (1, 1, "")
+
+
+async def test_a_guest_with_contact_ends_before_anybody_asks_about_launchers_that_are_over(
+    stage: Stage, server: Server
+) -> None:
+    """Launchers of finished instances stay listed; they are orphans that are down."""
+    for number in range(MANY):
+        over = a_guest(stage, f"over-{number}")
+        over.is_up = False
+        over.see(is_connected=False, state=None)
+        own(stage, f"over-{number}", "Succeeded")
+    gone = a_guest(stage, "gone")
+    ends_at_asks: list[int] = []
+    ends_at_looks: set[int] = set()
+    ask, usual = stage.api.get, stage.find_traces
+
+    async def get(resource: Any, key: Key) -> Json:
+        ends_at_asks.append(gone.ends)
+        return await ask(resource, key)
+
+    stage.api.get = get  # type: ignore[method-assign]
+
+    async def find_traces(pod_uid: str) -> Traces:
+        ends_at_looks.add(gone.ends)
+        return await usual(pod_uid)
+
+    stage.find_traces = find_traces  # type: ignore[method-assign]
+    await stage.play(5)
+    assert server.asked[0] == "gone"
+    assert ends_at_asks == [0] + [1] * MANY
+    assert ends_at_looks == {1}, "no look comes before its end"
+    assert (stage.clearing.held, stage.clearing.orphans) == ("", 0)
+    assert len(server.asked) == MANY + 1
+
+
+async def test_a_look_that_hangs_holds_up_no_other(stage: Stage) -> None:
+    stuck, gone = a_guest(stage, "a-stuck"), a_guest(stage, "gone")
+    usual = stage.find_traces
+
+    async def find_traces(pod_uid: str) -> Traces:
+        if pod_uid == "a-stuck-pod":
+            await until(lambda: stage.clearing.orphans == 1, "the look at the other")
+        return await usual(pod_uid)
+
+    stage.find_traces = find_traces  # type: ignore[method-assign]
+    await stage.play(5)
+    assert (stuck.ends, gone.ends, stage.clearing.held) == (1, 1, "")
+
+
+async def test_an_event_that_cannot_be_told_holds_up_no_clearing(stage: Stage, server: Server) -> None:
+    """The Events' own storage is away, say; the node comes back meanwhile, with a guest that is no more its own."""
+    a_guest(stage, "left").is_deaf = True
+    gone = a_guest(stage, "gone")
+    own(stage, "gone")
+
+    async def tell(_about: Json, told: Told) -> None:
+        stage.told.append(({}, told))
+        await until(lambda: gone.ends == 1, "the end of the other")
+
+    stage.clearing._tell = tell  # type: ignore[method-assign]
+    await stage.play(DEADLINE_SECONDS + 1)
+    assert ([told.reason for _unused, told in stage.told], gone.ends) == (["OrphanLeft"], 0)
+
+    stage.api.objects.clear()
+    stage.heard.is_cut_off = True
+    stage.clock.seconds += LEASE_SECONDS
+    await stage.play(20)
+    assert gone.ends == 1
+
+
+async def test_a_launcher_that_goes_while_nobody_answers_for_it_is_asked_about_no_more(
+    stage: Stage, server: Server
+) -> None:
+    for name in ("mute", "mine"):
+        a_guest(stage, name)
+    own(stage, "mine")
+    server.mute = {"mute"}
+    await stage.play(5)
+    del stage.guests["mute-pod"]
+    asked = len(server.asked)
+    await stage.play(20)
+    assert (server.asked[asked:], stage.clearing.unanswered, stage.clearing.held) == ([], 0, "")
+
+
+async def test_an_answer_from_before_a_silence_does_not_count_for_the_return(stage: Stage) -> None:
+    """It lay in the socket while the host was suspended; its run was given to another node meanwhile."""
+    guest = a_guest(stage, "web")
+    own(stage, "web")
+    usual, asked = stage.api.get, []
+
+    async def get(resource: Any, key: Key) -> Json:
+        answer = await usual(resource, key)
+        asked.append(stage.clock.seconds)
+        if len(asked) == 1:
+            stage.clock.seconds += 3600
+            stage.api.objects.clear()
+            stage.heard.beat()
+        return answer
+
+    stage.api.get = get  # type: ignore[method-assign]
+    stage.clock.seconds += LEASE_SECONDS  # so nothing but this answer says that the server is there
+    await stage.play(5, is_cut_off=True)
+    await stage.play(5)
+    assert (guest.ends, stage.clearing.held) == (1, "")
+
+
+async def test_those_that_nobody_answers_for_are_counted_while_the_server_is_away(stage: Stage, server: Server) -> None:
+    a_guest(stage, "web")
+    server.mute = {"web"}
+    await stage.play(600, is_cut_off=True)
+    assert stage.clearing.unanswered == 1
+
+
+@pytest.mark.parametrize("phase", ["Running", "Succeeded"])
+async def test_what_cannot_be_read_of_a_vmi_beside_it_hides_no_orphan(stage: Stage, phase: str) -> None:
+    guest = a_guest(stage, "web")
+    body = vmi_object(phase)
+    body["metadata"] |= {"name": "web", "uid": "web-uid" if phase == "Succeeded" else "another"}
+    body["spec"] = {"domain": "nonsense"}
+    stage.api.store(body)
+    await stage.play(5)
+    assert (guest.ends, stage.clearing.held) == (1, "")

@@ -1,0 +1,387 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The source's part in a migration, as tables: what is done, and what is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from controlplane.api.objects.meta import Condition
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.state import Life, State
+from controlplane.engine.plan import Plan
+from controlplane.virt_handler.vmi.decide import decide
+from controlplane.virt_handler.vmi.migration_source import (
+    CANCELLED,
+    GUEST_ENDED,
+    RESTARTED,
+    is_paused_by_migration,
+    refuse_transfer,
+)
+from controlplane.virt_handler.vmi.status import derive_status
+from controlplane.virt_handler.vmi.user_requests import is_held
+from controlplane.virt_handler.vmi.world import (
+    AbortTransfer,
+    Action,
+    BeginTransfer,
+    Resume,
+    Setback,
+    ShutDown,
+    Sighting,
+    Transfer,
+    World,
+)
+from tests.controlplane.virt_handler.builders import (
+    ETH0,
+    NOW,
+    OTHER,
+    POD_UID,
+    RUNNING,
+    a_launcher,
+    a_look,
+    a_pod,
+    a_vmi,
+    a_world,
+    observed,
+    seen,
+)
+from tests.controlplane.virt_handler.moving import (
+    BEGUN,
+    BY_MIGRATION,
+    MIGRATED,
+    MIGRATION,
+    TARGET_POD,
+    WHOLE,
+    begun,
+    come,
+    moving,
+    ready,
+    stopping,
+)
+
+SENDING, MOVED = Transfer(MIGRATION), Transfer(MIGRATION, is_over=True, has_moved=True)
+BROKEN = Transfer(MIGRATION, is_over=True, reason="the tunnel broke")
+BEGIN = BeginTransfer(POD_UID, MIGRATION, "its target is ready")
+ABORT = AbortTransfer(POD_UID, "nobody wants it to move any more")
+HERE = Resume(POD_UID, "its migration has ended, and it is here")
+NOW_STAMP = "2023-11-14T22:13:20Z"
+CRASHED, LOST = State(Life.SHUT_OFF, "crashed"), State(Life.SHUT_OFF, "daemon")
+
+
+def world(vmi: VirtualMachineInstance, state: State = RUNNING, **fields: Any) -> World:
+    """A source that sees its guest in a state. transfer: what it carries out."""
+    sighting = seen(state, transfer=fields.pop("transfer", None), has_gone_on=fields.pop("has_gone_on", False))
+    return a_world(vmi, a_launcher(sighting, setback=fields.pop("setback", None)), **fields)
+
+
+OVER = stopping(completed=True, failed=True)
+BY_MONITOR = msgspec.structs.replace(
+    ready().status, conditions=(Condition(type="Paused", status="True", reason="PausedByMigrationMonitor"),)
+)
+
+ROWS: dict[str, tuple[World, Plan[Action]]] = {
+    "not ready": (world(moving()), Plan()),
+    "ready": (world(ready()), Plan((BEGIN,))),
+    "ready, and paused by a person": (world(ready(paused=True), WHOLE), Plan((BEGIN,))),
+    "ready, and a person's pause is not told yet": (world(ready(), WHOLE), Plan()),
+    "ready, and it is still said that a person has paused it": (world(ready(paused=True)), Plan()),
+    "begun by this process": (world(begun(), transfer=SENDING), Plan()),
+    "ready, and the start is not seen yet": (world(ready(), transfer=SENDING), Plan()),
+    "this process has failed": (world(ready(), transfer=BROKEN), Plan()),
+    "begun by another process": (world(begun()), Plan()),
+    "cancelled before it began": (world(ready(abortRequested=True)), Plan()),
+    "cancelled": (world(begun(abortRequested=True), transfer=SENDING), Plan((ABORT,), 5.0)),
+    "cancelled, libvirt was told": (
+        world(begun(abortRequested=True), transfer=Transfer(MIGRATION, abort_asked_at=998.0)),
+        Plan(look_again_in=3.0),
+    ),
+    "another migration by now": (world(begun(), transfer=Transfer("other")), Plan((ABORT,), 5.0)),
+    "failed by virt-controller's word": (
+        world(begun(failed=True, completed=True), transfer=SENDING),
+        Plan((ABORT,), 5.0),
+    ),
+    "deleted": (world(begun(deleting=True), transfer=SENDING, deleting_since=990.0), Plan((ABORT,), 5.0)),
+    "deleted before it began": (
+        world(ready(deleting=True), deleting_since=990.0),
+        Plan((ShutDown(POD_UID, "its VMI is deleted"),), 5.0),
+    ),
+    "left paused": (world(begun(), BY_MIGRATION, transfer=BROKEN), Plan((HERE,))),
+    "left paused by another process": (world(begun(), BY_MIGRATION), Plan((HERE,))),
+    "left paused, and nothing came of it": (
+        world(begun(), BY_MIGRATION, setback=Setback("no", is_refusal=False, at=1000.0, count=3)),
+        Plan(look_again_in=0.2),
+    ),
+    "paused in the last step": (world(begun(), BY_MIGRATION, transfer=SENDING), Plan()),
+    "stopped so that it can be sent": (world(stopping(), BY_MIGRATION, transfer=SENDING), Plan()),
+    "stopped, by a pause that comes late": (world(stopping(), WHOLE, transfer=SENDING), Plan()),
+    "stopped for nothing": (world(stopping(), BY_MIGRATION, transfer=BROKEN), Plan((HERE,))),
+    "stopped for nothing, by a pause that came late": (world(stopping(), WHOLE, transfer=BROKEN), Plan((HERE,))),
+    "stopped by another process, which is gone": (world(stopping(), WHOLE), Plan((HERE,))),
+    "to be stopped by another process, which is gone": (world(stopping(), RUNNING), Plan()),
+    "stopped once, and a person has paused it since": (
+        world(stopping(completed=True, failed=True, paused=True), WHOLE),
+        Plan(),
+    ),
+    "stopped for nothing, and another says that it failed": (world(OVER, WHOLE), Plan((HERE,))),
+    "stopped for nothing, it went on, and a person has paused it": (world(OVER, WHOLE, has_gone_on=True), Plan()),
+    "stopped for nothing where it was before": (
+        world(stopping(completed=True, failed=True, sourcePodUID="another"), WHOLE),
+        Plan(),
+    ),
+    "stopped for nothing, and another migration was handed over": (
+        world(msgspec.structs.replace(ready(), status=BY_MONITOR), WHOLE),
+        Plan((HERE,)),
+    ),
+    "stopped once, has moved on, and a person has paused it there": (world(stopping(completed=True), WHOLE), Plan()),
+    "paused by a person before, and its sender is gone": (world(begun(paused=True), WHOLE), Plan()),
+    "moved": (world(begun(), MIGRATED, transfer=MOVED), Plan()),
+    "moved, and libvirt is yet to say so": (world(begun(), BY_MIGRATION, transfer=MOVED), Plan()),
+    "over": (world(begun(completed=True, failed=True)), Plan()),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_source_takes_the_next_step(name: str) -> None:
+    before, plan = ROWS[name]
+    assert decide(before) == plan
+
+
+TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
+    "not ready": (world(moving()), None),
+    "being sent": (world(begun(), transfer=SENDING), None),
+    "being given up": (world(begun(abortRequested=True), transfer=SENDING), {"abort_status": "Aborting"}),
+    "cancelled before it began": (
+        world(ready(abortRequested=True)),
+        {"failed": True, "failure_reason": CANCELLED, "abort_status": "Succeeded"},
+    ),
+    "given up": (
+        world(begun(abortRequested=True), transfer=BROKEN),
+        {"failed": True, "failure_reason": CANCELLED, "abort_status": "Succeeded"},
+    ),
+    "broken": (world(begun(), transfer=BROKEN), {"failed": True, "failure_reason": "the tunnel broke"}),
+    "broken before it began": (world(ready(), transfer=BROKEN), {"failed": True, "failure_reason": "the tunnel broke"}),
+    "broken, and the guest is yet to go on": (world(begun(), BY_MIGRATION, transfer=BROKEN), None),
+    "another process has begun it": (world(begun()), {"failed": True, "failure_reason": RESTARTED}),
+    "another process has left it paused": (world(begun(), BY_MIGRATION), None),
+    "another process has left it stopped": (world(stopping(), WHOLE), None),
+    "another process had it stopped, and it goes on": (
+        world(stopping()),
+        {"failed": True, "failure_reason": RESTARTED, "mode": "Paused"},
+    ),
+    "another one is being ended": (world(begun(), transfer=Transfer("other")), None),
+    "deleted before it began": (
+        world(ready(deleting=True), deleting_since=1000.0),
+        {"failed": True, "failure_reason": CANCELLED, "abort_status": ""},
+    ),
+    "moved": (world(begun(), MIGRATED, transfer=MOVED), {"completed": True, "failed": False}),
+    "moved, and is being let go on": (world(begun(), MIGRATED, transfer=SENDING), None),
+    "moved, another process has seen it": (world(begun(), MIGRATED), {"completed": True, "failed": False}),
+    "moved, and libvirt is not heard since": (
+        world(begun(), transfer=MOVED),
+        {"completed": True, "failed": False},
+    ),
+    "moved, and was last seen standing still": (
+        world(begun(), BY_MIGRATION, transfer=MOVED),
+        {"completed": True, "failed": False},
+    ),
+    "moved, though it was cancelled": (
+        world(begun(abortRequested=True), MIGRATED, transfer=MOVED),
+        {"completed": True, "failed": False, "abort_status": "Failed"},
+    ),
+    "libvirt does not know any more, this process does": (
+        world(begun(), LOST, transfer=MOVED, look=a_look()),
+        {"completed": True, "failed": False},
+    ),
+    "libvirt does not know any more, it goes on at the target": (
+        world(begun(targetNodeDomainReadyTimestamp=BEGUN), LOST, look=a_look()),
+        {"completed": True, "failed": False},
+    ),
+    "gone, and it goes on at the target": (
+        world(begun(targetNodeDomainReadyTimestamp=BEGUN), CRASHED),
+        {"completed": True, "failed": False},
+    ),
+    "crashed": (world(begun(), CRASHED, transfer=BROKEN), {"failed": True, "failure_reason": GUEST_ENDED}),
+    "over": (world(begun(completed=True, failed=True)), None),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_the_source_says_how_a_migration_stands(name: str) -> None:
+    before, told = TOLD[name]
+    status = derive_status(before, None)
+    old = before.vmi.status.migration_state if before.vmi is not None else None
+    new = old if status is None else status.migration_state
+    assert old is not None
+    assert new is not None
+    if told is None:
+        assert new == old
+        return
+    assert {name: getattr(new, name) for name in told} == told
+    assert new.is_over == ("failed" in told)
+    assert (new.end_timestamp == NOW_STAMP) == new.is_over
+
+
+def test_a_guest_that_has_moved_leaves_its_instance_running() -> None:
+    for before in (world(begun(), MIGRATED), world(begun(), LOST, transfer=MOVED, look=a_look())):
+        status = derive_status(before, None)
+        assert status is not None
+        assert status.phase == "Running"
+
+
+@pytest.mark.parametrize(
+    "vmi",
+    [
+        pytest.param(begun(failed=True, completed=True), id="its target has ended"),
+        pytest.param(ready(), id="and another migration is yet to begin"),
+    ],
+)
+def test_a_guest_that_has_left_by_a_migration_that_failed_is_dead(vmi: VirtualMachineInstance) -> None:
+    status = derive_status(world(vmi, MIGRATED), None)
+    assert status is not None
+    assert (status.phase, status.reason) == ("Failed", "GuestLost")
+    assert status.migration_state is not None
+    assert status.migration_state.failed
+
+
+def test_a_guest_that_crashed_at_the_source_has_failed() -> None:
+    status = derive_status(world(begun(), CRASHED), None)
+    assert status is not None
+    assert status.phase == "Failed"
+
+
+@pytest.mark.parametrize("state", [RUNNING, BY_MIGRATION, MIGRATED, CRASHED])
+def test_once_it_is_said_that_a_guest_has_moved_its_source_says_nothing_more(state: State) -> None:
+    """It is the run's owner until the commit; its launcher may end before."""
+    assert derive_status(world(begun(completed=True), state, transfer=MOVED), None) is None
+    assert derive_status(world(begun(completed=True), state), None) is None
+
+
+def test_nothing_is_said_of_a_guest_that_is_gone_while_it_is_let_go_on_at_the_target() -> None:
+    """What comes of that, this process knows in a moment."""
+    assert derive_status(world(begun(), CRASHED, transfer=SENDING), None) is None
+    failed = begun(failed=True, completed=True)  # by virt-controller, of a target that has ended
+    assert derive_status(world(failed, MIGRATED, transfer=SENDING), None) is None
+    assert derive_status(world(failed, MIGRATED, transfer=BROKEN), None) is not None
+
+
+def arrived(state: State, **fields: Any) -> World:
+    """The target, to which the instance was given."""
+    vmi = come(**fields.pop("vmi", {}))
+    there = observed(pod_uid=TARGET_POD, epoch=fields.pop("epoch", 1))
+    sighting = seen(state, observed=there, **fields)
+    return World(node=OTHER, vmi=vmi, launchers=(a_launcher(sighting, a_pod(TARGET_POD)),), now=NOW, monotonic=1000.0)
+
+
+GO_ON = Resume(TARGET_POD, "it has come here by its migration")
+
+
+@pytest.mark.parametrize(
+    ("before", "plan"),
+    [
+        pytest.param(arrived(WHOLE), Plan((GO_ON,)), id="paused by its migration"),
+        pytest.param(arrived(RUNNING), Plan(), id="the source has let it go on"),
+        pytest.param(arrived(WHOLE, vmi={"paused": True}), Plan(), id="a person had paused it"),
+        pytest.param(arrived(WHOLE, has_gone_on=True), Plan(), id="it was paused here"),
+    ],
+)
+def test_a_guest_that_has_come_goes_on_unless_a_person_has_paused_it(before: World, plan: Plan[Action]) -> None:
+    assert decide(before) == plan
+
+
+ONWARDS = {"migrationUid": "another", "sourcePodUID": TARGET_POD, "targetPodUID": "a third", "completed": False}
+"""What is told of migrations once another one was handed over, from where the first one has come to."""
+
+
+@pytest.mark.parametrize(
+    ("epoch", "fields", "plan"),
+    [
+        pytest.param(2, {}, Plan((GO_ON,)), id="it has come here"),
+        pytest.param(2, {"has_gone_on": True}, Plan(), id="it was paused here"),
+        pytest.param(2, {"transfer": Transfer("another")}, Plan(), id="it is being sent on"),
+        pytest.param(1, {}, Plan(), id="it was begun here"),
+    ],
+)
+def test_a_guest_that_has_come_goes_on_though_another_migration_was_handed_over(
+    epoch: int, fields: dict[str, Any], plan: Plan[Action]
+) -> None:
+    before = arrived(WHOLE, vmi=ONWARDS, epoch=epoch, **fields)
+    assert decide(before) == plan
+    assert before.launcher is not None
+    assert is_held(before.vmi, before.launcher.sighting) is not (GO_ON in plan.steps)
+
+
+def test_no_guest_of_a_pod_that_was_not_given_the_run_is_to_go_on_here() -> None:
+    """While the source has not said that it is gone, it may run there."""
+    elsewhere = seen(WHOLE, observed=observed(pod_uid="a third", epoch=2))
+    assert not is_paused_by_migration(come(**ONWARDS), elsewhere)
+    assert is_paused_by_migration(come(**ONWARDS), seen(WHOLE, observed=observed(pod_uid=TARGET_POD, epoch=2)))
+
+
+def test_a_pause_that_is_its_migrations_is_no_persons() -> None:
+    assert not is_held(come(), Sighting(state=WHOLE))
+    assert is_held(come(paused=True), Sighting(state=WHOLE))
+    assert is_held(a_vmi("Running"), Sighting(state=WHOLE))
+    status = derive_status(arrived(WHOLE), None)
+    assert status is not None
+    assert "Paused" not in {one.type for one in status.conditions}
+
+
+def test_a_guest_that_has_come_is_reached_under_its_new_addresses() -> None:
+    before = arrived(RUNNING, vmi={"interfaces": [{"name": "default", "ipAddresses": ["10.244.9.9"]}]})
+    status = derive_status(before, None)
+    assert status is not None
+    assert [one.ip_addresses for one in status.interfaces] == [ETH0.addresses]
+    assert before.vmi is not None
+    told = msgspec.structs.replace(before.vmi, status=status)
+    assert derive_status(replace(before, vmi=told), None) is None
+
+
+@pytest.mark.parametrize("state", [BY_MIGRATION, WHOLE], ids=lambda state: state.reason)
+@pytest.mark.parametrize("transfer", [SENDING, BROKEN, None])
+def test_a_guest_that_is_stopped_says_so_and_is_nobodys_pause(state: State, transfer: Transfer | None) -> None:
+    assert not is_held(stopping(), Sighting(state=state))
+    status = derive_status(world(stopping(), state, transfer=transfer), None)
+    assert status is not None
+    told = {one.type: one.reason for one in status.conditions}
+    assert told["Paused"] == "PausedByMigrationMonitor"
+    told_so = msgspec.structs.replace(stopping(), status=status)
+    status = derive_status(world(told_so, RUNNING, transfer=transfer), None)
+    assert status is not None
+    assert "Paused" not in {one.type for one in status.conditions}
+
+
+REFUSED: dict[str, tuple[VirtualMachineInstance, str]] = {
+    "ready": (ready(), ""),
+    "deleted": (ready(deleting=True), "the VMI is being deleted"),
+    "of another Pod": (ready(pods=(TARGET_POD,)), "it is another Pod's"),
+    "over": (ready(completed=True, failed=True), "its migration is another one, or over"),
+    "another": (ready(migrationUid="other"), "its migration is another one, or over"),
+    "none": (a_vmi("Running"), "its migration is another one, or over"),
+    "begun": (begun(), "it has begun already"),
+    "cancelled": (ready(abortRequested=True), "it is cancelled"),
+    "failed": (a_vmi("Failed"), "its phase is Failed"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_migration_begins_only_for_the_instance_as_it_is_now(name: str) -> None:
+    now, said = REFUSED[name]
+    assert refuse_transfer(now, ready(), BEGIN, a_launcher()) == said
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED.keys() - {"ready", "begun"}))
+def test_a_guest_is_stopped_only_for_the_instance_as_it_is_now(name: str) -> None:
+    now, said = REFUSED[name]
+    assert refuse_transfer(now, ready(), BEGIN, a_launcher(), is_begun=True) == said
+    assert refuse_transfer(begun(), ready(), BEGIN, a_launcher(), is_begun=True) == ""
+
+
+def test_another_instance_of_the_name_is_not_sent() -> None:
+    now, before = ready(), ready()
+    another = msgspec.structs.replace(now, metadata=msgspec.structs.replace(now.metadata, uid="0000cccc"))
+    assert refuse_transfer(another, before, BEGIN, a_launcher()) == "it is another VMI by now"
