@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What virt-api and virt-handler say to each other about a guest: typed, bounded, JSON. Values only; who carries it is
-virt_api.handlers and virt_handler.door.
+virt_api.subresources.handler_client and virt_handler.door.
 
 One question, one answer, one connection. A new question is a struct of `Question` and, if it answers with more than
 that it is done, a struct of `Answer`; virt-handler's part is a row of `Door`'s table. Each end takes the other for

@@ -20,18 +20,18 @@ from controlplane.kube.client import Client
 from controlplane.kube.transport import Transport
 from controlplane.process import logs
 from controlplane.process.descriptors import allow_many
-from controlplane.virt_api.admit import Admission
+from controlplane.virt_api.admission.eviction_review import Evictions
+from controlplane.virt_api.admission.migration_review import Migrations
+from controlplane.virt_api.admission.reviews import Reviews
+from controlplane.virt_api.admission.webhook import Admission
 from controlplane.virt_api.cluster import Cluster, wait_ready
-from controlplane.virt_api.evictions import Evictions
-from controlplane.virt_api.guests import Guests
-from controlplane.virt_api.handlers import Handlers
-from controlplane.virt_api.judges import Judges, Places
-from controlplane.virt_api.migrations import Migrations
-from controlplane.virt_api.reviews import Reviews
+from controlplane.virt_api.concurrency import Judges, Places
+from controlplane.virt_api.http.tls import ServingTls
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import Settings, SettingsError, parse
-from controlplane.virt_api.subresources import AT_ONCE, EXPANDING, Subresources
-from controlplane.virt_api.tls import ServingTls
+from controlplane.virt_api.subresources.dispatch import AT_ONCE, EXPANDING, Subresources
+from controlplane.virt_api.subresources.handler_client import Handlers
+from controlplane.virt_api.subresources.power_requests import Guests
 
 log = logging.getLogger("controlplane.virt_api")
 

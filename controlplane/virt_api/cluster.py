@@ -25,10 +25,10 @@ from controlplane.engine.ports import Cache, Clock
 from controlplane.kube.certificates import KeyPair
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.watch import WatchCache
-from controlplane.virt_api.identity import FrontProxy, parse_front_proxy
-from controlplane.virt_api.pairs import PairInUse
+from controlplane.virt_api.http.identity import FrontProxy, parse_front_proxy
+from controlplane.virt_api.http.key_pairs import PairInUse
+from controlplane.virt_api.http.tls import ServingTls, TlsError
 from controlplane.virt_api.settings import CLIENT_SECRET_NAME, SECRET_NAME
-from controlplane.virt_api.tls import ServingTls, TlsError
 
 log = logging.getLogger(__name__)
 

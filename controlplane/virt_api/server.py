@@ -22,17 +22,17 @@ from controlplane.engine.ports import Clock
 from controlplane.http_server.listener import Listener
 from controlplane.http_server.response_writer import until_written
 from controlplane.kube.access import User
-from controlplane.virt_api import discovery
-from controlplane.virt_api.admit import MAX_REVIEW_BYTES
-from controlplane.virt_api.answer import Answer, failure
-from controlplane.virt_api.evictions import MAX_EVICTION_BYTES, Evictions
-from controlplane.virt_api.identity import FrontProxy, HookClients, UnauthenticatedError, check_reviewer, identify
-from controlplane.virt_api.judges import BusyError
-from controlplane.virt_api.migrations import MAX_MIGRATION_BYTES, Migrations
-from controlplane.virt_api.reviews import Charge, Reviews
-from controlplane.virt_api.routes import NoRoute, ToDocument, ToHook, ToSubresource, match
-from controlplane.virt_api.subresources import Subresources
-from controlplane.virt_api.tls import ServingTls, verified_chain
+from controlplane.virt_api.admission.eviction_review import MAX_EVICTION_BYTES, Evictions
+from controlplane.virt_api.admission.migration_review import MAX_MIGRATION_BYTES, Migrations
+from controlplane.virt_api.admission.reviews import Charge, Reviews
+from controlplane.virt_api.admission.webhook import MAX_REVIEW_BYTES
+from controlplane.virt_api.concurrency import BusyError
+from controlplane.virt_api.http import discovery
+from controlplane.virt_api.http.identity import FrontProxy, HookClients, UnauthenticatedError, check_reviewer, identify
+from controlplane.virt_api.http.response import Answer, failure
+from controlplane.virt_api.http.routes import NoRoute, ToDocument, ToHook, ToSubresource, match
+from controlplane.virt_api.http.tls import ServingTls, verified_chain
+from controlplane.virt_api.subresources.dispatch import Subresources
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cryptography import x509
 
-from controlplane.virt_api.identity import HookClients
+from controlplane.virt_api.http.identity import HookClients
 
 SECRET_NAME = "kubevirt-virt-api-certs"  # noqa: S105 -- the name of a Secret, not a secret
 CLIENT_SECRET_NAME = "kubevirt-virt-api-client-certs"  # noqa: S105 -- that of the pair we call virt-handlers with

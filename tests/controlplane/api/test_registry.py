@@ -23,7 +23,7 @@ from controlplane.api.schema.bounds import bounded
 from controlplane.api.schema.cel import rule
 from controlplane.api.schema.generate_crds import FOLDER, LIST, files
 from controlplane.api.schema.openapi import Schema
-from controlplane.virt_api.routes import hooks
+from controlplane.virt_api.http.routes import hooks
 from tests.controlplane.api import golden
 
 # 1. Its types.

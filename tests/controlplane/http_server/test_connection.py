@@ -20,7 +20,7 @@ from aiohttp import web
 from controlplane.http_server.connection import MOST_HEAD_BYTES, MOST_PROVEN_HEAD_BYTES
 from controlplane.http_server.listener import Handle, Listener
 from controlplane.kube.certificates import make_authority
-from controlplane.virt_api.tls import ServingTls
+from controlplane.virt_api.http.tls import ServingTls
 from tests.controlplane.kube.pairs import issue_server
 from tests.controlplane.virt_api.served import CLIENTS, a_client_pair
 

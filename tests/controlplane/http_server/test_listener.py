@@ -24,7 +24,7 @@ from controlplane.http_server.connection import Connection
 from controlplane.http_server.listener import Listener
 from controlplane.kube.certificates import Subject, issue, make_authority
 from controlplane.tls.contexts import load_pair, server_context
-from controlplane.virt_api.tls import ServingTls
+from controlplane.virt_api.http.tls import ServingTls
 from tests.controlplane.kube.pairs import issue_server
 
 ASK = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"

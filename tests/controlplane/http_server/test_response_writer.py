@@ -24,7 +24,7 @@ from controlplane.http_server import response_writer as written
 from controlplane.http_server.listener import Listener
 from controlplane.http_server.response_writer import until_written
 from controlplane.kube.certificates import make_authority
-from controlplane.virt_api.tls import ServingTls
+from controlplane.virt_api.http.tls import ServingTls
 from tests.controlplane.kube.pairs import issue_server
 
 ASK = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"

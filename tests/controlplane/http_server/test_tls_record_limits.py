@@ -20,7 +20,7 @@ from controlplane.http_server.connection import Connection
 from controlplane.http_server.listener import Listener
 from controlplane.http_server.tls_record_limits import READ_BYTES, SHORT, Records
 from controlplane.kube.certificates import make_authority
-from controlplane.virt_api.tls import ServingTls
+from controlplane.virt_api.http.tls import ServingTls
 from tests.controlplane.kube.pairs import issue_server
 
 NEW_KEYS, LETTER = 22, 18

@@ -20,7 +20,7 @@ from kubevirt_api.run_strategies import ALWAYS, BUILT, HALTED
 from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.phase import SCHEDULED
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.virt_api.lifecycle import (
+from controlplane.virt_api.subresources.lifecycle import (
     NotBuiltError,
     PatchInstance,
     PatchSpec,
@@ -31,7 +31,7 @@ from controlplane.virt_api.lifecycle import (
     decide_start,
     decide_stop,
 )
-from controlplane.virt_api.options import RestartOptions, StartOptions, StopOptions
+from controlplane.virt_api.subresources.options import RestartOptions, StartOptions, StopOptions
 from tests.controlplane.simulation.hands_on_pods import NOTHING, HandsOnPods
 from tests.controlplane.simulation.ledger import UNKNOWN, Ledger, strategy_of
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, DEAF, NO_KERNEL

@@ -24,8 +24,8 @@ from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
     Key,
 )
-from controlplane.virt_api.lifecycle import PatchSpec, decide_start
-from controlplane.virt_api.options import StartOptions
+from controlplane.virt_api.subresources.lifecycle import PatchSpec, decide_start
+from controlplane.virt_api.subresources.options import StartOptions
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.controller import Controller, real_reconcilers
 from tests.controlplane.simulation.fair import fair_round

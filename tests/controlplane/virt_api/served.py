@@ -27,19 +27,19 @@ from controlplane.api.admission.verdict import Settings
 from controlplane.engine.clock import SystemClock
 from controlplane.kube.certificates import KeyPair, make_authority
 from controlplane.kube.client import Client
-from controlplane.virt_api.admit import Admission
+from controlplane.virt_api.admission.eviction_review import Evictions
+from controlplane.virt_api.admission.migration_review import Migrations
+from controlplane.virt_api.admission.reviews import Reviews
+from controlplane.virt_api.admission.webhook import Admission
 from controlplane.virt_api.cluster import AUTHENTICATION, Cluster
-from controlplane.virt_api.evictions import Evictions
-from controlplane.virt_api.guests import Guests
-from controlplane.virt_api.handlers import Handlers
-from controlplane.virt_api.identity import HookClients
-from controlplane.virt_api.judges import Judges, Places
-from controlplane.virt_api.migrations import Migrations
-from controlplane.virt_api.reviews import Reviews
+from controlplane.virt_api.concurrency import Judges, Places
+from controlplane.virt_api.http.identity import HookClients
+from controlplane.virt_api.http.tls import ServingTls
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import SECRET_NAME
-from controlplane.virt_api.subresources import AT_ONCE, EXPANDING, Subresources
-from controlplane.virt_api.tls import ServingTls
+from controlplane.virt_api.subresources.dispatch import AT_ONCE, EXPANDING, Subresources
+from controlplane.virt_api.subresources.handler_client import Handlers
+from controlplane.virt_api.subresources.power_requests import Guests
 from tests.controlplane.kube.fake_api import FakeApi, a_client
 from tests.controlplane.kube.pairs import issue_server
 

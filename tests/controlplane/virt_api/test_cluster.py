@@ -88,7 +88,7 @@ def test_nobody_speaks_for_users_by_a_ca_that_cannot_be_used(monkeypatch: pytest
     cluster.take_authentication(AUTHENTICATION, None, authentication(proxy, "front-proxy-client"))
     assert cluster.front_proxy is not None
 
-    monkeypatch.setattr("controlplane.virt_api.tls.load_pair", _refuse)
+    monkeypatch.setattr("controlplane.virt_api.http.tls.load_pair", _refuse)
     cluster.take_authentication(AUTHENTICATION, None, authentication(an_authority("other"), "front-proxy-client"))
 
     assert cluster.front_proxy is None

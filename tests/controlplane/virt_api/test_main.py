@@ -21,8 +21,8 @@ from controlplane.kube import credentials
 from controlplane.kube.certificates import KeyPair
 from controlplane.virt_api import __main__ as process
 from controlplane.virt_api.cluster import AUTHENTICATION, Cluster
-from controlplane.virt_api.identity import HookClients
-from controlplane.virt_api.routes import EVICTION
+from controlplane.virt_api.http.identity import HookClients
+from controlplane.virt_api.http.routes import EVICTION
 from controlplane.virt_api.settings import SECRET_NAME, Settings
 from tests.controlplane.kube import fake_api
 from tests.controlplane.kube.fake_api import FakeApi

@@ -17,10 +17,10 @@ from controlplane.api.admission.verdict import Request, Settings, review
 from controlplane.api.objects.decode import decode_kubevirt
 from controlplane.api.registry import KINDS, Kind
 from controlplane.api.schema.generate_crds import LIST
-from controlplane.virt_api.admit import MAX_REVIEW_BYTES
-from controlplane.virt_api.identity import HookClients
-from controlplane.virt_api.reviews import ROOM_BYTES, THREADS
-from controlplane.virt_api.routes import EVICTION, GROUP, HOOKS, MIGRATION, TABLE, VERBS, VERSIONS, VM, VMI
+from controlplane.virt_api.admission.reviews import ROOM_BYTES, THREADS
+from controlplane.virt_api.admission.webhook import MAX_REVIEW_BYTES
+from controlplane.virt_api.http.identity import HookClients
+from controlplane.virt_api.http.routes import EVICTION, GROUP, HOOKS, MIGRATION, TABLE, VERBS, VERSIONS, VM, VMI
 from controlplane.virt_api.server import CONNECTIONS
 from controlplane.virt_api.settings import SECRET_NAME, parse
 from controlplane.virt_controller.certificates.observe import secrets

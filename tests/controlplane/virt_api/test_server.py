@@ -22,7 +22,7 @@ from controlplane.api.admission.verdict import Settings
 from controlplane.http_server.quotas import Shares
 from controlplane.kube.certificates import KeyPair
 from controlplane.virt_api import server as server_module
-from controlplane.virt_api.identity import HookClients
+from controlplane.virt_api.http.identity import HookClients
 from tests.controlplane.virt_api.served import (
     CLIENTS,
     SERVERS,

@@ -21,7 +21,7 @@ from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.plan import Tell
-from controlplane.virt_api.lifecycle import (
+from controlplane.virt_api.subresources.lifecycle import (
     NotBuiltError,
     PatchInstance,
     PatchSpec,
@@ -30,7 +30,7 @@ from controlplane.virt_api.lifecycle import (
     decide_start,
     decide_stop,
 )
-from controlplane.virt_api.options import RestartOptions, StartOptions, StopOptions
+from controlplane.virt_api.subresources.options import RestartOptions, StartOptions, StopOptions
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.instance import switched_on
 from controlplane.virt_controller.vm.status import derive_status

@@ -9,8 +9,8 @@ import pytest
 
 from controlplane.api.objects.decode import decode_vm
 from controlplane.engine.errors import Unavailable
-from controlplane.virt_api.lifecycle import PatchStatus, decide_stop
-from controlplane.virt_api.options import StopOptions
+from controlplane.virt_api.subresources.lifecycle import PatchStatus, decide_stop
+from controlplane.virt_api.subresources.options import StopOptions
 from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.vm.test_one_start import CREATE, asked, come_to_rest, next_leader
 from tests.controlplane.virt_controller.vm.test_reconciler import VM, VMI, WEB, VmStand

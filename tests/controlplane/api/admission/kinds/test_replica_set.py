@@ -11,7 +11,7 @@ import pytest
 
 from controlplane.api.admission.verdict import Request, Settings, Verdict, review
 from controlplane.api.registry import KINDS
-from controlplane.virt_api.routes import hooks
+from controlplane.virt_api.http.routes import hooks
 from tests.controlplane.api import golden
 from tests.controlplane.api.corpus import Row
 from tests.controlplane.api.corpus_of_sets import GOOD, LABEL, SET_ROWS

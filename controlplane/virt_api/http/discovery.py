@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What kubectl, virtctl and the API server's aggregator read to learn what is here. Pure documents.
+
+Only subresources that are built are announced; the others exist in the route table to be refused by name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from typing import Any
+
+from controlplane.api.version import VERSION
+from controlplane.virt_api.http.response import Answer, document, text
+from controlplane.virt_api.http.routes import EXPAND, GROUP, TABLE, VERBS, VERSIONS, VM, Subresource, ToDocument
+
+Json = dict[str, Any]
+
+_QUEUED = {"202": {"description": "Accepted"}}
+"""A controller carries it out, by and by."""
+_ARE_QUEUED = {"start", "stop", "restart", "migrate"}
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""The kernel's names of machines, in Kubernetes' words."""
+_DONE = {"200": {"description": "OK"}}
+
+
+def answer(route: ToDocument) -> Answer:
+    """Answer a discovery or health path."""
+    if route.document == "healthz":
+        return text("ok")
+    return document(_DOCUMENTS[route.document](route.version))
+
+
+def _paths(_unused: str) -> Json:
+    roots = [f"/apis/{GROUP}", *(f"/apis/{GROUP}/{version}" for version in VERSIONS)]
+    return {"paths": ["/apis", *roots, "/healthz", "/openapi/v2", "/openapi/v3", "/version"]}
+
+
+def _groups(_unused: str) -> Json:
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group("")]}
+
+
+def _group(_unused: str) -> Json:
+    versions = [{"groupVersion": f"{GROUP}/{version}", "version": version} for version in VERSIONS]
+    return {
+        "kind": "APIGroup",
+        "apiVersion": "v1",
+        "name": GROUP,
+        "versions": versions,
+        "preferredVersion": versions[0],
+    }
+
+
+def _resources(version: str) -> Json:
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": f"{GROUP}/{version}",
+        "resources": [
+            {
+                "name": "/".join(filter(None, (row.resource, row.path))),
+                "singularName": "",
+                "namespaced": True,
+                "kind": "",
+                "verbs": [VERBS[row.method]],
+            }
+            for row in _BUILT
+        ],
+    }
+
+
+def _version(_unused: str) -> Json:
+    return {
+        "gitVersion": f"v{VERSION}",
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "",
+        "goVersion": f"{platform.python_implementation()} {platform.python_version()}",
+        "compiler": platform.python_implementation().lower(),
+        "platform": f"linux/{_ARCHITECTURES.get(platform.machine(), platform.machine())}",
+    }
+
+
+def _openapi_v2(_unused: str) -> Json:
+    return {
+        "swagger": "2.0",
+        "info": {"title": GROUP, "version": f"v{VERSION}"},
+        "paths": {path: item for version in VERSIONS for path, item in _path_items(version).items()},
+        "definitions": {},
+    }
+
+
+def _openapi_v3(_unused: str) -> Json:
+    paths = {}
+    for version in VERSIONS:
+        mark = hashlib.sha256(repr(_schema(version)).encode()).hexdigest()[:32].upper()
+        paths[f"apis/{GROUP}/{version}"] = {"serverRelativeURL": f"/openapi/v3/apis/{GROUP}/{version}?hash={mark}"}
+    return {"paths": paths}
+
+
+def _schema(version: str) -> Json:
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": GROUP, "version": f"v{VERSION}"},
+        "paths": _path_items(version),
+    }
+
+
+def _path_items(version: str) -> Json:
+    items: Json = {}
+    for row in _BUILT:
+        is_queued = row.action in _ARE_QUEUED
+        place = row.resource if row == EXPAND else f"{row.resource}/{{name}}/{row.path}"
+        items[f"/apis/{GROUP}/{version}/namespaces/{{namespace}}/{place}"] = {
+            row.method.lower(): {
+                "operationId": f"{version}{row.resource}{row.path}".replace("/", ""),
+                "description": _describe(row),
+                "responses": {**(_QUEUED if is_queued else _DONE), "401": {"description": "Unauthorized"}},
+            }
+        }
+    return items
+
+
+def _describe(row: Subresource) -> str:
+    whose = "a virtual machine" if row.resource in (VM, EXPAND.resource) else "a virtual machine instance"
+    return (
+        f"{row.action.replace('-', ' ')} of {whose}"
+        if row.method == "GET"
+        else f"{row.action.replace('-', ' ')} {whose}"
+    )
+
+
+_BUILT = (*(row for row in TABLE if row.action != "unbuilt"), EXPAND)
+_DOCUMENTS = {
+    "paths": _paths,
+    "groups": _groups,
+    "group": _group,
+    "resources": _resources,
+    "version": _version,
+    "openapi-v2": _openapi_v2,
+    "openapi-v3": _openapi_v3,
+    "schema": _schema,
+}

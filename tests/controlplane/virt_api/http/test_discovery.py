@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from controlplane.virt_api.http import discovery
+from controlplane.virt_api.http.routes import DOCUMENTS, ToDocument, match
+
+TOLD = {f"virtualmachineinstances/{name}" for name in ("guestosinfo", "userlist", "filesystemlist")}
+"""What a guest's agent answers."""
+READ = {*TOLD, "virtualmachines/expand-spec"}
+
+
+def fetch(path: str) -> Any:
+    route = match("GET", path)
+    assert isinstance(route, ToDocument)
+    return msgspec.json.decode(discovery.answer(route).body)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS)
+def test_every_document_is_answered(path: str) -> None:
+    route = match("GET", path)
+    assert isinstance(route, ToDocument)
+    answer = discovery.answer(route)
+
+    assert answer.code == 200
+    assert answer.body
+
+
+def test_virtctl_finds_the_preferred_version() -> None:
+    group = fetch("/apis/subresources.kubevirt.io")
+
+    assert group["kind"] == "APIGroup"
+    assert group["preferredVersion"] == {"groupVersion": "subresources.kubevirt.io/v1", "version": "v1"}
+
+
+@pytest.mark.parametrize(("machine", "told"), [("x86_64", "linux/amd64"), ("aarch64", "linux/arm64")])
+def test_the_platform_is_called_as_kubernetes_calls_it(
+    machine: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients compare it with their own, and with a node's."""
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert fetch("/apis/subresources.kubevirt.io/v1/version")["platform"] == told
+
+
+def test_only_what_is_built_is_announced() -> None:
+    listed = fetch("/apis/subresources.kubevirt.io/v1alpha3")
+
+    assert listed["groupVersion"] == "subresources.kubevirt.io/v1alpha3"
+    assert {each["name"] for each in listed["resources"]} == {
+        "virtualmachines/start",
+        "virtualmachines/stop",
+        "virtualmachines/restart",
+        "virtualmachines/migrate",
+        "virtualmachines/evacuate/cancel",
+        "virtualmachineinstances/evacuate/cancel",
+        "virtualmachineinstances/pause",
+        "virtualmachineinstances/unpause",
+        "virtualmachineinstances/reset",
+        "virtualmachineinstances/softreboot",
+        "virtualmachineinstances/freeze",
+        "virtualmachineinstances/unfreeze",
+        "expand-vm-spec",
+        *READ,
+    }
+    verbs = {each["name"]: (each["verbs"], each["namespaced"]) for each in listed["resources"]}
+    assert verbs == {name: (["get"] if name in READ else ["update"], True) for name in verbs}
+
+
+def test_each_openapi_document_that_is_named_is_there() -> None:
+    for path, item in fetch("/openapi/v3")["paths"].items():
+        location, _unused, mark = item["serverRelativeURL"].partition("?hash=")
+        assert location == f"/openapi/v3/{path}"
+        assert mark
+        assert fetch(location)["openapi"].startswith("3.")
+
+
+def test_what_is_done_at_once_and_what_is_queued_is_documented_apart() -> None:
+    paths = fetch("/openapi/v3/apis/subresources.kubevirt.io/v1")["paths"]
+    codes = {
+        path.rpartition("/namespaces/{namespace}/")[2]: next(iter(one.values()))["responses"]
+        for path, one in paths.items()
+    }
+    queued = {path for path, responses in codes.items() if "202" in responses}
+
+    assert queued == {f"virtualmachines/{{name}}/{verb}" for verb in ("start", "stop", "restart", "migrate")}
+    assert {"200", "401"} == set(codes["expand-vm-spec"]) == set(codes["virtualmachines/{name}/expand-spec"])

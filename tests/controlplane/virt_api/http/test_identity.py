@@ -1,0 +1,198 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from controlplane.virt_api.http.identity import (
+    FrontProxy,
+    HookClients,
+    UnauthenticatedError,
+    check_reviewer,
+    identify,
+    parse_front_proxy,
+)
+from tests.controlplane.virt_api.served import CLIENTS, SERVERS, KeyPair, a_client_pair, an_authority, now
+
+
+@pytest.fixture(scope="module")
+def authority() -> KeyPair:
+    return an_authority("proxy")
+
+
+def der(pair: KeyPair) -> bytes:
+    return x509.load_pem_x509_certificate(pair.certificate).public_bytes(Encoding.DER)
+
+
+def chain(authority: KeyPair, name: str = "front-proxy-client", usage: Any = CLIENTS) -> tuple[bytes, bytes]:
+    """What a handshake verified: a new certificate, and the CA that it is of."""
+    return der(a_client_pair(authority, name, usage=usage)), der(authority)
+
+
+def data(authority: KeyPair, **others: str) -> dict[str, str]:
+    return {"requestheader-client-ca-file": authority.certificate.decode(), **others}
+
+
+@pytest.fixture(scope="module")
+def proxy(authority: KeyPair) -> FrontProxy:
+    made = parse_front_proxy(data(authority, **{"requestheader-allowed-names": '["front-proxy-client"]'}))
+    assert made is not None
+    return made
+
+
+HEADERS = [(b"X-Remote-User", b"jane"), (b"X-Remote-Group", b"dev"), (b"Host", b"x")]
+
+
+def test_the_built_in_headers_are_always_known_and_configured_ones_too(authority: KeyPair) -> None:
+    made = parse_front_proxy(data(authority, **{"requestheader-username-headers": '["X-User"]'}))
+
+    assert made is not None
+    assert made.user_headers == ("x-remote-user", "x-user")
+    assert made.allowed_names == frozenset()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"requestheader-client-ca-file": ""},
+        {"requestheader-client-ca-file": "nonsense"},
+        {"requestheader-allowed-names": "front-proxy-client"},
+        {"requestheader-allowed-names": '"front-proxy-client"'},
+        {"requestheader-allowed-names": "[1]"},
+    ],
+    ids=["no CA", "no certificate", "not JSON", "no list", "no strings"],
+)
+def test_configuration_that_cannot_be_read_trusts_nobody(authority: KeyPair, broken: dict[str, str]) -> None:
+    assert parse_front_proxy(data(authority) | broken) is None
+
+
+def test_a_user_with_groups_uid_and_extras(authority: KeyPair, proxy: FrontProxy) -> None:
+    headers = [
+        *HEADERS,
+        (b"x-remote-group", b"ops"),
+        (b"X-Remote-Uid", b"42"),
+        (b"X-Remote-Extra-Scopes", b"a"),
+        (b"X-Remote-Extra-scopes", b"b"),
+    ]
+
+    user = identify(proxy, chain(authority), headers, now())
+
+    assert (user.name, user.groups, user.uid) == ("jane", ("dev", "ops"), "42")
+    assert user.extra == {"scopes": ("a", "b")}
+
+
+@pytest.mark.parametrize(
+    ("headers", "because"),
+    [
+        ([], "no user name"),
+        ([(b"X-Remote-User", b"jane")], "no groups"),
+        ([*HEADERS, (b"x-remote-user", b"root")], "more than one user name"),
+        ([(b"X-Remote-User", b""), *HEADERS[1:]], "empty user name"),
+        ([*HEADERS, (b"X-Remote-Group", b"")], "an empty one"),
+        ([*HEADERS, (b"X-Remote-Uid", b"1"), (b"X-Remote-Uid", b"2")], "more than one user UID"),
+        ([*HEADERS, (b"X-Remote-Uid", b"")], "an empty user UID"),
+        ([*HEADERS, (b"X-Remote-Extra-a%2", b"1")], "malformed extra"),
+        ([*HEADERS, (b"X-Remote-Extra-%ff", b"1")], "malformed extra"),
+        ([(b"X-Remote-User", b"\xff"), *HEADERS[1:]], "not UTF-8"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_anything_not_exactly_right_is_nobody(
+    authority: KeyPair, proxy: FrontProxy, headers: Any, because: str
+) -> None:
+    with pytest.raises(UnauthenticatedError, match=because):
+        identify(proxy, chain(authority), headers, now())
+
+
+def test_without_configuration_or_certificate_there_is_nobody(authority: KeyPair, proxy: FrontProxy) -> None:
+    with pytest.raises(UnauthenticatedError, match="not known yet"):
+        identify(None, chain(authority), HEADERS, now())
+    with pytest.raises(UnauthenticatedError, match="no client certificate"):
+        identify(proxy, (), HEADERS, now())
+
+
+@pytest.mark.parametrize(
+    ("name", "usage", "later", "because"),
+    [
+        ("other", CLIENTS, 0, "common name"),
+        ("front-proxy-client", SERVERS, 0, "not for client"),
+        ("front-proxy-client", None, 0, "not for client"),
+        ("front-proxy-client", CLIENTS, 7200, "not valid"),
+        ("front-proxy-client", CLIENTS, -7200, "not valid"),
+    ],
+    ids=["name", "server's", "no usage", "ended", "not begun"],
+)
+def test_the_certificate_must_be_right(
+    authority: KeyPair, proxy: FrontProxy, name: str, usage: Any, later: float, because: str
+) -> None:
+    with pytest.raises(UnauthenticatedError, match=because):
+        identify(proxy, chain(authority, name, usage), HEADERS, now() + later)
+
+
+def test_a_certificate_of_two_names_has_none(authority: KeyPair, proxy: FrontProxy) -> None:
+    """Whoever signs for one of them would sign for the other."""
+    both = a_client_pair(authority, usage=CLIENTS, also="somebody")
+    with pytest.raises(UnauthenticatedError, match="common name"):
+        identify(proxy, (der(both), der(authority)), HEADERS, now())
+
+
+def test_where_nobody_may_speak_for_users_nobody_does(authority: KeyPair) -> None:
+    """An empty list is not an invitation to whoever holds a certificate of that CA."""
+    proxy = parse_front_proxy(data(authority))
+    with pytest.raises(UnauthenticatedError, match="--requestheader-allowed-names"):
+        identify(proxy, chain(authority), HEADERS, now())
+
+
+def test_a_certificate_of_a_ca_that_vouches_for_others_is_nobodys(authority: KeyPair, proxy: FrontProxy) -> None:
+    """The handshake takes the CA of those who send reviews too; it may sign any name."""
+    with pytest.raises(UnauthenticatedError, match="another CA"):
+        identify(proxy, chain(an_authority("reviewers")), HEADERS, now())
+
+
+@pytest.mark.parametrize(
+    ("name", "usage", "later", "because"),
+    [
+        ("apiserver", CLIENTS, 0, None),
+        ("front-proxy-client", CLIENTS, 0, "common name"),
+        ("apiserver", SERVERS, 0, "not for client"),
+        ("apiserver", CLIENTS, 7200, "not valid"),
+    ],
+    ids=["right", "name", "server's", "ended"],
+)
+def test_who_may_send_reviews(name: str, usage: Any, later: float, because: str | None) -> None:
+    reviewers = an_authority("reviewers")
+    clients = HookClients(reviewers.certificate, frozenset({"apiserver"}))
+
+    if because is None:
+        check_reviewer(clients, chain(reviewers, name, usage), now() + later)
+    else:
+        with pytest.raises(UnauthenticatedError, match=because):
+            check_reviewer(clients, chain(reviewers, name, usage), now() + later)
+
+
+def test_where_reviewers_are_named_nobody_else_sends_reviews(authority: KeyPair) -> None:
+    clients = HookClients(an_authority("reviewers").certificate, frozenset({"front-proxy-client"}))
+
+    with pytest.raises(UnauthenticatedError, match="no client certificate"):
+        check_reviewer(clients, (), now())
+    with pytest.raises(UnauthenticatedError, match="another CA"):
+        check_reviewer(clients, chain(authority), now())
+    check_reviewer(None, (), now())
+
+
+def test_a_certificate_that_cannot_be_read_is_nobody(proxy: FrontProxy) -> None:
+    with pytest.raises(UnauthenticatedError, match="cannot be read"):
+        identify(proxy, (b"nonsense",), HEADERS, now())
+
+
+def test_what_is_said_of_a_refusal_repeats_nothing_that_was_sent(authority: KeyPair, proxy: FrontProxy) -> None:
+    with pytest.raises(UnauthenticatedError) as refused:
+        identify(proxy, (), [(b"X-Remote-User", json.dumps("evil").encode())], now())
+
+    assert "evil" not in str(refused.value)

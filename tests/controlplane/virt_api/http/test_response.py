@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from controlplane.engine.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Throttled,
+    Unavailable,
+    Unjudged,
+)
+from controlplane.virt_api.http.response import api_failure
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "reason"),
+    [
+        (NotFound("gone"), 404, "NotFound"),
+        (Conflict("another version"), 409, "Conflict"),
+        (AlreadyExists("there"), 409, "Conflict"),
+        (Invalid("no such field"), 422, "Invalid"),
+        pytest.param(
+            Forbidden("virt-api may not"), 500, "InternalError", id="our own rights are nothing of the caller's"
+        ),
+        (Throttled("slower"), 429, "TooManyRequests"),
+        (Unjudged("a webhook is away"), 500, "InternalError"),
+        (Unavailable("no answer"), 503, "ServiceUnavailable"),
+        (ApiError("a teapot"), 500, "InternalError"),
+    ],
+    ids=lambda one: type(one).__name__ if isinstance(one, ApiError) else "",
+)
+def test_what_the_api_server_tells_us_is_told_on_as_what_it_is_to_the_caller(
+    error: ApiError, code: int, reason: str
+) -> None:
+    """Only where nothing was tried do clients come again by themselves."""
+    answer = api_failure(error)
+    status = json.loads(answer.body)
+
+    assert (answer.code, status["code"], status["reason"], status["message"]) == (code, code, reason, str(error))
+    assert dict(answer.headers) == ({"Retry-After": "1"} if code == 503 else {})

@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whoever would send reviews in the API server's place, over real TLS: each way in, at every door for reviews."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from controlplane.kube.certificates import KeyPair, make_authority
+from controlplane.virt_api.http.identity import HookClients
+from controlplane.virt_api.http.routes import EVICTION
+from tests.controlplane.virt_api.served import CLIENTS, DAY, SERVERS, a_client_pair, now, serving
+
+HOUR = 3600
+DOORS = ("/virtualmachines-validate", "/virtualmachines-mutate", "/virtualmachineinstances-mutate", EVICTION)
+NAME = "apiserver"
+
+Issue = Callable[[KeyPair], KeyPair | None]
+
+
+def by_its_own(reviewers: KeyPair) -> KeyPair:
+    """A certificate that somebody signed with the API server's own, which is no authority; its chain goes along."""
+    leaf = a_client_pair(reviewers, NAME, usage=CLIENTS)
+    made = a_client_pair(leaf, NAME, usage=CLIENTS)
+    return KeyPair(made.certificate + leaf.certificate, made.key)
+
+
+def by_a_namesake(reviewers: KeyPair) -> KeyPair:
+    """A certificate of another CA that calls itself the same."""
+    del reviewers
+    return a_client_pair(make_authority("reviewers", now(), DAY), NAME, usage=CLIENTS)
+
+
+IMPOSTORS: dict[str, Issue] = {
+    "no certificate": lambda reviewers: None,
+    "another CA of the same name": by_a_namesake,
+    "signed by a certificate that is no CA": by_its_own,
+    "another name": lambda reviewers: a_client_pair(reviewers, "somebody", usage=CLIENTS),
+    "no name": lambda reviewers: a_client_pair(reviewers, " ", usage=CLIENTS),
+    "almost its name": lambda reviewers: a_client_pair(reviewers, f"{NAME.upper()}", usage=CLIENTS),
+    "its name and more": lambda reviewers: a_client_pair(reviewers, f"{NAME}.evil", usage=CLIENTS),
+    "a server's": lambda reviewers: a_client_pair(reviewers, NAME, usage=SERVERS),
+    "for nothing in particular": lambda reviewers: a_client_pair(reviewers, NAME),
+    "ended": lambda reviewers: a_client_pair(reviewers, NAME, usage=CLIENTS, begins=-2 * HOUR),
+    "not begun": lambda reviewers: a_client_pair(reviewers, NAME, usage=CLIENTS, begins=HOUR),
+}
+CLAIMS = {
+    "X-Remote-User": "system:apiserver",
+    "X-Remote-Group": "system:masters",
+    "X-Forwarded-Client-Cert": f'Subject="CN={NAME}"',
+    "X-SSL-Client-S-DN": f"CN={NAME}",
+    "X-Client-Verify": "SUCCESS",
+}
+
+
+def a_review() -> bytes:
+    request = {
+        "uid": "request-1",
+        "kind": {"group": "kubevirt.io", "version": "v1", "kind": "VirtualMachine"},
+        "operation": "CREATE",
+        "userInfo": {"username": "jane"},
+        "object": {},
+    }
+    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+
+
+async def codes(directory: Path, issue: Issue, *, named: frozenset[str] | None) -> set[Any]:
+    """Ask at every door, with and without headers that claim to be somebody; return what was answered.
+
+    named: who may send reviews; None where nobody is configured.
+    """
+    reviewers, found = make_authority("reviewers", now(), DAY), set[Any]()
+    clients = None if named is None else HookClients(reviewers.certificate, named)
+    async with serving(directory, hook_clients=clients) as served:
+        pair = issue(reviewers)
+        for door in DOORS:
+            for claims in ({}, CLAIMS):
+                try:
+                    code, _unused = await served.call("POST", door, pair=pair, headers=claims, body=a_review())
+                    found.add(code)
+                except (aiohttp.ClientError, ssl.SSLError):
+                    found.add("handshake")
+    return found
+
+
+@pytest.mark.parametrize("issue", IMPOSTORS.values(), ids=IMPOSTORS.keys())
+async def test_who_is_not_the_api_server_sends_no_review(tmp_path: Path, issue: Issue) -> None:
+    assert await codes(tmp_path, issue, named=frozenset({NAME})) <= {401, "handshake"}
+
+
+async def test_the_api_server_sends_them_through_every_door(tmp_path: Path) -> None:
+    """So what turns the others away is what is wrong with them."""
+    right = await codes(tmp_path, lambda one: a_client_pair(one, NAME, usage=CLIENTS), named=frozenset({NAME}))
+    assert right == {200}
+
+
+async def test_where_nobody_is_configured_nothing_is_asked_of_who_shows_nothing(tmp_path: Path) -> None:
+    assert await codes(tmp_path, lambda one: None, named=None) == {200}
+
+
+async def test_a_list_without_a_name_is_nobody(tmp_path: Path) -> None:
+    """Settings refuse it; where it came here all the same, it is not taken for everybody."""
+    assert await codes(tmp_path, lambda one: a_client_pair(one, " ", usage=CLIENTS), named=frozenset()) == {401}

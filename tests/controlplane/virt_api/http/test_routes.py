@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from controlplane.kube.access import Attributes
+from controlplane.virt_api.http.routes import (
+    TABLE,
+    VERSIONS,
+    VM,
+    VMI,
+    NoRoute,
+    Subresource,
+    ToDocument,
+    ToHook,
+    ToSubresource,
+    match,
+)
+
+BASE = "/apis/subresources.kubevirt.io/v1/namespaces/ns"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.resource}/{row.path}")
+def test_every_row_is_found_and_reviewed_as_it_says(row: Subresource, version: str) -> None:
+    found = match(row.method, f"/apis/subresources.kubevirt.io/{version}/namespaces/ns/{row.resource}/web/{row.path}")
+
+    assert isinstance(found, ToSubresource)
+    assert found.row is row
+    assert found.access.verb == {"GET": "get", "PUT": "update"}[row.method]
+    assert (found.access.version, found.access.namespace, found.access.name) == (version, "ns", "web")
+    assert (found.access.resource, found.access.subresource) == (row.resource, row.path)
+
+
+def test_no_two_rows_claim_one_request() -> None:
+    claims = [(row.resource, row.path, row.method) for row in TABLE]
+
+    assert len(claims) == len(set(claims))
+
+
+def test_a_port_is_an_argument_and_not_part_of_what_is_reviewed() -> None:
+    found = match("GET", f"{BASE}/{VMI}/web/portforward/22/tcp")
+
+    assert isinstance(found, ToSubresource)
+    assert found.access.subresource == "portforward"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_is_asked_of_a_namespace_is_reviewed_without_a_name(version: str) -> None:
+    found = match("PUT", f"/apis/subresources.kubevirt.io/{version}/namespaces/ns/expand-vm-spec")
+
+    assert isinstance(found, ToSubresource)
+    assert found.access == Attributes("update", "subresources.kubevirt.io", version, "expand-vm-spec", "", "ns")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("GET", "", 404),
+        ("GET", "http://elsewhere/healthz", 404),
+        ("GET", "/apis/", 404),
+        ("GET", "//apis", 404),
+        ("GET", f"{BASE}/{VMI}/web", 404),
+        ("GET", f"{BASE}/{VMI}/web/portforward/22/tcp/more", 404),
+        ("GET", f"{BASE}/{VMI}/web/console/x", 404),
+        ("GET", f"{BASE}/{VMI}/web/vnc/screenshot/../../y", 404),
+        ("GET", f"{BASE}/{VM}/web/console", 404),
+        ("GET", f"{BASE}/pods/web/console", 404),
+        ("GET", f"{BASE}/{VMI}/we%2fb/console", 404),
+        ("GET", f"{BASE}/{VMI}/%2e/console", 404),
+        ("GET", f"{BASE}/{VMI}/%ff/console", 404),
+        ("GET", f"{BASE}/{VMI}/a%0ab/console", 404),
+        ("GET", f"{BASE}/{VMI}/a%00b/console", 404),
+        ("PUT", f"{BASE}/expand-vm-spec/web", 404),
+        ("PUT", f"{BASE}/{VM}", 404),
+        ("PUT", BASE, 404),
+        ("PUT", "/apis/subresources.kubevirt.io/v2/namespaces/ns/expand-vm-spec", 404),
+        ("PUT", "/apis/subresources.kubevirt.io/v1/nodes/ns/expand-vm-spec", 404),
+        ("GET", f"{BASE}/expand-vm-spec", 405),
+        ("PUT", f"{BASE}/{VMI}/web/console", 405),
+        ("BREW", f"{BASE}/{VM}/web/start", 405),
+        ("PUT", "/apis", 405),
+        ("GET", "/virtualmachines-validate", 405),
+    ],
+)
+def test_what_is_no_route(method: str, path: str, code: int) -> None:
+    found = match(method, path)
+
+    assert isinstance(found, NoRoute)
+    assert found.code == code
+
+
+def test_the_allowed_methods_are_named() -> None:
+    assert match("POST", f"{BASE}/{VM}/web/start") == NoRoute(405, "use PUT", ("PUT",))
+
+
+def test_documents_and_hooks() -> None:
+    assert match("HEAD", "/healthz") == ToDocument("healthz")
+    assert match("GET", "/apis/subresources.kubevirt.io/v1alpha3") == ToDocument("resources", "v1alpha3")
+    assert match("GET", "/openapi/v3") == ToDocument("openapi-v3")
+    assert match("GET", "/openapi/v3/apis/subresources.kubevirt.io/v1") == ToDocument("schema", "v1")
+    assert match("POST", "/virtualmachineinstances-mutate") == ToHook("mutate")

@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What start, stop and restart read and write, and what they hold it to, on a fake API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.kube.certificates import KeyPair
+from controlplane.virt_api import concurrency as judges
+from controlplane.virt_api.subresources.dispatch import AT_ONCE
+from tests.controlplane.virt_api.served import CLIENTS, USER, Json, Served, a_client_pair, serving
+from tests.controlplane.virt_handler.fakes import until
+
+VM = "/apis/kubevirt.io/v1/namespaces/ns/virtualmachines/web"
+VMI = "/apis/kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web"
+CROWD = 40
+RUNNING = {"spec": {"domain": {"devices": {}}}, "status": {"phase": "Running"}}
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    async with serving(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def proxy(served: Served) -> KeyPair:
+    return a_client_pair(served.proxy_authority, usage=CLIENTS)
+
+
+def a_vm(strategy: str) -> Json:
+    return {"spec": {"runStrategy": strategy, "template": {"spec": {"domain": {"devices": {}}}}}}
+
+
+async def ask(served: Served, proxy: KeyPair, verb: str, body: bytes = b"") -> tuple[int, Any]:
+    path = f"/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachines/web/{verb}"
+    return await served.call("PUT", path, pair=proxy, headers=USER, body=body)
+
+
+async def test_an_instance_is_looked_at_after_its_machine(served: Served, proxy: KeyPair) -> None:
+    """A write is held to the machine's version: what was seen of the instance before it may be long over by then."""
+    served.api.put(VM, a_vm("Manual"))
+
+    assert (await ask(served, proxy, "start"))[0] == 202
+
+    looks = [path for method, path, *_unused in served.api.seen if method == "GET"]
+    assert looks == [VM, VMI]
+
+
+async def test_the_stop_of_an_instance_that_is_gone_by_then_is_decided_anew(served: Served, proxy: KeyPair) -> None:
+    """Between look and write the guest has ended: there is nothing to shorten, and nothing to stop."""
+    served.api.put(VM, a_vm("Manual"))
+    served.api.put(VMI, RUNNING)
+    patch = served.api._patch
+
+    def patch_later(path: str, body: Json) -> Any:
+        served.api._patch = patch  # type: ignore[method-assign]
+        served.api.drop(VMI)
+        return patch(path, body)
+
+    served.api._patch = patch_later  # type: ignore[method-assign]
+
+    code, status = await ask(served, proxy, "stop", b'{"gracePeriod": 0}')
+
+    assert (code, "not running" in status["message"]) == (409, True)
+    assert "status" not in served.api.objects[VM]
+
+
+@pytest.mark.parametrize(
+    ("verb", "strategy", "is_running", "options", "writes"),
+    [
+        ("start", "Halted", False, b"", 1),
+        ("start", "Manual", False, b"", 1),
+        ("start", "Halted", False, b'"paused": true, ', 1),
+        ("stop", "Always", True, b'"gracePeriod": 0, ', 2),
+        ("stop", "Manual", True, b"", 1),
+        ("restart", "Always", True, b'"gracePeriodSeconds": 0, ', 2),
+    ],
+    ids=["the switch", "the queue", "paused", "stop at once", "stop", "restart at once"],
+)
+async def test_every_write_of_a_dry_run_is_one(
+    served: Served, proxy: KeyPair, verb: str, strategy: str, is_running: bool, options: bytes, writes: int
+) -> None:
+    served.api.put(VM, a_vm(strategy))
+    if is_running:
+        served.api.put(VMI, RUNNING)
+
+    assert (await ask(served, proxy, verb, b"{" + options + b'"dryRun": ["All"]}'))[0] == 202
+
+    written = [path for method, path, *_unused in served.api.seen if method == "PATCH"]
+    assert len(written) == writes
+    assert [path for path in written if "dryRun=All" not in path] == []
+
+
+async def test_who_starts_many_machines_at_once_keeps_no_other_namespaces_waiting(
+    served: Served, proxy: KeyPair
+) -> None:
+    served.api.put(VM, a_vm("Halted"))
+    for number in range(CROWD):
+        served.api.put(f"/apis/kubevirt.io/v1/namespaces/crowd/virtualmachines/vm-{number}", a_vm("Halted"))
+    answered: list[str] = []
+    is_open = asyncio.Event()
+    answer_review = served.api.handle
+
+    async def wait(request: Any) -> Any:
+        await is_open.wait()
+        return await answer_review(request)
+
+    served.api.handle = wait  # type: ignore[method-assign]
+
+    async def start(namespace: str, name: str) -> None:
+        path = f"/apis/subresources.kubevirt.io/v1/namespaces/{namespace}/virtualmachines/{name}/start"
+        assert (await served.call("PUT", path, pair=proxy, headers=USER))[0] == 202
+        answered.append(namespace)
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(CROWD):
+            group.create_task(start("crowd", f"vm-{number}"))
+        await until(lambda: served.places.waiting == CROWD - AT_ONCE)
+        group.create_task(start("ns", "web"))
+        await until(lambda: served.places.waiting > CROWD - AT_ONCE)
+        is_open.set()
+    assert answered.index("ns") <= 2 * AT_ONCE
+
+
+async def test_who_gets_no_turn_is_told_to_come_again(
+    served: Served, proxy: KeyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judges, "TURN_SECONDS", 0.0)
+    served.api.put(VM, a_vm("Halted"))
+    async with AsyncExitStack() as stack:
+        for _unused in range(AT_ONCE):
+            await stack.enter_async_context(served.places.turn("crowd"))
+        code, status = await ask(served, proxy, "start")
+    assert (code, status["reason"]) == (429, "TooManyRequests")
+    assert served.api.seen == []
