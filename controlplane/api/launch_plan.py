@@ -24,6 +24,8 @@ PLAN_LIMIT_BYTES = 192 * 1024
 TEXT_LIMIT_BYTES = 48 * 1024
 """What users' texts in a plan (inline cloud-init, paths) may take as JSON; names and paths of ours take the rest."""
 REPORT_LIMIT_BYTES = 65536
+NETWORK_ANNOTATION = "virtops.kubevirt/guest-network"
+"""On launcher Pods: the GuestNetwork. Caches do not keep the plan, so what virt-handler reads of it stands here."""
 VERSION = 1
 NOT_IN_TIME = "the guest did not shut down within its grace period and was ended"
 KERNEL_PANICKED = "the guest's kernel panicked"
@@ -86,6 +88,18 @@ _STEPS: dict[str, type[Step]] = {
     "claim_disks": ClaimDisk,
 }
 """Where a plan has the steps of each type."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuestNetwork:
+    """The guest's interface on the Pod network. virt-controller decides it; every other process reads it here."""
+
+    interface: str
+    """Its name in the VMI."""
+    mac: str
+    """The guest's address, spelled as libvirt does."""
+    cidr: str
+    """The network between Pod and guest, e.g. 10.0.2.0/24."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +186,22 @@ def parse_plan(data: bytes) -> Plan:
         )
     except (TypeError, KeyError) as error:
         raise ValueError(f"launch plan does not fit: {error}") from error
+
+
+def render_network(network: GuestNetwork) -> str:
+    """Serialise a guest's network, byte for byte the same for equal ones."""
+    return json.dumps(asdict(network), separators=(",", ":"), sort_keys=True)
+
+
+def read_network(text: str) -> GuestNetwork | None:
+    """Read a guest's network. None: there is none, as on Pods of older versions, or it is not readable."""
+    try:
+        raw = json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        return None
+    values = [raw.get(name) for name in ("interface", "mac", "cidr")] if isinstance(raw, dict) else []
+    texts = [value for value in values if isinstance(value, str)]
+    return GuestNetwork(*texts) if len(texts) == 3 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,14 @@ import msgspec
 from kubevirt_api import condition_types
 from kubevirt_api.names import GUEST_MEMORY, VCPUS
 
-from controlplane.api.launch_plan import KERNEL_PANICKED, NOT_IN_TIME, WATCHDOG_EXPIRED
+from controlplane.api.launch_plan import (
+    KERNEL_PANICKED,
+    NETWORK_ANNOTATION,
+    NOT_IN_TIME,
+    WATCHDOG_EXPIRED,
+    GuestNetwork,
+    read_network,
+)
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition, Node, ObjectMeta, OwnerReference, Quantity
 from controlplane.api.objects.resources import Key
@@ -220,6 +227,11 @@ class Pod(Node, frozen=True, kw_only=True):
         """For how much memory of its guest it was made; 0 where it does not say."""
         said = self.metadata.annotations.get(GUEST_MEMORY, "")
         return int(said) if said.isascii() and said.isdigit() and len(said) <= _BYTES_DIGITS else 0
+
+    @property
+    def guest_network(self) -> GuestNetwork | None:
+        """The network of its guest, by the launch plan. None: no interface, or a plan of an older version."""
+        return read_network(self.metadata.annotations.get(NETWORK_ANNOTATION, ""))
 
     def was_given(self, resource: str) -> bool:
         """Tell whether its launcher has a device plugin's resource; the domain must not ask for what is not there."""

@@ -27,7 +27,7 @@ class Link:
     """The host's end of one interface of the guest."""
 
     mac: str
-    """The guest's address: controlplane.domain.mac.guest_mac."""
+    """The guest's address: the launch plan's."""
     tap: str
     mtu: int
 

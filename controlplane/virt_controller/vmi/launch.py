@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.api.launch_plan import Dhcp, Plan, sorted_steps
+from controlplane.api.launch_plan import Dhcp, GuestNetwork, Plan, sorted_steps
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.guest_memory import amount_in_bytes, guest_bytes, most_bytes
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.owner import controller_of
+from controlplane.api.objects.resources import VIRTUAL_MACHINE
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.vmi_id import vmi_id
 from controlplane.domain import layout
@@ -35,6 +37,8 @@ class Launch:
     """The VMI's name as a label value."""
     guest: Guest
     plan: Plan
+    network: GuestNetwork | None
+    """None: the machine has no interface on the Pod network."""
     resources: dict[str, Any]
     """Of the compute container."""
     run_bytes: int
@@ -64,12 +68,14 @@ def derive_launch(
     is_target: its guest comes from another node.
     """
     guest, needed = guest_of(vmi), volumes_in_pod(vmi.spec, claims)
+    network = guest_network(vmi, is_target=is_target)
     space = derive_disk_space(vmi.spec, configuration)
     return Launch(
         pod_name=pod_name(vmi, attempt),
         vmi_id=vmi_id(vmi.metadata.name),
         guest=guest,
-        plan=build_plan(vmi, guest, container_disk_limit(configuration), claims, is_target=is_target),
+        plan=build_plan(vmi, guest, container_disk_limit(configuration), claims, network=network, is_target=is_target),
+        network=network,
         resources=build_resources(vmi.spec.domain, configuration.developer_configuration, space, _held_bytes(vmi)),
         run_bytes=space.run,
         mounted=tuple(one for each in needed for one in each.mounted),
@@ -86,6 +92,7 @@ def build_plan(
     largest_container_disk: int,
     claims: Claims = NO_CLAIMS,
     *,
+    network: GuestNetwork | None = None,
     is_target: bool = False,
 ) -> Plan:
     """Build the plan: what the launcher must know before a domain exists. ValueError names what cannot be planned."""
@@ -94,25 +101,45 @@ def build_plan(
         title=f"{vmi.metadata.namespace}/{vmi.metadata.name}",
         grace_period_seconds=vmi.spec.grace_period_seconds,
         container_disk_limit_bytes=largest_container_disk,
-        dhcp=_dhcp(vmi, guest),
+        dhcp=None if network is None else _dhcp(vmi, guest, network),
         probes=agent_probes(vmi.spec, is_target=is_target),
         **sorted_steps(volumes_in_plan(vmi.spec, guest, claims)),
     )
 
 
-def _dhcp(vmi: VirtualMachineInstance, guest: Guest) -> Dhcp | None:
+def guest_network(vmi: VirtualMachineInstance, *, is_target: bool) -> GuestNetwork | None:
+    """Decide the guest's address and network; None without an interface. ValueError names what is wrong with them.
+
+    A guest that moves keeps the address that its status shows: another version may have derived it in another way.
+    """
     interface = next((one for one in vmi.spec.domain.devices.interfaces if one.masquerade is not None), None)
     if interface is None:
         return None
-    pods = {one.name: one.pod for one in vmi.spec.networks if one.pod is not None}
+    pods = {network.name: network.pod for network in vmi.spec.networks if network.pod is not None}
     named = pods.get(interface.name)
-    network = masquerade_network(named.vm_network_cidr if named else None)
-    subdomain = vmi.spec.subdomain
+    reported = _reported_mac(vmi, interface.name) if is_target else ""
+    mac = guest_mac(_machine_uid(vmi), interface.name, interface.mac_address or reported or None)
+    return GuestNetwork(interface.name, mac, str(masquerade_network(named.vm_network_cidr if named else None).network))
+
+
+def _machine_uid(vmi: VirtualMachineInstance) -> str:
+    """Return the UID that the machine keeps over its runs: the VM's; without a VM the instance is the machine."""
+    owner = controller_of(vmi.metadata)
+    is_vm = owner is not None and owner.kind == VIRTUAL_MACHINE.kind and owner.api_version.startswith("kubevirt.io/")
+    return owner.uid if owner is not None and is_vm else vmi.metadata.uid
+
+
+def _reported_mac(vmi: VirtualMachineInstance, interface: str) -> str:
+    return next((one.mac for one in vmi.status.interfaces if one.name == interface), "")
+
+
+def _dhcp(vmi: VirtualMachineInstance, guest: Guest, network: GuestNetwork) -> Dhcp:
+    addresses, subdomain = masquerade_network(network.cidr), vmi.spec.subdomain
     return Dhcp(
         bridge=layout.BRIDGE,
-        mac=guest_mac(vmi.metadata.uid, interface.name, interface.mac_address or None),
-        address=str(network.guest_interface),
-        router=str(network.gateway),
+        mac=network.mac,
+        address=str(addresses.guest_interface),
+        router=str(addresses.gateway),
         mtu=None,
         hostname=guest.hostname,
         search=(f"{subdomain}.{vmi.metadata.namespace}.svc.cluster.local",) if subdomain else (),

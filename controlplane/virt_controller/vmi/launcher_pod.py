@@ -17,7 +17,7 @@ from typing import Any
 from kubevirt_api import names
 from kubevirt_api.condition_types import UNPAUSED
 
-from controlplane.api.launch_plan import PLAN_ANNOTATION, render_plan
+from controlplane.api.launch_plan import NETWORK_ANNOTATION, PLAN_ANNOTATION, render_network, render_plan
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.decode import encode
 from controlplane.api.objects.guest_memory import guest_bytes, most_bytes
@@ -94,6 +94,7 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
     job = {} if target is None else {names.MIGRATION_JOB: target.migration_uid}
     named = {} if target is None else {names.MIGRATION_JOB_NAME: target.migration}
     room = {names.GUEST_MEMORY: str(guest_bytes(vmi.spec.domain))} if most_bytes(vmi.spec.domain) else {}
+    network = {} if launch.network is None else {NETWORK_ANNOTATION: render_network(launch.network)}
     kept = {names.KEPT_FROM: ",".join(sorted(kept_from))} if kept_from else {}
     return {
         "name": launch.pod_name if target is None else target.pod_name,
@@ -113,6 +114,7 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
             PLAN_ANNOTATION: render_plan(launch.plan),
             names.VCPUS: str(vmi.spec.domain.vcpus),
             **room,
+            **network,
             DEFAULT_CONTAINER: COMPUTE,
             **kept,
             **named,

@@ -15,23 +15,19 @@ from controlplane.domain import layout
 from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts, Link
 from controlplane.domain.codec import render_text
-from controlplane.domain.mac import guest_mac
-from controlplane.domain.network import masquerade_network
 from controlplane.domain.volumes.registry import reported_images
 from controlplane.links.node.messages import PORTS_LIMIT, Masquerade, PodInterface, Port
+from controlplane.virt_handler.vmi.guest_network import interface_mac, network_cidr
 
 
-def masquerade_of(vmi: VirtualMachineInstance) -> Masquerade | None:
+def masquerade_of(vmi: VirtualMachineInstance, pod: Pod) -> Masquerade | None:
     """Say what network the VMI's Pod needs; None when the machine has no interface. ValueError names what is wrong."""
-    networks = {one.name: one for one in vmi.spec.networks}
     for interface in vmi.spec.domain.devices.interfaces:
-        network = networks.get(interface.name)
-        if network is None or network.pod is None:
-            raise ValueError(f"interface {interface.name!r} is not on the Pod network: only that is built")
-        ports = tuple(Port("udp" if one.protocol.upper() == "UDP" else "tcp", one.port) for one in interface.ports)
+        cidr = network_cidr(vmi, pod, interface)
+        ports = tuple(Port("udp" if port.protocol.upper() == "UDP" else "tcp", port.port) for port in interface.ports)
         if len(ports) > PORTS_LIMIT:
             raise ValueError(f"interface {interface.name!r} lists {len(ports)} ports, more than {PORTS_LIMIT}")
-        return Masquerade(str(masquerade_network(network.pod.vm_network_cidr).network), ports)
+        return Masquerade(cidr, ports)
     return None
 
 
@@ -43,12 +39,10 @@ def has_kvm(pod: Pod) -> bool:
 def describe_domain(vmi: VirtualMachineInstance, pod: Pod, report: bytes, interface: PodInterface | None) -> str:
     """Render the domain. ValueError (NotBuildableError among them) names what stands in the way."""
     links = {
-        one.name: Link(
-            mac=guest_mac(vmi.metadata.uid, one.name, one.mac_address),
-            tap=layout.TAP,
-            mtu=1500 if interface is None else interface.mtu,
+        nic.name: Link(
+            mac=interface_mac(vmi, pod, nic), tap=layout.TAP, mtu=1500 if interface is None else interface.mtu
         )
-        for one in vmi.spec.domain.devices.interfaces
+        for nic in vmi.spec.domain.devices.interfaces
     }
     facts = Facts(
         pod_uid=pod.uid,

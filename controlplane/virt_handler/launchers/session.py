@@ -174,7 +174,7 @@ class Session:
         if self._sighting.is_network_ready:
             return
         try:
-            wanted = masquerade_of(vmi)
+            wanted = masquerade_of(vmi, self.pod)
             interface = None if wanted is None else await self._tools.node.set_up_network(self.pod.uid, wanted)
         except ValueError as error:
             if not self._sighting.has_run:

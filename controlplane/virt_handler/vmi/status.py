@@ -25,12 +25,12 @@ from controlplane.api.objects.vmi.instance import (
 )
 from controlplane.api.objects.vmi.status import ADDRESSES_LIMIT
 from controlplane.domain import layout
-from controlplane.domain.mac import guest_mac
 from controlplane.domain.migratable import find_obstacle
 from controlplane.domain.state import Life
 from controlplane.engine.plan import Problem
 from controlplane.virt_handler.vmi import agent_status as guest_told
 from controlplane.virt_handler.vmi import io_error_resume as resume
+from controlplane.virt_handler.vmi.guest_network import interface_mac
 from controlplane.virt_handler.vmi.hotplug import with_cpus, with_memory
 from controlplane.virt_handler.vmi.liveness import Alive, Dead, Unknown, Verdict, is_startable, sought_pod, weigh
 from controlplane.virt_handler.vmi.migration_source import (
@@ -185,7 +185,7 @@ def _interfaces(vmi: VirtualMachineInstance, launcher: Launcher) -> tuple[Interf
             name=one.name,
             ip_address=addresses[0] if addresses else "",
             ip_addresses=addresses,
-            mac=guest_mac(vmi.metadata.uid, one.name, one.mac_address),
+            mac=interface_mac(vmi, launcher.pod, one),
             pod_interface_name=layout.POD_INTERFACE,
             info_source="domain",
             queue_count=1,

@@ -11,15 +11,25 @@ from typing import Any
 import pytest
 
 from controlplane.api.admission.validate.check import check_instance
-from controlplane.api.launch_plan import PLAN_LIMIT_BYTES, ContainerDisk, EmptyDisk, Plan, parse_plan, render_plan
+from controlplane.api.launch_plan import (
+    PLAN_LIMIT_BYTES,
+    ContainerDisk,
+    EmptyDisk,
+    GuestNetwork,
+    Plan,
+    parse_plan,
+    render_plan,
+)
+from controlplane.api.objects.decode import decode, decode_vmi
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.vmi_id import vmi_id
 from controlplane.domain.guest import guest_of
 from controlplane.domain.mac import guest_mac
-from controlplane.virt_controller.vmi.launch import build_plan, derive_launch
+from controlplane.virt_controller.vmi.launch import build_plan, derive_launch, guest_network
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
-from tests.controlplane.virt_controller.builders import VMI_UID, a_vmi
+from tests.controlplane.virt_controller.builders import VM_UID, VMI_UID, a_vmi
 
 NIC = {"interfaces": [{"name": "net", "masquerade": {}}]}
 
@@ -30,7 +40,7 @@ def with_spec(devices: dict[str, Any] | None = None, **spec: Any) -> VirtualMach
 
 
 def plan_of(vmi: VirtualMachineInstance) -> Plan:
-    return build_plan(vmi, guest_of(vmi), 1 << 30)
+    return build_plan(vmi, guest_of(vmi), 1 << 30, network=guest_network(vmi, is_target=False))
 
 
 def test_the_plan_says_whose_it_is_and_what_to_make() -> None:
@@ -75,7 +85,7 @@ def test_the_lease_is_for_the_guest_s_address_and_mac() -> None:
     dhcp = plan_of(with_spec(NIC, networks=networks, subdomain="vms")).dhcp
     assert dhcp is not None
     assert (dhcp.address, dhcp.router, dhcp.bridge, dhcp.mtu) == ("10.1.0.2/28", "10.1.0.1", "k6t-eth0", None)
-    assert dhcp.mac == guest_mac(VMI_UID, "net")
+    assert dhcp.mac == guest_mac(VM_UID, "net")
     assert (dhcp.hostname, dhcp.search) == ("web", ("vms.default.svc.cluster.local",))
 
 
@@ -84,6 +94,52 @@ def test_a_mac_from_the_spec_is_taken() -> None:
     dhcp = plan_of(with_spec(named)).dhcp
     assert dhcp is not None
     assert dhcp.mac == "02:ab:00:00:00:01"
+
+
+def a_run(uid: str, vm_uid: str = VM_UID, kind: str = "VirtualMachine", **status: Any) -> VirtualMachineInstance:
+    """One run of a VM that has an interface."""
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": kind, "name": "web", "uid": vm_uid, "controller": True}
+    metadata = {"name": "web", "namespace": "default", "uid": uid, "ownerReferences": [owner]}
+    spec = {"domain": {"memory": {"guest": "64Mi"}, "devices": NIC}, "networks": [{"name": "net", "pod": {}}]}
+    return decode_vmi({"metadata": metadata, "spec": spec, "status": status})
+
+
+def mac_of(vmi: VirtualMachineInstance, *, is_target: bool = False) -> str:
+    launch = derive_launch(
+        vmi, attempt=1, image="launcher:1", configuration=KubeVirtConfiguration(), is_target=is_target
+    )
+    assert launch.network is not None
+    assert launch.plan.dhcp is not None
+    assert launch.plan.dhcp.mac == launch.network.mac
+    return launch.network.mac
+
+
+def test_a_vm_has_the_same_mac_after_each_start() -> None:
+    assert mac_of(a_run("first-run")) == mac_of(a_run("second-run"))
+
+
+def test_a_vm_that_is_made_again_has_another_mac() -> None:
+    assert mac_of(a_run("run")) != mac_of(a_run("run", vm_uid="of another VM of that name"))
+
+
+def test_an_instance_without_a_vm_has_a_mac_of_its_own() -> None:
+    of_set = [mac_of(a_run(uid, "set-uid", "VirtualMachineInstanceReplicaSet")) for uid in ("a", "b")]
+    assert of_set == [guest_mac("a", "net"), guest_mac("b", "net")]
+
+
+def test_a_guest_keeps_its_reported_mac_when_it_moves() -> None:
+    """It was started by a version that derived the address from the instance's UID."""
+    old = guest_mac("run", "net")
+    reported = [{"name": "net", "mac": old}, {"name": "", "mac": "02:00:00:00:00:01"}]
+    vmi = a_run("run", interfaces=reported)
+    assert mac_of(vmi, is_target=True) == old
+    assert mac_of(vmi) == guest_mac(VM_UID, "net")
+
+
+def test_the_pod_carries_the_network_of_its_plan() -> None:
+    vmi = a_run("run")
+    pod = build_launcher_pod(vmi, attempt=1, image="launcher:1", configuration=KubeVirtConfiguration())
+    assert decode(pod, Pod).guest_network == GuestNetwork("net", mac_of(vmi), "10.0.2.0/24")
 
 
 def test_the_guest_hears_one_name_from_everybody() -> None:

@@ -66,14 +66,14 @@ def test_ports_and_network_of_the_spec_shape_the_pods_network() -> None:
         domain=devices(ports=[{"port": 80}, {"port": 53, "protocol": "UDP"}, {"port": 67, "protocol": "udp"}]),
         networks=[{"name": "default", "pod": {"vmNetworkCIDR": "10.9.0.0/28"}}],
     )
-    assert masquerade_of(vmi) == Masquerade("10.9.0.0/28", (Port("tcp", 80), Port("udp", 53), Port("udp", 67)))
+    assert masquerade_of(vmi, a_pod()) == Masquerade("10.9.0.0/28", (Port("tcp", 80), Port("udp", 53), Port("udp", 67)))
 
 
 def test_a_machine_without_interface_needs_no_network() -> None:
-    assert masquerade_of(a_vmi(domain={"memory": {"guest": "64Mi"}}, networks=[])) is None
+    assert masquerade_of(a_vmi(domain={"memory": {"guest": "64Mi"}}, networks=[]), a_pod()) is None
 
 
 @pytest.mark.parametrize("networks", [[], [{"name": "default"}]], ids=["unknown", "of another kind"])
 def test_an_interface_on_another_network_is_refused_by_name(networks: list[dict[str, object]]) -> None:
     with pytest.raises(ValueError, match="interface 'default' is not on the Pod network"):
-        masquerade_of(a_vmi(networks=networks))
+        masquerade_of(a_vmi(networks=networks), a_pod())
