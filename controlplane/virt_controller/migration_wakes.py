@@ -26,7 +26,7 @@ from controlplane.api.objects.migration import FINAL, PENDING, UNSET
 from controlplane.api.objects.node import Node
 from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
-from controlplane.virt_controller.migration.filed import BY_VMI, vmi_name_of
+from controlplane.virt_controller.migration.index import BY_VMI, vmi_name_of
 from controlplane.virt_controller.wake import BY_NODE, Wake, controlling_vmis, spec_of
 
 

@@ -62,14 +62,14 @@ from controlplane.virt_controller.kubevirt.reconciler import KubeVirtReconciler
 from controlplane.virt_controller.metrics.machines import Machines
 from controlplane.virt_controller.metrics.migrations import Migrations
 from controlplane.virt_controller.metrics.transitions import Transitions
-from controlplane.virt_controller.migration.filed import BY_VMI, by_vmi
-from controlplane.virt_controller.migration.node_labels import labels_of_nodes
+from controlplane.virt_controller.migration.index import BY_VMI, index_by_vmi
+from controlplane.virt_controller.migration.node_labels import node_label_reader
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
 from controlplane.virt_controller.migration_wakes import connect_evacuations, connect_migrations, connect_orphans
 from controlplane.virt_controller.node.reconciler import NodeReconciler
 from controlplane.virt_controller.orphan.reconciler import OrphanReconciler
 from controlplane.virt_controller.pool.reconciler import PoolReconciler
-from controlplane.virt_controller.quarantine.marked import MarkedNodes
+from controlplane.virt_controller.quarantine.quarantined_nodes import QuarantinedNodes
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
 from controlplane.virt_controller.replicaset.member import UNCONTROLLED
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
@@ -89,9 +89,9 @@ from controlplane.virt_controller.wake import (
     connect_pools,
     connect_replica_sets,
 )
-from controlplane.virt_controller.workload_update.concerned import Concerned
+from controlplane.virt_controller.workload_update.candidates import CandidateCache
+from controlplane.virt_controller.workload_update.handler_rollout import HandlerRollout
 from controlplane.virt_controller.workload_update.reconciler import WorkloadUpdateReconciler
-from controlplane.virt_controller.workload_update.roll_out import RollOut
 from controlplane.virt_controller.workload_update.wakes import GATHER_SECONDS, connect_workload_updates
 
 log = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ ABOUT_PODS = Selection(EVENT, field_selector="type=Warning,involvedObject.kind=P
 DEFINITION_ONLY = Selection(CUSTOM_RESOURCE_DEFINITION, field_selector=f"metadata.name={DEFINITION}")
 INDEXES: dict[Resource, dict[str, Callable[[Peek], Iterable[str]]]] = {
     VIRTUAL_MACHINE: {BY_CLAIM: claims_of_vm},
-    VIRTUAL_MACHINE_INSTANCE_MIGRATION: {BY_VMI: by_vmi},
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION: {BY_VMI: index_by_vmi},
     VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, UNCONTROLLED: by_lack_of_controller, BY_CLAIM: claims_of_vmi},
 }
 
@@ -185,7 +185,7 @@ class Process:
             claims=claim_reader(claims),
             data_volumes=data_volumes,
         )
-        self._marked = MarkedNodes(nodes)
+        self._marked = QuarantinedNodes(nodes)
         vmi = VmiReconciler(
             vmis=vmis,
             pods=pods,
@@ -232,7 +232,7 @@ class Process:
             image_pull_secrets=self._settings.image_pull_secrets,
             claims=claim_reader(claims),
             kept_from=self._marked,
-            node_labels=labels_of_nodes(nodes),
+            node_labels=node_label_reader(nodes),
         )
         evacuation = EvacuationReconciler(
             vmis=vmis,
@@ -258,18 +258,18 @@ class Process:
             events=self._events,
             namespace=self._settings.namespace,
         )
-        self._concerned = Concerned(
+        self._candidates = CandidateCache(
             vmis, pods, self._settings.launcher_image, reasons=(cpu_migration_reason, memory_migration_reason)
         )
-        roll_out = RollOut(nodes, self._settings.image)
+        rollout = HandlerRollout(nodes, self._settings.image)
         updates = WorkloadUpdateReconciler(
             kubevirts=overlays[KUBEVIRT],
             vmis=vmis,
             pods=pods,
             migrations=migrations,
             unfinished=migration.unfinished,
-            concerned=self._concerned,
-            roll_out=roll_out,
+            candidates=self._candidates,
+            rollout=rollout,
             api=api,
             evict=partial(evict, self._client),
             clock=self._clock,
@@ -304,7 +304,7 @@ class Process:
         )
         self._optional.on_change(changed)
         connect_nodes(nodes, self._caches[LEASE], runners[3].add)
-        self._quarantine.wake_by(runners[5].add)
+        self._quarantine.enqueue_by(runners[5].add)
         connect_replica_sets(replica_sets=replica_sets, vmis=vmis, wake=runners[4].add)
         connect_migrations(
             migrations=migrations,
@@ -314,17 +314,17 @@ class Process:
             next_in_turn=migration.next_in_turn,
             wake=runners[6].add,
         )
-        migration.wake_by(runners[6].add)
+        migration.enqueue_by(runners[6].add)
         connect_evacuations(migrations=migrations, vmis=vmis, nodes=nodes, wake=runners[7].add)
-        orphan.wake_by(runners[10].add)
+        orphan.enqueue_by(runners[10].add)
         connect_orphans(migrations=migrations, vmis=vmis, pods=pods, wake=runners[10].add)
         connect_pools(pools=overlays[VIRTUAL_MACHINE_POOL], vms=vms, vmis=vmis, wake=runners[8].add)
         connect_workload_updates(
             kubevirts=overlays[KUBEVIRT],
             migrations=migrations,
-            concerned=self._concerned,
-            roll_out=roll_out,
-            wake=partial(runners[9].add, after=GATHER_SECONDS),
+            candidates=self._candidates,
+            rollout=rollout,
+            enqueue=partial(runners[9].add, after=GATHER_SECONDS),
         )
         connect_configuration(overlays[KUBEVIRT], vmis, runners[1].add)
         overlays[KUBEVIRT].subscribe(lambda key, _before, _after: runners[2].add(key))
@@ -363,7 +363,7 @@ class Process:
             "kubevirt_vmi_number_of_outdated",
             "Indication for the total number of VirtualMachineInstance workloads that are not running within the most "
             "up-to-date version of the virt-launcher environment.",
-            lambda: float(self._concerned.outdated if is_leader() else 0),
+            lambda: float(self._candidates.outdated if is_leader() else 0),
         )
         gauge(
             "virtops_quarantined_nodes",

@@ -20,7 +20,7 @@ from controlplane.kube.watch import WatchCache
 from controlplane.virt_controller.certificates.apply import EnsuringApi, apply
 from controlplane.virt_controller.certificates.decide import decide
 from controlplane.virt_controller.certificates.observe import AUTHORITY_SECRET, VERIFIERS, observe, secrets
-from controlplane.virt_controller.certificates.standing import Standing, with_standing
+from controlplane.virt_controller.certificates.observed_since import ObservedSince, with_ages
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class Keeper:
         self._key = Key(namespace, AUTHORITY_SECRET)
         self._clock = clock
         self._sleep = sleep
-        self._standing = Standing()
+        self._standing = ObservedSince()
         self._waiting = ""
         self._back_off = BackOff(chance, base_seconds=RETRY_SECONDS, cap_seconds=LONGEST_BACK_OFF_SECONDS)
         self._stale = BackOff(chance, base_seconds=STALE_SECONDS, cap_seconds=RETRY_SECONDS)
@@ -97,7 +97,7 @@ class Keeper:
 
     async def _pass(self) -> float:
         now, monotonic = self._clock.now(), self._clock.monotonic()
-        world = with_standing(observe(self._caches, self._namespace, now), self._standing, monotonic)
+        world = with_ages(observe(self._caches, self._namespace, now), self._standing, monotonic)
         plan = decide(world)
         self._say(plan.waiting)
         try:

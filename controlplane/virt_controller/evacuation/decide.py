@@ -19,7 +19,7 @@ def decide(world: World) -> Plan[Action]:
     return Plan((CreateMigration(world.next_name, because="it is to leave its node"),))
 
 
-def derive_telling(world: World) -> BackOff | None:
+def derive_back_off(world: World) -> BackOff | None:
     """Say that the next migration waits; None when it does not, or was told."""
     failures = world.failures
     if not _is_due(world) or world.waits_for <= 0 or world.told == failures[0].metadata.uid:

@@ -24,10 +24,10 @@ from controlplane.engine.errors import Unavailable
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.evacuation.decide import decide, derive_telling
+from controlplane.virt_controller.evacuation.decide import decide, derive_back_off
 from controlplane.virt_controller.evacuation.world import Action, BackOff, World
 from controlplane.virt_controller.migration.create_once import build_migration, create_once
-from controlplane.virt_controller.migration.filed import migrations_of
+from controlplane.virt_controller.migration.index import migrations_of
 from controlplane.virt_controller.reporting.events import Events, Regarding
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class EvacuationReconciler:
         return decide(world)
 
     def derive_status(self, world: World, problem: Problem[Action] | None) -> BackOff | None:
-        return derive_telling(world) if problem is None else None
+        return derive_back_off(world) if problem is None else None
 
     async def apply(self, world: World, action: Action) -> None:
         meta = world.vmi.metadata

@@ -20,7 +20,7 @@ from controlplane.api.objects.migration import (
 )
 from controlplane.api.objects.node import Node
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.virt_controller.migration.series import Series
+from controlplane.virt_controller.migration.generated_migrations import GeneratedMigrations
 from controlplane.virt_controller.migration.world import can_move
 
 DEFAULTS = KubeVirtConfiguration()
@@ -82,8 +82,8 @@ class World:
         return self._series.next_name(self.migrations)
 
     @property
-    def _series(self) -> Series:
-        return Series(PREFIX, EVACUATION_MIGRATION, self.vmi.metadata.uid)
+    def _series(self) -> GeneratedMigrations:
+        return GeneratedMigrations(PREFIX, EVACUATION_MIGRATION, self.vmi.metadata.uid)
 
     @property
     def priority(self) -> str:

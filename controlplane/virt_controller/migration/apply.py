@@ -30,25 +30,25 @@ from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.migration.hand_over import begin, end, replace_state
-from controlplane.virt_controller.migration.memory import Memories, name_version
+from controlplane.virt_controller.migration.controller_state import ControllerState, version_of
+from controlplane.virt_controller.migration.hand_over import failed_state_patch, hand_over_state, replace_state_patch
 from controlplane.virt_controller.migration.policy import Policies
-from controlplane.virt_controller.migration.unfinished import Unfinished
+from controlplane.virt_controller.migration.unfinished_migrations import UnfinishedMigrations
 from controlplane.virt_controller.migration.world import (
     Action,
     AddFinalizer,
+    ConfirmPodAbsent,
+    ConfirmVmi,
     CreateTarget,
     DeleteMigration,
     DeleteSource,
     DeleteTarget,
-    EndState,
+    FailMigration,
     HandOver,
     LabelTarget,
-    LookForPod,
-    LookForVmi,
     RemoveFinalizer,
+    RemoveTargetLabel,
     RequestAbort,
-    Unlabel,
     World,
     is_made_for,
 )
@@ -58,7 +58,7 @@ from controlplane.virt_controller.vmi.world import is_controlled
 log = logging.getLogger(__name__)
 
 
-class Hand:
+class MigrationWriter:
     def __init__(
         self,
         *,
@@ -67,8 +67,8 @@ class Hand:
         api: Api,
         clock: Clock,
         events: Events,
-        memories: Memories,
-        unfinished: Unfinished,
+        memories: ControllerState,
+        unfinished: UnfinishedMigrations,
         build: Callable[[World], dict[str, Any]],
     ) -> None:
         """build: the Pod that a migration goes to; ValueError. memories, unfinished: are told what was done."""
@@ -98,15 +98,15 @@ class Hand:
                 await self._delete_pod(world, action)
             case DeleteMigration():
                 await self._delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key(meta.namespace, action.name), action.uid)
-            case LookForVmi():
-                self._memories.of(world.migration).vmi = name_version(await self._ask_for_vmi(world))
-            case LookForPod():
+            case ConfirmVmi():
+                self._memories.of(world.migration).vmi = version_of(await self._ask_for_vmi(world))
+            case ConfirmPodAbsent():
                 await self._look_for_pod(world, action.name)
             case _:
                 await self._write_instance(world, action)
 
     async def _write_instance(
-        self, world: World, action: HandOver | RequestAbort | EndState | LabelTarget | Unlabel
+        self, world: World, action: HandOver | RequestAbort | FailMigration | LabelTarget | RemoveTargetLabel
     ) -> None:
         """Write what the instance tells of migrations, for the version of it that was decided on."""
         match action:
@@ -114,12 +114,16 @@ class Hand:
                 await self._hand_over(world, action.pod)
             case RequestAbort():
                 await self._patch_vmi(world, {"status": {"migrationState": {"abortRequested": True}}}, is_status=True)
-            case EndState():
-                ended = {} if world.vmi is None else end(world.vmi, action.why, format_timestamp(self._clock.now()))
+            case FailMigration():
+                ended = (
+                    {}
+                    if world.vmi is None
+                    else failed_state_patch(world.vmi, action.why, format_timestamp(self._clock.now()))
+                )
                 await self._patch_vmi(world, {"status": ended}, is_status=True)
             case LabelTarget():
                 await self._patch_vmi(world, {"metadata": {"labels": {MIGRATION_TARGET_NODE: action.node}}})
-            case Unlabel():
+            case RemoveTargetLabel():
                 await self._patch_vmi(world, {"metadata": {"labels": {MIGRATION_TARGET_NODE: None}}})
             case _:
                 assert_never(action)
@@ -140,20 +144,20 @@ class Hand:
             found = decode(await self._api.get(POD, Key(key.namespace, name)), Pod)
             if vmi is None or not is_controlled(found, vmi):
                 raise Invalid(f"cannot create Pod {name}: one of this name exists, not ours; delete it") from error
-            self._memories.note_made(world.migration)
+            self._memories.note_target_created(world.migration)
             raise Conflict(str(error)) from error
-        self._memories.note_made(world.migration)
+        self._memories.note_target_created(world.migration)
         self._tell(world, "SuccessfulCreate", f"Created the migration's target pod {name}")
 
     async def _hand_over(self, world: World, pod: Pod) -> None:
         """Replace what the instance tells of migrations. The label for other people's clients comes after it."""
         key = Key(world.migration.metadata.namespace, world.migration.spec.vmi_name)
         policy = None if world.vmi is None else await self._policies.of(world.vmi)
-        new, raw = begin(world, pod, policy), self._vmis.get(key)
+        new, raw = hand_over_state(world, pod, policy), self._vmis.get(key)
         if new is None or raw is None:
             raise Conflict(f"cannot hand over {key}: the Pod that has the guest is not known yet")
         await self._confirm(world)
-        await self._patch_vmi(world, {"status": replace_state(raw, new)}, is_status=True)
+        await self._patch_vmi(world, {"status": replace_state_patch(raw, new)}, is_status=True)
         self._tell(world, "SuccessfulHandOver", f"The guest is to move to pod {pod.metadata.name} on {new.target_node}")
 
     async def _confirm(self, world: World) -> None:
@@ -193,7 +197,7 @@ class Hand:
 
     @staticmethod
     def _is_its(world: World, pod: Pod) -> bool:
-        vmi, left = world.vmi, world.left
+        vmi, left = world.vmi, world.last_state
         is_target = vmi is not None and pod.metadata.name == world.target_pod and is_made_for(pod, vmi, world.uid)
         return is_target or (left is not None and pod.uid == left.source_pod_uid)
 

@@ -29,30 +29,30 @@ from controlplane.api.objects.migration import (
 from controlplane.api.objects.pod import Pod
 from controlplane.engine.plan import Plan, Tell
 from controlplane.virt_controller.migration.status import (
+    BLOCKING_SECONDS,
     CANCELLED,
     LOST_OWNER,
-    WAITED_FOR_SECONDS,
-    doubt,
-    next_step,
+    next_phase,
     seconds_left,
+    unconfirmed_failure,
 )
 from controlplane.virt_controller.migration.world import (
-    KEPT,
+    FINISHED_KEPT,
     LABEL_LENGTH,
     Action,
     AddFinalizer,
+    ConfirmPodAbsent,
+    ConfirmVmi,
     CreateTarget,
     DeleteMigration,
     DeleteSource,
     DeleteTarget,
-    EndState,
+    FailMigration,
     HandOver,
     LabelTarget,
-    LookForPod,
-    LookForVmi,
     RemoveFinalizer,
+    RemoveTargetLabel,
     RequestAbort,
-    Unlabel,
     World,
 )
 
@@ -63,9 +63,9 @@ def decide(world: World) -> Plan[Action]:
     rule = RULES.get(phase)
     if rule is None:
         return Plan()
-    if phase not in FINAL and doubt(world) and not world.is_vmi_told:
-        return Plan((LookForVmi(because=f"it seems that {doubt(world)}"),))
-    if phase not in FINAL and next_step(world).phase != phase:
+    if phase not in FINAL and unconfirmed_failure(world) and not world.is_vmi_confirmed:
+        return Plan((ConfirmVmi(because=f"it seems that {unconfirmed_failure(world)}"),))
+    if phase not in FINAL and next_phase(world).phase != phase:
         return Plan((Tell(because="it is further than its status says"),))
     return rule(world)
 
@@ -74,7 +74,7 @@ def _begin(world: World) -> Plan[Action]:
     """Towards the target's Pod, when its turn has come."""
     if MIGRATION_FINALIZER not in world.migration.metadata.finalizers:
         return Plan((AddFinalizer(because="what it makes is cleared away before it goes"),))
-    if not world.is_turn or not world.can_move:
+    if not world.may_begin or not world.can_move:
         return Plan()
     return Plan((CreateTarget(because="its turn has come"),))
 
@@ -84,7 +84,7 @@ def _wait(world: World) -> Plan[Action]:
         return Plan((_look(world.target_pod),))
     left = seconds_left(world)
     if left is not None:  # others may begin to wait meanwhile, and nobody tells
-        left = min(left, WAITED_FOR_SECONDS + 1.0)
+        left = min(left, BLOCKING_SECONDS + 1.0)
     return Plan(look_again_in=left)
 
 
@@ -105,7 +105,7 @@ def _follow(world: World) -> Plan[Action]:
     if state is None or state.is_over:
         return Plan()
     if world.is_target_down:
-        return Plan((EndState("the target Pod is down", because="its Pod has ended"),))
+        return Plan((FailMigration("the target Pod is down", because="its Pod has ended"),))
     if state.start_timestamp is None:
         return _until_begun(world)
     if world.is_cancelled and not state.abort_requested:
@@ -124,17 +124,17 @@ def _until_begun(world: World) -> Plan[Action]:
     return Plan(_label(world).steps, look_again_in=left)
 
 
-def _end_unbegun(world: World, left: float | None) -> EndState | None:
+def _end_unbegun(world: World, left: float | None) -> FailMigration | None:
     if world.is_cancelled:
-        return EndState(CANCELLED, because="it is being deleted")
+        return FailMigration(CANCELLED, because="it is being deleted")
     if world.vmi is not None and world.vmi.metadata.deletion_timestamp is not None:
-        return EndState("the VirtualMachineInstance is being deleted", because="its instance is to end")
+        return FailMigration("the VirtualMachineInstance is being deleted", because="its instance is to end")
     if left is not None and left <= 0:
-        return EndState("it did not begin in time", because="nobody has begun it")
-    if world.stray is not None:
-        return EndState(LOST_OWNER, because="nobody owns it any more")
-    if world.is_target_gone:
-        return EndState("the target Pod is gone", because="somebody has deleted it")
+        return FailMigration("it did not begin in time", because="nobody has begun it")
+    if world.unowned_target is not None:
+        return FailMigration(LOST_OWNER, because="nobody owns it any more")
+    if world.is_target_absent:
+        return FailMigration("the target Pod is gone", because="somebody has deleted it")
     return None
 
 
@@ -147,10 +147,10 @@ def _label(world: World) -> Plan[Action]:
 
 def _clear(world: World) -> Plan[Action]:
     """Clear away what is left over of one that has failed."""
-    state, pod = world.state, world.target or world.stray
+    state, pod = world.state, world.target or world.unowned_target
     if state is not None and state.is_under_way and state.start_timestamp is None:
-        return Plan((EndState("it failed before it began", because="it is over"),))
-    if world.vmi is not None and pod is None and not world.is_target_gone and not _has_let_go(world):
+        return Plan((FailMigration("it failed before it began", because="it is over"),))
+    if world.vmi is not None and pod is None and not world.is_target_absent and not _has_let_go(world):
         return Plan((_look(world.target_pod),))
     is_unused = pod is not None and (state is None or state.failed) and not _has_the_guest(world, pod)
     if pod is not None and is_unused and _is_staying(world, pod):
@@ -160,7 +160,7 @@ def _clear(world: World) -> Plan[Action]:
 
 def _clear_source(world: World) -> Plan[Action]:
     """Clear away what is left over of one that has succeeded."""
-    pod, left = world.source, world.left
+    pod, left = world.source, world.last_state
     name = "" if left is None else left.source_pod
     if pod is None and name and name not in world.absent and world.vmi is not None and not _has_let_go(world):
         return Plan((_look(name),))
@@ -171,26 +171,27 @@ def _clear_source(world: World) -> Plan[Action]:
 
 def _end(world: World) -> Plan[Action]:
     if world.state is not None and world.target_label:
-        return Plan((Unlabel(because="its migration is over"),))
+        return Plan((RemoveTargetLabel(because="its migration is over"),))
     if not _has_let_go(world):
         return Plan((RemoveFinalizer(because="nothing of it is left to be done"),))
     meta = world.migration.metadata
     if meta.deletion_timestamp is not None or meta.uid in world.deletes_sent:
         return Plan()
     if world.vmi is None:
-        if not world.is_vmi_told:
-            return Plan((LookForVmi(because="it goes with its instance"),))
+        if not world.is_vmi_confirmed:
+            return Plan((ConfirmVmi(because="it goes with its instance"),))
         return Plan((DeleteMigration(meta.name, meta.uid, because="its instance is gone"),))
     old = _older_than_kept(world)
     return Plan(
         tuple(
-            DeleteMigration(one.metadata.name, one.metadata.uid, because=f"{KEPT} newer ones are kept") for one in old
+            DeleteMigration(one.metadata.name, one.metadata.uid, because=f"{FINISHED_KEPT} newer ones are kept")
+            for one in old
         )
     )
 
 
-def _look(name: str) -> LookForPod:
-    return LookForPod(name, because="its Pod is not in the cache")
+def _look(name: str) -> ConfirmPodAbsent:
+    return ConfirmPodAbsent(name, because="its Pod is not in the cache")
 
 
 def _has_let_go(world: World) -> bool:
@@ -207,7 +208,7 @@ def _older_than_kept(world: World) -> list[VirtualMachineInstanceMigration]:
     over.sort(key=lambda one: (one.metadata.creation_timestamp or "", one.metadata.uid))
     if over[-1].metadata.uid != world.uid:
         return []  # the newest one sees to it, once
-    return [one for one in over[:-KEPT] if one.metadata.deletion_timestamp is None]
+    return [one for one in over[:-FINISHED_KEPT] if one.metadata.deletion_timestamp is None]
 
 
 def _is_staying(world: World, pod: Pod) -> bool:

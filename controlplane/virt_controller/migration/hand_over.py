@@ -24,7 +24,7 @@ from controlplane.virt_controller.migration.policy import merge
 from controlplane.virt_controller.migration.world import World
 
 
-def begin(world: World, target: Pod, policy: MigrationPolicy | None = None) -> MigrationState | None:
+def hand_over_state(world: World, target: Pod, policy: MigrationPolicy | None = None) -> MigrationState | None:
     """Say who takes part, and by which settings; None when the run is not exactly one Pod's, whose name is known."""
     granted = {} if world.vmi is None else world.vmi.status.active_pods
     source = next((one for one in world.launchers if one.uid in granted), None)
@@ -43,7 +43,7 @@ def begin(world: World, target: Pod, policy: MigrationPolicy | None = None) -> M
     )
 
 
-def end(vmi: VirtualMachineInstance, why: str, now: str) -> dict[str, Any]:
+def failed_state_patch(vmi: VirtualMachineInstance, why: str, now: str) -> dict[str, Any]:
     """Build the patch of a status that ends a migration before its guest was sent."""
     ended = {"failed": True, "completed": True, "failureReason": why, "endTimestamp": now}
     return {"migrationState": ended, **_tell_stopped(vmi, now)}
@@ -66,7 +66,7 @@ def _tell_stopped(vmi: VirtualMachineInstance, now: str) -> dict[str, Any]:
     return {"conditions": [encode(one) for one in conditions.put(vmi.status.conditions, said, now)]}
 
 
-def replace_state(raw: bytes, new: MigrationState) -> dict[str, Any]:
+def replace_state_patch(raw: bytes, new: MigrationState) -> dict[str, Any]:
     """Build the patch of a status that replaces all that is told of migrations. raw: the instance as it is."""
     before = msgspec.json.decode(raw).get("status", {}).get("migrationState") or {}
     return {"migrationState": {**dict.fromkeys(before), **_whole(before, encode(new))}}

@@ -13,7 +13,7 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
 
 
-def labels_of_nodes(nodes: Cache) -> Callable[[str], Mapping[str, str]]:
+def node_label_reader(nodes: Cache) -> Callable[[str], Mapping[str, str]]:
     """Return what says which labels a node has; none, of a node that is not known."""
 
     def labels_of(name: str) -> Mapping[str, str]:

@@ -23,17 +23,17 @@ from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.migration.apply import Hand, key_of, regarding
+from controlplane.virt_controller.migration.apply import MigrationWriter, key_of, regarding
+from controlplane.virt_controller.migration.controller_state import ControllerState
 from controlplane.virt_controller.migration.decide import decide
-from controlplane.virt_controller.migration.filed import BY_VMI
-from controlplane.virt_controller.migration.memory import Memories
+from controlplane.virt_controller.migration.events import end_events, failure_reason
+from controlplane.virt_controller.migration.index import BY_VMI
 from controlplane.virt_controller.migration.policy import Policies
+from controlplane.virt_controller.migration.scheduling import blocks_others, may_begin, next_to_begin, should_yield
 from controlplane.virt_controller.migration.status import derive_status
 from controlplane.virt_controller.migration.target_pod import NO_LABELS, build_target_pod
-from controlplane.virt_controller.migration.telling import explain_end, explain_refusal
-from controlplane.virt_controller.migration.turn import holds_more, is_turn, keeps_waiting, next_ones
-from controlplane.virt_controller.migration.unfinished import Unfinished
-from controlplane.virt_controller.migration.world import Action, CreateTarget, World, is_stray
+from controlplane.virt_controller.migration.unfinished_migrations import UnfinishedMigrations
+from controlplane.virt_controller.migration.world import Action, CreateTarget, World, is_unowned_target
 from controlplane.virt_controller.reporting.events import Events
 from controlplane.virt_controller.storage.claims import ReadClaims, no_claims
 from controlplane.virt_controller.vmi.world import is_controlled
@@ -74,11 +74,11 @@ class MigrationReconciler:
         self._read_claims = claims
         self._kept_from = kept_from
         self._node_labels = node_labels
-        self._wake: Callable[[Key], None] = lambda _key: None
-        self._memories = Memories()
-        self.unfinished = Unfinished(migrations, vmis, lambda key: pods.get(key) is not None)
+        self._enqueue: Callable[[Key], None] = lambda _key: None
+        self._memories = ControllerState()
+        self.unfinished = UnfinishedMigrations(migrations, vmis, lambda key: pods.get(key) is not None)
         """One for all who count them: what was refused, and keeps nobody waiting, is known here alone."""
-        self._hand = Hand(
+        self._hand = MigrationWriter(
             vmis=vmis,
             policies=self._policies,
             api=api,
@@ -103,8 +103,8 @@ class MigrationReconciler:
             migration=migration,
             vmi=vmi,
             launchers=() if vmi is None else self._launchers(vmi),
-            is_turn=migration.status.phase == PENDING
-            and is_turn(uid, self.unfinished.entries(), configuration.migrations),
+            may_begin=migration.status.phase == PENDING
+            and may_begin(uid, self.unfinished.entries(), configuration.migrations),
             others=tuple(
                 one
                 for one in self._of(key.namespace, migration.spec.vmi_name)
@@ -112,35 +112,37 @@ class MigrationReconciler:
             ),
             now=self._clock.now(),
             configuration=configuration,
-            has_made=self._memories.has_made(migration),
-            is_vmi_told=self._memories.is_told(migration, vmi),
+            has_created_target=self._memories.has_created_target(migration),
+            is_vmi_confirmed=self._memories.is_confirmed(migration, vmi),
             absent=frozenset(memory.absent),
         )
         return self._with_pods(world)
 
     def _with_pods(self, world: World) -> World:
         """Add the two Pods: the target's by its name, the source's by the name and UID that the hand-over gave."""
-        left = world.left
+        left = world.last_state
         namespace = world.migration.metadata.namespace
         name = world.target_pod or ("" if left is None else left.target_pod)
         named = self._pod(Key(namespace, name)) if name else None
         target = named if named is not None and world.vmi is not None and is_controlled(named, world.vmi) else None
-        stray = named if named is not None and is_stray(named, world.uid) else None
+        unowned_target = named if named is not None and is_unowned_target(named, world.uid) else None
         source = None if left is None else self._pod(Key(namespace, left.source_pod))
         if source is not None and (left is None or source.uid != left.source_pod_uid):
             source = None
-        pods = [one for one in (target, stray, source) if one is not None]
+        pods = [one for one in (target, unowned_target, source) if one is not None]
         sent = {one.uid for one in pods if self._pods.is_delete_sent(_pod_key(one), one.uid)}
         if self._migrations.is_delete_sent(key_of(world.migration), world.uid):
             sent.add(world.uid)
-        found = replace(world, target=target, stray=stray, source=source, deletes_sent=frozenset(sent))
+        found = replace(
+            world, target=target, unowned_target=unowned_target, source=source, deletes_sent=frozenset(sent)
+        )
         if target is None or target.is_up or found.migration.status.phase != SCHEDULING:
             return found
         entries, settings = list(self.unfinished.entries()), found.configuration.migrations
         return replace(
             found,
-            keeps_waiting=found.is_unschedulable and keeps_waiting(found.uid, entries, settings),
-            holds_more=holds_more(found.uid, entries, settings),
+            blocks_others=found.is_unschedulable and blocks_others(found.uid, entries, settings),
+            should_yield=should_yield(found.uid, entries, settings),
         )
 
     def decide(self, world: World) -> Plan[Action]:
@@ -155,23 +157,23 @@ class MigrationReconciler:
     async def write_status(self, world: World, status: Status) -> None:
         old = world.migration
         await self._hand.patch(world, {"status": merge_patch(encode(old.status), encode(status))}, is_status=True)
-        for told in explain_end(world, status):
+        for told in end_events(world, status):
             self._events.record(regarding(world), told.kind, told.reason, told.message, occurrence=world.uid)
 
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
         if isinstance(problem.step, CreateTarget):
             self.unfinished.note_refused(key_of(world.migration))
             for key in self.next_in_turn():
-                self._wake(key)
-        self._events.record(regarding(world), "Warning", explain_refusal(problem), str(problem.error))
+                self._enqueue(key)
+        self._events.record(regarding(world), "Warning", failure_reason(problem), str(problem.error))
 
-    def wake_by(self, wake: Callable[[Key], None]) -> None:
+    def enqueue_by(self, enqueue: Callable[[Key], None]) -> None:
         """Have those woken whose turn it is because another one's Pod was refused."""
-        self._wake = wake
+        self._enqueue = enqueue
 
     def next_in_turn(self) -> list[Key]:
         """Return the migrations that wait and may begin now."""
-        found = next_ones(self.unfinished.entries(), self._configuration().migrations)
+        found = next_to_begin(self.unfinished.entries(), self._configuration().migrations)
         return [key_of(one.migration) for one in found]
 
     def _build_target(self, world: World) -> dict[str, Any]:

@@ -29,21 +29,21 @@ from controlplane.api.objects.migration import (
 from controlplane.api.objects.vmi.status import PhaseTransition
 from controlplane.api.timestamps import format_timestamp, read_timestamp
 from controlplane.engine.plan import Problem
-from controlplane.virt_controller.migration.series import left_of
+from controlplane.virt_controller.migration.generated_migrations import remaining_seconds
 from controlplane.virt_controller.migration.world import Action, CreateTarget, World
 
 ABORT_REQUESTED, BY_QUOTA = "migrationAbortRequested", "migrationRejectedByResourceQuota"
 UNSCHEDULABLE_SECONDS, PENDING_SECONDS, PREPARE_SECONDS = 300.0, 900.0, 150.0
 """So long a target Pod may be without a node, be on its way in all, and the two virt-handlers take to begin."""
-WAITED_FOR_SECONDS = 30.0
+BLOCKING_SECONDS = 30.0
 """So long a target Pod may be without a node while others wait for their turn because of it."""
 UNSCHEDULABLE = "no node was found for the target Pod in time"
-GIVES_WAY = "no node was found for the target Pod, and others wait for their turn"
-HOLDS_MORE = "the target Pod did not come up, and others wait for their turn whose namespace has fewer"
+UNSCHEDULABLE_BLOCKS_OTHERS = "no node was found for the target Pod, and others wait for their turn"
+YIELDS_TO_NAMESPACE = "the target Pod did not come up, and others wait for their turn whose namespace has fewer"
 LATE = "the target Pod did not come up in time"
 CANCELLED = "the migration was cancelled"
 LOST_OWNER = "somebody took the target Pod's owner off"
-SHARE_SECONDS = 180.0
+YIELD_SECONDS = 180.0
 """So long a target Pod may be on its way while others wait whose namespace has fewer places, or be without a node while
 anybody waits because of it, whatever its annotations say.
 """
@@ -53,7 +53,7 @@ UNSCHEDULABLE_TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
 PENDING_TIMEOUT = "kubevirt.io/migrationPendingPodTimeoutSeconds"
 
 
-class Step(NamedTuple):
+class NextPhase(NamedTuple):
     """The phase to be in, and why it failed if that is it."""
 
     phase: str
@@ -65,7 +65,7 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
     old = world.migration.status
     if old.phase not in NEXT:
         return None
-    step = next_step(world)
+    step = next_phase(world)
     new = old if step.phase == old.phase else _enter(world, step)
     listed = _conditions(world, new, problem)
     if listed is not new.conditions:
@@ -75,20 +75,20 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
     return None if new == old else new
 
 
-def next_step(world: World) -> Step:
+def next_phase(world: World) -> NextPhase:
     """Say which phase the migration belongs in."""
     phase = world.migration.status.phase
     if phase in FINAL:
-        return Step(phase)
+        return NextPhase(phase)
     why = why_failed(world)
-    return Step(FAILED, why) if why else Step(NEXT[phase](world))
+    return NextPhase(FAILED, why) if why else NextPhase(NEXT[phase](world))
 
 
 def why_failed(world: World) -> str:
     """Say why nothing comes of it any more; "" while something may. First match wins."""
-    state, by_instance = world.state, doubt(world)
+    state, by_instance = world.state, unconfirmed_failure(world)
     if by_instance:
-        return by_instance if world.is_vmi_told else ""
+        return by_instance if world.is_vmi_confirmed else ""
     if world.is_committed:
         return ""
     if state is not None:
@@ -96,7 +96,7 @@ def why_failed(world: World) -> str:
     return _why_not_handed_over(world)
 
 
-def doubt(world: World) -> str:
+def unconfirmed_failure(world: World) -> str:
     """Say what in the instance, as it is known, ends the migration; "" when nothing.
 
     It is to be asked of the API server: what the cache has may be of before the migration, or of before the hand-over.
@@ -107,7 +107,7 @@ def doubt(world: World) -> str:
     if vmi is None:
         return "the VirtualMachineInstance is gone"
     reasons = {
-        "the VirtualMachineInstance is over": world.is_vmi_over,
+        "the VirtualMachineInstance is over": world.is_vmi_final,
         "another migration has taken its place": not is_mine and world.migration.status.phase in HANDED_OVER,
         "the VirtualMachineInstance is in another migration": world.other_under_way,
         "the VirtualMachineInstance is being deleted": not is_mine and vmi.metadata.deletion_timestamp is not None,
@@ -116,16 +116,16 @@ def doubt(world: World) -> str:
 
 
 def _why_not_handed_over(world: World) -> str:
-    phase, rival = world.migration.status.phase, world.rival
+    phase, preceding_migration = world.migration.status.phase, world.preceding_migration
     if world.is_cancelled:
         return CANCELLED
-    if rival is not None:
-        return f"the VirtualMachineInstance is in another migration, {rival.metadata.name}"
+    if preceding_migration is not None:
+        return f"the VirtualMachineInstance is in another migration, {preceding_migration.metadata.name}"
     if world.is_target_down:
         return "the target Pod has ended"
-    if world.is_target_gone and phase in (SCHEDULING, SCHEDULED):
+    if world.is_target_absent and phase in (SCHEDULING, SCHEDULED):
         return "the target Pod is gone"
-    if world.stray is not None and phase in (SCHEDULING, SCHEDULED):
+    if world.unowned_target is not None and phase in (SCHEDULING, SCHEDULED):
         return LOST_OWNER
     return _why_late(world)
 
@@ -137,25 +137,25 @@ def _why_late(world: World) -> str:
         return "the VirtualMachineInstance does not run" if is_late and not world.can_move else ""
     if pod is None or pod.is_up:
         return ""
-    if world.holds_more and _is_past(world, SCHEDULING, SHARE_SECONDS):
-        return HOLDS_MORE
-    patience, most = (WAITED_FOR_SECONDS, SHARE_SECONDS) if world.keeps_waiting else (UNSCHEDULABLE_SECONDS, inf)
+    if world.should_yield and _is_past(world, SCHEDULING, YIELD_SECONDS):
+        return YIELDS_TO_NAMESPACE
+    patience, most = (BLOCKING_SECONDS, YIELD_SECONDS) if world.blocks_others else (UNSCHEDULABLE_SECONDS, inf)
     limit = min(most, _limit(world, UNSCHEDULABLE_TIMEOUT, patience))
     if not pod.spec.node_name and _is_past(world, SCHEDULING, limit):
-        return GIVES_WAY if world.keeps_waiting else UNSCHEDULABLE
+        return UNSCHEDULABLE_BLOCKS_OTHERS if world.blocks_others else UNSCHEDULABLE
     return LATE if _is_past(world, SCHEDULING, _limit(world, PENDING_TIMEOUT, PENDING_SECONDS)) else ""
 
 
 def _is_past(world: World, phase: str, limit: float) -> bool:
     """Tell whether it has been in a phase for so long."""
-    return left_in(world, phase, limit) == 0.0
+    return remaining_in_phase(world, phase, limit) == 0.0
 
 
-def left_in(world: World, phase: str, limit: float) -> float | None:
-    """Tell for how long it may be in a phase yet, by virt-controllers' clocks; None when it was not. See left_of."""
+def remaining_in_phase(world: World, phase: str, limit: float) -> float | None:
+    """Tell for how long it may be in a phase yet, by virt-controllers' clocks; None when it never was."""
     for one in world.migration.status.phase_transition_timestamps:
         if one.phase == phase and (entered := read_timestamp(one.phase_transition_timestamp)) is not None:
-            return left_of(limit, world.now - entered)
+            return remaining_seconds(limit, world.now - entered)
     return None
 
 
@@ -166,11 +166,11 @@ def seconds_left(world: World) -> float | None:
             limit = _limit(world, PENDING_TIMEOUT, PENDING_SECONDS)
             if world.target is not None and not world.target.spec.node_name:
                 limit = min(limit, _limit(world, UNSCHEDULABLE_TIMEOUT, UNSCHEDULABLE_SECONDS))
-            return left_in(world, SCHEDULING, limit)
+            return remaining_in_phase(world, SCHEDULING, limit)
         case "Scheduled":
-            return left_in(world, SCHEDULED, PREPARE_SECONDS)
+            return remaining_in_phase(world, SCHEDULED, PREPARE_SECONDS)
         case "PreparingTarget" | "TargetReady":
-            return left_in(world, PREPARING_TARGET, PREPARE_SECONDS)
+            return remaining_in_phase(world, PREPARING_TARGET, PREPARE_SECONDS)
     return None
 
 
@@ -184,8 +184,8 @@ def _unset(_unused: World) -> str:
 
 
 def _pending(world: World) -> str:
-    is_there = (world.target or world.stray) is not None
-    return SCHEDULING if is_there or world.has_made or world.state is not None else PENDING
+    is_there = (world.target or world.unowned_target) is not None
+    return SCHEDULING if is_there or world.has_created_target or world.state is not None else PENDING
 
 
 def _scheduling(world: World) -> str:
@@ -227,7 +227,7 @@ NEXT: dict[str, Callable[[World], str]] = {
 HANDED_OVER = frozenset({PREPARING_TARGET, TARGET_READY, RUNNING})
 
 
-def _enter(world: World, step: Step) -> VirtualMachineInstanceMigrationStatus:
+def _enter(world: World, step: NextPhase) -> VirtualMachineInstanceMigrationStatus:
     old = world.migration.status
     stamp = PhaseTransition(phase=step.phase, phase_transition_timestamp=format_timestamp(world.now))
     times = old.phase_transition_timestamps

@@ -19,7 +19,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vmi.world import is_controlled
 
 DEFAULTS = KubeVirtConfiguration()
-KEPT = 5
+FINISHED_KEPT = 5
 """How many migrations of an instance that are over are kept."""
 LABEL_LENGTH = 63
 """A Node's name may be longer than a label's value."""
@@ -32,28 +32,28 @@ class World:
     """Of the name that it gives."""
     target: Pod | None = None
     """The Pod that was made for it, as it is now."""
-    stray: Pod | None = None
+    unowned_target: Pod | None = None
     """That Pod, when nobody owns it any more: it is not gone on with, only cleared away."""
     source: Pod | None = None
     """The Pod that it left, by the hand-over's word."""
     launchers: tuple[Pod, ...] = ()
     """Pods that the instance controls, and those that it was granted."""
-    is_turn: bool = False
+    may_begin: bool = False
     """Limits and those before it let it begin."""
-    keeps_waiting: bool = False
+    blocks_others: bool = False
     """Others could begin, were it not for this one, whose Pod finds no node."""
-    holds_more: bool = False
+    should_yield: bool = False
     """The same of one of a namespace that has fewer places, whether there is a node for the Pod of this one or not."""
     others: tuple[VirtualMachineInstanceMigration, ...] = ()
     """Of the same instance."""
     now: float
     """Seconds since the epoch."""
     configuration: KubeVirtConfiguration = DEFAULTS
-    has_made: bool = False
+    has_created_target: bool = False
     """This process has made its Pod, or found it made."""
     deletes_sent: frozenset[str] = frozenset()
     """UIDs of its Pods, or its own, where a deletion was accepted and is not seen yet."""
-    is_vmi_told: bool = False
+    is_vmi_confirmed: bool = False
     """The API server itself said, since the migration is as it is, that its instance is so, or is not there."""
     absent: frozenset[str] = frozenset()
     """Names of Pods of which it said, since the migration is as it is, that they are not there."""
@@ -79,7 +79,7 @@ class World:
         return moving is not None and moving.is_under_way and moving.migration_uid != self.uid
 
     @property
-    def rival(self) -> VirtualMachineInstanceMigration | None:
+    def preceding_migration(self) -> VirtualMachineInstanceMigration | None:
         """Return another migration of the instance that is not over and goes before this one; None: this is the one."""
         mine = _rank(self.migration)
         unfinished = (one for one in self.others if one.status.phase not in FINAL)
@@ -91,7 +91,7 @@ class World:
         return can_move(self.vmi)
 
     @property
-    def is_vmi_over(self) -> bool:
+    def is_vmi_final(self) -> bool:
         return self.vmi is None or is_final(self.vmi.status.phase)
 
     @property
@@ -101,12 +101,12 @@ class World:
         return "" if vmi is None else target_name(vmi.metadata.name, vmi.metadata.uid, self.uid)
 
     @property
-    def is_target_gone(self) -> bool:
+    def is_target_absent(self) -> bool:
         """Tell whether its Pod does not exist, by the API server's word."""
         return self.target is None and self.target_pod in self.absent
 
     @property
-    def left(self) -> MigrationState | None:
+    def last_state(self) -> MigrationState | None:
         """What is known of where it went from and to, when it is over and the instance may tell of others."""
         return self.state or self.migration.status.migration_state
 
@@ -134,10 +134,10 @@ class World:
 
 def is_made_for(pod: Pod, vmi: VirtualMachineInstance, migration_uid: str) -> bool:
     """Tell whether a Pod of the name of a migration's is that: its instance controls it, or nobody does any more."""
-    return is_controlled(pod, vmi) or is_stray(pod, migration_uid)
+    return is_controlled(pod, vmi) or is_unowned_target(pod, migration_uid)
 
 
-def is_stray(pod: Pod, migration_uid: str) -> bool:
+def is_unowned_target(pod: Pod, migration_uid: str) -> bool:
     """Tell whether a Pod was made for a migration, and somebody took its owner off: it goes with no instance."""
     return controller_of(pod.metadata) is None and pod.metadata.labels.get(MIGRATION_JOB) == migration_uid
 
@@ -148,10 +148,10 @@ def can_move(vmi: VirtualMachineInstance | None) -> bool:
     One that has left is not there: the next hand-over would replace what tells of where it goes on.
     """
     is_to_run = vmi is not None and vmi.status.phase == RUNNING and vmi.metadata.deletion_timestamp is None
-    return vmi is not None and is_to_run and not is_to_be_given(vmi)
+    return vmi is not None and is_to_run and not awaits_commit(vmi)
 
 
-def is_to_be_given(vmi: VirtualMachineInstance) -> bool:
+def awaits_commit(vmi: VirtualMachineInstance) -> bool:
     """Tell whether the guest has left, and the run is yet to be given to its target."""
     moving = vmi.status.migration_state
     return moving is not None and moving.has_moved and moving.source_pod_uid in vmi.status.active_pods
@@ -199,7 +199,7 @@ class RequestAbort:
 
 
 @dataclass(frozen=True, slots=True)
-class EndState:
+class FailMigration:
     """Say on the instance that it failed: before anything was sent, or when the target's Pod is known to have ended."""
 
     why: str
@@ -225,14 +225,14 @@ class DeleteSource:
 
 
 @dataclass(frozen=True, slots=True)
-class LookForVmi:
+class ConfirmVmi:
     """Ask the API server, not the cache, how the instance is."""
 
     because: str
 
 
 @dataclass(frozen=True, slots=True)
-class LookForPod:
+class ConfirmPodAbsent:
     """Ask the API server, not the cache, whether a Pod exists."""
 
     name: str
@@ -255,7 +255,7 @@ class LabelTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class Unlabel:
+class RemoveTargetLabel:
     """Take the target node's name off the instance: it was for other people's clients."""
 
     because: str
@@ -267,12 +267,12 @@ Action = (
     | CreateTarget
     | HandOver
     | RequestAbort
-    | EndState
+    | FailMigration
     | DeleteTarget
     | DeleteSource
-    | LookForVmi
-    | LookForPod
+    | ConfirmVmi
+    | ConfirmPodAbsent
     | DeleteMigration
     | LabelTarget
-    | Unlabel
+    | RemoveTargetLabel
 )

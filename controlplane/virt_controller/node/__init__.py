@@ -5,7 +5,7 @@
 
     world       what a decision knows, and the one action    (values)
     decide      pure
-    sightings   for how long each Lease was seen to stand still
+    lease_observations   for how long each Lease was seen to stand still
     reconciler  observe -> decide -> apply
 
 A virt-handler that was killed, or whose node is cut off, cannot take its Node's label `kubevirt.io/schedulable` back,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from controlplane.api.objects.lease import Lease
 from controlplane.engine.plan import Plan
-from controlplane.virt_controller.node.world import Action, TakeOffList, World
+from controlplane.virt_controller.node.world import Action, MarkUnschedulable, World
 
 USUAL_SECONDS = 40
 """How long a Lease lasts of which nothing can be read, or that is not there: virt-handler's own default."""
@@ -20,11 +20,11 @@ def decide(world: World) -> Plan[Action]:
     if not world.takes_machines:
         return Plan()
     duration = duration_seconds(world.lease)
-    left = duration - world.still_for
+    left = duration - world.unrenewed_for
     if left > 0:
         return Plan(look_again_in=left)
     what = "its Lease was not renewed" if world.lease is not None else "it has no Lease"
-    return Plan((TakeOffList(f"virt-handler is silent: {what} for {duration} s"),))
+    return Plan((MarkUnschedulable(f"virt-handler is silent: {what} for {duration} s"),))
 
 
 def duration_seconds(lease: Lease | None) -> int:

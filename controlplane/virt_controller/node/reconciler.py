@@ -19,7 +19,7 @@ from controlplane.engine.errors import Conflict, NotFound
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Cache, Clock
 from controlplane.virt_controller.node.decide import decide
-from controlplane.virt_controller.node.sightings import Sightings
+from controlplane.virt_controller.node.lease_observations import LeaseObservations
 from controlplane.virt_controller.node.world import Action, World
 from controlplane.virt_controller.reporting.events import Events, Regarding
 
@@ -37,20 +37,20 @@ class NodeReconciler:
         self._clock = clock
         self._events = events
         self._namespace = namespace
-        self._sightings = Sightings()
+        self._lease_observations = LeaseObservations()
         leases.subscribe(self._lease_changed)
 
     def begin(self) -> None:
         """Look from now on: what was seen before we led counts for nothing."""
-        self._sightings.begin()
+        self._lease_observations.begin()
 
     def observe(self, key: Key) -> World | None:
         raw = self._nodes.get(key)
         if raw is None:
-            self._sightings.forget(key.name)
+            self._lease_observations.forget(key.name)
             return None
         lease = read_lease(self._leases.get(self._lease_key(key)))
-        return World(node=decode(raw, Node), lease=lease, still_for=self._see(key.name, lease))
+        return World(node=decode(raw, Node), lease=lease, unrenewed_for=self._observe_lease(key.name, lease))
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
@@ -71,7 +71,7 @@ class NodeReconciler:
             found = decode(await self._api.get(LEASE, self._lease_key(key)), Lease)
         except NotFound:
             found = None
-        self._see(key.name, found)
+        self._observe_lease(key.name, found)
         if _renewal(found) != _renewal(lease):
             raise Conflict(f"the Lease of virt-handler on {key} was renewed meanwhile")
 
@@ -87,13 +87,13 @@ class NodeReconciler:
     def _lease_key(self, node: Key) -> Key:
         return Key(self._namespace, lease_name(node.name))
 
-    def _see(self, node: str, lease: Lease | None) -> float:
-        return self._sightings.see(node, _renewal(lease), self._clock.monotonic())
+    def _observe_lease(self, node: str, lease: Lease | None) -> float:
+        return self._lease_observations.observe(node, _renewal(lease), self._clock.monotonic())
 
     def _lease_changed(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
         node = node_of(key.name)
         if node is not None:
-            self._see(node, read_lease(after))
+            self._observe_lease(node, read_lease(after))
 
 
 def _renewal(lease: Lease | None) -> Renewal | None:

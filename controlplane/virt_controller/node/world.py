@@ -18,7 +18,7 @@ class World:
     node: Node
     lease: Lease | None
     """None: there is none."""
-    still_for: float
+    unrenewed_for: float
     """Seconds for which this leader has watched the Lease, or its absence, without a renewal."""
 
     @property
@@ -27,10 +27,10 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeOffList:
+class MarkUnschedulable:
     """Say that no new machines can be scheduled to the node."""
 
     because: str
 
 
-Action = TakeOffList
+Action = MarkUnschedulable

@@ -9,7 +9,13 @@ A guest that was sent already is not touched: the run is given away by what its 
 from __future__ import annotations
 
 from controlplane.engine.plan import Each, Plan
-from controlplane.virt_controller.migration.world import DeleteTarget, EndState, RequestAbort, Unlabel, is_to_be_given
+from controlplane.virt_controller.migration.world import (
+    DeleteTarget,
+    FailMigration,
+    RemoveTargetLabel,
+    RequestAbort,
+    awaits_commit,
+)
 from controlplane.virt_controller.orphan.world import Action, World
 
 GONE = "its migration is gone"
@@ -23,18 +29,18 @@ def decide(world: World) -> Plan[Action]:
     if world.left:
         return Plan((Each(tuple(DeleteTarget(one.metadata.name, one.uid, because=GONE) for one in world.left)),))
     state = world.state
-    if state is not None and state.is_over and not is_to_be_given(world.vmi) and world.is_labelled:
-        return Plan((Unlabel(because=GONE),))
+    if state is not None and state.is_over and not awaits_commit(world.vmi) and world.is_labelled:
+        return Plan((RemoveTargetLabel(because=GONE),))
     return Plan()
 
 
-def _end(world: World) -> EndState | RequestAbort | None:
+def _end(world: World) -> FailMigration | RequestAbort | None:
     """End one that is under way."""
     state = world.state
     if state is None or not state.is_under_way:
         return None
     if world.is_target_down:
-        return EndState("the target Pod is down", because=GONE)
+        return FailMigration("the target Pod is down", because=GONE)
     if state.start_timestamp is None:
-        return EndState("the VirtualMachineInstanceMigration was deleted", because=GONE)
+        return FailMigration("the VirtualMachineInstanceMigration was deleted", because=GONE)
     return None if state.abort_requested else RequestAbort(because=GONE)

@@ -25,11 +25,11 @@ from controlplane.engine.errors import Conflict, NotFound, Unavailable
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.migration.filed import BY_VMI, migrations_of
-from controlplane.virt_controller.migration.hand_over import end
-from controlplane.virt_controller.migration.world import DeleteTarget, EndState, RequestAbort, Unlabel
+from controlplane.virt_controller.migration.hand_over import failed_state_patch
+from controlplane.virt_controller.migration.index import BY_VMI, migrations_of
+from controlplane.virt_controller.migration.world import DeleteTarget, FailMigration, RemoveTargetLabel, RequestAbort
 from controlplane.virt_controller.orphan.decide import decide
-from controlplane.virt_controller.orphan.world import Action, World, may_have_guest, told_of
+from controlplane.virt_controller.orphan.world import Action, World, may_have_guest, referenced_migrations
 from controlplane.virt_controller.reporting.events import Events, Regarding
 from controlplane.virt_controller.vmi.world import is_controlled
 
@@ -54,16 +54,16 @@ class OrphanReconciler:
         self._api = api
         self._clock = clock
         self._events = events
-        self._wake: Callable[[Key], None] = lambda _key: None
+        self._enqueue: Callable[[Key], None] = lambda _key: None
         self._told: dict[Key, dict[str, int]] = {}
         """Of an instance's migrations that are not seen: UID, and the first version of what told of it."""
         self._read = 0
         vmis.subscribe(self._forget)
         migrations.follow(self._read_on)
 
-    def wake_by(self, wake: Callable[[Key], None]) -> None:
+    def enqueue_by(self, enqueue: Callable[[Key], None]) -> None:
         """Have those woken of whose migrations enough is known now."""
-        self._wake = wake
+        self._enqueue = enqueue
 
     def observe(self, key: Key) -> World | None:
         """Read the caches; None when there is no orphan. Unavailable while they are not complete."""
@@ -80,7 +80,7 @@ class OrphanReconciler:
             return None
         spare = self._spare(vmi)
         keys = self._migrations.indexed(BY_VMI, str(key))
-        gone = self._missing(key, told_of(vmi, spare), frozenset(map(self._migrations.uid, keys)))
+        gone = self._missing(key, referenced_migrations(vmi, spare), frozenset(map(self._migrations.uid, keys)))
         if not spare and not gone:
             return None
         return World(
@@ -107,14 +107,14 @@ class OrphanReconciler:
 
     async def apply(self, world: World, action: Action) -> None:
         match action:
-            case EndState():
-                ended = end(world.vmi, action.why, format_timestamp(self._clock.now()))
+            case FailMigration():
+                ended = failed_state_patch(world.vmi, action.why, format_timestamp(self._clock.now()))
                 await self._patch(world, {"status": ended}, is_status=True)
             case RequestAbort():
                 await self._patch(world, {"status": {"migrationState": {"abortRequested": True}}}, is_status=True)
             case DeleteTarget():
                 await self._delete(world, action)
-            case Unlabel():
+            case RemoveTargetLabel():
                 await self._patch(world, {"metadata": {"labels": {MIGRATION_TARGET_NODE: None}}})
 
     async def write_status(self, _world: World, _status: None) -> None:
@@ -143,7 +143,7 @@ class OrphanReconciler:
         before, self._read = self._read, position
         for key, unseen in list(self._told.items()):
             if any(before < version <= position for version in unseen.values()):
-                self._wake(key)
+                self._enqueue(key)
 
     def _forget(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
         if after is None:

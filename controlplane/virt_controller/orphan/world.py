@@ -14,7 +14,7 @@ from controlplane.api.objects.migration import SUCCEEDED, VirtualMachineInstance
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.virt_controller.migration.world import DeleteTarget, EndState, RequestAbort, Unlabel
+from controlplane.virt_controller.migration.world import DeleteTarget, FailMigration, RemoveTargetLabel, RequestAbort
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ def may_have_guest(vmi: VirtualMachineInstance, pod: str) -> bool:
     return pod in vmi.status.active_pods or is_target
 
 
-def told_of(vmi: VirtualMachineInstance, spare: Iterable[Pod]) -> Iterator[tuple[str, int]]:
+def referenced_migrations(vmi: VirtualMachineInstance, spare: Iterable[Pod]) -> Iterator[tuple[str, int]]:
     """Yield the UIDs of migrations that may have left something, each with the version of what tells of it."""
     moving, pods = vmi.status.migration_state, list(spare)
     if moving is not None:
@@ -88,4 +88,4 @@ def told_of(vmi: VirtualMachineInstance, spare: Iterable[Pod]) -> Iterator[tuple
             yield job, int(pod.metadata.resource_version)
 
 
-Action = EndState | RequestAbort | DeleteTarget | Unlabel
+Action = FailMigration | RequestAbort | DeleteTarget | RemoveTargetLabel

@@ -4,7 +4,7 @@
 """Nodes on which runs do not begin: no new machines there for a while, until it is over or a person says so.
 
     mark        what a Node's label says, and whose word it is    (pure)
-    charges     which runs have failed where and come up elsewhere, as this process saw it
+    failures     which runs have failed where and come up elsewhere, as this process saw it
     marked      the nodes that are marked now
     world       what a decision knows, and the actions            (values)
     decide      pure

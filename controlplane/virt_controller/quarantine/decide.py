@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controlplane.engine.plan import Plan, Tell
-from controlplane.virt_controller.quarantine.charges import Charge
-from controlplane.virt_controller.quarantine.mark import read_mark
-from controlplane.virt_controller.quarantine.world import Action, Known, Lift, Mark, World
+from controlplane.virt_controller.quarantine.failure_attribution import AttributedFailure
+from controlplane.virt_controller.quarantine.quarantine_label import parse_label
+from controlplane.virt_controller.quarantine.world import Action, ObservedNode, Quarantine, Release, World
 
 WINDOW_SECONDS = 600.0
 """What is older than this counts for nothing."""
@@ -23,7 +23,7 @@ SETTLE_SECONDS = 60.0
 
 def decide(world: World) -> Plan[Action]:
     """Choose one thing: of two nodes that deserve it, the second is judged when the first is marked."""
-    lifted = [Lift(one, "its time is over") for one in world.nodes if _is_over(world, one)]
+    lifted = [Release(one, "its time is over") for one in world.nodes if _is_over(world, one)]
     if lifted:
         return Plan((lifted[0],))
     alarm = _next_end(world)
@@ -32,35 +32,35 @@ def decide(world: World) -> Plan[Action]:
         return Plan(look_again_in=alarm)
     if world.leading_for < SETTLE_SECONDS:
         return Plan(look_again_in=SETTLE_SECONDS - world.leading_for)
-    worst = max(deserving, key=lambda one: len(_machines(one.charges)))
+    worst = max(deserving, key=lambda one: len(_machines(one.failures)))
     staying = staying_without(world, worst)
     if staying is None:
         return Plan((Tell("too many nodes would be left out"),), look_again_in=alarm)
-    return Plan((Mark(worst, world.now + world.seconds, staying, _why(worst.charges)),))
+    return Plan((Quarantine(worst, world.now + world.seconds, staying, _why(worst.failures)),))
 
 
-def staying_without(world: World, one: Known) -> tuple[str, ...] | None:
+def staying_without(world: World, one: ObservedNode) -> tuple[str, ...] | None:
     """Return the nodes that take machines when one more does not; None when they are fewer than half."""
     fit = [each for each in world.nodes if each.is_fit]
     staying = tuple(each.name for each in fit if each.mark is None and each.name != one.name)
     return staying if len(staying) * 2 >= len(fit) else None
 
 
-def newly_withheld(world: World) -> tuple[Known, ...]:
+def newly_withheld(world: World) -> tuple[ObservedNode, ...]:
     """Return the nodes that deserve it, are spared because too few would stay, and of which that is not said yet."""
     if world.leading_for < SETTLE_SECONDS:
         return ()
     spared = (one for one in _deserving(world) if staying_without(world, one) is None)
-    return tuple(one for one in spared if world.withheld.get(one.name) != one.charges)
+    return tuple(one for one in spared if world.withheld.get(one.name) != one.failures)
 
 
-def seconds_left(world: World, one: Known) -> float | None:
+def seconds_left(world: World, one: ObservedNode) -> float | None:
     """Return how long a mark of ours lasts, by whichever ends first: the time in it or the time that we saw it."""
-    until = None if one.mark is None else read_mark(one.mark)
-    return None if until is None else min(until - world.now, world.seconds - one.marked_for)
+    until = None if one.mark is None else parse_label(one.mark)
+    return None if until is None else min(until - world.now, world.seconds - one.quarantined_for)
 
 
-def _is_over(world: World, one: Known) -> bool:
+def _is_over(world: World, one: ObservedNode) -> bool:
     left = seconds_left(world, one)
     return left is not None and left <= 0
 
@@ -70,25 +70,25 @@ def _next_end(world: World) -> float | None:
     return min(left, default=None)
 
 
-def _deserving(world: World) -> list[Known]:
-    """Return the nodes that enough recent charges, and no more than these, speak against."""
-    judged = (replace(one, charges=_recent(world, one)) for one in world.nodes if one.mark is None and one.is_fit)
-    return [one for one in judged if world.seconds > 0 and _is_enough(world, one.charges)]
+def _deserving(world: World) -> list[ObservedNode]:
+    """Return the nodes that enough recent failures, and no more than these, speak against."""
+    judged = (replace(one, failures=_recent(world, one)) for one in world.nodes if one.mark is None and one.is_fit)
+    return [one for one in judged if world.seconds > 0 and _is_enough(world, one.failures)]
 
 
-def _recent(world: World, one: Known) -> tuple[Charge, ...]:
-    return tuple(each for each in one.charges if world.monotonic - each.at < WINDOW_SECONDS)
+def _recent(world: World, one: ObservedNode) -> tuple[AttributedFailure, ...]:
+    return tuple(each for each in one.failures if world.monotonic - each.at < WINDOW_SECONDS)
 
 
-def _is_enough(world: World, charges: tuple[Charge, ...]) -> bool:
-    namespaces = {one.vmi.namespace for one in charges}
-    return len(_machines(charges)) >= MACHINES and len(namespaces) >= min(NAMESPACES, max(world.namespaces, 1))
+def _is_enough(world: World, failures: tuple[AttributedFailure, ...]) -> bool:
+    namespaces = {one.vmi.namespace for one in failures}
+    return len(_machines(failures)) >= MACHINES and len(namespaces) >= min(NAMESPACES, max(world.namespaces, 1))
 
 
-def _machines(charges: tuple[Charge, ...]) -> set[str]:
-    return {one.machine for one in charges}
+def _machines(failures: tuple[AttributedFailure, ...]) -> set[str]:
+    return {one.machine for one in failures}
 
 
-def _why(charges: tuple[Charge, ...]) -> str:
-    reasons = ", ".join(sorted({one.reason for one in charges}))
-    return f"runs of {len(_machines(charges))} machines did not begin here ({reasons}) and came up elsewhere"
+def _why(failures: tuple[AttributedFailure, ...]) -> str:
+    reasons = ", ".join(sorted({one.reason for one in failures}))
+    return f"runs of {len(_machines(failures))} machines did not begin here ({reasons}) and came up elsewhere"

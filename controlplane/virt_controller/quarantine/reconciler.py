@@ -19,10 +19,10 @@ from controlplane.engine.errors import Conflict, NotFound, Unavailable
 from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.quarantine.charges import Charge, Charges
 from controlplane.virt_controller.quarantine.decide import decide, newly_withheld
-from controlplane.virt_controller.quarantine.mark import mark_of, render_mark
-from controlplane.virt_controller.quarantine.world import Action, Known, Lift, Mark, World
+from controlplane.virt_controller.quarantine.failure_attribution import AttributedFailure, FailureAttribution
+from controlplane.virt_controller.quarantine.quarantine_label import label_of, render_label
+from controlplane.virt_controller.quarantine.world import Action, ObservedNode, Quarantine, Release, World
 from controlplane.virt_controller.reporting.events import Events, Kind, Regarding
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ QUARANTINED_REASON = "NodeQuarantined"
 DOUBTFUL = "NodeQuarantineDoubtful"
 WITHHELD = "NodeNotQuarantined"
 RELEASED = "NodeReleased"
-Withheld = tuple[Known, ...]
+Withheld = tuple[ObservedNode, ...]
 """Nodes of which it is to be said that they are not marked, and why."""
 
 
@@ -47,20 +47,20 @@ class QuarantineReconciler:
         clock: Clock,
         events: Events,
         configuration: Callable[[], KubeVirtConfiguration],
-        wake: Callable[[Key], None] = lambda _unused: None,
+        enqueue: Callable[[Key], None] = lambda _unused: None,
     ) -> None:
-        """wake: for ALL_NODES, when there is something to judge."""
+        """enqueue: for ALL_NODES, when there is something to judge."""
         self._nodes = nodes
         self._vmis = vmis
         self._api = api
         self._clock = clock
         self._events = events
         self._configuration = configuration
-        self._wake = wake
-        self._charges = Charges(changed=lambda: self._wake(ALL_NODES))
+        self._enqueue = enqueue
+        self._failures = FailureAttribution(changed=lambda: self._enqueue(ALL_NODES))
         self._marked: dict[str, tuple[str, float]] = {}
         """By node: its mark, and since when (monotonic) this process has seen it."""
-        self._withheld: dict[str, tuple[Charge, ...]] = {}
+        self._withheld: dict[str, tuple[AttributedFailure, ...]] = {}
         self._leading_since: float | None = None
         nodes.subscribe(self._node_changed)
         vmis.subscribe(self._vmi_changed)
@@ -68,10 +68,10 @@ class QuarantineReconciler:
     def begin(self) -> None:
         """Lead from now on."""
         self._leading_since = self._clock.monotonic()
-        self._wake(ALL_NODES)
+        self._enqueue(ALL_NODES)
 
-    def wake_by(self, wake: Callable[[Key], None]) -> None:
-        self._wake = wake
+    def enqueue_by(self, enqueue: Callable[[Key], None]) -> None:
+        self._enqueue = enqueue
 
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable while one of them is not complete."""
@@ -96,11 +96,11 @@ class QuarantineReconciler:
 
     async def apply(self, _world: World, action: Action) -> None:
         match action:
-            case Mark():
+            case Quarantine():
                 await self._mark(action)
-            case Lift():
-                await self._write(action.known.node, None)
-                self._tell(action.known.node, "Normal", RELEASED, f"Machines are sent here again: {action.because}.")
+            case Release():
+                await self._write(action.observed.node, None)
+                self._tell(action.observed.node, "Normal", RELEASED, f"Machines are sent here again: {action.because}.")
 
     def derive_status(self, world: World, _problem: Problem[Action] | None) -> Withheld | None:
         return newly_withheld(world) or None
@@ -108,17 +108,17 @@ class QuarantineReconciler:
     async def write_status(self, _world: World, status: Withheld) -> None:
         """Say of these nodes that they are spared: all that there is to write of it is Events."""
         for one in status:
-            self._withheld[one.name] = one.charges
+            self._withheld[one.name] = one.failures
             text = "Runs do not begin here. Machines are still sent, else fewer than half of the nodes would stay."
             self._tell(one.node, "Warning", WITHHELD, f"{text} Look at the node.")
 
     def tell_refusal(self, _world: World, problem: Problem[Action]) -> None:
         log.warning("refused", extra={"error": str(problem.error)})
 
-    async def _mark(self, action: Mark) -> None:
-        node, charges = action.known.node, action.known.charges
+    async def _mark(self, action: Quarantine) -> None:
+        node, failures = action.observed.node, action.observed.failures
         await self._confirm(action)
-        until = render_mark(action.until)
+        until = render_label(action.until)
         text = (
             f"No new virtual machines are sent to node {node.metadata.name} until {until}: {action.because}. "
             f"To send them again before: kubectl label node {node.metadata.name} {QUARANTINED}-"
@@ -129,18 +129,18 @@ class QuarantineReconciler:
             self._tell(node, "Warning", DOUBTFUL, f"Whether this holds is not known ({error}). {text}")
             raise
         self._tell(node, "Warning", QUARANTINED_REASON, text)
-        for one in charges:
+        for one in failures:
             regarding = Regarding(VIRTUAL_MACHINE_INSTANCE, one.vmi, one.uid)
             self._events.record(regarding, "Normal", QUARANTINED_REASON, text, occurrence=until)
 
-    async def _confirm(self, action: Mark) -> None:
+    async def _confirm(self, action: Quarantine) -> None:
         """Ask the API server of the nodes that are counted on: another leader may have marked one just now."""
         for name in action.staying:
             try:
                 found = decode(await self._api.get(NODE, Key("", name)), Node)
             except NotFound:
                 raise Conflict(f"node {name} is gone meanwhile") from None
-            if mark_of(found) is not None or not Known(node=found).is_fit:
+            if label_of(found) is not None or not ObservedNode(node=found).is_fit:
                 raise Conflict(f"node {name} takes no machines any more")
 
     async def _write(self, node: Node, mark: str | None) -> None:
@@ -155,10 +155,10 @@ class QuarantineReconciler:
         regarding, occurrence = Regarding(NODE, Key("", meta.name), meta.uid), meta.resource_version
         self._events.record(regarding, kind, reason, message, occurrence=occurrence)
 
-    def _known(self, name: str, raw: bytes, monotonic: float) -> Known:
+    def _known(self, name: str, raw: bytes, monotonic: float) -> ObservedNode:
         node = decode(raw, Node)
-        since = self._see(name, mark_of(node), monotonic)
-        return Known(node=node, charges=self._charges.of(name), marked_for=monotonic - since)
+        since = self._see(name, label_of(node), monotonic)
+        return ObservedNode(node=node, failures=self._failures.of(name), quarantined_for=monotonic - since)
 
     def _see(self, name: str, mark: str | None, monotonic: float) -> float:
         """Take note of the mark that a node has; return since when it has been so."""
@@ -176,12 +176,12 @@ class QuarantineReconciler:
         mark = None if now is None else now[0]
         self._see(key.name, mark, self._clock.monotonic())
         if (None if was is None else was[0]) != mark or now is None:
-            self._charges.forget(key.name)  # it was judged, or a person has looked at it
+            self._failures.forget(key.name)  # it was judged, or a person has looked at it
             self._withheld.pop(key.name, None)
-        self._wake(ALL_NODES)
+        self._enqueue(ALL_NODES)
 
     def _vmi_changed(self, _key: Key, before: bytes | None, after: bytes | None) -> None:
-        self._charges.note(before, after, self._clock.monotonic())
+        self._failures.note(before, after, self._clock.monotonic())
 
 
 _node_decoder = msgspec.json.Decoder(Node)
@@ -190,4 +190,4 @@ _node_decoder = msgspec.json.Decoder(Node)
 def _gist(raw: bytes) -> tuple[str | None, bool]:
     """What a judgement of nodes depends on; all else of a Node may change unseen."""
     node = _node_decoder.decode(raw)
-    return mark_of(node), Known(node=node).is_fit
+    return label_of(node), ObservedNode(node=node).is_fit

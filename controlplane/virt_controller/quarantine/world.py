@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from kubevirt_api.names import SCHEDULABLE
 
 from controlplane.api.objects.node import Node
-from controlplane.virt_controller.quarantine.charges import Charge
-from controlplane.virt_controller.quarantine.mark import mark_of
+from controlplane.virt_controller.quarantine.failure_attribution import AttributedFailure
+from controlplane.virt_controller.quarantine.quarantine_label import label_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class ObservedNode:
     """A Node, and what was seen of it."""
 
     node: Node
-    charges: tuple[Charge, ...] = ()
-    marked_for: float = 0.0
+    failures: tuple[AttributedFailure, ...] = ()
+    quarantined_for: float = 0.0
     """Seconds for which this process has seen the mark that it has."""
 
     @property
@@ -30,7 +30,7 @@ class Known:
 
     @property
     def mark(self) -> str | None:
-        return mark_of(self.node)
+        return label_of(self.node)
 
     @property
     def is_fit(self) -> bool:
@@ -41,7 +41,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    nodes: tuple[Known, ...]
+    nodes: tuple[ObservedNode, ...]
     """By name."""
     now: float
     """Seconds since the epoch."""
@@ -52,15 +52,15 @@ class World:
     """How many have machines."""
     seconds: int
     """How long a mark lasts; 0: nothing is marked."""
-    withheld: Mapping[str, tuple[Charge, ...]] = field(default_factory=dict)
+    withheld: Mapping[str, tuple[AttributedFailure, ...]] = field(default_factory=dict)
     """Charges over which it was said already that a node is not marked."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Quarantine:
     """Send no machines to a node until then."""
 
-    known: Known
+    observed: ObservedNode
     until: float
     staying: tuple[str, ...]
     """Nodes that this rests on: enough of them stay."""
@@ -68,11 +68,11 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Lift:
+class Release:
     """Send machines there again."""
 
-    known: Known
+    observed: ObservedNode
     because: str
 
 
-Action = Mark | Lift
+Action = Quarantine | Release

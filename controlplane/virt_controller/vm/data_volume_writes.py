@@ -16,7 +16,7 @@ from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
 from controlplane.engine.errors import AlreadyExists, Conflict
 from controlplane.engine.ports import Api
 from controlplane.virt_controller.reporting.events import Events, Regarding
-from controlplane.virt_controller.vm.data_volumes import build_data_volume, trouble_of
+from controlplane.virt_controller.vm.data_volumes import build_data_volume, import_failure_of
 from controlplane.virt_controller.vm.world import World
 
 
@@ -49,10 +49,10 @@ async def adopt_data_volume(api: Api, world: World, name: str) -> None:
     )
 
 
-def tell_import(events: Events, world: World, status: VirtualMachineStatus) -> None:
+def record_import_failure(events: Events, world: World, status: VirtualMachineStatus) -> None:
     """Tell, when a VM's word for it changes to that, why CDI cannot fill one of its DataVolumes."""
     is_error = status.printable_status == printable_statuses.DATA_VOLUME_ERROR
-    trouble = trouble_of(world)
+    trouble = import_failure_of(world)
     if is_error and trouble is not None and world.vm.status.printable_status != status.printable_status:
         text = f"DataVolume {trouble[0]} cannot be filled: {trouble[1][:512]}"
         events.record(_regarding(world.vm), "Warning", FAILED_DATA_VOLUME_IMPORT, text)

@@ -38,7 +38,7 @@ def names_of(vm: VirtualMachine) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*made, *claim_names(vm.spec.template.spec.volumes))))
 
 
-def next_step(world: World, *, is_to_run: bool) -> CreateDataVolume | AdoptDataVolume | None:
+def next_data_volume_action(world: World, *, is_to_run: bool) -> CreateDataVolume | AdoptDataVolume | None:
     """Choose what to do about the first DataVolume that is not as it should be; None: nothing can be, or need be."""
     if not world.data_volumes.is_complete:
         return None  # what is not seen may be there
@@ -63,7 +63,7 @@ def _is_startable(world: World, name: str) -> bool:
     return found is not None and _is_own(world, found) and found.status.phase in STARTABLE
 
 
-def why_not(world: World) -> str | None:
+def why_unusable(world: World) -> str | None:
     """Say why DataVolumes of the VM's templates cannot be made or used at all; None when they can."""
     names = _made(world)
     if names and not world.data_volumes.is_served:
@@ -84,7 +84,7 @@ def status_word(world: World, *, is_error: bool) -> str:
     return printable_statuses.PROVISIONING if any(_is_filling(world, *one) for one in found) else ""
 
 
-def trouble_of(world: World) -> tuple[str, str] | None:
+def import_failure_of(world: World) -> tuple[str, str] | None:
     """Return the first DataVolume behind a volume that CDI cannot fill, and why."""
     for name in claim_names(world.vm.spec.template.spec.volumes):
         found = world.data_volumes.by_name.get(name)

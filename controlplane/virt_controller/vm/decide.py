@@ -19,27 +19,27 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.plan import Plan, Tell
 from controlplane.virt_controller.vm import data_volumes
 from controlplane.virt_controller.vm.live_change import find_change
-from controlplane.virt_controller.vm.requests import (
-    asks_again,
+from controlplane.virt_controller.vm.start_failure import is_failed_start, is_recorded, seconds_to_wait
+from controlplane.virt_controller.vm.state_change_requests import (
     has_answered_start,
     has_stale_stop,
     is_next_paused,
+    needs_rerun_request,
     why_drop,
 )
-from controlplane.virt_controller.vm.start_failure import is_failed_start, is_recorded, seconds_to_wait
 from controlplane.virt_controller.vm.world import (
     Action,
     AddFinalizer,
     AdoptVmi,
     ChangeVmi,
-    Claim,
+    ConfirmVmi,
     CreateVmi,
     DeleteVmi,
     DropRequest,
-    LookForVmi,
+    Ownership,
     ReleaseVmi,
     RemoveFinalizer,
-    SwitchOn,
+    SetRunStrategyAlways,
     World,
 )
 
@@ -62,7 +62,7 @@ def decide(world: World) -> Plan[Action]:
     ended: Plan[Action] = Plan() if world.own is None else _with_instance(world, world.own)
     if ended.steps:
         return ended
-    step = data_volumes.next_step(world, is_to_run=world.own is not None or why_start(world) is not None)
+    step = data_volumes.next_data_volume_action(world, is_to_run=world.own is not None or why_start(world) is not None)
     if step is not None:
         return Plan((step,))
     return _without_instance(world) if world.own is None else ended
@@ -72,10 +72,10 @@ def _first(world: World) -> Action | None:
     """Say what must be in order before anything is started or stopped."""
     if VM_FINALIZER not in world.vm.metadata.finalizers:
         return AddFinalizer(because="its instance must go first when it is deleted")
-    if world.claim is Claim.ORPHAN and world.vmi is not None and world.vmi.metadata.deletion_timestamp is None:
+    if world.claim is Ownership.ORPHAN and world.vmi is not None and world.vmi.metadata.deletion_timestamp is None:
         return AdoptVmi(because="an instance of its name belongs to nobody")
     if world.is_in_doubt:
-        return LookForVmi(because="what the cache has of the instance is older than the request")
+        return ConfirmVmi(because="what the cache has of the instance is older than the request")
     because = why_drop(world)
     if because is None:
         return None
@@ -119,9 +119,9 @@ def why_stop(world: World, own: VirtualMachineInstance) -> str | None:
 
 def _without_instance(world: World) -> Plan[Action]:
     if world.vm.run_strategy == HALTED and world.wants_start:  # any other start of a halted machine was dropped
-        return Plan((SwitchOn(because="a paused start of the halted machine was requested"),))
+        return Plan((SetRunStrategyAlways(because="a paused start of the halted machine was requested"),))
     because = why_start(world)
-    if because is None or world.claim is not Claim.NONE:
+    if because is None or world.claim is not Ownership.NONE:
         # A foreign or departing VMI holds the name. Status says so; its going brings the key back.
         return Plan()
     delay = seconds_to_wait(world)
@@ -151,7 +151,7 @@ def _tell_first(world: World, own: VirtualMachineInstance) -> str | None:
     """Say what nobody could know any more if the instance went before the status is written."""
     if is_failed_start(world, own) and not is_recorded(world, own):
         return "the failed start is counted while its instance is there"
-    if asks_again(world, own):
+    if needs_rerun_request(world, own):
         return "the next run is asked for while the failed one is there"
     if has_answered_start(world):
         return "the start that this instance has answered must not bring another"

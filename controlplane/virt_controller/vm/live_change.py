@@ -26,9 +26,9 @@ from controlplane.api.objects.vmi.domain import Cpu, DomainSpec, Resources
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceSpec
 from controlplane.engine.patch import merge_patch
 from controlplane.virt_controller.hotplug.cpu import cpu_change
-from controlplane.virt_controller.vm.instance import build_vmi
 from controlplane.virt_controller.vm.live_memory import added_memory, merged, refuse_memory, with_memory
 from controlplane.virt_controller.vm.template import fixed_hash, former_fixed_hash, plain_template, template_hash
+from controlplane.virt_controller.vm.vmi_manifest import build_vmi
 from controlplane.virt_controller.vm.world import World
 
 Json = dict[str, Any]

@@ -43,31 +43,35 @@ from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.reporting.events import Events, Regarding, record_blocking_conditions
 from controlplane.virt_controller.storage.claims import ReadClaims, no_claims
 from controlplane.virt_controller.storage.data_volumes import ReadDataVolumes, no_data_volumes
-from controlplane.virt_controller.vm.data_volume_writes import adopt_data_volume, create_data_volume, tell_import
+from controlplane.virt_controller.vm.data_volume_writes import (
+    adopt_data_volume,
+    create_data_volume,
+    record_import_failure,
+)
 from controlplane.virt_controller.vm.data_volumes import names_of
 from controlplane.virt_controller.vm.decide import decide
-from controlplane.virt_controller.vm.instance import build_vmi, switched_on
-from controlplane.virt_controller.vm.refusal import explain
 from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.template import stored_template
+from controlplane.virt_controller.vm.vmi_manifest import build_vmi, run_always_patch
 from controlplane.virt_controller.vm.world import (
     Action,
     AddFinalizer,
     AdoptDataVolume,
     AdoptVmi,
     ChangeVmi,
-    Claim,
+    ConfirmVmi,
     CreateDataVolume,
     CreateVmi,
     DeleteVmi,
     DropRequest,
-    LookForVmi,
+    Ownership,
     ReleaseVmi,
     RemoveFinalizer,
-    SwitchOn,
+    SetRunStrategyAlways,
     World,
-    claim_of,
+    ownership_of,
 )
+from controlplane.virt_controller.vm.write_failure import explain_write_failure
 
 log = logging.getLogger(__name__)
 
@@ -142,9 +146,9 @@ class VmReconciler:
                 await self._remove_finalizer(vm)
             case CreateVmi():
                 await self._create(world, action)
-            case SwitchOn():
-                await self._patch(vm, {"spec": switched_on(vm)})
-            case LookForVmi():
+            case SetRunStrategyAlways():
+                await self._patch(vm, {"spec": run_always_patch(vm)})
+            case ConfirmVmi():
                 await self._look(vm)
             case AdoptVmi():
                 await self._adopt(world)
@@ -172,7 +176,7 @@ class VmReconciler:
         patch = merge_patch(encode(world.vm.status), encode(status))
         await self._patch(world.vm, {"status": patch}, is_status=True)
         record_blocking_conditions(self._events, _regarding(world.vm), world.vm.status.conditions, status.conditions)
-        tell_import(self._events, world, status)
+        record_import_failure(self._events, world, status)
 
     async def _remove_finalizer(self, vm: VirtualMachine) -> None:
         await self._insist_on_absence(vm)
@@ -185,7 +189,7 @@ class VmReconciler:
             found = await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
         except NotFound:
             return
-        if claim_of(vm, decode_vmi(found)) is Claim.OWN:
+        if ownership_of(vm, decode_vmi(found)) is Ownership.OWN:
             raise Conflict(f"cannot let go of VirtualMachine {_key(vm)}: its instance still exists")
 
     def _has_read_so_far(self, vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> bool:
@@ -290,7 +294,7 @@ class VmReconciler:
         )
 
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
-        refusal = explain(problem)
+        refusal = explain_write_failure(problem)
         self._events.record(_regarding(world.vm), "Warning", refusal.event, refusal.message)
 
 

@@ -24,12 +24,12 @@ from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.vm import data_volumes
 from controlplane.virt_controller.vm.decide import why_start
-from controlplane.virt_controller.vm.refusal import explain
-from controlplane.virt_controller.vm.requests import asks_again, next_run
 from controlplane.virt_controller.vm.restart_required import restart_required
 from controlplane.virt_controller.vm.start_failure import is_failed_start, next_start_failure
+from controlplane.virt_controller.vm.state_change_requests import needs_rerun_request, rerun_requests
 from controlplane.virt_controller.vm.template import template_hash
-from controlplane.virt_controller.vm.world import COUNTED, Action, Claim, World
+from controlplane.virt_controller.vm.world import COUNTED, Action, Ownership, World
+from controlplane.virt_controller.vm.write_failure import explain_write_failure
 
 KEPT = frozenset({condition_types.READY, condition_types.FAILURE, condition_types.RESTART_REQUIRED})
 """Conditions of the VM's own; every other is the instance's."""
@@ -133,8 +133,8 @@ def _requests(world: World) -> tuple[StateChangeRequest, ...]:
     """Take off what is done; a failed run under RerunOnFailure asks for the next one before it is deleted."""
     if not world.is_strategy_known:
         return world.vm.status.state_change_requests
-    if world.own is not None and asks_again(world, world.own):
-        return next_run(world, world.own)
+    if world.own is not None and needs_rerun_request(world, world.own):
+        return rerun_requests(world, world.own)
     return world.pending_requests
 
 
@@ -226,7 +226,7 @@ def _ready(own: VirtualMachineInstance | None) -> Condition:
 
 def _failure(world: World, problem: Problem[Action] | None) -> Condition | None:
     if problem is not None:
-        refusal = explain(problem)
+        refusal = explain_write_failure(problem)
         return _failed(refusal.condition, refusal.message)
     strategy = world.vm.run_strategy
     if not world.is_strategy_known:
@@ -234,10 +234,10 @@ def _failure(world: World, problem: Problem[Action] | None) -> Condition | None:
         return _failed(
             "UnknownRunStrategy", message + f"upgrade the control plane, or choose one of {', '.join(BUILT)}"
         )
-    if world.claim is Claim.FOREIGN and why_start(world) is not None:
+    if world.claim is Ownership.FOREIGN and why_start(world) is not None:
         message = "cannot create the instance: one of this name exists and belongs to another object; delete it first"
         return _failed(condition_types.FAILED_CREATE, message)
-    unmade = data_volumes.why_not(world)
+    unmade = data_volumes.why_unusable(world)
     if unmade is not None:
         return _failed(condition_types.FAILED_DATA_VOLUME_CREATE, f"cannot make its DataVolumes: {unmade}")
     return _failed_start(world)

@@ -28,7 +28,7 @@ NOTHING_KNOWN = DataVolumeLookup()
 UNCONFIGURED = KubeVirtConfiguration()
 
 
-class Claim(Enum):
+class Ownership(Enum):
     """Whose the VMI of the VM's name is."""
 
     NONE = auto()
@@ -61,13 +61,13 @@ class World:
     an instance that a request names may not be seen yet, and one that seems to live may have ended long ago."""
 
     @property
-    def claim(self) -> Claim:
-        return claim_of(self.vm, self.vmi)
+    def claim(self) -> Ownership:
+        return ownership_of(self.vm, self.vmi)
 
     @property
     def own(self) -> VirtualMachineInstance | None:
         """The VM's instance; None when there is none, or the one there belongs to nobody or to somebody else."""
-        return self.vmi if self.claim is Claim.OWN else None
+        return self.vmi if self.claim is Ownership.OWN else None
 
     @property
     def is_strategy_known(self) -> bool:
@@ -96,7 +96,7 @@ class World:
     @property
     def _left(self) -> tuple[StateChangeRequest, ...]:
         # An orphan counts: it is about to be adopted, and a stop of it must not be forgotten before.
-        there = None if self.claim is Claim.FOREIGN else self.vmi
+        there = None if self.claim is Ownership.FOREIGN else self.vmi
         uid = there.metadata.uid if there is not None else None
         return pending(self.vm.status.state_change_requests, uid=uid, is_own=self.own is not None)
 
@@ -109,14 +109,14 @@ class World:
         return bool(self.pending_requests) and self.pending_requests[0].action == "Stop"
 
 
-def claim_of(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> Claim:
+def ownership_of(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> Ownership:
     """Say whose an instance of the VM's name is. Only the owner that controls counts, not one that is merely listed."""
     if vmi is None:
-        return Claim.NONE
+        return Ownership.NONE
     owner = controller_of(vmi.metadata)
     if owner is None:
-        return Claim.ORPHAN
-    return Claim.OWN if owner.uid == vm.metadata.uid else Claim.FOREIGN
+        return Ownership.ORPHAN
+    return Ownership.OWN if owner.uid == vm.metadata.uid else Ownership.FOREIGN
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +137,14 @@ class CreateVmi:
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchOn:
+class SetRunStrategyAlways:
     """Set the run strategy of a halted VM to Always, as an ordinary start of one does."""
 
     because: str
 
 
 @dataclass(frozen=True, slots=True)
-class LookForVmi:
+class ConfirmVmi:
     """Ask the API server, not the cache, whether an instance exists."""
 
     because: str
@@ -202,8 +202,8 @@ Action = (
     AddFinalizer
     | RemoveFinalizer
     | CreateVmi
-    | SwitchOn
-    | LookForVmi
+    | SetRunStrategyAlways
+    | ConfirmVmi
     | AdoptVmi
     | ReleaseVmi
     | DeleteVmi

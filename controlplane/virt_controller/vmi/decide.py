@@ -32,24 +32,24 @@ from controlplane.api.objects.phase import (
 from controlplane.api.objects.pod import Pod
 from controlplane.engine.plan import Each, Plan, Tell
 from controlplane.virt_controller.vmi.evidence import Alive, Unknown
-from controlplane.virt_controller.vmi.further_attempt import find_retry
-from controlplane.virt_controller.vmi.move import arrived, wait_for_word
+from controlplane.virt_controller.vmi.migration_commit import find_arrived_migration, seconds_until_presumed_dead
+from controlplane.virt_controller.vmi.next_attempt import find_retriable_failure
 from controlplane.virt_controller.vmi.run_timeout import seconds_left
 from controlplane.virt_controller.vmi.world import (
     Action,
     AddFinalizer,
-    ClaimPod,
+    AdoptPod,
+    CommitMigration,
+    ConfirmNode,
+    ConfirmPodsAbsent,
     CreatePod,
     DeletePod,
-    GiveToTarget,
     GrantStart,
     LabelNode,
-    LetServe,
-    LookForNode,
-    LookForPods,
     RemoveFinalizers,
+    SetUnpausedCondition,
     World,
-    is_marked,
+    is_adopted,
     is_watched,
 )
 
@@ -62,10 +62,10 @@ def decide(world: World) -> Plan[Action]:
     rule = RULES.get(world.vmi.status.phase)
     if rule is None:
         return Plan()
-    if not is_final(world.vmi.status.phase) and arrived(world) is not None:
-        return Plan((GiveToTarget(because="its guest has moved"),))
+    if not is_final(world.vmi.status.phase) and find_arrived_migration(world) is not None:
+        return Plan((CommitMigration(because="its guest has moved"),))
     plan = rule.deleted(world) if world.is_deleting else rule.wanted(world)
-    left = wait_for_word(world)
+    left = seconds_until_presumed_dead(world)
     return replace(plan, look_again_in=min(left, plan.look_again_in or left)) if left > 0 else plan
 
 
@@ -82,9 +82,9 @@ def _bring_to_node(world: World) -> Plan[Action]:
 
 
 def _with_pod(world: World, pod: Pod) -> Plan[Action]:
-    if not is_marked(pod, world.vmi):
+    if not is_adopted(pod, world.vmi):
         return _claim(pod)
-    if find_retry(world) is not None:
+    if find_retriable_failure(world) is not None:
         return Plan((Tell(because="a further attempt is recorded before this one is given up"),))
     if pod.is_deleting or pod.is_over or pod.compute.terminated is not None:
         return Plan((Tell(because="its Pod ended before the guest was started"),))
@@ -109,13 +109,13 @@ def _without_pod(world: World) -> Plan[Action]:
         return Plan(tuple(_delete(pod, "a further attempt was begun") for pod in leaving))
     if not world.was_begun:
         if world.attempt > 1 and not world.is_absence_confirmed:
-            return Plan((LookForPods(because="the Pod of an earlier attempt may only not be seen"),))
+            return Plan((ConfirmPodsAbsent(because="the Pod of an earlier attempt may only not be seen"),))
         lacks = _lacks(world)
         if lacks:
             return Plan((Tell(because=lacks),))
         return Plan((CreatePod(world.attempt, because="the run has no launcher Pod yet"),))
     if not world.is_absence_confirmed:
-        return Plan((LookForPods(because="its Pod is not in the cache"),))
+        return Plan((ConfirmPodsAbsent(because="its Pod is not in the cache"),))
     return Plan((Tell(because="its Pod was deleted before the guest was started"),))
 
 
@@ -132,7 +132,7 @@ def _watch_over(world: World) -> Plan[Action]:
     """The node's virt-handler moves it on; what becomes of the Pod is watched."""
     pod = world.source
     if pod is not None:
-        if not is_marked(pod, world.vmi):
+        if not is_adopted(pod, world.vmi):
             return _claim(pod)
         return Plan((*_let_serve(world, pod), *_label(world, world.vmi.status.node_name).steps))
     return _look_for_proof(world)
@@ -142,9 +142,9 @@ def _look_for_proof(world: World) -> Plan[Action]:
     """The granted Pod is not seen: find out what is known of its guest."""
     evidence, node = world.evidence, world.node
     if isinstance(evidence, Alive):
-        return Plan((LookForPods(because="its Pod is not in the cache"),))
+        return Plan((ConfirmPodsAbsent(because="its Pod is not in the cache"),))
     if isinstance(evidence, Unknown) and node is not None and node.is_to_be_asked_for:
-        return Plan((LookForNode(node.name, because="what the cache says of its node would be proof"),))
+        return Plan((ConfirmNode(node.name, because="what the cache says of its node would be proof"),))
     return Plan((Tell(because="its Pod is gone from the API"),))
 
 
@@ -159,7 +159,7 @@ def _end(world: World) -> Plan[Action]:
     if world.pods:
         return _end_pods(world)
     if not world.is_absence_confirmed:
-        return Plan((LookForPods(because="the VMI can only go after its Pod"),))
+        return Plan((ConfirmPodsAbsent(because="the VMI can only go after its Pod"),))
     if is_final(world.vmi.status.phase):
         return Plan((RemoveFinalizers(because="the run is over and no Pod is left"),))
     if world.is_granted:
@@ -195,7 +195,7 @@ RULES: dict[str, Rule] = {
 
 
 def _claim(pod: Pod) -> Plan[Action]:
-    return Plan((ClaimPod(pod.metadata.name, pod.uid, because="it lost what it is known by"),))
+    return Plan((AdoptPod(pod.metadata.name, pod.uid, because="it lost what it is known by"),))
 
 
 def _let_serve(world: World, pod: Pod) -> tuple[Each[Action], ...]:
@@ -203,7 +203,7 @@ def _let_serve(world: World, pod: Pod) -> tuple[Each[Action], ...]:
     is_paused = conditions.is_true(world.vmi.status.conditions, condition_types.PAUSED)
     if is_paused or pod.is_deleting or pod.is_over or not pod.is_kept_from_services:
         return ()
-    return (Each((LetServe(pod.metadata.name, pod.uid, because="its guest has moved there"),)),)
+    return (Each((SetUnpausedCondition(pod.metadata.name, pod.uid, because="its guest has moved there"),)),)
 
 
 def _label(world: World, node: str) -> Plan[Action]:

@@ -70,7 +70,7 @@ class Unknown:
 Evidence = Alive | Dead | Unknown
 
 
-def weigh(pod: Pod | None, node: NodeState | None, *, uid: str, is_absence_confirmed: bool) -> Evidence:
+def weigh_evidence(pod: Pod | None, node: NodeState | None, *, uid: str, is_absence_confirmed: bool) -> Evidence:
     """Weigh what is known about the granted Pod of this UID. Final phases are not asked about here.
 
     pod: as it is, or as it was when the API server removed it. is_absence_confirmed: the API server itself does not

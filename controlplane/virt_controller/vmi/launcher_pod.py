@@ -30,7 +30,7 @@ from controlplane.api.pod_metadata import passed_annotations, passed_labels
 from controlplane.domain import layout
 from controlplane.domain.volumes.registry import NO_CLAIMS
 from controlplane.virt_controller.vmi.launch import Launch, derive_launch
-from controlplane.virt_controller.vmi.other_nodes import apart, steer
+from controlplane.virt_controller.vmi.node_affinity import avoid_nodes, avoid_pods
 
 Json = dict[str, Any]
 
@@ -125,10 +125,10 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
 
 def _spec(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str], target: Target | None) -> Json:
     spec, failed_on = vmi.spec, [one.node_name for one in vmi.status.failed_attempts]
-    affinity = steer(spec.affinity, failed_on=failed_on, kept_from=kept_from)
+    affinity = avoid_nodes(spec.affinity, failed_on=failed_on, kept_from=kept_from)
     optional = {
         "subdomain": spec.subdomain,
-        "affinity": affinity if target is None else apart(affinity, {names.CREATED_BY: vmi.metadata.uid}),
+        "affinity": affinity if target is None else avoid_pods(affinity, {names.CREATED_BY: vmi.metadata.uid}),
         "tolerations": [encode(one) for one in spec.tolerations],
         "schedulerName": spec.scheduler_name,
         "priorityClassName": spec.priority_class_name,

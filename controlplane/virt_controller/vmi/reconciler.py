@@ -31,27 +31,26 @@ from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.reporting.events import Events, Regarding, record_blocking_conditions
 from controlplane.virt_controller.storage.claims import ReadClaims, no_claims
 from controlplane.virt_controller.storage.data_volumes import ReadDataVolumes, no_data_volumes
-from controlplane.virt_controller.vmi.attempt_events import tell_attempts
+from controlplane.virt_controller.vmi.controller_state import ControllerState, pod_keys, pod_lookup
 from controlplane.virt_controller.vmi.decide import decide
-from controlplane.virt_controller.vmi.end_event import tell_end
+from controlplane.virt_controller.vmi.events import record_end_events, record_failed_attempt_events
 from controlplane.virt_controller.vmi.evidence import Dead
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
-from controlplane.virt_controller.vmi.memory import Memories, names, question
-from controlplane.virt_controller.vmi.move import arrived, give
+from controlplane.virt_controller.vmi.migration_commit import commit_migration, find_arrived_migration
 from controlplane.virt_controller.vmi.status import derive_status, grant, refusal_reason
 from controlplane.virt_controller.vmi.world import (
     Action,
     AddFinalizer,
-    ClaimPod,
+    AdoptPod,
+    CommitMigration,
+    ConfirmNode,
+    ConfirmPodsAbsent,
     CreatePod,
     DeletePod,
-    GiveToTarget,
     GrantStart,
     LabelNode,
-    LetServe,
-    LookForNode,
-    LookForPods,
     RemoveFinalizers,
+    SetUnpausedCondition,
     World,
     is_controlled,
 )
@@ -89,7 +88,7 @@ class VmiReconciler:
         self._launcher_image = launcher_image
         self._image_pull_secrets = image_pull_secrets
         self._kept_from = kept_from
-        self._memories = Memories()
+        self._memories = ControllerState()
         pods.subscribe(self._memories.note_removal)
 
     def observe(self, key: Key) -> World | None:
@@ -111,7 +110,7 @@ class VmiReconciler:
             now=self._clock.now(),
             configuration=configuration,
             problems=_problems(raw, configuration) if vmi.status.attempt == 0 else (),
-            is_absence_confirmed=question(vmi, memory) in memory.absence,
+            is_absence_confirmed=pod_lookup(vmi, memory) in memory.absence,
             was_begun=memory.was_begun(vmi.status.attempt),
             heard=memory.heard,
             claims=self._read_claims(vmi.metadata.namespace, vmi.spec.volumes),
@@ -137,31 +136,31 @@ class VmiReconciler:
             case RemoveFinalizers():
                 kept = [one for one in vmi.metadata.finalizers if one not in (VMI_FINALIZER, VM_FINALIZER)]
                 await self._patch(vmi, {"metadata": {"finalizers": kept or None}})
-            case CreatePod() | DeletePod() | ClaimPod() | LetServe():
+            case CreatePod() | DeletePod() | AdoptPod() | SetUnpausedCondition():
                 await self._write_pod(world, action)
             case LabelNode():
                 await self._patch(vmi, {"metadata": {"labels": {NODE_NAME: action.node}}})
             case GrantStart():
                 await self.write_status(world, grant(world, action.pod))
-            case GiveToTarget():
-                if (moving := arrived(world)) is not None:
-                    await self.write_status(world, give(world, moving))
-            case LookForPods():
+            case CommitMigration():
+                if (moving := find_arrived_migration(world)) is not None:
+                    await self.write_status(world, commit_migration(world, moving))
+            case ConfirmPodsAbsent():
                 await self._look_for_pods(world)
-            case LookForNode():
+            case ConfirmNode():
                 await self._look_for_node(world, action)
             case _:
                 assert_never(action)
 
-    async def _write_pod(self, world: World, action: CreatePod | DeletePod | ClaimPod | LetServe) -> None:
+    async def _write_pod(self, world: World, action: CreatePod | DeletePod | AdoptPod | SetUnpausedCondition) -> None:
         match action:
             case CreatePod():
                 await self._create(world, action)
             case DeletePod():
                 await self._delete(world, action)
-            case ClaimPod():
+            case AdoptPod():
                 await self._claim(world, action)
-            case LetServe():
+            case SetUnpausedCondition():
                 await self._let_serve(world, action)
             case _:
                 assert_never(action)
@@ -170,8 +169,8 @@ class VmiReconciler:
         patch = merge_patch(encode(world.vmi.status), encode(status))
         await self._patch(world.vmi, {"status": patch}, is_status=True)
         record_blocking_conditions(self._events, _regarding(world.vmi), world.vmi.status.conditions, status.conditions)
-        tell_end(self._events, _regarding(world.vmi), world, status)
-        tell_attempts(self._events, world, status)
+        record_end_events(self._events, _regarding(world.vmi), world, status)
+        record_failed_attempt_events(self._events, world, status)
 
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
         self._events.record(_regarding(world.vmi), "Warning", refusal_reason(problem), str(problem.error))
@@ -187,7 +186,7 @@ class VmiReconciler:
     def _launchers(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
         """List the Pods that the VMI controls, and those it was granted, whatever they carry by now."""
         granted = vmi.status.active_pods
-        keys = sorted({*self._pods.indexed("owner", vmi.metadata.uid), *names(vmi)})
+        keys = sorted({*self._pods.indexed("owner", vmi.metadata.uid), *pod_keys(vmi)})
         found = (decode(raw, Pod) for raw in map(self._pods.get, keys) if raw is not None)
         return tuple(pod for pod in found if is_controlled(pod, vmi) or pod.uid in granted)
 
@@ -216,7 +215,7 @@ class VmiReconciler:
             raise Conflict(str(error)) from error
         memory.begun = max(memory.begun, action.attempt)
 
-    async def _claim(self, world: World, action: ClaimPod) -> None:
+    async def _claim(self, world: World, action: AdoptPod) -> None:
         pod = next(one for one in world.pods if one.uid == action.uid)
         owners = [encode(one) for one in pod.metadata.owner_references if not one.controller]
         marks: dict[str, Any] = {"labels": {ROLE: LAUNCHER_ROLE, CREATED_BY: world.vmi.metadata.uid}}
@@ -228,14 +227,14 @@ class VmiReconciler:
         version = pod.metadata.resource_version
         await self._api.patch(POD, _pod_key(pod), patch, uid=pod.uid, resource_version=version)
 
-    async def _let_serve(self, world: World, action: LetServe) -> None:
+    async def _let_serve(self, world: World, action: SetUnpausedCondition) -> None:
         """Add the condition that its Pod waits for to those that there are, for that very version of the Pod."""
         key = Key(world.vmi.metadata.namespace, action.name)
         raw = self._pods.get(key)
         if raw is None:
             return
         pod = msgspec.json.decode(raw)
-        patch = serving(pod["status"], format_timestamp(self._clock.now()))
+        patch = unpaused_patch(pod["status"], format_timestamp(self._clock.now()))
         version = pod["metadata"]["resourceVersion"]
         try:
             await self._api.patch(POD, key, patch, subresource="status", uid=action.uid, resource_version=version)
@@ -258,7 +257,7 @@ class VmiReconciler:
         A run that was granted depends on that very Pod; one that was not, or is to end, on any Pod of it.
         """
         vmi, granted = world.vmi, world.vmi.status.active_pods
-        for name in names(vmi):
+        for name in pod_keys(vmi):
             try:
                 found = decode(await self._api.get(POD, name), Pod)
             except NotFound:
@@ -267,9 +266,9 @@ class VmiReconciler:
             if found.uid in granted or (is_any_enough and is_controlled(found, vmi)):
                 return
         memory = self._memories.of(vmi)
-        memory.absence.add(question(vmi, memory))
+        memory.absence.add(pod_lookup(vmi, memory))
 
-    async def _look_for_node(self, world: World, action: LookForNode) -> None:
+    async def _look_for_node(self, world: World, action: ConfirmNode) -> None:
         memory = self._memories.of(world.vmi)
         try:
             found = await self._api.get(NODE, Key("", action.name))
@@ -302,7 +301,7 @@ def _problems(raw: bytes, configuration: KubeVirtConfiguration) -> tuple[str, ..
     return tuple(str(one) for one in check_instance(msgspec.json.decode(raw), configuration))
 
 
-def serving(status: dict[str, Any], now: str) -> dict[str, Any]:
+def unpaused_patch(status: dict[str, Any], now: str) -> dict[str, Any]:
     """Build the patch of a Pod's status that says that its guest is there, and leaves other conditions as they are."""
     others = [one for one in status.get("conditions", ()) if one["type"] != condition_types.UNPAUSED]
     said = {"type": condition_types.UNPAUSED, "status": "True", "reason": condition_types.NOT_PAUSED}

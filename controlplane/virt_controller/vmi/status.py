@@ -43,19 +43,23 @@ from controlplane.domain.migratable import method_of
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.hotplug.cpu import cpu_change
 from controlplane.virt_controller.hotplug.memory import memory_change
+from controlplane.virt_controller.vmi.controller_state import EVENT_REASONS
 from controlplane.virt_controller.vmi.evidence import Dead, Unknown
-from controlplane.virt_controller.vmi.further_attempt import begin_another, explain, find_retry
-from controlplane.virt_controller.vmi.memory import TOLD_IN_EVENTS
-from controlplane.virt_controller.vmi.move import arrived, wait_for_word
+from controlplane.virt_controller.vmi.migration_commit import find_arrived_migration, seconds_until_presumed_dead
+from controlplane.virt_controller.vmi.next_attempt import (
+    explain_next_attempt,
+    find_retriable_failure,
+    record_failed_attempt,
+)
 from controlplane.virt_controller.vmi.run_timeout import find_timeout
-from controlplane.virt_controller.vmi.silence import with_silence
+from controlplane.virt_controller.vmi.silent_handler import with_silent_handler
 from controlplane.virt_controller.vmi.volumes import failed_import, missing_claim, volume_status, with_data_volumes
 from controlplane.virt_controller.vmi.world import Action, CreatePod, World
 
 EVICTION_REQUESTED = "EvictionRequested"
 
 
-class Step(NamedTuple):
+class NextPhase(NamedTuple):
     """The phase to be in, and what went wrong if that is the reason."""
 
     phase: str
@@ -69,13 +73,13 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
         return _no_longer_ready(world)
     if not is_known(old.phase):
         return _not_understood(world)
-    step = next_step(world)
+    step = next_phase(world)
     new = old if step.phase == old.phase else _enter(world, step)
     if new.node_name not in ("", new.evacuation_node_name):  # marked by who had read it before it was moved
         new = msgspec.structs.replace(new, evacuation_node_name="")
-    setback = find_retry(world)
+    setback = find_retriable_failure(world)
     if setback is not None:
-        new = begin_another(world, setback, new)
+        new = record_failed_attempt(world, setback, new)
     elif world.is_to_be_made_anew and new is old:
         new = msgspec.structs.replace(old, attempt=world.attempt + 1)
     if not world.is_deleting or new.phase != old.phase:
@@ -106,7 +110,7 @@ def grant(world: World, pod: Pod) -> VirtualMachineInstanceStatus:
     """Give the start to exactly this Pod on its node: phase, owner and epoch change in one write, once per run."""
     old, node = world.vmi.status, pod.spec.node_name
     granted = msgspec.structs.replace(
-        _moved(world, Step(SCHEDULED)),
+        _moved(world, NextPhase(SCHEDULED)),
         node_name=node,
         active_pods={pod.uid: node},
         epoch=old.epoch + 1,
@@ -122,60 +126,60 @@ def grant(world: World, pod: Pod) -> VirtualMachineInstanceStatus:
     return msgspec.structs.replace(granted, conditions=listed)
 
 
-def next_step(world: World) -> Step:
+def next_phase(world: World) -> NextPhase:
     """Say which phase the VMI belongs in."""
     before = world.vmi.status.phase
     step = _before_hand_over(world) if before in BEFORE_HAND_OVER else _after_hand_over(world)
-    return step if may_move(before, step.phase) else Step(before)
+    return step if may_move(before, step.phase) else NextPhase(before)
 
 
-def _before_hand_over(world: World) -> Step:
+def _before_hand_over(world: World) -> NextPhase:
     pod = world.source
     if pod is None:
         return _without_pod(world)
-    if find_retry(world) is not None:
-        return Step(SCHEDULING)
+    if find_retriable_failure(world) is not None:
+        return NextPhase(SCHEDULING)
     if pod.is_over or pod.compute.terminated is not None:
-        return Step(FAILED, find_end_trouble(pod))
+        return NextPhase(FAILED, find_end_trouble(pod))
     if pod.is_deleting:
-        return Step(FAILED, Trouble("PodDeleted", "the launcher Pod was deleted before the guest was started"))
+        return NextPhase(FAILED, Trouble("PodDeleted", "the launcher Pod was deleted before the guest was started"))
     timeout = find_timeout(world)
-    return Step(SCHEDULING) if timeout is None else Step(FAILED, timeout)
+    return NextPhase(SCHEDULING) if timeout is None else NextPhase(FAILED, timeout)
 
 
-def _without_pod(world: World) -> Step:
+def _without_pod(world: World) -> NextPhase:
     phase = world.vmi.status.phase
     if world.is_deleting:
-        ended = Step(FAILED, Trouble("Deleted", "the VMI was deleted before its guest was started"))
-        return ended if world.is_absence_confirmed else Step(phase)
+        ended = NextPhase(FAILED, Trouble("Deleted", "the VMI was deleted before its guest was started"))
+        return ended if world.is_absence_confirmed else NextPhase(phase)
     if world.was_begun and world.is_absence_confirmed:
-        return Step(FAILED, Trouble("PodDeleted", "the launcher Pod was deleted before the guest was started"))
+        return NextPhase(FAILED, Trouble("PodDeleted", "the launcher Pod was deleted before the guest was started"))
     if world.problems:
-        return Step(phase or PENDING)
+        return NextPhase(phase or PENDING)
     unfillable = failed_import(world)
     if unfillable is not None and not world.was_begun:
-        return Step(FAILED, unfillable)
+        return NextPhase(FAILED, unfillable)
     # Scheduling says: this attempt is recorded, its Pod may exist from now on. Not before the finalizer protects it.
-    return Step(SCHEDULING if VMI_FINALIZER in world.vmi.metadata.finalizers else phase)
+    return NextPhase(SCHEDULING if VMI_FINALIZER in world.vmi.metadata.finalizers else phase)
 
 
-def _after_hand_over(world: World) -> Step:
-    if arrived(world) is not None or wait_for_word(world) > 0:
-        return Step(world.vmi.status.phase)
+def _after_hand_over(world: World) -> NextPhase:
+    if find_arrived_migration(world) is not None or seconds_until_presumed_dead(world) > 0:
+        return NextPhase(world.vmi.status.phase)
     match world.evidence:
         case Dead(outcome=outcome, trouble=trouble):
-            return Step(outcome, trouble)
+            return NextPhase(outcome, trouble)
         case Unknown(trouble=trouble):
-            return Step(UNKNOWN, trouble)
-    return Step(world.vmi.status.phase)
+            return NextPhase(UNKNOWN, trouble)
+    return NextPhase(world.vmi.status.phase)
 
 
-def _enter(world: World, step: Step) -> VirtualMachineInstanceStatus:
+def _enter(world: World, step: NextPhase) -> VirtualMachineInstanceStatus:
     moved = _moved(world, step)
     return _begun(world, moved) if step.phase == SCHEDULING else moved
 
 
-def _moved(world: World, step: Step) -> VirtualMachineInstanceStatus:
+def _moved(world: World, step: NextPhase) -> VirtualMachineInstanceStatus:
     old = world.vmi.status
     return msgspec.structs.replace(
         old,
@@ -208,7 +212,7 @@ def _transitions(old: VirtualMachineInstanceStatus, phase: str, stamp: str) -> t
 
 
 def _conditions(
-    world: World, step: Step, problem: Problem[Action] | None, new: VirtualMachineInstanceStatus
+    world: World, step: NextPhase, problem: Problem[Action] | None, new: VirtualMachineInstanceStatus
 ) -> conditions.Conditions:
     stamp = _now(world)
     listed = conditions.put(world.vmi.status.conditions, _ready(world, step.phase), stamp)
@@ -226,7 +230,7 @@ def _conditions(
         return conditions.put(listed, said, stamp)
     if world.vmi.status.phase in BEFORE_HAND_OVER:
         return conditions.remove(listed, condition_types.SYNCHRONIZED)
-    return with_silence(listed, world.node, step.phase, stamp)  # else virt-handler's from the hand-over on
+    return with_silent_handler(listed, world.node, step.phase, stamp)  # else virt-handler's from the hand-over on
 
 
 def _said_anew(listed: conditions.Conditions, said: Condition) -> tuple[conditions.Conditions, Condition]:
@@ -264,7 +268,7 @@ def _unplaced(world: World, phase: str) -> Condition | None:
 
 
 def _trouble(
-    world: World, step: Step, problem: Problem[Action] | None, new: VirtualMachineInstanceStatus
+    world: World, step: NextPhase, problem: Problem[Action] | None, new: VirtualMachineInstanceStatus
 ) -> Trouble | None:
     if step.trouble is not None:
         return step.trouble
@@ -276,8 +280,10 @@ def _trouble(
         return Trouble(refusal_reason(problem), str(problem.error))
     pod, failed = world.source, new.failed_attempts
     if pod is None or failed != world.vmi.status.failed_attempts:
-        return (missing_claim(world) if pod is None else None) or explain(world, failed)
-    return find_start_trouble(pod, world.heard.get(pod.uid) or _heard_before(world)) or explain(world, failed)
+        return (missing_claim(world) if pod is None else None) or explain_next_attempt(world, failed)
+    return find_start_trouble(pod, world.heard.get(pod.uid) or _heard_before(world)) or explain_next_attempt(
+        world, failed
+    )
 
 
 def _is_of_former_attempt(world: World, problem: Problem[Action]) -> bool:
@@ -288,7 +294,7 @@ def _is_of_former_attempt(world: World, problem: Problem[Action]) -> bool:
 def _heard_before(world: World) -> Trouble | None:
     """Return what the leader before us heard of why the Pod does not start: it is said again only now and then."""
     said = conditions.find(world.vmi.status.conditions, condition_types.SYNCHRONIZED)
-    return Trouble(said.reason, said.message) if said is not None and said.reason in TOLD_IN_EVENTS else None
+    return Trouble(said.reason, said.message) if said is not None and said.reason in EVENT_REASONS else None
 
 
 def refusal_reason(problem: Problem[Action]) -> str:

@@ -20,12 +20,12 @@ from controlplane.api.objects.pod import Pod, Trouble
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.volumes.registry import NO_CLAIMS
 from controlplane.virt_controller.storage.data_volumes import DataVolumeLookup, unfilled
-from controlplane.virt_controller.vmi.evidence import Evidence, NodeState, weigh
+from controlplane.virt_controller.vmi.evidence import Evidence, NodeState, weigh_evidence
 
 DEFAULTS = KubeVirtConfiguration()
 NOTHING_KNOWN = DataVolumeLookup()
 NO_IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull"})
-LOOKED_BACK = 2
+PREVIOUS_ATTEMPTS = 2
 """How many attempts before the current one may still have a Pod: one begins when the one before it has ended."""
 
 
@@ -150,7 +150,7 @@ class World:
         """Whether the guest of the granted Pod lives. Asked after the hand-over."""
         granted = self.vmi.status.active_pods
         said_last = next((pod for pod in self.last_words if pod.uid in granted), None)
-        return weigh(
+        return weigh_evidence(
             self.source or said_last,
             self.node,
             uid=", ".join(sorted(granted)) or "(none is named)",
@@ -176,7 +176,7 @@ def lacks_launcher_image(pod: Pod) -> bool:
     return bool(pod.launcher_image) and f'"{pod.launcher_image}"' in waiting.message
 
 
-def is_marked(pod: Pod, vmi: VirtualMachineInstance) -> bool:
+def is_adopted(pod: Pod, vmi: VirtualMachineInstance) -> bool:
     """Tell whether a Pod has all that makes everybody know it as this VMI's: label, and owner by name and UID."""
     owner = pod.owner
     return is_watched(pod) and owner is not None and (owner.name, owner.uid) == (vmi.metadata.name, vmi.metadata.uid)
@@ -185,7 +185,7 @@ def is_marked(pod: Pod, vmi: VirtualMachineInstance) -> bool:
 def attempts(vmi: VirtualMachineInstance) -> range:
     """Return which attempts may have a Pod, the current one last; a number that is not ours makes it no more."""
     current = max(vmi.status.attempt, 1)
-    return range(max(1, current - LOOKED_BACK), current + 1)
+    return range(max(1, current - PREVIOUS_ATTEMPTS), current + 1)
 
 
 def pod_name(vmi: VirtualMachineInstance, attempt: int) -> str:
@@ -215,7 +215,7 @@ class CreatePod:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimPod:
+class AdoptPod:
     """Put back what makes a Pod known as this VMI's: label and owner."""
 
     name: str
@@ -224,7 +224,7 @@ class ClaimPod:
 
 
 @dataclass(frozen=True, slots=True)
-class LetServe:
+class SetUnpausedCondition:
     """Say of a Pod that its guest is there: Services send to it from then on."""
 
     name: str
@@ -256,21 +256,21 @@ class GrantStart:
 
 
 @dataclass(frozen=True, slots=True)
-class GiveToTarget:
+class CommitMigration:
     """Give the run to the Pod that its migration went to, in one write."""
 
     because: str
 
 
 @dataclass(frozen=True, slots=True)
-class LookForPods:
+class ConfirmPodsAbsent:
     """Ask the API server, not the cache, whether Pods of this VMI exist."""
 
     because: str
 
 
 @dataclass(frozen=True, slots=True)
-class LookForNode:
+class ConfirmNode:
     """Ask the API server, not the cache, whether the run's Node exists."""
 
     name: str
@@ -281,12 +281,12 @@ Action = (
     AddFinalizer
     | RemoveFinalizers
     | CreatePod
-    | ClaimPod
-    | LetServe
+    | AdoptPod
+    | SetUnpausedCondition
     | DeletePod
     | LabelNode
     | GrantStart
-    | GiveToTarget
-    | LookForPods
-    | LookForNode
+    | CommitMigration
+    | ConfirmPodsAbsent
+    | ConfirmNode
 )

@@ -42,20 +42,22 @@ def decide(world: World) -> Plan[Action]:
 
 
 def _labels(world: World) -> list[Action]:
-    wrong = (one for one in world.candidates if one.machine.is_outdated != one.machine.is_labelled)
+    wrong = (one for one in world.candidates if one.instance.is_outdated != one.instance.is_labelled)
     return [
-        Label(one.machine, because=OUTDATED if one.machine.is_outdated else "its launcher is the one that is deployed")
+        Label(
+            one.instance, because=OUTDATED if one.instance.is_outdated else "its launcher is the one that is deployed"
+        )
         for one in wrong
-        if one.held_for <= 0
+        if one.backs_off_for <= 0
     ]
 
 
 def _drops(world: World) -> list[Action]:
     return [
-        DropMigration(one.machine, job.metadata.name, job.metadata.uid, because="there is no such reason any more")
+        DropMigration(one.instance, job.metadata.name, job.metadata.uid, because="there is no such reason any more")
         for one in world.candidates
-        if one.held_for <= 0
-        for job in one.vain
+        if one.backs_off_for <= 0
+        for job in one.obsolete
     ]
 
 
@@ -68,24 +70,24 @@ def _moves(world: World) -> list[Action]:
     for one in sorted(_movable(world), key=lambda one: one.order):
         if len(found) >= free:
             break
-        machine = one.machine
-        if one.waits_for(world.now) > 0 or leaving[machine.node] >= limits.parallel_outbound_migrations_per_node:
+        instance = one.instance
+        if one.waits_for(world.now) > 0 or leaving[instance.node] >= limits.parallel_outbound_migrations_per_node:
             continue
-        leaving[machine.node] += 1
-        priority = SYSTEM_CRITICAL if machine.is_outdated else USER_TRIGGERED
-        found.append(CreateMigration(machine, one.next_name, priority, because=one.reason))
+        leaving[instance.node] += 1
+        priority = SYSTEM_CRITICAL if instance.is_outdated else USER_TRIGGERED
+        found.append(CreateMigration(instance, one.next_name, priority, because=one.reason))
     return found
 
 
 def _evictions(world: World) -> list[Action]:
     if world.next_batch_in > 0:
         return []
-    due = sorted((one for one in _evictable(world) if one.held_for <= 0), key=lambda one: one.order)
-    return [Evict(one.machine, because=OUTDATED) for one in due[: world.strategy.batch_eviction_size]]
+    due = sorted((one for one in _evictable(world) if one.backs_off_for <= 0), key=lambda one: one.order)
+    return [Evict(one.instance, because=OUTDATED) for one in due[: world.strategy.batch_eviction_size]]
 
 
 def _next_look(world: World) -> float | None:
-    waits = [one.held_for for one in world.candidates]
+    waits = [one.backs_off_for for one in world.candidates]
     waits += [one.waits_for(world.now) for one in _movable(world)]
     if world.strategy.batch_eviction_size and any(_evictable(world)):
         waits.append(world.next_batch_in)
@@ -93,25 +95,25 @@ def _next_look(world: World) -> float | None:
 
 
 def _movable(world: World) -> Iterator[Candidate]:
-    if LIVE_MIGRATE in world.strategy.workload_update_methods and not world.awaited:
-        yield from (one for one in world.candidates if _is_due(one) and one.machine.is_migratable)
+    if LIVE_MIGRATE in world.strategy.workload_update_methods and not world.outdated_nodes:
+        yield from (one for one in world.candidates if _is_due(one) and one.instance.is_migratable)
 
 
 def _evictable(world: World) -> Iterator[Candidate]:
-    """Those that are outdated and cannot, or must not, be moved. For no other reason a machine is stopped."""
+    """Those that are outdated and cannot, or must not, be moved. For no other reason an instance is stopped."""
     methods = world.strategy.workload_update_methods
-    if EVICT not in methods or world.awaited:
+    if EVICT not in methods or world.outdated_nodes:
         return
     for one in world.candidates:
-        is_moved = LIVE_MIGRATE in methods and one.machine.is_migratable
-        if _is_due(one) and one.machine.is_outdated and not is_moved:
+        is_moved = LIVE_MIGRATE in methods and one.instance.is_migratable
+        if _is_due(one) and one.instance.is_outdated and not is_moved:
             yield one
 
 
 def _is_due(one: Candidate) -> bool:
     """Tell whether it runs in one Pod, is not what it is to be and says so, and nothing is being done about that."""
-    machine = one.machine
-    if machine.is_outdated != machine.is_labelled:
+    instance = one.instance
+    if instance.is_outdated != instance.is_labelled:
         return False  # what is decided on it rests on the version before the label
     is_free = one.is_served and not one.is_moving and not one.is_evicted
-    return machine.is_running and bool(machine.pod) and bool(one.reason) and is_free
+    return instance.is_running and bool(instance.pod) and bool(one.reason) and is_free

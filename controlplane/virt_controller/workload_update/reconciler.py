@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The workload update controller: reads what it keeps into a World, writes labels, migrations, evictions, a count.
 
-The key is the KubeVirt. What is refused about one machine holds up that machine alone: it is told there, and kept.
+The key is the KubeVirt. What is refused about one instance holds up that instance alone: it is told there, and kept.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from controlplane.engine.plan import Plan, Problem
 from controlplane.engine.ports import Api, Clock, Json
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.migration.create_once import build_migration, create_once
-from controlplane.virt_controller.migration.filed import migrations_of
-from controlplane.virt_controller.migration.turn import Entry
-from controlplane.virt_controller.migration.unfinished import Unfinished
+from controlplane.virt_controller.migration.index import migrations_of
+from controlplane.virt_controller.migration.scheduling import QueueEntry
+from controlplane.virt_controller.migration.unfinished_migrations import UnfinishedMigrations
 from controlplane.virt_controller.reporting.events import Events, Regarding
-from controlplane.virt_controller.workload_update.concerned import Concerned
+from controlplane.virt_controller.workload_update.candidates import CandidateCache
+from controlplane.virt_controller.workload_update.controller_state import ControllerState
 from controlplane.virt_controller.workload_update.decide import decide
-from controlplane.virt_controller.workload_update.machine import Machine
-from controlplane.virt_controller.workload_update.memory import Memory
-from controlplane.virt_controller.workload_update.roll_out import RollOut
-from controlplane.virt_controller.workload_update.status import Telling, derive_telling
+from controlplane.virt_controller.workload_update.handler_rollout import HandlerRollout
+from controlplane.virt_controller.workload_update.instance_view import InstanceView
+from controlplane.virt_controller.workload_update.status import StatusUpdate, derive_status
 from controlplane.virt_controller.workload_update.world import (
     Action,
     BeginBatch,
@@ -73,9 +73,9 @@ class WorkloadUpdateReconciler:
         vmis: ReadYourWritesCache,
         pods: ReadYourWritesCache,
         migrations: ReadYourWritesCache,
-        unfinished: Unfinished,
-        concerned: Concerned,
-        roll_out: RollOut,
+        unfinished: UnfinishedMigrations,
+        candidates: CandidateCache,
+        rollout: HandlerRollout,
         api: Api,
         evict: EvictPod,
         clock: Clock,
@@ -85,13 +85,13 @@ class WorkloadUpdateReconciler:
         self._kubevirts = kubevirts
         self._caches = (kubevirts, vmis, pods, migrations)
         self._migrations = migrations
-        self._concerned = concerned
-        self._roll_out = roll_out
+        self._candidates = candidates
+        self._rollout = rollout
         self._api = api
         self._evict = evict
         self._clock = clock
         self._events = events
-        self._memory = Memory(clock)
+        self._memory = ControllerState(clock)
         self._unfinished = unfinished
 
     def observe(self, key: Key) -> World | None:
@@ -102,24 +102,24 @@ class WorkloadUpdateReconciler:
         if raw is None or key != min(self._kubevirts.keys(), key=str):
             return None  # one of them is in charge
         ours = [one for one in self._unfinished.entries() if _is_ours(one)]
-        machines = self._machines(ours)
-        self._memory.keep_only({one.uid for one in machines})
+        instances = self._instances(ours)
+        self._memory.keep_only({one.uid for one in instances})
         begun = [one for one in ours if not one.is_waiting or one.can_begin]
         return World(
             kubevirt=decode_kubevirt(raw),
-            candidates=tuple(map(self._candidate, machines)),
+            candidates=tuple(map(self._candidate, instances)),
             under_way=len(begun),
             leaving=Counter(one.source for one in begun),
             now=self._clock.now(),
-            awaited=self._roll_out.awaited,
-            told=self._memory.told,
+            outdated_nodes=self._rollout.outdated_nodes,
+            announced=self._memory.announced,
         )
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
 
-    def derive_status(self, world: World, _problem: Problem[Action] | None) -> Telling | None:
-        return derive_telling(world)
+    def derive_status(self, world: World, _problem: Problem[Action] | None) -> StatusUpdate | None:
+        return derive_status(world)
 
     async def apply(self, world: World, action: Action) -> None:
         if isinstance(action, BeginBatch):
@@ -129,67 +129,67 @@ class WorkloadUpdateReconciler:
         try:
             await self._apply_to_one(action)
         except (Conflict, NotFound):
-            self._memory.hold(action.machine.uid)  # whoever changes it all the time keeps nobody else waiting
+            self._memory.hold(action.instance.uid)  # whoever changes it all the time keeps nobody else waiting
         except REFUSED as error:
-            self._memory.refuse(action.machine.uid)
+            self._memory.refuse(action.instance.uid)
             reason = {Evict: "FailedEvict", CreateMigration: "FailedCreate"}.get(type(action), "FailedUpdate")
-            self._tell(action.machine, "Warning", reason, f"cannot bring it to another launcher: {error}")
+            self._tell(action.instance, "Warning", reason, f"cannot bring it to another launcher: {error}")
         else:
-            self._memory.accept(action.machine.uid)
+            self._memory.accept(action.instance.uid)
 
     async def _apply_to_one(self, action: Label | CreateMigration | DropMigration | Evict) -> None:
-        machine = action.machine
+        instance = action.instance
         match action:
             case Label():
-                labels = {OUTDATED_LAUNCHER: "" if machine.is_outdated else None}
+                labels = {OUTDATED_LAUNCHER: "" if instance.is_outdated else None}
                 patch = {"metadata": {"labels": labels}}
                 await self._api.patch(
                     VIRTUAL_MACHINE_INSTANCE,
-                    machine.key,
+                    instance.key,
                     patch,
-                    resource_version=machine.version,
-                    uid=machine.uid,
+                    resource_version=instance.version,
+                    uid=instance.uid,
                 )
             case CreateMigration():
                 await self._create(action)
                 text = f"Created Migration {action.name} for automated workload update: {action.because}"
-                self._tell(machine, "Normal", "SuccessfulCreate", text, occurrence=action.name)
+                self._tell(instance, "Normal", "SuccessfulCreate", text, occurrence=action.name)
             case DropMigration():
-                key = Key(machine.key.namespace, action.name)
+                key = Key(instance.key.namespace, action.name)
                 await self._api.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key, uid=action.uid)
             case Evict():
-                await self._evict_one(machine)
+                await self._evict_one(instance)
             case _:
                 assert_never(action)
 
-    async def write_status(self, world: World, status: Telling) -> None:
+    async def write_status(self, world: World, status: StatusUpdate) -> None:
         if status.status is not None:
             patch = {"status": merge_patch(encode(world.kubevirt.status), encode(status.status))}
             await self._patch_kubevirt(world, patch)
         for one in status.back_offs:
-            self._memory.note_told(one.machine.uid, one.after)
+            self._memory.note_announced(one.instance.uid, one.after)
             text = f"backing off: {one.failures} migration(s) in a row to another launcher failed"
-            self._tell(one.machine, "Warning", "MigrationBackoff", text, occurrence=one.after)
+            self._tell(one.instance, "Warning", "MigrationBackoff", text, occurrence=one.after)
 
     def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
         log.warning("refused", extra={"key": world.kubevirt.metadata.name, "error": str(problem.error)})
 
     async def _create(self, action: CreateMigration) -> None:
-        machine, key = action.machine, Key(action.machine.key.namespace, action.name)
-        self._memory.note_made(machine.uid, key)
+        instance, key = action.instance, Key(action.instance.key.namespace, action.name)
+        self._memory.note_made(instance.uid, key)
         mark = {WORKLOAD_UPDATE_MIGRATION: "", WORKLOAD_UPDATE_REASON: action.because}
-        body = build_migration(machine.key, action.name, mark, action.priority)
-        await create_once(self._api, body, uid=machine.uid, version=machine.version)
+        body = build_migration(instance.key, action.name, mark, action.priority)
+        await create_once(self._api, body, uid=instance.uid, version=instance.version)
         self._unfinished.note_created(key)
 
-    async def _evict_one(self, machine: Machine) -> None:
-        pod = self._concerned.pod_of(machine)
+    async def _evict_one(self, instance: InstanceView) -> None:
+        pod = self._candidates.pod_of(instance)
         if pod is None:
-            raise Conflict(f"cannot evict VirtualMachineInstance {machine.key}: its Pod is not known")
-        await self._evict(Key(machine.key.namespace, pod.metadata.name), pod.uid)
-        self._memory.note_evicted(machine.uid, pod.uid)
+            raise Conflict(f"cannot evict VirtualMachineInstance {instance.key}: its Pod is not known")
+        await self._evict(Key(instance.key.namespace, pod.metadata.name), pod.uid)
+        self._memory.note_evicted(instance.uid, pod.uid)
         text = "Initiated eviction of VMI as part of automated workload update"
-        self._tell(machine, "Normal", "SuccessfulEvict", text, occurrence=pod.uid)
+        self._tell(instance, "Normal", "SuccessfulEvict", text, occurrence=pod.uid)
 
     async def _patch_kubevirt(self, world: World, patch: Json) -> None:
         meta = world.kubevirt.metadata
@@ -202,31 +202,31 @@ class WorkloadUpdateReconciler:
             uid=meta.uid,
         )
 
-    def _machines(self, ours: Sequence[Entry]) -> list[Machine]:
+    def _instances(self, ours: Sequence[QueueEntry]) -> list[InstanceView]:
         """List those that something is to be done about, or was: what waits for them may be for nothing by now."""
-        found = {one.key: one for one in self._concerned()}
+        found = {one.key: one for one in self._candidates()}
         for key in {Key(one.namespace, one.migration.spec.vmi_name) for one in ours} - found.keys():
-            if (machine := self._concerned.machine_of(key)) is not None:
-                found[key] = machine
+            if (instance := self._candidates.instance_of(key)) is not None:
+                found[key] = instance
         return list(found.values())
 
-    def _candidate(self, machine: Machine) -> Candidate:
-        known = self._memory.of(machine.uid)
+    def _candidate(self, instance: InstanceView) -> Candidate:
+        known = self._memory.of(instance.uid)
         return Candidate(
-            machine=machine,
-            migrations=tuple(migrations_of(self._migrations, machine.key, known.made)),
+            instance=instance,
+            migrations=tuple(migrations_of(self._migrations, instance.key, known.made)),
             refusals=known.refusals,
-            held_for=self._memory.held_for(machine.uid),
-            is_served=self._roll_out.has_come_to(machine.node),
-            is_evicted=bool(machine.pod) and known.evicted == machine.pod,
+            backs_off_for=self._memory.backs_off_for(instance.uid),
+            is_served=self._rollout.has_reached(instance.node),
+            is_evicted=bool(instance.pod) and known.evicted == instance.pod,
         )
 
-    def _tell(self, machine: Machine, kind: str, reason: str, text: str, *, occurrence: str = "") -> None:
-        regarding = Regarding(VIRTUAL_MACHINE_INSTANCE, machine.key, machine.uid)
+    def _tell(self, instance: InstanceView, kind: str, reason: str, text: str, *, occurrence: str = "") -> None:
+        regarding = Regarding(VIRTUAL_MACHINE_INSTANCE, instance.key, instance.uid)
         self._events.record(regarding, "Normal" if kind == "Normal" else "Warning", reason, text, occurrence=occurrence)
 
 
-def _is_ours(entry: Entry) -> bool:
+def _is_ours(entry: QueueEntry) -> bool:
     """Tell whether a migration was made here: anybody may mark one, but say of none how urgent it is."""
     migration = entry.migration
     return WORKLOAD_UPDATE_MIGRATION in migration.metadata.annotations and bool(migration.spec.priority)

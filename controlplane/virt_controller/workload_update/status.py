@@ -10,44 +10,44 @@ from dataclasses import dataclass
 import msgspec
 
 from controlplane.api.objects.kubevirt import KubeVirtStatus
-from controlplane.virt_controller.workload_update.concerned import count_outdated
-from controlplane.virt_controller.workload_update.machine import Machine
+from controlplane.virt_controller.workload_update.candidates import count_outdated
+from controlplane.virt_controller.workload_update.instance_view import InstanceView
 from controlplane.virt_controller.workload_update.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class BackOff:
-    """The next migration of a machine waits, because this one failed."""
+class BackOffNotice:
+    """The next migration of an instance waits, because this one failed."""
 
-    machine: Machine
+    instance: InstanceView
     after: str
     failures: int
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class StatusUpdate:
     status: KubeVirtStatus | None
     """None: the written one is right."""
-    back_offs: tuple[BackOff, ...]
+    back_offs: tuple[BackOffNotice, ...]
 
 
-def derive_telling(world: World) -> Telling | None:
+def derive_status(world: World) -> StatusUpdate | None:
     """Compute what there is to tell; None when all of it was."""
     old = world.kubevirt.status
     if world.kubevirt.metadata.deletion_timestamp is not None:
         return None
-    found = count_outdated([one.machine for one in world.candidates])
+    found = count_outdated([one.instance for one in world.candidates])
     new = msgspec.structs.replace(old, outdated_virtual_machine_instance_workloads=found)
     back_offs = tuple(_back_offs(world))
     if new == old and not back_offs:
         return None
-    return Telling(None if new == old else new, back_offs)
+    return StatusUpdate(None if new == old else new, back_offs)
 
 
-def _back_offs(world: World) -> list[BackOff]:
+def _back_offs(world: World) -> list[BackOffNotice]:
     found = []
     for one in world.candidates:
         failures = one.failures
-        if failures and one.waits_for(world.now) > 0 and failures[0].metadata.uid not in world.told:
-            found.append(BackOff(one.machine, failures[0].metadata.uid, len(failures)))
+        if failures and one.waits_for(world.now) > 0 and failures[0].metadata.uid not in world.announced:
+            found.append(BackOffNotice(one.instance, failures[0].metadata.uid, len(failures)))
     return found

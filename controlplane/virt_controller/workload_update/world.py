@@ -14,8 +14,8 @@ from controlplane.api.go_duration import seconds
 from controlplane.api.objects.kubevirt import KubeVirt, WorkloadUpdateStrategy
 from controlplane.api.objects.migration import FINAL, PENDING, SCHEDULING, UNSET, VirtualMachineInstanceMigration
 from controlplane.api.timestamps import read_timestamp
-from controlplane.virt_controller.migration.series import Series, left_of
-from controlplane.virt_controller.workload_update.machine import Machine
+from controlplane.virt_controller.migration.generated_migrations import GeneratedMigrations, remaining_seconds
+from controlplane.virt_controller.workload_update.instance_view import InstanceView
 
 PREFIX = "kubevirt-workload-update-"
 OUTDATED = "its launcher is not the one that is deployed"
@@ -30,12 +30,12 @@ USUAL_INTERVAL = 60.0
 class Candidate:
     """An instance that may have something done about it."""
 
-    machine: Machine
+    instance: InstanceView
     migrations: tuple[VirtualMachineInstanceMigration, ...] = ()
     """Of it."""
     refusals: int = 0
     """How often in a row something about it was refused."""
-    held_for: float = 0.0
+    backs_off_for: float = 0.0
     """For how many seconds more nothing is tried, because of that."""
     is_served: bool = True
     """The virt-handler of its node is this control plane's."""
@@ -45,15 +45,15 @@ class Candidate:
     @property
     def is_moving(self) -> bool:
         """Tell whether a migration of it is not over, whoever made it, or it leaves its node for another's sake."""
-        return self.machine.is_on_its_way or any(one.status.phase not in FINAL for one in self.migrations)
+        return self.instance.is_leaving or any(one.status.phase not in FINAL for one in self.migrations)
 
     @property
     def reason(self) -> str:
         """Say why it is to move; "" when it is not."""
-        return OUTDATED if self.machine.is_outdated else self.machine.reason
+        return OUTDATED if self.instance.is_outdated else self.instance.reason
 
     @property
-    def vain(self) -> tuple[VirtualMachineInstanceMigration, ...]:
+    def obsolete(self) -> tuple[VirtualMachineInstanceMigration, ...]:
         """Its migrations that were made here for what is no reason any more, while no launcher is up for them yet.
 
         One whose Pod no node has room for would keep the next one waiting until its time is over.
@@ -73,7 +73,7 @@ class Candidate:
 
     def waits_for(self, now: float) -> float:
         """Return for how many seconds more it is not tried to move, because of failures."""
-        return max(self.held_for, self._series.waits_for(self.migrations, now))
+        return max(self.backs_off_for, self._series.waits_for(self.migrations, now))
 
     @property
     def next_name(self) -> str:
@@ -82,12 +82,12 @@ class Candidate:
     @property
     def order(self) -> tuple[int, str, str, str]:
         """Who has failed less comes first, then who is older."""
-        one = self.machine
+        one = self.instance
         return self.refusals + len(self.failures), one.created, one.key.namespace, one.key.name
 
     @property
-    def _series(self) -> Series:
-        return Series(PREFIX, WORKLOAD_UPDATE_MIGRATION, self.machine.uid)
+    def _series(self) -> GeneratedMigrations:
+        return GeneratedMigrations(PREFIX, WORKLOAD_UPDATE_MIGRATION, self.instance.uid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +100,9 @@ class World:
     """Those by the node that is left."""
     now: float
     """Seconds since the epoch."""
-    awaited: tuple[str, ...] = ()
-    """Nodes that take machines and have another control plane's virt-handler: it is being rolled out."""
-    told: frozenset[str] = frozenset()
+    outdated_nodes: tuple[str, ...] = ()
+    """Nodes that take instances and have another control plane's virt-handler: it is being rolled out."""
+    announced: frozenset[str] = frozenset()
     """Failed migrations after which it was told that the next one waits."""
 
     @property
@@ -111,26 +111,26 @@ class World:
 
     @property
     def next_batch_in(self) -> float:
-        """Return for how many seconds more nobody is evicted. See left_of for a wrong clock."""
+        """Return for how many seconds more nobody is evicted. See remaining_seconds for a wrong clock."""
         last = read_timestamp(self.kubevirt.status.last_workload_eviction)
         if last is None:
             return 0.0
         found = seconds(self.strategy.batch_eviction_interval)
         interval = max(SHORTEST_INTERVAL, USUAL_INTERVAL if found is None else found)
-        return left_of(interval, self.now - last)
+        return remaining_seconds(interval, self.now - last)
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
     """Say on an instance that its launcher is outdated, or no longer."""
 
-    machine: Machine
+    instance: InstanceView
     because: str
 
 
 @dataclass(frozen=True, slots=True)
 class CreateMigration:
-    machine: Machine
+    instance: InstanceView
     name: str
     priority: str
     because: str
@@ -140,7 +140,7 @@ class CreateMigration:
 class DropMigration:
     """Delete a migration that has not begun."""
 
-    machine: Machine
+    instance: InstanceView
     name: str
     uid: str
     because: str
@@ -156,7 +156,7 @@ class BeginBatch:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    machine: Machine
+    instance: InstanceView
     because: str
 
 

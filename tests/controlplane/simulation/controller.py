@@ -212,7 +212,7 @@ class Controller(Process):
             next_in_turn=reconciler.next_in_turn,
             wake=wake,
         )
-        reconciler.wake_by(wake)
+        reconciler.enqueue_by(wake)
         left = WatchedQueue(rng, self.broken_promises.append)
         orphans = OrphanReconciler(
             vmis=vmis, pods=pods, migrations=migrations, api=api, clock=self.clock, events=self.told
@@ -224,7 +224,7 @@ class Controller(Process):
                 left.add(key, self.clock.monotonic())
 
         connect_orphans(migrations=migrations, vmis=vmis, pods=pods, wake=wake_orphan)
-        orphans.wake_by(wake_orphan)
+        orphans.enqueue_by(wake_orphan)
 
     def view(self, key: Key, since: int) -> View:
         vms, vmis = self.overlays[VIRTUAL_MACHINE], self.overlays[VIRTUAL_MACHINE_INSTANCE]

@@ -21,9 +21,8 @@ from controlplane.virt_controller.replicaset.memory import Memories as SetMemori
 from controlplane.virt_controller.vm import reconciler as vm_module
 from controlplane.virt_controller.vm import world as vm_world
 from controlplane.virt_controller.vm.reconciler import VmReconciler
+from controlplane.virt_controller.vmi import controller_state, next_attempt, status
 from controlplane.virt_controller.vmi import decide as vmi_decide
-from controlplane.virt_controller.vmi import further_attempt, status
-from controlplane.virt_controller.vmi import memory as memory_module
 from controlplane.virt_controller.vmi import reconciler as vmi_module
 from controlplane.virt_controller.vmi import world as vmi_world
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
@@ -91,8 +90,8 @@ MUTANTS: dict[str, Mutant] = {
     "a live run's Pod deleted": Mutant(vmis=planted.KillsPodsOfLiveRuns),
     "Pod deleted by name with a fresh UID": Mutant(vmis=planted.DeletesByName),
     "absence of Pods believed without a quorum read": Mutant(vmis=planted.BelievesItsCache),
-    "every Node taken for gone": Mutant(swapped=((memory_module.Memory, "judge_node", planted.every_node_gone),)),
-    "404 of a Pod taken for death": Mutant(swapped=((vmi_world, "weigh", planted.dead_when_absent),)),
+    "every Node taken for gone": Mutant(swapped=((controller_state.VmiState, "judge_node", planted.every_node_gone),)),
+    "404 of a Pod taken for death": Mutant(swapped=((vmi_world, "weigh_evidence", planted.dead_when_absent),)),
     "Pod that only mentions the VMI taken for its own": Mutant(
         swapped=((vmi_module, "is_controlled", planted.mentioned),)
     ),
@@ -105,17 +104,17 @@ MUTANTS: dict[str, Mutant] = {
     "VM's finalizer dropped without a quorum read": Mutant(vms=planted.LetsGoOfVmBlindly),
     "adoption without reading the VM": Mutant(vms=planted.AdoptsBlindly),
     "VMI that only mentions the VM taken for its own": Mutant(
-        swapped=((vm_world, "claim_of", planted.any_owner), (vm_module, "claim_of", planted.any_owner))
+        swapped=((vm_world, "ownership_of", planted.any_owner), (vm_module, "ownership_of", planted.any_owner))
     ),
     "instance replaced when the VM changes": Mutant(vms=planted.RestartsOnChange),
     "Once runs again": Mutant(vms=planted.StartsOnceAgain),
     "Manual starts unasked": Mutant(vms=planted.StartsUnasked),
     "requests dropped silently": Mutant(vms=planted.ForgetsRequests),
-    "tried again for ever": Mutant(swapped=((further_attempt, "further_attempts", planted_attempts.without_end),)),
+    "tried again for ever": Mutant(swapped=((next_attempt, "max_further_attempts", planted_attempts.without_end),)),
     "a machine's own fault tried on another node": Mutant(
         swapped=(
-            (status, "find_retry", planted_attempts.whatever_it_was),
-            (vmi_decide, "find_retry", planted_attempts.whatever_it_was),
+            (status, "find_retriable_failure", planted_attempts.whatever_it_was),
+            (vmi_decide, "find_retriable_failure", planted_attempts.whatever_it_was),
         )
     ),
     "a node marked for one machine": Mutant(swapped=((quarantine_decide, "MACHINES", 1),)),
@@ -162,7 +161,7 @@ MUTANTS: dict[str, Mutant] = {
     "an older state in a cache": Mutant(swapped=((Store, "_is_passed", planted_memory.never_passed),)),
     "steps in vain given up": Mutant(swapped=((engine, "_without_progress", planted_memory.content),)),
     "a machine taken for the former one of its name": Mutant(
-        swapped=((memory_module.Memories, "of", planted_memory.of_whoever_has_the_name),)
+        swapped=((controller_state.ControllerState, "of", planted_memory.of_whoever_has_the_name),)
     ),
     "a set current after a lost answer": Mutant(swapped=((SetMemories, "note_writing", planted_memory.nothing_noted),)),
     "an orphan down while it is started": Mutant(

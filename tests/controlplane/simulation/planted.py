@@ -21,8 +21,7 @@ from controlplane.engine.plan import Plan, Tell
 from controlplane.virt_controller.vm import reconciler as vm_module
 from controlplane.virt_controller.vm import world as vm_world
 from controlplane.virt_controller.vm.reconciler import VmReconciler
-from controlplane.virt_controller.vmi import evidence
-from controlplane.virt_controller.vmi import memory as memory_module
+from controlplane.virt_controller.vmi import controller_state, evidence
 from controlplane.virt_controller.vmi import reconciler as vmi_module
 from controlplane.virt_controller.vmi import world as vmi_world
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
@@ -111,10 +110,10 @@ class BelievesItsCache(VmiReconciler):
 
     async def _look_for_pods(self, world: vmi_world.World) -> None:
         memory = self._memories.of(world.vmi)
-        memory.absence.add(vmi_module.question(world.vmi, memory))
+        memory.absence.add(vmi_module.pod_lookup(world.vmi, memory))
 
 
-def every_node_gone(memory: memory_module.Memory, name: str, raw: bytes | None) -> Any:
+def every_node_gone(memory: controller_state.VmiState, name: str, raw: bytes | None) -> Any:
     """Take a Node that was told of for gone without asking."""
     found = _judge_node(memory, name, raw)
     return None if found is None else replace(found, is_gone=True)
@@ -281,7 +280,7 @@ class HandlerWritesBlindly(handler_module.VmiReconciler):
 
 def dead_when_absent(pod: Pod | None, node: Any, *, uid: str, is_absence_confirmed: bool) -> evidence.Evidence:
     """Take the API server's 404 for proof."""
-    found = evidence.weigh(pod, node, uid=uid, is_absence_confirmed=is_absence_confirmed)
+    found = evidence.weigh_evidence(pod, node, uid=uid, is_absence_confirmed=is_absence_confirmed)
     return evidence.Dead("Failed", found.trouble) if isinstance(found, evidence.Unknown) else found
 
 
@@ -296,17 +295,17 @@ def mentioned(pod: Pod, vmi: Any) -> bool:
     return any(owner.uid == vmi.metadata.uid for owner in pod.metadata.owner_references)
 
 
-def any_owner(vm: Any, vmi: Any) -> vm_world.Claim:
+def any_owner(vm: Any, vmi: Any) -> vm_world.Ownership:
     if vmi is not None and any(one.uid == vm.metadata.uid for one in vmi.metadata.owner_references):
-        return vm_world.Claim.OWN
-    return _claim_of(vm, vmi)
+        return vm_world.Ownership.OWN
+    return _ownership_of(vm, vmi)
 
 
 def never_refused(*_unused: Any) -> None:
     return None
 
 
-_judge, _claim_of, _judge_node = verdict.judge, vm_world.claim_of, memory_module.Memory.judge_node
+_judge, _ownership_of, _judge_node = verdict.judge, vm_world.ownership_of, controller_state.VmiState.judge_node
 
 
 def _with_meta(vmi: Any, **changes: Any) -> Any:

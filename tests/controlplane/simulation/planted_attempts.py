@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from controlplane.api.objects.pod import Trouble
-from controlplane.virt_controller.vmi.further_attempt import Setback
+from controlplane.virt_controller.vmi.next_attempt import FailedStart
 from controlplane.virt_controller.vmi.world import World
 
 
@@ -15,9 +15,9 @@ def without_end(_world: World) -> int:
     return 99
 
 
-def whatever_it_was(world: World) -> Setback | None:
+def whatever_it_was(world: World) -> FailedStart | None:
     """Take every end of a Pod for its node's fault, a machine's own broken disk as well."""
     pod = world.source
     if pod is None or not pod.is_over or world.is_deleting or len(world.vmi.status.failed_attempts) >= 2:
         return None
-    return Setback(Trouble("UnexpectedAdmissionError", "it ended"), True)
+    return FailedStart(Trouble("UnexpectedAdmissionError", "it ended"), True)

@@ -14,7 +14,7 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.answers import Record, read_answer, settle
 from controlplane.engine.plan import Outcome
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.vmi import memory as memory_module
+from controlplane.virt_controller.vmi import controller_state
 from controlplane.virt_handler.node_recovery import orphans
 
 
@@ -45,7 +45,7 @@ def never_passed(*_unused: Any) -> bool:
     return False
 
 
-def of_whoever_has_the_name(memories: memory_module.Memories, vmi: Any) -> memory_module.Memory:
+def of_whoever_has_the_name(memories: controller_state.ControllerState, vmi: Any) -> controller_state.VmiState:
     """Take a machine for the former one of its name."""
     key = Key(vmi.metadata.namespace, vmi.metadata.name)
     return memories._by_vmi.get(key) or _of(memories, vmi)
@@ -62,5 +62,5 @@ def since_now(_unused: Any, __: Key, monotonic: float) -> float:
     return monotonic
 
 
-_of = memory_module.Memories.of
+_of = controller_state.ControllerState.of
 _is_down = orphans._is_down

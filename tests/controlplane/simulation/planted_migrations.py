@@ -26,7 +26,7 @@ from controlplane.virt_controller.orphan import reconciler as orphan_reconciler
 from controlplane.virt_controller.vmi import decide as vmi_decide
 from controlplane.virt_controller.vmi import reconciler as vmi_reconciler
 from controlplane.virt_controller.vmi import status as vmi_status
-from controlplane.virt_controller.vmi.world import LetServe, World
+from controlplane.virt_controller.vmi.world import SetUnpausedCondition, World
 from controlplane.virt_handler.incoming import decide as incoming_decide
 from controlplane.virt_handler.incoming import status as incoming_status
 from controlplane.virt_handler.incoming.world import World as IncomingWorld
@@ -101,14 +101,14 @@ def _never(*_unused: Any) -> bool:
 
 
 Swaps = tuple[tuple[Any, str, Any], ...]
-_end, _give = incoming_decide._end, vmi_reconciler.give
+_end, _give = incoming_decide._end, vmi_reconciler.commit_migration
 _EARLY = _when_it_is_said_to_be_there
 
 
 def _serves_wherever_it_may_be(world: World) -> Plan[Any]:
     """Have Services send to whatever waits for it, whether the guest is there or not."""
     waiting = (one for one in world.pods if one.is_kept_from_services and not one.is_deleting)
-    return Plan(tuple(LetServe(one.metadata.name, one.uid, because="") for one in waiting))
+    return Plan(tuple(SetUnpausedCondition(one.metadata.name, one.uid, because="") for one in waiting))
 
 
 PLANTED: dict[str, Swaps] = {
@@ -116,22 +116,22 @@ PLANTED: dict[str, Swaps] = {
     "Services not told": ((vmi_decide, "_let_serve", lambda _world, _pod: ()),),
     "the target goes on before the source is gone": ((Sending, "_until_gone", _waits_for_nothing),),
     "committed when the target has a domain": (
-        (vmi_decide, "arrived", _EARLY),
-        (vmi_status, "arrived", _EARLY),
-        (vmi_reconciler, "arrived", _EARLY),
+        (vmi_decide, "find_arrived_migration", _EARLY),
+        (vmi_status, "find_arrived_migration", _EARLY),
+        (vmi_reconciler, "find_arrived_migration", _EARLY),
     ),
     "a failed one taken for done": ((MigrationState, "has_moved", property(lambda state: state.completed)),),
     "whole taken for going on": ((incoming_status, "goes_on", _up),),
     "a guest ended that has come": ((incoming_decide, "_end", _as_if_it_had_failed),),
     "a target's Pod left": ((migration_decide, "RULES", {**migration_decide.RULES, FAILED: migration_decide._end}),),
     "two at once": (
-        (MigrationWorld, "rival", property(_nothing)),
+        (MigrationWorld, "preceding_migration", property(_nothing)),
         (MigrationWorld, "other_under_way", property(_never)),
     ),
     "virtual CPUs never given where it has come": ((handler_decide, "missing_cpus", lambda *_unused: 0),),
     "virtual CPUs told that it has not got": ((plugging, "_has", lambda vmi, _unused: vmi.spec.domain.cpu.vcpus),),
     "stopped before that is written": ((Watch, "stop", _stops_unsaid),),
-    "the epoch of before": ((vmi_reconciler, "give", _in_the_same_epoch),),
+    "the epoch of before": ((vmi_reconciler, "commit_migration", _in_the_same_epoch),),
     "left by one that was deleted by force": ((orphan_reconciler, "decide", lambda _unused: Plan()),),
 }
 

@@ -30,7 +30,7 @@ from controlplane.virt_controller.certificates.decide import (
     decide,
 )
 from controlplane.virt_controller.certificates.observe import observe
-from controlplane.virt_controller.certificates.standing import Standing
+from controlplane.virt_controller.certificates.observed_since import ObservedSince
 from tests.controlplane.virt_controller.certificates.test_decide import (
     CA_KEY,
     DAY,
@@ -68,7 +68,7 @@ async def a_toy() -> Toy:
 
 async def lead(toy: Toy, ahead: float, seconds: float) -> int:
     """Let another process lead that has seen nothing change; return the number of writes."""
-    toy.ahead, toy.standing = ahead, Standing()
+    toy.ahead, toy.standing = ahead, ObservedSince()
     return await toy.live(seconds)
 
 

@@ -57,8 +57,8 @@ from controlplane.virt_controller.certificates.decide import (
     decide,
 )
 from controlplane.virt_controller.certificates.observe import VERIFIERS, observe, secrets
+from controlplane.virt_controller.certificates.observed_since import ObservedSince, with_ages
 from controlplane.virt_controller.certificates.roles import ROLES, subject
-from controlplane.virt_controller.certificates.standing import Standing, with_standing
 from tests.controlplane.kube.virtual import MemoryApi
 
 NOW = 1_750_000_000.0
@@ -409,7 +409,7 @@ class Toy:
     now: float = NOW
     ahead: float = 0.0
     """By how many seconds the leader's clock is ahead of everybody else's."""
-    standing: Standing = field(default_factory=Standing)
+    standing: ObservedSince = field(default_factory=ObservedSince)
     used: dict[Key, bytes] = field(default_factory=dict)
     """What virt-api and virt-handlers use: of each Secret, the last certificate that was of use by their clock."""
     recently_served: dict[bytes, float] = field(default_factory=dict)
@@ -432,7 +432,7 @@ class Toy:
 
     def plan(self) -> Plan:
         world = observe(self.caches(), "kubevirt", self.now + self.ahead)
-        return decide(with_standing(world, self.standing, self.now))
+        return decide(with_ages(world, self.standing, self.now))
 
     async def settle(self) -> int:
         """Apply plans until one is empty; return the number of writes."""

@@ -14,7 +14,7 @@ from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.migration import VirtualMachineInstanceMigration
 from controlplane.api.objects.node import DRAIN, Node, NodeSpec, Taint
 from controlplane.api.timestamps import format_timestamp
-from controlplane.virt_controller.evacuation.decide import decide, derive_telling
+from controlplane.virt_controller.evacuation.decide import decide, derive_back_off
 from controlplane.virt_controller.evacuation.world import World
 from tests.controlplane.decision_table import steps
 from tests.controlplane.virt_controller.builders import NOW, a_condition
@@ -84,15 +84,15 @@ def test_who_gets_a_migration(case: str) -> None:
     world, expected = TABLE[case]
     plan = decide(world)
     assert steps(plan) == expected
-    assert (derive_telling(world) is not None) == (plan.look_again_in is not None)
+    assert (derive_back_off(world) is not None) == (plan.look_again_in is not None)
 
 
 def test_a_back_off_is_told_once_for_each_failure() -> None:
     world = a_world({}, evacuation(1, ago=5))
-    told = derive_telling(world)
+    told = derive_back_off(world)
     assert told is not None
     assert told.failures == 1
-    assert derive_telling(a_world({}, evacuation(1, ago=5), told=told.after)) is None
+    assert derive_back_off(a_world({}, evacuation(1, ago=5), told=told.after)) is None
     assert decide(world).look_again_in == 15
 
 

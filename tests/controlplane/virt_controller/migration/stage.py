@@ -27,7 +27,7 @@ from controlplane.engine.plan import Outcome
 from controlplane.engine.read_your_writes import RememberingApi
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
-from controlplane.virt_controller.migration.node_labels import labels_of_nodes
+from controlplane.virt_controller.migration.node_labels import node_label_reader
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
 from controlplane.virt_controller.orphan.reconciler import OrphanReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
@@ -98,7 +98,7 @@ class Stage(SmallWorld):
                 pods=pods,
                 policies=self.overlays[MIGRATION_POLICY],
                 launcher_image="launcher:2",
-                node_labels=labels_of_nodes(nodes),
+                node_labels=node_label_reader(nodes),
             ),
             VmiReconciler(**parts, pods=pods, nodes=nodes, launcher_image="launcher:1"),
             EvacuationReconciler(**parts, nodes=nodes, migrations=migrations),

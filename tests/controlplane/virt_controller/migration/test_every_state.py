@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from controlplane.api.objects.migration import FAILED, FINAL, SUCCEEDED
 from controlplane.virt_controller.migration.decide import RULES, decide
-from controlplane.virt_controller.migration.status import NEXT, derive_status, next_step
+from controlplane.virt_controller.migration.status import NEXT, derive_status, next_phase
 from tests.controlplane.decision_table import check, render, steps
 from tests.controlplane.virt_controller.builders import a_running_pod
 from tests.controlplane.virt_controller.migration.worlds import (
@@ -87,7 +87,7 @@ def test_a_source_is_deleted_when_the_run_was_given_away() -> None:
 
 def test_what_is_being_sent_is_ended_by_proof_alone() -> None:
     for phase, state, is_cancelled in CELLS:
-        if "EndState" in outcome(phase, state, is_cancelled)[0]:
+        if "FailMigration" in outcome(phase, state, is_cancelled)[0]:
             assert state not in ("begun", "begun, no Pod", "arrived", "left", "failed"), (phase, state)
             assert not state.startswith("given")
 
@@ -112,7 +112,7 @@ def test_an_ended_target_is_told_once(state: dict[str, str]) -> None:
     over = an_instance({**state, "failed": True, "completed": True})
     world = a_world(a_migration("Running"), over, target=a_target("Failed"))
     assert steps(decide(world)) == "Tell"
-    assert next_step(world).phase == FAILED
+    assert next_phase(world).phase == FAILED
 
 
 def test_a_pod_that_has_the_guest_is_kept_whatever_its_migration_says() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from controlplane.virt_controller.migration.hand_over import begin, end, replace_state
+from controlplane.virt_controller.migration.hand_over import failed_state_patch, hand_over_state, replace_state_patch
 from tests.controlplane.simulation.store import merged
 from tests.controlplane.virt_controller.builders import POD_UID, STAMP, a_running_pod
 from tests.controlplane.virt_controller.migration.worlds import (
@@ -22,7 +22,7 @@ from tests.controlplane.virt_controller.migration.worlds import (
 
 
 def test_it_names_both_pods_and_nodes_and_the_settings() -> None:
-    new = begin(a_world(a_migration("Scheduled"), an_instance()), a_target())
+    new = hand_over_state(a_world(a_migration("Scheduled"), an_instance()), a_target())
     assert new is not None
     assert (new.migration_uid, new.source_pod_uid, new.target_pod_uid) == (UID, POD_UID, TARGET_UID)
     assert (new.source_node, new.target_node, new.source_pod) == ("node-1", "node-2", HANDED_OVER["sourcePod"])
@@ -31,14 +31,14 @@ def test_it_names_both_pods_and_nodes_and_the_settings() -> None:
 
 def test_none_of_a_run_whose_pod_is_not_known_or_not_one() -> None:
     migration, target = a_migration("Scheduled"), a_target()
-    assert begin(a_world(migration, an_instance(), launchers=()), target) is None
-    assert begin(a_world(migration, None), target) is None
+    assert hand_over_state(a_world(migration, an_instance(), launchers=()), target) is None
+    assert hand_over_state(a_world(migration, None), target) is None
     two = an_instance(activePods={POD_UID: "node-1", "other": "node-3"})
-    assert begin(a_world(migration, two, launchers=(a_running_pod(),)), target) is None
+    assert hand_over_state(a_world(migration, two, launchers=(a_running_pod(),)), target) is None
 
 
 def test_whatever_was_told_before_is_replaced() -> None:
-    new = begin(a_world(a_migration("Scheduled"), an_instance()), a_target())
+    new = hand_over_state(a_world(a_migration("Scheduled"), an_instance()), a_target())
     assert new is not None
     old = {
         "failed": True,
@@ -47,18 +47,18 @@ def test_whatever_was_told_before_is_replaced() -> None:
         "migrationUid": "former",
     }
     raw = msgspec.json.encode({"status": {"migrationState": old, "phase": "Running"}})
-    after = merged({"migrationState": old, "phase": "Running"}, replace_state(raw, new))
+    after = merged({"migrationState": old, "phase": "Running"}, replace_state_patch(raw, new))
     assert after["migrationState"] == {**HANDED_OVER, "migrationConfiguration": {}}
     assert after["phase"] == "Running"
 
 
 def test_a_first_one_is_written_as_it_is() -> None:
-    new = begin(a_world(a_migration("Scheduled"), an_instance()), a_target())
+    new = hand_over_state(a_world(a_migration("Scheduled"), an_instance()), a_target())
     assert new is not None
-    assert set(replace_state(b"{}", new)["migrationState"]) == {*HANDED_OVER, "migrationConfiguration"}
+    assert set(replace_state_patch(b"{}", new)["migrationState"]) == {*HANDED_OVER, "migrationConfiguration"}
 
 
 def test_a_pause_that_is_over_is_none_of_a_guest_that_was_stopped_since() -> None:
     stopped = an_instance({**HANDED_OVER, "mode": "Paused"}, conditions=[{"type": "Paused", "status": "False"}])
-    (said,) = end(stopped, "it did not begin in time", STAMP)["conditions"]
+    (said,) = failed_state_patch(stopped, "it did not begin in time", STAMP)["conditions"]
     assert (said["type"], said["status"], said["reason"]) == ("Paused", "True", "PausedByMigrationMonitor")

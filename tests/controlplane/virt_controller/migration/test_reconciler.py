@@ -16,7 +16,7 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.engine.errors import Forbidden, Unavailable
 from controlplane.engine.reconcile import reconcile
-from controlplane.virt_controller.vmi.move import WORD_SECONDS
+from controlplane.virt_controller.vmi.migration_commit import SOURCE_REPORT_SECONDS
 from tests.controlplane.virt_controller.migration.stage import JOB, WEB, Stage
 
 PHASES = ("Scheduling", "PreparingTarget", "TargetReady", "Running", "ready")
@@ -200,7 +200,7 @@ async def test_a_source_may_say_that_its_guest_has_left_when_its_launcher_has_en
     await stage.until("Running")
     stage.end_pod(stage.source)
     await stage.work()
-    stage.clock.advance(WORD_SECONDS - 1)
+    stage.clock.advance(SOURCE_REPORT_SECONDS - 1)
     await stage.work()
     assert stage.status["phase"] == "Running"
     assert stage.target in stage.pods
@@ -215,7 +215,7 @@ async def test_a_dead_source_is_the_death_of_the_guest(stage: Stage) -> None:
     await stage.until("Running")
     stage.end_pod(stage.source)
     await stage.work()
-    stage.clock.advance(WORD_SECONDS)
+    stage.clock.advance(SOURCE_REPORT_SECONDS)
     await stage.work()
     assert stage.status["phase"] == "Failed"
     assert stage.status["nodeName"] == "node-1"

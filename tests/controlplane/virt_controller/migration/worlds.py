@@ -92,15 +92,15 @@ def a_target(phase: str = "Running", *, node: str = "node-2", deleting: bool = F
 
 def a_world(migration: VirtualMachineInstanceMigration, vmi: VirtualMachineInstance | None, **facts: Any) -> World:
     launchers = (a_running_pod(),)
-    return World(migration=migration, vmi=vmi, **{"now": NOW, "launchers": launchers, "is_turn": True, **facts})
+    return World(migration=migration, vmi=vmi, **{"now": NOW, "launchers": launchers, "may_begin": True, **facts})
 
 
-TOLD: Json = {"is_vmi_told": True}
+TOLD: Json = {"is_vmi_confirmed": True}
 SOURCE = {"source": a_running_pod()}
 STATES: dict[str, tuple[VirtualMachineInstance | None, Json]] = {
     "no Pod": (an_instance(), {}),
     "no Pod, said": (an_instance(), {"absent": frozenset({TARGET_POD})}),
-    "not its turn": (an_instance(), {"is_turn": False}),
+    "not its turn": (an_instance(), {"may_begin": False}),
     "Pod waits": (an_instance(), {"target": a_target("Pending", node="")}),
     "Pod up": (an_instance(), {"target": a_target()}),
     "Pod going": (an_instance(), {"target": a_target(deleting=True)}),

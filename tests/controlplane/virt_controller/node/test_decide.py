@@ -9,36 +9,36 @@ from controlplane.api.objects.lease import Lease, LeaseSpec
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.node import Node
 from controlplane.virt_controller.node.decide import LONGEST_SECONDS, USUAL_SECONDS, decide, duration_seconds
-from controlplane.virt_controller.node.world import TakeOffList, World
+from controlplane.virt_controller.node.world import MarkUnschedulable, World
 
 LEASE = Lease(spec=LeaseSpec(holder_identity="pod", lease_duration_seconds=40, renew_time="x"))
 
 
-def a_world(label: str | None = "true", lease: Lease | None = LEASE, still_for: float = 0.0) -> World:
+def a_world(label: str | None = "true", lease: Lease | None = LEASE, unrenewed_for: float = 0.0) -> World:
     labels = {} if label is None else {"kubevirt.io/schedulable": label}
-    return World(node=Node(metadata=ObjectMeta(name="node-1", labels=labels)), lease=lease, still_for=still_for)
+    return World(node=Node(metadata=ObjectMeta(name="node-1", labels=labels)), lease=lease, unrenewed_for=unrenewed_for)
 
 
-@pytest.mark.parametrize("still_for", [0.0, 39.9])
-def test_before_the_lease_was_watched_for_its_duration_nothing_is_concluded(still_for: float) -> None:
-    plan = decide(a_world(still_for=still_for))
+@pytest.mark.parametrize("unrenewed_for", [0.0, 39.9])
+def test_before_the_lease_was_watched_for_its_duration_nothing_is_concluded(unrenewed_for: float) -> None:
+    plan = decide(a_world(unrenewed_for=unrenewed_for))
 
     assert plan.steps == ()
-    assert plan.look_again_in == pytest.approx(40 - still_for)
+    assert plan.look_again_in == pytest.approx(40 - unrenewed_for)
 
 
 @pytest.mark.parametrize("lease", [LEASE, None], ids=["not renewed", "none"])
 def test_a_node_whose_virt_handler_is_silent_takes_no_new_machines(lease: Lease | None) -> None:
-    (action,) = decide(a_world(lease=lease, still_for=40.0)).steps
+    (action,) = decide(a_world(lease=lease, unrenewed_for=40.0)).steps
 
-    assert isinstance(action, TakeOffList)
+    assert isinstance(action, MarkUnschedulable)
     assert "virt-handler is silent" in action.because
     assert "40 s" in action.because
 
 
 @pytest.mark.parametrize("label", [None, "false"])
 def test_a_node_that_takes_none_is_left_alone(label: str | None) -> None:
-    plan = decide(a_world(label, still_for=1e9))
+    plan = decide(a_world(label, unrenewed_for=1e9))
 
     assert (plan.steps, plan.look_again_in) == ((), None)
 

@@ -150,10 +150,10 @@ def labelled(state: str, pods: str) -> World:
 
 @pytest.mark.parametrize("state", ["not handed over", "another one's", "handed over", "begun, to end", "left"])
 def test_the_label_of_one_that_is_not_over_or_another_ones_stays(state: str) -> None:
-    assert "Unlabel" not in steps(decide(labelled(state, "target going")))
+    assert "RemoveTargetLabel" not in steps(decide(labelled(state, "target going")))
 
 
 @pytest.mark.parametrize("state", ["failed", "given"])
 def test_the_label_goes_last(state: str) -> None:
     found = [steps(decide(labelled(state, pods))) for pods in ("both", "none")]
-    assert found == ["Each", "Unlabel"]
+    assert found == ["Each", "RemoveTargetLabel"]

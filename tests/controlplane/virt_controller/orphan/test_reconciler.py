@@ -123,7 +123,7 @@ async def test_one_that_is_not_known_yet_is_not_gone(stage: Stage, phase: str) -
 async def test_it_is_looked_at_again_once_when_enough_was_read(stage: Stage) -> None:
     await stage.until("Scheduling")
     woken: list[Key] = []
-    stage.orphan.wake_by(woken.append)
+    stage.orphan.enqueue_by(woken.append)
     wipe(stage)
     stage.catch_up(VIRTUAL_MACHINE_INSTANCE_MIGRATION)
     stage.store.patch(POD, stage.target, {"metadata": {"annotations": {"told": "later"}}})

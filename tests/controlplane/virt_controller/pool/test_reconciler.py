@@ -17,8 +17,8 @@ from controlplane.engine.errors import Forbidden, Unavailable
 from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.pool.reconciler import PoolReconciler
-from controlplane.virt_controller.vm.instance import build_vmi
 from controlplane.virt_controller.vm.template import stored_template
+from controlplane.virt_controller.vm.vmi_manifest import build_vmi
 from tests.controlplane.simulation.store import WITH_POOLS, Json, Store
 from tests.controlplane.virt_controller.small_world import SmallWorld
 

@@ -12,17 +12,17 @@ import pytest
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.node import Node
 from controlplane.api.objects.resources import Key
-from controlplane.virt_controller.quarantine.charges import Charge
 from controlplane.virt_controller.quarantine.decide import decide, newly_withheld
-from controlplane.virt_controller.quarantine.world import Known, Lift, Mark, World
+from controlplane.virt_controller.quarantine.failure_attribution import AttributedFailure
+from controlplane.virt_controller.quarantine.world import ObservedNode, Quarantine, Release, World
 from tests.controlplane.virt_controller.builders import NOW
 
 OURS, PERSONS = "20260101T001500Z", "maintenance"
 """Ours ends 900 s after NOW."""
 
 
-def a_charge(machine: str, namespace: str = "default", at: float = 1000.0) -> Charge:
-    return Charge(Key(namespace, machine), f"uid of {machine}", machine, "UnexpectedAdmissionError", at)
+def a_charge(machine: str, namespace: str = "default", at: float = 1000.0) -> AttributedFailure:
+    return AttributedFailure(Key(namespace, machine), f"uid of {machine}", machine, "UnexpectedAdmissionError", at)
 
 
 OFF = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
@@ -33,26 +33,28 @@ ONE_MACHINE = tuple(a_charge("a", namespace) for namespace in ("default", "other
 
 def a_node(
     name: str,
-    *charges: Charge,
+    *failures: AttributedFailure,
     mark: str | None = None,
     schedulable: str = "true",
-    marked_for: float = 0.0,
+    quarantined_for: float = 0.0,
     **spec: Any,
-) -> Known:
+) -> ObservedNode:
     labels = {"kubevirt.io/schedulable": schedulable}
     if mark is not None:
         labels["virtops.kubevirt/quarantined"] = mark
     meta = {"name": name, "uid": name, "resourceVersion": "1", "labels": labels}
-    return Known(node=decode({"metadata": meta, "spec": spec}, Node), charges=charges, marked_for=marked_for)
+    return ObservedNode(
+        node=decode({"metadata": meta, "spec": spec}, Node), failures=failures, quarantined_for=quarantined_for
+    )
 
 
-def a_world(*nodes: Known, **facts: Any) -> World:
+def a_world(*nodes: ObservedNode, **facts: Any) -> World:
     usual = {"now": NOW, "monotonic": 1000.0, "leading_for": 100.0, "namespaces": 5, "seconds": 900}
     return World(nodes=nodes, **{**usual, **facts})
 
 
-def bad(*charges: Charge, **facts: Any) -> Known:
-    return a_node("bad", *(charges or ENOUGH), **facts)
+def bad(*failures: AttributedFailure, **facts: Any) -> ObservedNode:
+    return a_node("bad", *(failures or ENOUGH), **facts)
 
 
 GOOD, OTHER = a_node("good"), a_node("other")
@@ -96,13 +98,13 @@ MARKED: dict[str, tuple[World, str | None]] = {
 @pytest.mark.parametrize("title", MARKED)
 def test_which_node_is_marked(title: str) -> None:
     world, expected = MARKED[title]
-    found = [one for one in decide(world).steps if isinstance(one, Mark)]
-    assert [one.known.name for one in found] == ([] if expected is None else [expected])
+    found = [one for one in decide(world).steps if isinstance(one, Quarantine)]
+    assert [one.observed.name for one in found] == ([] if expected is None else [expected])
 
 
 def test_a_mark_rests_on_the_nodes_that_stay_and_says_why() -> None:
     (one,) = decide(a_world(bad(), GOOD, a_node("far", unschedulable=True), OTHER)).steps
-    assert isinstance(one, Mark)
+    assert isinstance(one, Quarantine)
     assert (one.until, one.staying) == (NOW + 900, ("good", "other"))
     assert "3 machines did not begin here (UnexpectedAdmissionError)" in one.because
 
@@ -117,12 +119,12 @@ LIFTED: dict[str, tuple[World, bool, float | None]] = {
     "half over": (a_world(bad(mark=OURS), GOOD, now=NOW + 450), False, 450.0),
     "over": (a_world(bad(mark=OURS), GOOD, now=NOW + 900), True, None),
     "watched for its time, by a clock that is behind": (
-        a_world(bad(mark=OURS, marked_for=900.0), GOOD, now=NOW - 86400),
+        a_world(bad(mark=OURS, quarantined_for=900.0), GOOD, now=NOW - 86400),
         True,
         None,
     ),
     "seen by a clock that is behind": (a_world(bad(mark=OURS), GOOD, now=NOW - 86400), False, 900.0),
-    "a person's": (a_world(bad(mark=PERSONS, marked_for=9999.0), GOOD, now=NOW + 9999), False, None),
+    "a person's": (a_world(bad(mark=PERSONS, quarantined_for=9999.0), GOOD, now=NOW + 9999), False, None),
     "switched off": (a_world(bad(mark=OURS), GOOD, seconds=0), True, None),
     "no mark": (a_world(GOOD), False, None),
 }
@@ -132,13 +134,13 @@ LIFTED: dict[str, tuple[World, bool, float | None]] = {
 def test_which_node_takes_machines_again(title: str) -> None:
     world, is_lifted, again = LIFTED[title]
     plan = decide(world)
-    assert ([type(one) for one in plan.steps], plan.look_again_in) == ([Lift] if is_lifted else [], again)
+    assert ([type(one) for one in plan.steps], plan.look_again_in) == ([Release] if is_lifted else [], again)
 
 
 def test_a_node_that_is_spared_for_the_sake_of_the_others_is_named_once() -> None:
     world = a_world(bad())
     (found,) = newly_withheld(world)
     assert found.name == "bad"
-    assert newly_withheld(a_world(bad(), withheld={"bad": found.charges})) == ()
+    assert newly_withheld(a_world(bad(), withheld={"bad": found.failures})) == ()
     assert newly_withheld(a_world(bad(), GOOD)) == ()
     assert newly_withheld(a_world(bad(), leading_for=0.0)) == ()

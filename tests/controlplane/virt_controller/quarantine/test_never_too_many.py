@@ -24,7 +24,7 @@ from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, K
 from controlplane.engine.plan import Outcome
 from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
 from controlplane.engine.reconcile import reconcile
-from controlplane.virt_controller.quarantine.mark import read_mark
+from controlplane.virt_controller.quarantine.quarantine_label import parse_label
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.calls import Call, CallingApi, Fate, perform
@@ -202,7 +202,7 @@ class Play:
             return
         self.marks += 1
         assert before is None, "marked twice"
-        assert read_mark(after) is not None
+        assert parse_label(after) is not None
         assert len(self.charged[name]) >= 3, "marked for fewer than three machines"
         assert len({one.namespace for one in self.charged[name]}) >= 2, "marked for one tenant's"
         staying = [one for one in self.nodes if mark(self.store.get(NODE, Key("", one))) is None]

@@ -14,7 +14,7 @@ from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, K
 from controlplane.engine.errors import Conflict, Unavailable
 from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
-from controlplane.virt_controller.quarantine.marked import MarkedNodes
+from controlplane.virt_controller.quarantine.quarantined_nodes import QuarantinedNodes
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
 from tests.controlplane.virt_controller.small_world import SmallWorld, StoreApi
 
@@ -28,7 +28,7 @@ class Stage(SmallWorld):
             labels = {"kubevirt.io/schedulable": "true"}
             self.store.create(NODE, "", {"metadata": {"name": name, "labels": labels}, "spec": {}})
         self.configuration = KubeVirtConfiguration()
-        self.marked = MarkedNodes(self.overlays[NODE])
+        self.marked = QuarantinedNodes(self.overlays[NODE])
         self.woken: list[Key] = []
         self.quarantine = self.another()
         self.start()
@@ -44,7 +44,7 @@ class Stage(SmallWorld):
             clock=self.clock,
             events=self.told,
             configuration=lambda: self.configuration,
-            wake=self.woken.append,
+            enqueue=self.woken.append,
         )
         made.begin()
         return made
@@ -281,7 +281,7 @@ async def test_who_does_not_lead_looks_and_does_nothing(stage: Stage) -> None:
     standby.begin()
     world = standby.observe(ALL_NODES)
     assert world is not None
-    assert [len(one.charges) for one in world.nodes] == [3, 0]
+    assert [len(one.failures) for one in world.nodes] == [3, 0]
 
 
 @pytest.mark.parametrize("unread", [NODE, VIRTUAL_MACHINE_INSTANCE], ids=str)

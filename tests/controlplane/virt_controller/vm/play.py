@@ -32,8 +32,8 @@ from controlplane.virt_api.subresources.lifecycle import (
 )
 from controlplane.virt_api.subresources.options import RestartOptions, StartOptions, StopOptions
 from controlplane.virt_controller.vm.decide import decide
-from controlplane.virt_controller.vm.instance import switched_on
 from controlplane.virt_controller.vm.status import derive_status
+from controlplane.virt_controller.vm.vmi_manifest import run_always_patch
 from controlplane.virt_controller.vm.world import (
     Action,
     AddFinalizer,
@@ -45,7 +45,7 @@ from controlplane.virt_controller.vm.world import (
     DropRequest,
     ReleaseVmi,
     RemoveFinalizer,
-    SwitchOn,
+    SetRunStrategyAlways,
     World,
 )
 from tests.controlplane.simulation.store import merged as merge
@@ -181,9 +181,9 @@ def _apply(played: Played, action: Action) -> None:
             assert vmi is not None
             owned = msgspec.structs.replace(vmi.metadata, owner_references=a_vmi().metadata.owner_references)
             _set(played, vmi=msgspec.structs.replace(vmi, metadata=owned))
-        case SwitchOn():
+        case SetRunStrategyAlways():
             meta = msgspec.structs.replace(vm.metadata, generation=vm.metadata.generation + 1)
-            plain = merge(encode(vm), {"spec": switched_on(vm)})
+            plain = merge(encode(vm), {"spec": run_always_patch(vm)})
             _set(played, vm=msgspec.structs.replace(decode_vm(plain), metadata=meta))
         case DropRequest():
             played.dropped.append(action.because)

@@ -148,7 +148,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Halted, paused start asked: drop": (vm_world(a_vm("Halted", **asked(PAUSED_START))), ["DropRequest"]),
     "Halted, paused start asked when it was so: switch on": (
         vm_world(a_vm("Halted", **asked(PAUSED_NOW))),
-        ["SwitchOn"],
+        ["SetRunStrategyAlways"],
     ),
     "Halted, the same, an instance goes: wait": (vm_world(a_vm("Halted", **asked(STOP, PAUSED_NOW)), GOING), []),
     "Always, failed paused start: ask for the next first": (

@@ -15,10 +15,10 @@ from controlplane.api.admission.defaults import default_instance
 from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.virt_controller.vm.decide import decide
-from controlplane.virt_controller.vm.instance import build_vmi
 from controlplane.virt_controller.vm.live_change import find_change
 from controlplane.virt_controller.vm.restart_required import restart_required
 from controlplane.virt_controller.vm.template import template_hash
+from controlplane.virt_controller.vm.vmi_manifest import build_vmi
 from controlplane.virt_controller.vm.world import ChangeVmi, World
 from tests.controlplane.virt_controller.builders import VM_UID, a_vm, vm_world
 

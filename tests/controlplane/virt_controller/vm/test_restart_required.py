@@ -14,9 +14,9 @@ from kubevirt_api.names import TEMPLATE_HASH
 from controlplane.api.admission.defaults import default_instance
 from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.virt_controller.vm.instance import build_vmi
 from controlplane.virt_controller.vm.restart_required import NAMED_FIELDS, restart_required
 from controlplane.virt_controller.vm.template import template_hash
+from controlplane.virt_controller.vm.vmi_manifest import build_vmi
 from tests.controlplane.virt_controller.builders import a_vm, a_vmi, vm_world
 
 Json = dict[str, Any]

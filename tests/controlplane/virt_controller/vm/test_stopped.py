@@ -9,7 +9,7 @@ import pytest
 from kubevirt_api.run_strategies import BUILT
 
 from controlplane.api.objects import conditions
-from controlplane.virt_controller.vm.world import Claim, World
+from controlplane.virt_controller.vm.world import Ownership, World
 from tests.controlplane.virt_controller.vm.play import SCENES, ask, run_to_rest, the_scene
 
 
@@ -18,7 +18,7 @@ def stopped(strategy: str) -> list[tuple[tuple[str, ...], World]]:
     found = []
     for scene in SCENES:
         world = the_scene(*scene) if scene[0] == strategy else None
-        asked = None if world is None or world.claim is Claim.FOREIGN else ask("stop", world)
+        asked = None if world is None or world.claim is Ownership.FOREIGN else ask("stop", world)
         if asked is not None:
             found.append((scene, run_to_rest(asked).world))
     return found

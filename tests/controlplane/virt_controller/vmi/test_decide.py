@@ -18,7 +18,7 @@ from controlplane.api.objects.phase import AFTER_HAND_OVER, OWNERS
 from controlplane.engine.plan import Each
 from controlplane.virt_controller.vmi.decide import RULES, decide
 from controlplane.virt_controller.vmi.evidence import NodeState
-from controlplane.virt_controller.vmi.world import DeletePod, GrantStart, LookForPods, Role, World
+from controlplane.virt_controller.vmi.world import ConfirmPodsAbsent, DeletePod, GrantStart, Role, World
 from tests.controlplane.virt_controller.builders import (
     POD_UID,
     a_condition,
@@ -75,11 +75,11 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     ),
     "Pod failed: say so": (vmi_world(a_vmi(**SCHEDULING), a_pod("Failed", node="node-1")), ["Tell"]),
     "Pod up and going: no grant": (vmi_world(a_vmi(**SCHEDULING), a_running_pod(deleting=True)), ["Tell"]),
-    "Pod lost its label: put it back": (vmi_world(a_vmi(**SCHEDULING), STRIPPED), ["ClaimPod"]),
-    "Pod lost its owner: put it back": (vmi_world(a_vmi(**SCHEDULING), a_running_pod(owner_name=None)), ["ClaimPod"]),
+    "Pod lost its label: put it back": (vmi_world(a_vmi(**SCHEDULING), STRIPPED), ["AdoptPod"]),
+    "Pod lost its owner: put it back": (vmi_world(a_vmi(**SCHEDULING), a_running_pod(owner_name=None)), ["AdoptPod"]),
     "Pod names another owner while it runs: put it back": (
         vmi_world(RUNNING, a_running_pod(owner_name="other")),
-        ["ClaimPod"],
+        ["AdoptPod"],
     ),
     "deleted, the garbage collector took the Pod's owner: no fight": (
         vmi_world(a_vmi("Running", deleting=True, **GRANTED), a_running_pod(owner_name=None)),
@@ -87,7 +87,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     ),
     "deleted, Pod lost its label: put that back, or nobody hears of its end": (
         vmi_world(a_vmi("Running", deleting=True, **GRANTED), STRIPPED),
-        ["ClaimPod"],
+        ["AdoptPod"],
     ),
     "Pod placed on a node whose name is too long for a label": (
         vmi_world(a_vmi(**SCHEDULING), a_pod(node="n" * 64)),
@@ -97,7 +97,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(a_vmi(**SCHEDULING), a_pod(node="n" * 63)),
         ["LabelNode"],
     ),
-    "Pod was there and is not seen: ask": (vmi_world(a_vmi(**SCHEDULING), **BEGUN), ["LookForPods"]),
+    "Pod was there and is not seen: ask": (vmi_world(a_vmi(**SCHEDULING), **BEGUN), ["ConfirmPodsAbsent"]),
     "Pod was deleted: never made again": (vmi_world(a_vmi(**SCHEDULING), **BEGUN, **ABSENT), ["Tell"]),
     "a migration's Pod is none to start in": (vmi_world(a_vmi(**SCHEDULING), TARGET), ["CreatePod"]),
     "the attempt's Pod, whatever label it got, is the one to start in": (
@@ -114,7 +114,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     ),
     "an earlier attempt's Pod is going: wait": (vmi_world(SECOND, a_running_pod(deleting=True)), []),
     "an earlier attempt's Pod was told to go: wait": (vmi_world(SECOND, a_running_pod(), **SENT), []),
-    "an earlier attempt's Pod is not seen: ask": (vmi_world(SECOND), ["LookForPods"]),
+    "an earlier attempt's Pod is not seen: ask": (vmi_world(SECOND), ["ConfirmPodsAbsent"]),
     "an earlier attempt's Pod is gone: create the next": (vmi_world(SECOND, **ABSENT), ["CreatePod"]),
     "Pod without a node asks for KVM under emulation: a further attempt is recorded": (
         vmi_world(a_vmi(**SCHEDULING), a_pod(has_kvm=True), **EMULATED),
@@ -146,14 +146,14 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(a_vmi("Running", node="node-2", **GRANTED), a_running_pod()),
         ["LabelNode"],
     ),
-    "running where it has moved to: Services may send there": (vmi_world(RUNNING, MOVED), ["LetServe"]),
+    "running where it has moved to: Services may send there": (vmi_world(RUNNING, MOVED), ["SetUnpausedCondition"]),
     "running where it has moved to, label of the node missing: both": (
         vmi_world(a_vmi("Running", **GRANTED), MOVED),
-        ["LetServe", "LabelNode"],
+        ["SetUnpausedCondition", "LabelNode"],
     ),
     "running where it has moved to, which is said to be not there: put it right": (
         vmi_world(RUNNING, a_moved_pod(a_condition(UNPAUSED, "False"))),
-        ["LetServe"],
+        ["SetUnpausedCondition"],
     ),
     "running where it has moved to, and that is said: nothing": (
         vmi_world(RUNNING, a_moved_pod(a_condition(UNPAUSED, "True"))),
@@ -166,20 +166,20 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "ended where it has moved to: nothing": (vmi_world(RUNNING, a_pod("Failed", node="node-1", gates=(UNPAUSED,))), []),
     "running where it has moved to, which waits for another's word before ours": (
         vmi_world(RUNNING, a_moved_pod(gates=("other", UNPAUSED))),
-        ["LetServe"],
+        ["SetUnpausedCondition"],
     ),
     "running where it has moved to, its Pod going: nothing": (vmi_world(RUNNING, a_moved_pod(deleting=True)), []),
     "Pod waits for another word than ours: nothing": (vmi_world(RUNNING, a_running_pod(gates=("other",))), []),
     "its node's virt-handler is silent where it has moved to: Services may send there all the same": (
         vmi_world(a_vmi("Unknown", node="node-1", **GRANTED), MOVED),
-        ["LetServe"],
+        ["SetUnpausedCondition"],
     ),
     "a migration's Pod, which has no guest yet, gets nothing sent to": (
         vmi_world(RUNNING, a_running_pod(), a_moved_pod(uid="target", attempt=2)),
         [],
     ),
-    "Pod lost its label while it runs: put it back": (vmi_world(RUNNING, STRIPPED), ["ClaimPod"]),
-    "Pod not seen: ask the API server": (vmi_world(RUNNING, node=HERE), ["LookForPods"]),
+    "Pod lost its label while it runs: put it back": (vmi_world(RUNNING, STRIPPED), ["AdoptPod"]),
+    "Pod not seen: ask the API server": (vmi_world(RUNNING, node=HERE), ["ConfirmPodsAbsent"]),
     "Pod gone from the API: say what that means": (vmi_world(RUNNING, node=HERE, **ABSENT), ["Tell"]),
     "Pod gone, last words known: no need to ask": (
         vmi_world(RUNNING, node=HERE, last_words=(a_pod("Failed", node="node-1"),)),
@@ -189,20 +189,23 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(RUNNING, node=UNSEEN, last_words=(a_pod("Failed", node="node-1"),)),
         ["Tell"],
     ),
-    "Pod gone, its node not seen: ask for that, too": (vmi_world(RUNNING, node=UNSEEN, **ABSENT), ["LookForNode"]),
+    "Pod gone, its node not seen: ask for that, too": (vmi_world(RUNNING, node=UNSEEN, **ABSENT), ["ConfirmNode"]),
     "Pod gone, its node gone: say so": (
         vmi_world(RUNNING, node=replace(UNSEEN, is_gone=True), **ABSENT),
         ["Tell"],
     ),
     "Pod gone, its node looks off: ask for that, too": (
         vmi_world(RUNNING, node=replace(HERE, looks_out_of_service=True), **ABSENT),
-        ["LookForNode"],
+        ["ConfirmNode"],
     ),
     "Pod gone, its node is off by the API server's word: say so": (
         vmi_world(RUNNING, node=replace(HERE, looks_out_of_service=True, is_out_of_service=True), **ABSENT),
         ["Tell"],
     ),
-    "another Pod has its name: ask": (vmi_world(a_vmi("Scheduled", **OTHER_GRANT), a_running_pod()), ["LookForPods"]),
+    "another Pod has its name: ask": (
+        vmi_world(a_vmi("Scheduled", **OTHER_GRANT), a_running_pod()),
+        ["ConfirmPodsAbsent"],
+    ),
     "a migration's Pod failed: the source runs on": (vmi_world(RUNNING, a_running_pod(), TARGET), []),
     "no Pod was named, asked: no more asking": (vmi_world(a_vmi("Running"), **ABSENT), ["Tell"]),
     # final
@@ -237,7 +240,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     ),
     "deleted, Pod going: wait": (vmi_world(a_vmi("Running", deleting=True), a_running_pod(deleting=True)), []),
     "deleted, Pod's delete sent: wait": (vmi_world(a_vmi("Running", deleting=True), a_running_pod(), **SENT), []),
-    "deleted, no Pod seen: ask": (vmi_world(a_vmi("Failed", deleting=True)), ["LookForPods"]),
+    "deleted, no Pod seen: ask": (vmi_world(a_vmi("Failed", deleting=True)), ["ConfirmPodsAbsent"]),
     "deleted, no Pod, never started: say how it ended first": (
         vmi_world(a_vmi(deleting=True, **SCHEDULING), **ABSENT),
         ["Tell"],
@@ -248,11 +251,11 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     ),
     "deleted, Pod gone, node not seen: ask for it": (
         vmi_world(a_vmi("Unknown", deleting=True, **GRANTED), node=UNSEEN, **ABSENT),
-        ["LookForNode"],
+        ["ConfirmNode"],
     ),
     "deleted, no Pod was named, node not seen: ask for it": (
         vmi_world(a_vmi("Running", deleting=True, nodeName="node-1"), node=UNSEEN, **ABSENT),
-        ["LookForNode"],
+        ["ConfirmNode"],
     ),
     "deleted, no Pod, final: let go": (vmi_world(a_vmi("Failed", deleting=True), **ABSENT), ["RemoveFinalizers"]),
     "deleted, upstream's finalizer: let go": (
@@ -297,7 +300,7 @@ def test_the_start_is_granted_to_the_pod_that_is_up() -> None:
 @pytest.mark.parametrize("finalizer", [(VMI_FINALIZER,), (VMI_FINALIZER, VM_FINALIZER)], ids=["ours", "both"])
 def test_silence_of_the_cache_is_never_taken_for_death(phase: str, finalizer: tuple[str, ...]) -> None:
     plan = decide(vmi_world(a_vmi(phase, finalizers=finalizer, **GRANTED)))
-    assert [type(one) for one in plan.steps] == [LookForPods]
+    assert [type(one) for one in plan.steps] == [ConfirmPodsAbsent]
 
 
 @pytest.mark.parametrize("deleting", [False, True], ids=["wanted", "deleted"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from controlplane.api.objects.pod import Pod
-from controlplane.virt_controller.vmi.evidence import Alive, Dead, Evidence, NodeState, Unknown, weigh
+from controlplane.virt_controller.vmi.evidence import Alive, Dead, Evidence, NodeState, Unknown, weigh_evidence
 from tests.controlplane.virt_controller.builders import UP, a_pod, a_running_pod
 
 HERE = NodeState("node-1")
@@ -43,7 +43,7 @@ TABLE: dict[str, tuple[Pod | None, NodeState | None, bool, type[Evidence], str]]
 def test_what_the_evidence_allows_to_say(
     pod: Pod | None, node: NodeState | None, absent: bool, kind: type[Evidence], word: str
 ) -> None:
-    found = weigh(pod, node, uid="u", is_absence_confirmed=absent)
+    found = weigh_evidence(pod, node, uid="u", is_absence_confirmed=absent)
     assert isinstance(found, kind)
     match found:
         case Dead(outcome=outcome, trouble=trouble):
@@ -53,7 +53,7 @@ def test_what_the_evidence_allows_to_say(
 
 
 def test_a_person_reads_what_would_be_proof() -> None:
-    found = weigh(None, HERE, uid="4711", is_absence_confirmed=True)
+    found = weigh_evidence(None, HERE, uid="4711", is_absence_confirmed=True)
     assert isinstance(found, Unknown)
     for word in ("4711", "node node-1", "virt-handler", "Node object is deleted", "out-of-service"):
         assert word in found.trouble.message

@@ -26,9 +26,9 @@ from controlplane.engine.errors import (
     Unjudged,
 )
 from controlplane.engine.reconcile import reconcile
-from controlplane.virt_controller.vmi.memory import STANDS_SECONDS
-from controlplane.virt_controller.vmi.other_nodes import PREFERRED, REQUIRED
-from controlplane.virt_controller.vmi.world import DeletePod, LetServe, LookForPods, pod_name
+from controlplane.virt_controller.vmi.controller_state import EVENT_HOLD_SECONDS
+from controlplane.virt_controller.vmi.node_affinity import PREFERRED, REQUIRED
+from controlplane.virt_controller.vmi.world import ConfirmPodsAbsent, DeletePod, SetUnpausedCondition, pod_name
 from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.small_world import StoreApi
 from tests.controlplane.virt_controller.vmi.stage import WEB, Stage
@@ -565,7 +565,7 @@ async def test_absence_is_asked_anew_for_a_further_attempt(stage: Stage) -> None
     stage.lose(first)
     world = stage.reconciler.observe(WEB)
     assert world is not None
-    await stage.reconciler.apply(world, LookForPods(because="its Pod is not in the cache"))
+    await stage.reconciler.apply(world, ConfirmPodsAbsent(because="its Pod is not in the cache"))
     meta = {one: body["metadata"][one] for one in ("labels", "ownerReferences")}
     second = {"name": first.name.removesuffix("1") + "2", **meta}
     stage.store.create(POD, "default", {"metadata": second, "spec": {}})
@@ -654,11 +654,11 @@ async def test_services_are_told_of_the_pod_that_was_decided_on_and_of_no_other(
     world = stage.reconciler.observe(WEB)
     assert world is not None
     stage.lose(key)
-    await stage.reconciler.apply(world, LetServe(key.name, "uid", because=""))
+    await stage.reconciler.apply(world, SetUnpausedCondition(key.name, "uid", because=""))
     stage.store.create(POD, key.namespace, {"metadata": {"name": key.name}, "spec": {}})
     stage.catch_up()
     with pytest.raises(Conflict):
-        await stage.reconciler.apply(world, LetServe(key.name, "uid", because=""))
+        await stage.reconciler.apply(world, SetUnpausedCondition(key.name, "uid", because=""))
     assert "conditions" not in stage.pod(key)["status"]
 
 
@@ -933,7 +933,7 @@ async def test_two_volumes_that_cannot_be_mounted_do_not_take_turns(stage: Stage
     assert stage.said == ("FailedMount", "secret user-data not found")
     assert writes == ["patch status of VirtualMachineInstance [uid+version]"]
 
-    stage.clock.advance(STANDS_SECONDS)
+    stage.clock.advance(EVENT_HOLD_SECONDS)
     assert stage.reconciler.note_event(about(stage.pod(key), message="secret network-data not found")) == WEB
     await stage.work()
     assert stage.said == ("FailedMount", "secret network-data not found"), "the other one is there by now"

@@ -14,10 +14,10 @@ from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import Pod, Trouble
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.virt_controller.vmi.controller_state import VmiState
 from controlplane.virt_controller.vmi.decide import decide
-from controlplane.virt_controller.vmi.memory import Memory
 from controlplane.virt_controller.vmi.run_timeout import find_timeout, seconds_left
-from controlplane.virt_controller.vmi.status import next_step
+from controlplane.virt_controller.vmi.status import next_phase
 from controlplane.virt_controller.vmi.world import World
 from tests.controlplane.virt_controller.builders import (
     POD_UID,
@@ -95,7 +95,7 @@ def test_a_run_whose_attempts_have_all_timed_out_says_so_with_what_was_heard() -
         placed_for=600.0,
         configuration=KubeVirtConfiguration(further_attempts=0),
     )
-    step = next_step(world)
+    step = next_phase(world)
     assert step.phase == "Failed"
     assert step.trouble == find_timeout(world)
     assert step.trouble is not None
@@ -109,7 +109,7 @@ def test_a_launcher_that_comes_up_at_the_last_moment_is_granted_the_start() -> N
 
 
 def test_time_is_counted_for_each_pod_from_when_it_was_seen_on_a_node() -> None:
-    memory = Memory("uid")
+    memory = VmiState("uid")
     assert memory.placed_for(None, 5.0) == 0.0
     assert memory.placed_for(a_pod(), 5.0) == 0.0
     assert memory.placed_for(SILENT, 10.0) == 0.0

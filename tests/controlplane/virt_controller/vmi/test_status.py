@@ -22,7 +22,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.engine.errors import Forbidden
 from controlplane.engine.plan import Problem
 from controlplane.virt_controller.vmi.evidence import NodeState
-from controlplane.virt_controller.vmi.status import derive_status, grant, next_step
+from controlplane.virt_controller.vmi.status import derive_status, grant, next_phase
 from controlplane.virt_controller.vmi.world import AddFinalizer, CreatePod, World
 from tests.controlplane.virt_controller.builders import (
     POD_UID,
@@ -129,7 +129,7 @@ PHASES: dict[str, tuple[World, str, str]] = {
 
 @pytest.mark.parametrize(("world", "phase", "reason"), PHASES.values(), ids=PHASES.keys())
 def test_the_phase_to_be_in(world: World, phase: str, reason: str) -> None:
-    step = next_step(world)
+    step = next_phase(world)
     assert (step.phase, step.trouble.reason if step.trouble else "") == (phase, reason)
 
 

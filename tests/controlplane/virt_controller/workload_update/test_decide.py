@@ -17,8 +17,8 @@ from controlplane.api.objects.resources import Key
 from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.plan import Each
 from controlplane.virt_controller.workload_update.decide import LABELS, decide
-from controlplane.virt_controller.workload_update.machine import Machine
-from controlplane.virt_controller.workload_update.status import derive_telling
+from controlplane.virt_controller.workload_update.instance_view import InstanceView
+from controlplane.virt_controller.workload_update.status import derive_status
 from controlplane.virt_controller.workload_update.world import OUTDATED, Candidate, World
 from tests.controlplane.virt_controller.builders import NOW
 from tests.controlplane.virt_controller.migration.worlds import a_migration
@@ -33,14 +33,16 @@ def a_kubevirt(methods: list[str], *, last: float | None = None, limits: Any = N
     return decode_kubevirt({"metadata": {"name": "kubevirt", "namespace": "kubevirt"}, "spec": spec, "status": status})
 
 
-def a_machine(name: str = "web", **changes: Any) -> Machine:
+def an_instance(name: str = "web", **changes: Any) -> InstanceView:
     usual = {"uid": f"{name}-uid", "version": "1", "node": "node-1", "pod": f"{name}-pod", "is_outdated": True}
-    return Machine(key=Key("default", name), **{**usual, "is_labelled": True, "is_running": True, **changes})
+    return InstanceView(key=Key("default", name), **{**usual, "is_labelled": True, "is_running": True, **changes})
 
 
 def a_candidate(name: str = "web", *migrations: VirtualMachineInstanceMigration, **changes: Any) -> Candidate:
-    facts = {one: changes.pop(one) for one in ("refusals", "held_for", "is_served", "is_evicted") if one in changes}
-    return Candidate(machine=a_machine(name, **changes), migrations=migrations, **facts)
+    facts = {
+        one: changes.pop(one) for one in ("refusals", "backs_off_for", "is_served", "is_evicted") if one in changes
+    }
+    return Candidate(instance=an_instance(name, **changes), migrations=migrations, **facts)
 
 
 def an_update(
@@ -65,7 +67,7 @@ TABLE: dict[str, tuple[Candidate, str, str, str]] = {
     "cannot be moved": (a_candidate(), "-", "BeginBatch+Evict", "BeginBatch+Evict"),
     "does not run": (a_candidate(is_running=False, **CAN), "-", "-", "-"),
     "of no one Pod": (a_candidate(pod="", **CAN), "-", "-", "-"),
-    "is on its way": (a_candidate(is_on_its_way=True, **CAN), "-", "-", "-"),
+    "is on its way": (a_candidate(is_leaving=True, **CAN), "-", "-", "-"),
     "a person moves it": (a_candidate("web", a_migration("Running"), **CAN), "-", "-", "-"),
     "a person has moved it": (
         a_candidate("web", a_migration("Failed"), **CAN),
@@ -75,7 +77,7 @@ TABLE: dict[str, tuple[Candidate, str, str, str]] = {
     ),
     "its node has another virt-handler": (a_candidate(is_served=False, **CAN), "-", "-", "-"),
     "was evicted": (a_candidate(is_evicted=True), "-", "-", "-"),
-    "was refused lately": (a_candidate(held_for=5.0, **CAN), "-", "-", "-"),
+    "was refused lately": (a_candidate(backs_off_for=5.0, **CAN), "-", "-", "-"),
     "failed lately": (a_candidate("web", an_update(1, ago=19), **CAN), "-", "BeginBatch+Evict", "-"),
     "failed 20 s ago": (
         a_candidate("web", an_update(1, ago=20), **CAN),
@@ -166,8 +168,10 @@ def test_without_a_method_they_are_labelled_and_stay() -> None:
 
 def test_while_virt_handlers_are_rolled_out_they_are_labelled_and_stay() -> None:
     candidates = (a_candidate(is_labelled=False, **CAN), a_candidate("a", **CAN), a_candidate("b"))
-    assert planned(a_kubevirt(BOTH), *candidates, awaited=("node-2",)) == "Label"
-    waiting = World(kubevirt=a_kubevirt(BOTH, last=NOW - 10), candidates=candidates, now=NOW, awaited=("node-2",))
+    assert planned(a_kubevirt(BOTH), *candidates, outdated_nodes=("node-2",)) == "Label"
+    waiting = World(
+        kubevirt=a_kubevirt(BOTH, last=NOW - 10), candidates=candidates, now=NOW, outdated_nodes=("node-2",)
+    )
     assert decide(waiting).look_again_in is None
 
 
@@ -203,7 +207,7 @@ def test_it_looks_again_when_somebody_has_waited() -> None:
     assert look(MOVE, a_candidate("web", an_update(1, ago=-19), **CAN)) == 20
     assert look(MOVE, a_candidate("web", an_update(1, ago=-86_400), **CAN)) is None
     assert look(MOVE, a_candidate("web", an_update(1, ago=5), **CAN)) == 15
-    assert look(MOVE, a_candidate(held_for=7.0)) == 7
+    assert look(MOVE, a_candidate(backs_off_for=7.0)) == 7
     assert look(MOVE, a_candidate(**CAN)) is None
     assert look(EVICT, a_candidate(is_evicted=True), last=NOW - 10) is None
 
@@ -213,7 +217,7 @@ def test_who_has_failed_less_comes_first() -> None:
     candidates = (a_candidate("a", refusals=1, **CAN), a_candidate("b", **CAN))
     (step,) = decide(World(kubevirt=kubevirt, candidates=candidates, now=NOW)).steps
     assert isinstance(step, Each)
-    assert [one.machine.key.name for one in step.actions if hasattr(one, "machine")] == ["b"]
+    assert [one.instance.key.name for one in step.actions if hasattr(one, "instance")] == ["b"]
 
 
 def test_a_pass_writes_so_many_labels_and_no_more() -> None:
@@ -242,18 +246,20 @@ def test_those_that_run_and_are_outdated_are_counted_and_a_back_off_is_told_once
         a_candidate("new", is_outdated=False),
     )
     world = World(kubevirt=a_kubevirt(MOVE), candidates=candidates, now=NOW)
-    telling = derive_telling(world)
+    telling = derive_status(world)
     assert telling is not None
     assert telling.status is not None
     assert telling.status.outdated_virtual_machine_instance_workloads == 1
     (told,) = telling.back_offs
-    again = derive_telling(World(kubevirt=world.kubevirt, candidates=candidates, now=NOW, told=frozenset({told.after})))
+    again = derive_status(
+        World(kubevirt=world.kubevirt, candidates=candidates, now=NOW, announced=frozenset({told.after}))
+    )
     assert again is not None
     assert again.back_offs == ()
 
 
 def test_none_is_a_number_too() -> None:
-    telling = derive_telling(World(kubevirt=a_kubevirt(NEITHER), now=NOW))
+    telling = derive_status(World(kubevirt=a_kubevirt(NEITHER), now=NOW))
     assert telling is not None
     assert telling.status is not None
     assert telling.status.outdated_virtual_machine_instance_workloads == 0

@@ -30,9 +30,9 @@ from controlplane.engine.errors import Forbidden, Throttled, Unavailable
 from controlplane.engine.plan import Outcome
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.engine.reconcile import reconcile
-from controlplane.virt_controller.workload_update.concerned import Concerned, Reason
+from controlplane.virt_controller.workload_update.candidates import CandidateCache, MoveReason
+from controlplane.virt_controller.workload_update.handler_rollout import HandlerRollout
 from controlplane.virt_controller.workload_update.reconciler import WorkloadUpdateReconciler
-from controlplane.virt_controller.workload_update.roll_out import RollOut
 from controlplane.virt_controller.workload_update.world import OUTDATED
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.clock import SimulatedClock
@@ -47,7 +47,7 @@ ALL = (*migrating.RESOURCES, KUBEVIRT)
 class Updating(Stage):
     """A migration's stage with a KubeVirt, and evictions that end a Pod or are refused."""
 
-    def __init__(self, methods: list[str], reasons: tuple[Reason, ...] = (), image: str = "launcher:2") -> None:
+    def __init__(self, methods: list[str], reasons: tuple[MoveReason, ...] = (), image: str = "launcher:2") -> None:
         store = Store(SimulatedClock(), ALL)
         migrating.add_nodes(store)
         spec = {"workloadUpdateStrategy": {"workloadUpdateMethods": methods}}
@@ -63,18 +63,18 @@ class Updating(Stage):
         self.evicted: list[str] = []
         self.updates = self.an_updater(reasons, image)
 
-    def an_updater(self, reasons: tuple[Reason, ...] = (), image: str = "launcher:2") -> WorkloadUpdateReconciler:
+    def an_updater(self, reasons: tuple[MoveReason, ...] = (), image: str = "launcher:2") -> WorkloadUpdateReconciler:
         vmis, pods = self.overlays[VIRTUAL_MACHINE_INSTANCE], self.overlays[POD]
-        self.concerned = Concerned(vmis, pods, image, reasons)
-        self.roll_out = RollOut(self.overlays[NODE], "")
+        self.candidates = CandidateCache(vmis, pods, image, reasons)
+        self.rollout = HandlerRollout(self.overlays[NODE], "")
         return WorkloadUpdateReconciler(
             kubevirts=self.overlays[KUBEVIRT],
             vmis=vmis,
             pods=pods,
             migrations=self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION],
             unfinished=self.reconciler.unfinished,
-            concerned=self.concerned,
-            roll_out=self.roll_out,
+            candidates=self.candidates,
+            rollout=self.rollout,
             api=self.api,
             evict=self.evict,
             clock=self.clock,
@@ -155,7 +155,7 @@ async def test_it_is_up_to_date_when_it_has_moved() -> None:
     assert OUTDATED_LAUNCHER not in stage.labels()
     assert stage.state["outdatedVirtualMachineInstanceWorkloads"] == 0
     assert len(stage.migrations) == 1
-    assert stage.concerned() == []
+    assert stage.candidates() == []
 
 
 async def test_without_methods_it_is_labelled_and_stays() -> None:
@@ -169,7 +169,7 @@ async def test_one_in_the_launcher_that_is_deployed_is_nobodys() -> None:
     stage = await a_stage("LiveMigrate", "Evict", image="launcher:1")
     await stage.update()
     assert (stage.migrations, stage.evicted, stage.labels().get(OUTDATED_LAUNCHER)) == ([], [], None)
-    assert stage.concerned.outdated == 0
+    assert stage.candidates.outdated == 0
 
 
 async def test_a_label_that_a_person_wrote_is_taken_off() -> None:
@@ -222,7 +222,7 @@ def mark(stage: Updating, name: str, **spec: str) -> None:
 
 
 async def test_migrations_that_cannot_begin_take_nobodys_place() -> None:
-    """A machine that is off can have any number of them."""
+    """An instance that is off can have any number of them."""
     stage = await a_stage("LiveMigrate")
     one = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
     stage.store.patch(KUBEVIRT, NAME, one)
@@ -374,8 +374,8 @@ async def test_one_that_has_no_reason_any_more_is_dropped_before_it_has_begun() 
     await stage.work(made["metadata"]["name"])
     assert stage.phase(Key("default", made["metadata"]["name"])) == "Scheduling"
     wanted.clear()
-    stage.tell_instance({"machine": {"type": "q35"}})
-    assert stage.concerned() == []
+    stage.tell_instance({"instance": {"type": "q35"}})
+    assert stage.candidates() == []
     stage.direct.refusals["delete VirtualMachineInstanceMigration"] = Unavailable("no answer")
     await stage.update()
     assert "deletionTimestamp" not in stage.migrations[0]["metadata"]
@@ -387,7 +387,7 @@ async def test_one_that_has_no_reason_any_more_is_dropped_before_it_has_begun() 
 
 async def test_whoever_has_migrations_waiting_all_the_time_keeps_nobody_from_the_queue() -> None:
     """Two of a node at a time, and two are under way, which say that they are updates. Anybody can say so."""
-    reason: Reason = lambda vmi, _pod: "it is to move" if vmi.metadata.name == "web" else None  # noqa: E731
+    reason: MoveReason = lambda vmi, _pod: "it is to move" if vmi.metadata.name == "web" else None  # noqa: E731
     stage = await a_stage("LiveMigrate", reasons=(reason,), image="launcher:1")
     for name in ("db", "mail"):
         await stage.run_guest(name)
@@ -402,12 +402,14 @@ async def test_a_reason_is_found_anew_when_the_pod_is_known() -> None:
     """A new leader lists instances before Pods."""
     stage = await a_stage("LiveMigrate")
     pods = LaggingCache(stage.store, POD)
-    reason: Reason = lambda _vmi, pod: "" if pod is not None else "it is in no Pod"  # noqa: E731
-    concerned = Concerned(stage.overlays[VIRTUAL_MACHINE_INSTANCE], ReadYourWritesCache(pods), "launcher:1", (reason,))
-    concerned._changed(WEB, None, stage.overlays[VIRTUAL_MACHINE_INSTANCE].get(WEB))
-    assert [one.reason for one in concerned()] == ["it is in no Pod"]
+    reason: MoveReason = lambda _vmi, pod: "" if pod is not None else "it is in no Pod"  # noqa: E731
+    candidates = CandidateCache(
+        stage.overlays[VIRTUAL_MACHINE_INSTANCE], ReadYourWritesCache(pods), "launcher:1", (reason,)
+    )
+    candidates._changed(WEB, None, stage.overlays[VIRTUAL_MACHINE_INSTANCE].get(WEB))
+    assert [one.reason for one in candidates()] == ["it is in no Pod"]
     pods.start()
-    assert concerned() == []
+    assert candidates() == []
 
 
 async def test_nobody_is_moved_before_virt_handlers_are_what_this_process_is() -> None:

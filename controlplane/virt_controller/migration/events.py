@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is said of a migration, beside its status: pure. The reasons are upstream's."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from controlplane.api.objects.migration import FAILED, SUCCEEDED
+from controlplane.api.objects.migration import VirtualMachineInstanceMigrationStatus as Status
+from controlplane.engine.plan import Problem
+from controlplane.virt_controller.migration.status import UNSCHEDULABLE, UNSCHEDULABLE_BLOCKS_OTHERS, why_failed
+from controlplane.virt_controller.migration.world import (
+    Action,
+    CreateTarget,
+    DeleteMigration,
+    DeleteSource,
+    DeleteTarget,
+    HandOver,
+    RequestAbort,
+    World,
+)
+
+
+class MigrationEvent(NamedTuple):
+    """An Event."""
+
+    kind: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+def end_events(world: World, status: Status) -> list[MigrationEvent]:
+    """Say how a migration ended with this status; nothing of one that has not, or had before."""
+    if status.phase == world.migration.status.phase:
+        return []
+    if status.phase == SUCCEEDED:
+        return [MigrationEvent("Normal", "SuccessfulMigration", "The guest has moved, and its source is gone")]
+    if status.phase != FAILED:
+        return []
+    why = why_failed(world)
+    found = [MigrationEvent("Warning", "FailedMigration", f"The guest stays where it is: {why}")]
+    if why in (UNSCHEDULABLE, UNSCHEDULABLE_BLOCKS_OTHERS):
+        found.insert(0, MigrationEvent("Warning", "migrationTargetPodUnschedulable", why))
+    if world.is_cancelled:
+        found.append(MigrationEvent("Normal", "SuccessfulAbortMigration", "The migration was cancelled"))
+    return found
+
+
+def failure_reason(problem: Problem[Action]) -> str:
+    """Name what was refused."""
+    match problem.step:
+        case CreateTarget():
+            return "FailedCreate"
+        case DeleteTarget() | DeleteSource() | DeleteMigration():
+            return "FailedDelete"
+        case HandOver():
+            return "FailedHandOver"
+        case RequestAbort():
+            return "FailedAbortMigration"
+    return "FailedUpdate"

@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How migrations are found by the instance that they move: an index of caches. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from controlplane.api.objects.decode import DecodeError, decode
+from controlplane.api.objects.meta import Node as Struct
+from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.resources import Key
+from controlplane.engine.ports import Cache
+from controlplane.kube.cache import Peek
+
+BY_VMI = "vmi"
+"""Index of migrations by namespace/name of the instance that they move."""
+
+
+class _Spec(Struct, frozen=True, kw_only=True):
+    vmi_name: str = ""
+
+
+class _Named(Struct, frozen=True, kw_only=True):
+    spec: _Spec = _Spec()
+
+
+_named_decoder = msgspec.json.Decoder(_Named)
+
+
+def vmi_name_of(raw: bytes) -> str:
+    """Return the name of the instance that a migration moves."""
+    return _named_decoder.decode(raw).spec.vmi_name
+
+
+def migrations_of(migrations: Cache, vmi: Key, made: Key | None) -> list[VirtualMachineInstanceMigration]:
+    """List those of an instance. made: the last one that was made here; an index of the cache knows it only later."""
+    keys = {*migrations.indexed(BY_VMI, str(vmi)), *([] if made is None else [made])}
+    found = []
+    for raw in map(migrations.get, sorted(keys)):
+        try:
+            one = None if raw is None else decode(raw, VirtualMachineInstanceMigration)
+        except DecodeError:
+            continue
+        if one is not None and one.spec.vmi_name == vmi.name:
+            found.append(one)
+    return found
+
+
+def index_by_vmi(seen: Peek) -> Iterable[str]:
+    """File a migration under the instance that it moves."""
+    return (f"{seen.metadata.namespace}/{vmi_name_of(seen.raw)}",)

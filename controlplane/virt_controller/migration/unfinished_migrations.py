@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which migrations are not over, so that limits are counted without reading all that ever were. No I/O.
+
+Own writes count at once: what is kept are keys and what was read of them, and both are read anew when they differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from controlplane.api.objects.decode import DecodeError, decode, decode_vmi
+from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.resources import Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.read_your_writes import ReadYourWritesCache
+from controlplane.virt_controller.migration.scheduling import QueueEntry, is_over
+from controlplane.virt_controller.migration.world import can_move, target_name
+
+_Known = tuple[bytes, VirtualMachineInstanceMigration]
+_Instance = tuple[bytes, VirtualMachineInstance]
+
+
+class UnfinishedMigrations:
+    def __init__(
+        self, migrations: ReadYourWritesCache, vmis: ReadYourWritesCache, has_pod: Callable[[Key], bool]
+    ) -> None:
+        """has_pod: tells whether a Pod is known."""
+        self._migrations = migrations
+        self._vmis = vmis
+        self._has_pod = has_pod
+        self._known: dict[Key, _Known] = {}
+        self._instances: dict[Key, _Instance] = {}
+        self._held: set[Key] = set()
+        migrations.subscribe(self._changed)
+
+    def note_refused(self, key: Key) -> None:
+        """Its Pod was refused: it tries again, and nobody waits for it. One that has its Pod waits for nothing."""
+        self._held.add(key)
+
+    def note_created(self, key: Key) -> None:
+        """It was made by this process: it counts from now on, not from when the watch tells of it."""
+        self._changed(key, None, self._migrations.get(key))
+
+    def entries(self) -> Iterator[QueueEntry]:
+        """List them, as they are known now."""
+        for key in list(self._known):
+            migration = self._read(key)
+            if migration is not None:
+                yield self._entry(key, migration)
+
+    def _entry(self, key: Key, migration: VirtualMachineInstanceMigration) -> QueueEntry:
+        meta, place = migration.metadata, Key(key.namespace, migration.spec.vmi_name)
+        vmi = self._instance(place)
+        if vmi is None:
+            return QueueEntry(migration, "", can_begin=False)
+        moving = vmi.status.migration_state
+        is_mine = moving is not None and moving.migration_uid == meta.uid
+        is_others = moving is not None and moving.is_under_way and not is_mine
+        name = target_name(vmi.metadata.name, vmi.metadata.uid, meta.uid)
+        return QueueEntry(
+            migration,
+            moving.source_node if moving is not None and is_mine else vmi.status.node_name,
+            can_begin=can_move(vmi) and not is_others and key not in self._held and meta.deletion_timestamp is None,
+            has_pod=self._has_pod(Key(key.namespace, name)),
+        )
+
+    def _read(self, key: Key) -> VirtualMachineInstanceMigration | None:
+        """Read one that is not over; None when it is, or is gone."""
+        raw = self._migrations.get(key)
+        if raw is None:
+            return None
+        known = self._known[key]
+        if raw is not known[0]:
+            try:
+                known = self._known[key] = raw, decode(raw, VirtualMachineInstanceMigration)
+            except DecodeError:
+                return None
+        return None if is_over(known[1]) else known[1]
+
+    def _instance(self, key: Key) -> VirtualMachineInstance | None:
+        raw, known = self._vmis.get(key), self._instances.get(key)
+        if raw is None:
+            self._instances.pop(key, None)
+            return None
+        if known is None or raw is not known[0]:
+            try:
+                known = self._instances[key] = raw, decode_vmi(raw)
+            except DecodeError:
+                return None
+        return known[1]
+
+    def _changed(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
+        try:
+            migration = None if after is None else decode(after, VirtualMachineInstanceMigration)
+        except DecodeError:
+            migration = None
+        if after is not None and migration is not None and not is_over(migration):
+            self._known[key] = after, migration
+            return
+        self._held.discard(key)
+        former = self._known.pop(key, None)
+        if former is not None:
+            self._instances.pop(Key(key.namespace, former[1].spec.vmi_name), None)

@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which runs have failed on a node and come up on another, as this process saw it happen. Nothing is decided here.
+
+By the process's own clock, and only what changed before its eyes: an instance that it finds running when it begins to
+look says nothing of when. Every replica looks, so the next leader knows what the last one knew. What is kept is
+bounded: a node has at most so many failures, and the oldest give way.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+from kubevirt_api.phases import RUNNING, SCHEDULED
+
+from controlplane.api.objects.meta import Node as Struct
+from controlplane.api.objects.meta import ObjectMeta
+from controlplane.api.objects.owner import controller_of
+from controlplane.api.objects.resources import Key
+from controlplane.api.objects.vmi.status import FailedAttempt
+
+MAX_FAILURES_PER_NODE = 64
+_MENTION = b'"failedAttempts"'
+
+
+@dataclass(frozen=True, slots=True)
+class AttributedFailure:
+    """A run that failed on a node and came up elsewhere."""
+
+    vmi: Key
+    uid: str
+    machine: str
+    """Namespace and name of whatever makes the instance: it has one voice, also when it was deleted and made anew."""
+    reason: str
+    at: float
+    """When (monotonic) it came up elsewhere."""
+
+
+class _Status(Struct, frozen=True, kw_only=True):
+    phase: str = ""
+    node_name: str = ""
+    failed_attempts: tuple[FailedAttempt, ...] = ()
+
+
+class _Instance(Struct, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+_decoder = msgspec.json.Decoder(_Instance)
+
+
+@dataclass(slots=True)
+class FailureAttribution:
+    changed: Callable[[], None] = lambda: None
+    """Called when there is more, or less, to judge."""
+    _by_node: dict[str, deque[AttributedFailure]] = field(default_factory=dict)
+
+    def of(self, node: str) -> tuple[AttributedFailure, ...]:
+        return tuple(self._by_node.get(node, ()))
+
+    def forget(self, node: str) -> None:
+        """Begin anew: a guest has come up there, or the node was judged."""
+        if self._by_node.pop(node, None) is not None:
+            self.changed()
+
+    def note(self, before: bytes | None, after: bytes | None, monotonic: float) -> None:
+        """Take in a change of an instance: what matters is the moment in which its guest is up."""
+        if before is None or after is None or not (self._by_node or _MENTION in after):
+            return
+        new = _decoder.decode(after)
+        if new.status.phase != RUNNING or _decoder.decode(before).status.phase != SCHEDULED:
+            return
+        self.forget(new.status.node_name)
+        for one in new.status.failed_attempts:
+            if one.node_fault and one.node_name and one.node_name != new.status.node_name:
+                self._charge(one, new.metadata, monotonic)
+
+    def _charge(self, failed: FailedAttempt, meta: ObjectMeta, monotonic: float) -> None:
+        owner = controller_of(meta)
+        machine = f"{meta.namespace}/{meta.name if owner is None else owner.name}"
+        charge = AttributedFailure(Key(meta.namespace, meta.name), meta.uid, machine, failed.reason, monotonic)
+        self._by_node.setdefault(failed.node_name, deque(maxlen=MAX_FAILURES_PER_NODE)).append(charge)
+        self.changed()

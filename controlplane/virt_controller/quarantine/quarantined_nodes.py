@@ -1,0 +1,37 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The nodes that are marked now, for whoever makes a Pod."""
+
+from __future__ import annotations
+
+import msgspec
+from kubevirt_api.names import QUARANTINED
+
+from controlplane.api.objects.meta import Node as Struct
+from controlplane.api.objects.meta import ObjectMeta
+from controlplane.api.objects.resources import Key
+from controlplane.engine.ports import Cache
+
+
+class _Labelled(Struct, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+_decoder = msgspec.json.Decoder(_Labelled)
+
+
+class QuarantinedNodes:
+    """Call it for the names of this moment."""
+
+    def __init__(self, nodes: Cache) -> None:
+        self._names: frozenset[str] = frozenset()
+        nodes.subscribe(self._follow)
+
+    def __call__(self) -> frozenset[str]:
+        return self._names
+
+    def _follow(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
+        is_marked = after is not None and QUARANTINED in _decoder.decode(after).metadata.labels
+        if is_marked != (key.name in self._names):
+            self._names = self._names | {key.name} if is_marked else self._names - {key.name}

@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The VMI that a VM runs as: pure.
+
+Same name as the VM: the API server then refuses a second one as long as the first exists. The template's spec is copied
+as it was stored, with fields that this version does not know; the VM's own labels and annotations are not.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from kubevirt_api.names import FIXED_TEMPLATE_HASH, TEMPLATE_HASH, VM_GENERATION, VMI_FINALIZER
+from kubevirt_api.run_strategies import ALWAYS
+
+from controlplane.api.objects.owner import owner_reference
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
+from controlplane.api.objects.vm import VirtualMachine
+from controlplane.virt_controller.vm.template import fixed_hash, plain_template, template_hash
+
+FIRMWARE_NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")
+"""Of the UUIDv5 that a machine without a firmware UUID gets from its VM's name: the same at every start."""
+_START_PAUSED: dict[bool, dict[str, Any]] = {False: {}, True: {"startStrategy": "Paused"}}
+
+
+def build_vmi(vm: VirtualMachine, template: bytes, *, is_paused: bool = False) -> dict[str, Any]:
+    """Build the instance's manifest from the template as stored (JSON); defaults are still to be filled in.
+
+    is_paused: its guest waits for an unpause, whatever the template says.
+    """
+    spec = plain_template(template)
+    domain = spec.get("domain") or {}
+    firmware = domain.get("firmware") or {}
+    stable = str(uuid.uuid5(FIRMWARE_NAMESPACE, vm.metadata.name))
+    given = vm.spec.template.metadata
+    made_from = {
+        VM_GENERATION: str(vm.metadata.generation),
+        TEMPLATE_HASH: template_hash(template),
+        FIXED_TEMPLATE_HASH: fixed_hash(template),
+    }
+    return {
+        "apiVersion": VIRTUAL_MACHINE_INSTANCE.api_version,
+        "kind": VIRTUAL_MACHINE_INSTANCE.kind,
+        "metadata": {
+            "name": vm.metadata.name,
+            "namespace": vm.metadata.namespace,
+            "labels": dict(given.labels),
+            "annotations": {**given.annotations, **made_from},
+            "finalizers": [VMI_FINALIZER],
+            "ownerReferences": [owner_reference(vm)],
+        },
+        "spec": {
+            **spec,
+            **_START_PAUSED[is_paused],
+            "domain": {**domain, "firmware": {**firmware, "uuid": firmware.get("uuid") or stable}},
+        },
+    }
+
+
+def run_always_patch(vm: VirtualMachine) -> dict[str, Any]:
+    """Return the patch of a halted VM's spec that starts it, in the field that it uses."""
+    if vm.spec.run_strategy is None and vm.spec.running is not None:
+        return {"running": True}
+    return {"runStrategy": ALWAYS}

@@ -1,0 +1,37 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What to tell about a write that the API server refused: pure. The server's words, and what a person can do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kubevirt_api.condition_types import FAILED_CREATE, FAILED_DATA_VOLUME_CREATE, FAILED_DELETE, FAILED_UPDATE
+
+from controlplane.engine.plan import Problem
+from controlplane.virt_controller.reporting.refusals import explain_refusal
+from controlplane.virt_controller.vm.world import Action, AdoptDataVolume, CreateDataVolume, CreateVmi, DeleteVmi
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFailure:
+    condition: str
+    """Reason of the condition Failure, as upstream names it."""
+    event: str
+    """Reason of the Event."""
+    message: str
+
+
+def explain_write_failure(problem: Problem[Action]) -> WriteFailure:
+    """Put a refusal into words."""
+    if isinstance(problem.step, CreateDataVolume | AdoptDataVolume):
+        text = explain_refusal(problem.error, is_create=False)
+        return WriteFailure(FAILED_DATA_VOLUME_CREATE, FAILED_DATA_VOLUME_CREATE, text)
+    text = explain_refusal(problem.error, is_create=isinstance(problem.step, CreateVmi))
+    match problem.step:
+        case CreateVmi():
+            return WriteFailure(FAILED_CREATE, FAILED_CREATE, text)
+        case DeleteVmi():
+            return WriteFailure(FAILED_DELETE, FAILED_DELETE, text)
+    return WriteFailure("FailedUpdateError", FAILED_UPDATE, text)

@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A granted start that nobody is there to make: the one word of ours about a VMI that was handed over. Pure.
+
+Said while its node takes no machines, which is how silence of a virt-handler is told (virt_controller/node), and taken
+back when it does. Whatever virt-handler says takes its place, a guest that runs too; its words are never touched.
+"""
+
+from __future__ import annotations
+
+from kubevirt_api import condition_types
+from kubevirt_api.names import SCHEDULABLE
+
+from controlplane.api.objects import conditions
+from controlplane.api.objects.meta import Condition
+from controlplane.api.objects.phase import SCHEDULED
+from controlplane.virt_controller.vmi.evidence import NodeState
+
+
+def with_silent_handler(
+    listed: conditions.Conditions, node: NodeState | None, phase: str, stamp: str
+) -> conditions.Conditions:
+    """Add to the conditions after the hand-over whether virt-handler is there, where it has said nothing itself."""
+    told = conditions.find(listed, condition_types.SYNCHRONIZED)
+    if told is not None and told.reason != condition_types.VIRT_HANDLER_SILENT:
+        return listed
+    if node is None or not node.takes_none or phase != SCHEDULED:
+        return conditions.remove(listed, condition_types.SYNCHRONIZED)
+    said = (
+        f"waiting for virt-handler on {node.name}, which is to start the guest: the node takes no machines now "
+        f"(label {SCHEDULABLE} is false), because it is silent or is being replaced"
+    )
+    return conditions.put(
+        listed,
+        Condition(
+            type=condition_types.SYNCHRONIZED,
+            status="False",
+            reason=condition_types.VIRT_HANDLER_SILENT,
+            message=said,
+        ),
+        stamp,
+    )

@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which instances are not in the launcher that they are to be in, or are to move for another reason. No I/O.
+
+Kept as the cache changes, own writes included, so that nobody reads ten thousand instances to find the few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from controlplane.api.objects.decode import DecodeError, decode, decode_vmi
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.resources import Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.read_your_writes import ReadYourWritesCache
+from controlplane.virt_controller.workload_update.instance_view import InstanceView, read_instance
+
+MoveReason = Callable[[VirtualMachineInstance, Pod | None], str | None]
+"""Says why an instance that runs in a Pod is to move to another one; None: it is not. Pure."""
+
+
+class CandidateCache:
+    def __init__(
+        self,
+        vmis: ReadYourWritesCache,
+        pods: ReadYourWritesCache,
+        launcher_image: str,
+        reasons: Sequence[MoveReason] = (),
+    ) -> None:
+        """reasons: asked, in this order, of each instance that runs and is in no other launcher."""
+        self._vmis = vmis
+        self._pods = pods
+        self._launcher_image = launcher_image
+        self._reasons = reasons
+        self._known: dict[Key, tuple[bytes, InstanceView]] = {}
+        self._enqueue: Callable[[], None] = lambda: None
+        vmis.subscribe(self._changed)
+        pods.subscribe(self._pod_changed)
+
+    def __call__(self) -> list[InstanceView]:
+        """List them as they are known now; the cache tells of own writes later."""
+        for key, (known, _unused) in list(self._known.items()):
+            raw = self._vmis.get(key)
+            if raw is not known:
+                self._keep(key, raw)
+        return [instance for _unused, instance in self._known.values()]
+
+    def instance_of(self, key: Key) -> InstanceView | None:
+        """Read an instance, candidates or not; None when there is none that can be read."""
+        raw = self._vmis.get(key)
+        return None if raw is None else self._read(raw)
+
+    def enqueue_by(self, enqueue: Callable[[], None]) -> None:
+        """Have somebody woken by every change of one that is candidates, or was."""
+        self._enqueue = enqueue
+
+    @property
+    def outdated(self) -> int:
+        """How many run in another launcher. May be asked in another thread."""
+        return count_outdated([instance for _unused, instance in list(self._known.values())])
+
+    def pod_of(self, instance: InstanceView) -> Pod | None:
+        """Return the Pod that has its guest."""
+        return self._pod(instance.uid, instance.pod)
+
+    def _changed(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
+        was_concerned = key in self._known
+        self._keep(key, after)
+        if was_concerned or key in self._known:
+            self._enqueue()
+
+    def _pod_changed(self, _key: Key, before: bytes | None, after: bytes | None) -> None:
+        """Read an instance with its Pod where that is known later."""
+        try:
+            vmi = None if before is not None or after is None else decode(after, Pod).vmi_key
+        except DecodeError:
+            return
+        if vmi is not None and self._reasons:
+            self._changed(vmi, None, self._vmis.get(vmi))
+
+    def _keep(self, key: Key, raw: bytes | None) -> None:
+        instance = None if raw is None else self._read(raw)
+        if raw is not None and instance is not None and _is_concerned(instance):
+            self._known[key] = raw, instance
+        else:
+            self._known.pop(key, None)
+
+    def _read(self, raw: bytes) -> InstanceView | None:
+        try:
+            instance = read_instance(raw, self._launcher_image)
+            if self._reasons and instance.is_running and not instance.is_outdated:
+                instance = replace(instance, reason=self._find_reason(decode_vmi(raw), instance))
+        except (msgspec.DecodeError, UnicodeError, DecodeError):  # its reconciler says so
+            return None
+        return instance
+
+    def _find_reason(self, vmi: VirtualMachineInstance, instance: InstanceView) -> str:
+        pod = self.pod_of(instance)
+        return next((text for one in self._reasons if (text := one(vmi, pod))), "")
+
+    def _pod(self, owner: str, uid: str) -> Pod | None:
+        for raw in map(self._pods.get, self._pods.indexed("owner", owner)):
+            pod = None if raw is None else decode(raw, Pod)
+            if pod is not None and pod.uid == uid:
+                return pod
+        return None
+
+
+def _is_concerned(instance: InstanceView) -> bool:
+    return instance.is_outdated or instance.is_labelled or bool(instance.reason)
+
+
+def count_outdated(instances: Sequence[InstanceView]) -> int:
+    return sum(one.is_outdated and one.is_running for one in instances)

@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What this process remembers of instances that it updates: what it made and asked for, what was refused. No I/O.
+
+Whoever leads next does without it: it may try sooner what was refused, and finds what was made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controlplane.api.objects.resources import Key
+from controlplane.engine.ports import Clock
+from controlplane.virt_controller.migration.generated_migrations import back_off_seconds
+
+HOLD_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class InstanceState:
+    refusals: int = 0
+    """In a row."""
+    not_before: float = 0.0
+    """On the monotonic clock."""
+    made: Key | None = None
+    """The last migration that was made of it."""
+    evicted: str = ""
+    """UID of the Pod whose eviction was granted."""
+    announced: str = ""
+    """After which failed migration it was told that the next one waits."""
+
+
+class ControllerState:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._known: dict[str, InstanceState] = {}
+
+    def of(self, uid: str) -> InstanceState:
+        """Return what is known of an instance, by UID; what is changed in it is kept by the methods below only."""
+        return self._known.get(uid) or InstanceState()
+
+    def backs_off_for(self, uid: str) -> float:
+        return max(0.0, self.of(uid).not_before - self._clock.monotonic())
+
+    def refuse(self, uid: str) -> None:
+        known = self._kept(uid)
+        known.refusals += 1
+        known.not_before = self._clock.monotonic() + back_off_seconds(known.refusals)
+
+    def hold(self, uid: str) -> None:
+        """It has changed meanwhile: look at it again in a moment, and at others until then."""
+        self._kept(uid).not_before = self._clock.monotonic() + HOLD_SECONDS
+
+    def accept(self, uid: str) -> None:
+        if uid in self._known:
+            self._known[uid].refusals = 0
+
+    def note_made(self, uid: str, migration: Key) -> None:
+        self._kept(uid).made = migration
+
+    def note_evicted(self, uid: str, pod: str) -> None:
+        self._kept(uid).evicted = pod
+
+    def note_announced(self, uid: str, migration: str) -> None:
+        self._kept(uid).announced = migration
+
+    @property
+    def announced(self) -> frozenset[str]:
+        return frozenset(one.announced for one in self._known.values() if one.announced)
+
+    def keep_only(self, uids: set[str]) -> None:
+        """Forget those that are candidates no more."""
+        self._known = {uid: known for uid, known in self._known.items() if uid in uids}
+
+    def _kept(self, uid: str) -> InstanceState:
+        return self._known.setdefault(uid, InstanceState())

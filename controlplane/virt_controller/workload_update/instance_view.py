@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An instance as workload updates see it: read of its bytes, small, for there may be ten thousand of them. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+from kubevirt_api.condition_types import LIVE_MIGRATABLE
+from kubevirt_api.names import OUTDATED_LAUNCHER
+
+from controlplane.api.objects import conditions
+from controlplane.api.objects.meta import Condition, Node, ObjectMeta
+from controlplane.api.objects.migration_state import MigrationState
+from controlplane.api.objects.phase import RUNNING, is_final
+from controlplane.api.objects.resources import Key
+
+
+class _Status(Node, frozen=True, kw_only=True):
+    phase: str = ""
+    node_name: str = ""
+    evacuation_node_name: str = ""
+    launcher_container_image_version: str = ""
+    active_pods: dict[str, str] = msgspec.field(default_factory=dict)
+    conditions: tuple[Condition, ...] = ()
+    migration_state: MigrationState | None = None
+
+
+class _Seen(Node, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    status: _Status = _Status()
+
+
+_decoder = msgspec.json.Decoder(_Seen)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceView:
+    key: Key
+    uid: str
+    version: str
+    """resourceVersion that it was read at."""
+    created: str = ""
+    node: str = ""
+    pod: str = ""
+    """UID of the one Pod that has its guest; "" when there is none, or more than one."""
+    is_outdated: bool = False
+    """Its launcher is another one than that of the control plane that is deployed."""
+    is_labelled: bool = False
+    """It says so."""
+    is_running: bool = False
+    """There is a guest that runs, and is to."""
+    is_migratable: bool = False
+    is_leaving: bool = False
+    """It is in a migration, or somebody wants its node without it and sees to it."""
+    reason: str = ""
+    """Why it is to move although its launcher is the one that it is to be in."""
+
+
+def read_instance(raw: bytes, launcher_image: str) -> InstanceView:
+    """Read what matters. Raises msgspec.DecodeError."""
+    seen = _decoder.decode(raw)
+    meta, status = seen.metadata, seen.status
+    image, moving = status.launcher_container_image_version, status.migration_state
+    is_moving = moving is not None and moving.is_under_way
+    return InstanceView(
+        key=Key(meta.namespace, meta.name),
+        uid=meta.uid,
+        version=meta.resource_version,
+        created=meta.creation_timestamp or "",
+        node=status.node_name,
+        pod=next(iter(status.active_pods)) if len(status.active_pods) == 1 else "",
+        is_outdated=bool(image) and image != launcher_image and not is_final(status.phase),
+        is_labelled=OUTDATED_LAUNCHER in meta.labels,
+        is_running=status.phase == RUNNING and meta.deletion_timestamp is None,
+        is_migratable=conditions.is_true(status.conditions, LIVE_MIGRATABLE),
+        is_leaving=is_moving or bool(status.evacuation_node_name),
+    )

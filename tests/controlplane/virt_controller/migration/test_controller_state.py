@@ -1,0 +1,16 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Of which migration something is remembered."""
+
+from __future__ import annotations
+
+from controlplane.virt_controller.migration.controller_state import ControllerState
+from tests.controlplane.virt_controller.migration.worlds import a_migration
+
+
+def test_the_pod_of_one_is_none_of_the_next_one_of_its_name() -> None:
+    memories, former, later = ControllerState(), a_migration(uid="former"), a_migration(uid="later")
+    memories.note_target_created(former)
+    assert memories.has_created_target(former)
+    assert not memories.has_created_target(later)

@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which failures are charged to which node, and what takes them back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from controlplane.virt_controller.quarantine.failure_attribution import MAX_FAILURES_PER_NODE, FailureAttribution
+
+
+def failed(node: str = "bad", *, is_nodes: bool = True) -> dict[str, Any]:
+    return {"attempt": 1, "nodeName": node, "reason": "UnexpectedAdmissionError", "nodeFault": is_nodes}
+
+
+def an_instance(phase: str, name: str = "web", node: str = "good", *attempts: Any, owner: str = "") -> bytes:
+    meta: dict[str, Any] = {"namespace": "default", "name": name, "uid": f"uid of {name}"}
+    if owner:
+        meta["ownerReferences"] = [{"kind": "VirtualMachine", "name": owner, "uid": owner, "controller": True}]
+    status = {"phase": phase, "nodeName": node} | ({"failedAttempts": list(attempts)} if attempts else {})
+    return msgspec.json.encode({"metadata": meta, "status": status})
+
+
+def comes_up(
+    failures: FailureAttribution, *attempts: Any, name: str = "web", node: str = "good", owner: str = ""
+) -> None:
+    before, after = (an_instance(phase, name, node, *attempts, owner=owner) for phase in ("Scheduled", "Running"))
+    failures.note(before, after, 7.0)
+
+
+def test_a_node_is_charged_when_the_run_has_come_up_on_another() -> None:
+    woken: list[str] = []
+    failures = FailureAttribution(changed=lambda: woken.append("x"))
+    comes_up(failures, failed(), owner="machine")
+    (one,) = failures.of("bad")
+    assert (str(one.vmi), one.machine, one.reason, one.at) == (
+        "default/web",
+        "default/machine",
+        "UnexpectedAdmissionError",
+        7.0,
+    )
+    assert woken == ["x"]
+    assert failures.of("good") == ()
+
+
+def test_nobody_is_charged_before_it_is_up_or_when_it_never_is() -> None:
+    """What fails everywhere is no node's fault: a tenant's broken machines charge nobody."""
+    failures = FailureAttribution()
+    for before, after in (("Scheduling", "Scheduled"), ("Scheduling", "Failed"), ("Scheduled", "Failed")):
+        failures.note(an_instance(before), an_instance(after, "web", "good", failed()), 0.0)
+    assert failures.of("bad") == ()
+
+
+def test_nobody_is_charged_for_what_a_tenant_can_bring_about() -> None:
+    failures = FailureAttribution()
+    comes_up(failures, failed(is_nodes=False))
+    assert failures.of("bad") == ()
+
+
+def test_a_node_on_which_it_came_up_in_the_end_is_not_charged() -> None:
+    failures = FailureAttribution()
+    comes_up(failures, failed("good"), failed("bad"))
+    assert (failures.of("good"), len(failures.of("bad"))) == ((), 1)
+
+
+def test_a_guest_that_comes_up_takes_all_charges_of_its_node_back() -> None:
+    failures = FailureAttribution()
+    comes_up(failures, failed())
+    comes_up(failures, name="other", node="bad")
+    assert failures.of("bad") == ()
+
+
+def test_what_ran_before_it_was_looked_at_says_nothing_of_when() -> None:
+    failures = FailureAttribution()
+    up = an_instance("Running", "web", "good", failed())
+    failures.note(None, up, 0.0)
+    failures.note(up, up, 0.0)
+    failures.note(an_instance("Unknown", "web", "good", failed()), up, 0.0)
+    failures.note(up, None, 0.0)
+    assert failures.of("bad") == ()
+
+
+def test_what_is_kept_of_a_node_is_bounded() -> None:
+    failures = FailureAttribution()
+    for number in range(MAX_FAILURES_PER_NODE + 5):
+        comes_up(failures, failed(), name=f"web-{number}")
+    assert len(failures.of("bad")) == MAX_FAILURES_PER_NODE

@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which nodes are waited for before instances are moved."""
+
+from __future__ import annotations
+
+import pytest
+from kubevirt_api.names import CONTROL_PLANE_IMAGE, SCHEDULABLE
+
+from controlplane.api.objects.resources import NODE, Key
+from controlplane.virt_controller.workload_update.handler_rollout import HandlerRollout
+from tests.controlplane.simulation.cache import LaggingCache
+from tests.controlplane.simulation.clock import SimulatedClock
+from tests.controlplane.simulation.store import Json, Store
+
+OURS = "registry/control-plane:2 sha256:1"
+ONE = Key("", "node-1")
+
+
+def a_node(image: str | None, takes_machines: bool | None = True) -> Json:
+    labels = {} if takes_machines is None else {SCHEDULABLE: "true" if takes_machines else "false"}
+    notes = {} if image is None else {CONTROL_PLANE_IMAGE: image}
+    return {"metadata": {"name": "node-1", "labels": labels, "annotations": notes}, "spec": {}}
+
+
+class Rolling:
+    def __init__(self, *nodes: Json, image: str = OURS) -> None:
+        self.store = Store(SimulatedClock(), (NODE,))
+        self.cache = LaggingCache(self.store, NODE)
+        self.rollout = HandlerRollout(self.cache, image)
+        self.woken = 0
+        for node in nodes:
+            self.store.create(NODE, "", node)
+        self.cache.start()
+        self.rollout.enqueue_by(self.wake)
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    def write(self, node: Json) -> None:
+        self.store.patch(NODE, ONE, node)
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        while self.cache.is_behind:
+            self.cache.advance()
+
+
+@pytest.mark.parametrize(
+    ("node", "outdated_nodes", "has_come"),
+    [
+        (a_node(OURS), (), True),
+        (a_node("registry/control-plane:1 sha256:1"), ("node-1",), False),
+        (a_node("registry/control-plane:2 sha256:2"), ("node-1",), False),
+        (a_node(None), ("node-1",), False),
+        (a_node(None, takes_machines=False), (), False),
+        (a_node(None, takes_machines=None), (), False),
+        (a_node(OURS, takes_machines=False), (), True),
+    ],
+    ids=[
+        *("ours", "another tag", "another build", "one that does not say so", "one that is off"),
+        *("one that never had a virt-handler", "ours takes none"),
+    ],
+)
+def test_who_takes_machines_and_is_not_ours_is_waited_for(
+    node: Json, outdated_nodes: tuple[str, ...], has_come: bool
+) -> None:
+    found = Rolling(node).rollout
+    assert (found.outdated_nodes, found.has_reached("node-1")) == (outdated_nodes, has_come)
+
+
+def test_a_control_plane_that_does_not_know_what_it_is_takes_virt_handlers_like_it_for_its_own() -> None:
+    assert Rolling(a_node(None), image="").rollout.outdated_nodes == ()
+
+
+def test_somebody_is_woken_when_it_has_come_and_not_by_every_change_of_a_node() -> None:
+    rolling = Rolling(a_node("another"))
+    rolling.write({"metadata": {"labels": {"zone": "a"}}})
+    assert rolling.woken == 0
+    rolling.write({"metadata": {"labels": {SCHEDULABLE: "false"}}})
+    rolling.write({"metadata": {"annotations": {CONTROL_PLANE_IMAGE: OURS}}})
+    assert rolling.woken == 2
+
+
+def test_a_node_that_is_gone_is_not_waited_for() -> None:
+    rolling = Rolling(a_node("another"))
+    rolling.store.delete(NODE, ONE)
+    rolling.catch_up()
+    assert rolling.rollout.outdated_nodes == ()
