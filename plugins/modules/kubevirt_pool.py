@@ -350,7 +350,8 @@ server_reason:
 import functools
 
 from ..module_utils._client import frame
-from ..module_utils._vm import batch, cluster, instance_argspec
+from ..module_utils._vm import batch, kinds
+from ..module_utils._vm.request import instance_argspec
 
 
 def main():
@@ -360,7 +361,7 @@ def main():
         required_one_of=[["name", "generate_name", "definition"]],
         supports_check_mode=True,
     )
-    frame.run(module, functools.partial(batch.run, kind=cluster.POOL))
+    frame.run(module, functools.partial(batch.run, kind=kinds.POOL))
 
 
 if __name__ == "__main__":

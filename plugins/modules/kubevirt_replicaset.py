@@ -218,7 +218,8 @@ server_reason:
 import functools
 
 from ..module_utils._client import frame
-from ..module_utils._vm import batch, cluster, instance_argspec
+from ..module_utils._vm import batch, kinds
+from ..module_utils._vm.request import instance_argspec
 
 
 def main():
@@ -228,7 +229,7 @@ def main():
         required_one_of=[["name", "generate_name", "definition"]],
         supports_check_mode=True,
     )
-    frame.run(module, functools.partial(batch.run, kind=cluster.REPLICA_SET))
+    frame.run(module, functools.partial(batch.run, kind=kinds.REPLICA_SET))
 
 
 if __name__ == "__main__":

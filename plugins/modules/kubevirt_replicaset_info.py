@@ -104,7 +104,7 @@ server_reason:
 """
 
 from ..module_utils._client import frame
-from ..module_utils._vm import info, info_argspec
+from ..module_utils._vm.read import info, info_argspec
 
 
 def main():

@@ -777,7 +777,8 @@ server_reason:
 """
 
 from ..module_utils._client import frame
-from ..module_utils._vm import argspec, batch
+from ..module_utils._vm import batch
+from ..module_utils._vm.request import argspec
 
 
 def main():

@@ -73,11 +73,12 @@ def test_options_create_change_and_leave_alone(task: Task, api: Api) -> None:
 RIVAL = """
 import json, os, sys
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client import api, endpoint
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import batch, service
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import batch
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.write import ensure_state
 
 looks = []
-read = service.read
-service.read = lambda *where: read(*where) if looks or looks.append(1) else None
+read = ensure_state.read
+ensure_state.read = lambda *where: read(*where) if looks or looks.append(1) else None
 there = api.Api.connect(endpoint.resolve({"kubeconfig": sys.argv[1]}, os.environ))
 result = batch.run(json.loads(sys.argv[2]), there, check_mode=False, diff=False)
 print(json.dumps([result["changed"], result["method"], len(looks)]))
@@ -255,7 +256,7 @@ def test_an_instance_is_created_labelled_refused_and_deleted(task: Task, api: Ap
     assert "spec.domain.memory.guest differ" in task("kubevirt_vmi", **other)["msg"]
     assert task("kubevirt_vmi", force=True, **other)["method"] == "replace"
     assert task("kubevirt_vmi", force=True, **other)["changed"] is False
-    assert "is not looked at by virt-controller yet" in task("kubevirt_vmi", name="bare", state="paused")["msg"]
+    assert "is not yet seen by virt-controller" in task("kubevirt_vmi", name="bare", state="paused")["msg"]
     assert task("kubevirt_vmi", name="bare", state="absent", wait=True)["method"] == "delete"
     assert task("kubevirt_vmi", name="bare", state="absent", wait=True)["changed"] is False
     several = {"vmis": [{"name": "bare-1"}, {"name": "bare-2", "labels": {"app": "bare"}}]}

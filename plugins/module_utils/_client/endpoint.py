@@ -91,7 +91,7 @@ def _configured(params: Mapping[str, Any], environ: Mapping[str, str]) -> Endpoi
         source = environ.get("KUBECONFIG") or os.path.join(environ.get("HOME", "~"), ".kube", "config")
         if params.get("host") and not any(map(os.path.exists, kubeconfig.split(source))):
             return Endpoint()
-    return kubeconfig.read(source, params.get("context"), persist=bool(params.get("persist_config")))
+    return Endpoint(**kubeconfig.read(source, params.get("context"), persist=bool(params.get("persist_config"))))
 
 
 def _in_cluster(environ: Mapping[str, str]) -> Endpoint | None:

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import kubeconfig_shape
-from .endpoint import Endpoint
 from .errors import BadArgument
 
 SIZE_LIMIT = 1 << 20
@@ -32,8 +31,8 @@ def split(source: str) -> list[str]:
     return [os.path.expanduser(path) for path in source.split(os.pathsep) if path]
 
 
-def read(source: Any, context: str | None = None, *, persist: bool = False) -> Endpoint:
-    """Return the endpoint that a context (the current one if None) of a path, several paths or a dict means."""
+def read(source: Any, context: str | None = None, *, persist: bool = False) -> dict[str, Any]:
+    """Return the fields of an Endpoint for a context (None: the current one) of a path, several paths or a dict."""
     warnings: list[str] = []
     if isinstance(source, Mapping):
         config, where = dict(source), "kubeconfig"
@@ -57,7 +56,7 @@ def read(source: Any, context: str | None = None, *, persist: bool = False) -> E
 
         path = source if isinstance(source, str) and where != "kubeconfig" else None
         found.update(exec_login.credentials(config, path=path, context=name, persist=persist))
-    return Endpoint(warnings=tuple(warnings), **found)
+    return {"warnings": tuple(warnings), **found}
 
 
 def _merged(paths: list[str], warnings: list[str]) -> dict[str, Any]:

@@ -56,10 +56,10 @@ def _wrong(option: Mapping[str, Any], where: str, value: Any) -> str:
     kind, elements = option.get("type", "str"), option.get("elements")
     if kind == "dict":
         if not _may_be_mapping(value):
-            return f"{where}: is to be a mapping, not {shape(value)}"
+            return f"{where}: must be a mapping, not {shape(value)}"
         return misshapen(option.get("options") or {}, mapping(value), f"{where}.")
     if kind in _TEXTS and isinstance(value, (Mapping, list)):
-        return f"{where}: is to be a text, not {shape(value)}; {_remedy(where)}"
+        return f"{where}: must be a text, not {shape(value)}; {_remedy(where)}"
     if elements not in (*_TEXTS, "dict"):
         return ""
     items = value if isinstance(value, list) else [value]
@@ -67,7 +67,7 @@ def _wrong(option: Mapping[str, Any], where: str, value: Any) -> str:
     wrong = next((number for number, one in enumerate(items) if is_wrong(one)), None)
     if wrong is not None:
         kinds = "texts" if elements in _TEXTS else "mappings"
-        return f"{where}: is to be a list of {kinds}; item {wrong + 1} is {shape(items[wrong])}"
+        return f"{where}: must be a list of {kinds}; item {wrong + 1} is {shape(items[wrong])}"
     inner = option.get("options") or {}
     found = (misshapen(inner, mapping(one), f"{where}[{index}].") for index, one in enumerate(items) if inner)
     return next(filter(None, found), "")

@@ -22,9 +22,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from . import objects
+from .deadline import Response, Within
 from .endpoint import Endpoint
 from .errors import Silent, TimeIsUp, Unavailable, cut
-from .timely import Response, Within
 
 TIMEOUT_SECONDS = 30
 """For one try of a request, from the first byte sent to the last one read."""

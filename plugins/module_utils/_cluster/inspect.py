@@ -12,7 +12,7 @@ from typing import Any
 from .._client import paths
 from .._client.api import Api, Resource
 from .._client.errors import NotFound, VirtError
-from . import made, placement, standing, versions
+from . import owned_objects, placement, upgrade_status, versions
 from .installed import MANAGED_BY, MANAGER, assess, identity
 from .kinds import BY_KIND, DEFINITION, DEPLOYMENT, MADE_KINDS, NAMESPACE, MadeKind
 from .readiness import not_ready
@@ -46,7 +46,7 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
         workloads=machines,
         nodes=nodes,
     )
-    ours = made.made(managed, params["namespace"] or installed.namespace)
+    ours = owned_objects.made(managed, params["namespace"] or installed.namespace)
     wanted, directed = params["definitions"], (params["node_selector"], params["tolerations"])
     if is_awaited and not any(one["kind"] == DEPLOYMENT.kind for one in ours):
         raise VirtError(
@@ -59,11 +59,11 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
         "check_mode": check_mode,
         **installed.to_result(),
         "made": [identity(one) for one in ours],
-        "superfluous": [identity(one) for one in made.superfluous(ours, wanted)],
-        "namesakes": made.namesakes(list(_others(api, ours, wanted)), ours, wanted),
+        "superfluous": [identity(one) for one in owned_objects.superfluous(ours, wanted)],
+        "namesakes": owned_objects.namesakes(list(_others(api, ours, wanted)), ours, wanted),
         "not_ready_nodes": silent,
-        "components": standing.components(ours),
-        "in_other_launchers": standing.in_other_launchers(machines, image)
+        "components": upgrade_status.components(ours),
+        "in_other_launchers": upgrade_status.in_other_launchers(machines, image)
         if (image := params["launcher_image"])
         else [],
         "server_version": versions.release(api.version()),
@@ -97,10 +97,10 @@ def _list_if_known(api: Api, resource: Resource, labels: str | None = None) -> l
 
 def _others(api: Api, ours: Iterable[Object], wanted: Sequence[Object]) -> Iterable[Object]:
     """Read what has the name of an object that is wanted, and is not among ours."""
-    known = {made.key(one) for one in ours}
+    known = {owned_objects.key(one) for one in ours}
     for one in wanted:
         kind = BY_KIND.get(one["kind"])
-        if kind is None or made.key(one) in known:
+        if kind is None or owned_objects.key(one) in known:
             continue
         try:
             found = api.get(kind.resource(one["metadata"].get("namespace")), one["metadata"]["name"])

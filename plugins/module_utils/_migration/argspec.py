@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._client.argspec import auth_argument_spec
-from .._vm import argspec, info_argspec
+from .._vm.read import info_argspec
+from .._vm.request import argspec
 
 STATES = ("absent", "present")
 EXCLUSIVE = [["target_node", "node_selector"]]

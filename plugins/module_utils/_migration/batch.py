@@ -13,12 +13,13 @@ from .._client import redact
 from .._client.api import Api
 from .._client.errors import TimedOut, VirtError
 from .._client.parallel import in_parallel
-from .._vm import cluster, compare, field_path
-from .._vm.request import Terms, terms_from
-from . import decide, nodes, standing
+from .._vm import field_path, kinds
+from .._vm.merge import compare
+from .._vm.request.vm_request import Terms, terms_from
+from . import decide, migration_status, nodes
 from .decide import Unmovable
 from .move import Done, ensure
-from .wish import Wish, of_node, wishes_from
+from .request import Wish, of_node, wishes_from
 
 Object = dict[str, Any]
 
@@ -56,7 +57,7 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool) ->
 
 def _of_node(params: Mapping[str, Any], api: Api, terms: Terms) -> list[Wish]:
     """Return the wishes for all machines of a node, but for those that are going or gone already."""
-    listed = api.list(cluster.instances(params.get("namespace"), terms.api_version))
+    listed = api.list(kinds.instances(params.get("namespace"), terms.api_version))
     found = [one for one in listed if decide.node_of(one) == params["from_node"]]
     return [of_node(params, one) for one in found if not one["metadata"].get("deletionTimestamp")]
 
@@ -89,8 +90,8 @@ def _show(wish: Wish, outcome: Any, terms: Terms, *, is_left: bool) -> dict[str,
         "result": migration,
         "vmi": vmi,
         "node": decide.node_of(outcome.vmi),
-        "phase": standing.phase(outcome.after),
-        "phases": standing.phases(outcome.after),
+        "phase": migration_status.phase(outcome.after),
+        "phases": migration_status.phases(outcome.after),
     }
     if outcome.method:
         shown["method"] = outcome.method

@@ -12,8 +12,8 @@ from .._client.errors import VirtError
 from ..kubevirt_api import condition_types, phases
 from ..kubevirt_api.asked import is_deleting
 from ..kubevirt_api.predicates import condition, is_final, phase
-from . import standing
-from .wish import Wish
+from . import migration_status
+from .request import Wish
 
 NOTHING, CREATE, JOIN, OUTWAIT, CANCEL = "nothing", "create", "join", "outwait", "cancel"
 """join: wait for a migration that is under way. outwait: for one that is being cancelled, then decide anew."""
@@ -38,7 +38,7 @@ def decide(wish: Wish, vmi: Object | None, migrations: Sequence[Object], place: 
 
     migrations: those of this machine. place: the node where it should be, or, where labels say it, the one where it is.
     """
-    unfinished = [one for one in migrations if not standing.is_over(one)]
+    unfinished = [one for one in migrations if not migration_status.is_over(one)]
     if wish.state == "absent":
         is_elsewhere = wish.from_node is not None and node_of(vmi) != wish.from_node
         found = [] if is_elsewhere else unfinished
@@ -89,7 +89,7 @@ def _running(wish: Wish, vmi: Object | None) -> Object:
     if is_deleting(vmi):
         raise unmovable(wish, vmi, "it is being stopped")
     if phase(vmi) != phases.RUNNING:
-        told = phase(vmi) or "not looked at by virt-controller yet"
+        told = phase(vmi) or "not yet seen by virt-controller"
         remedy = "wait for that first (kubevirt_vmi_info with wait=true)"
         raise unmovable(wish, vmi, f"its instance is {told}, not Running; {remedy}")
     return vmi
@@ -101,17 +101,17 @@ def _beside(wish: Wish, vmi: Object, other: Object, place: Object | None) -> Pla
         return Plan(OUTWAIT, other)
     if not wish.place or _leads_there(wish, vmi, other, place):
         return Plan(JOIN, other)
-    to = standing.target_of(other, vmi)
+    to = migration_status.target_of(other, vmi)
     raise VirtError(
         f"{wish.title} cannot be moved to {wish.place}: migration {other['metadata']['name']}"
-        f" ({standing.phase(other)}) moves it {f'to node {to}' if to else 'to a node that is not known yet'}; wait for"
-        " that, or cancel it first (state=absent)",
+        f" ({migration_status.phase(other)}) moves it to {f'node {to}' if to else 'a node that is not known yet'};"
+        " wait for that, or cancel it first (state=absent)",
         reason="another migration is under way",
     )
 
 
 def _leads_there(wish: Wish, vmi: Object, other: Object, place: Object | None) -> bool:
-    to = standing.target_of(other, vmi)
+    to = migration_status.target_of(other, vmi)
     if wish.target_node and to:
         return to == wish.target_node
     added = (other.get("spec") or {}).get("addedNodeSelector") or {}

@@ -13,10 +13,11 @@ from .._client import paths, redact
 from .._client.api import Api
 from .._client.errors import NotFound, TimedOut
 from .._client.waiter import Reached, Verdict, Waiter
-from .._vm import field_path, goal
-from .._vm.request import Terms, terms_from
-from . import standing
-from .wish import MIGRATION
+from .._vm import field_path
+from .._vm.request.vm_request import Terms, terms_from
+from .._vm.wait import goal
+from . import migration_status
+from .request import MIGRATION
 
 Object = dict[str, Any]
 
@@ -56,7 +57,7 @@ def _read(params: Mapping[str, Any], api: Api, terms: Terms) -> list[Object]:
 def _is_wanted(params: Mapping[str, Any], migration: Object) -> bool:
     if params.get("vm") and (migration.get("spec") or {}).get("vmiName") != params["vm"]:
         return False
-    return not (params.get("unfinished") and standing.is_over(migration))
+    return not (params.get("unfinished") and migration_status.is_over(migration))
 
 
 def _waited(params: Mapping[str, Any], api: Api, terms: Terms, found: list[Object]) -> list[Object]:
@@ -87,17 +88,23 @@ def _judge(obj: Object | None, terms: Terms, *, is_known: bool) -> Verdict:
     if obj is None:
         return Verdict(done=is_known, missing="it is not there")
     if terms.condition is None:
-        return Verdict(done=standing.is_over(obj), missing=f"it is {standing.told(obj)}")
+        return Verdict(done=migration_status.is_over(obj), missing=f"it is {migration_status.told(obj)}")
     if goal.has_condition(obj, terms.condition):
         return Verdict(done=True)
     kind, status, _reason = terms.condition
-    over = f"it is over ({standing.phase(obj)}) without its condition {kind} being {status}"
-    return Verdict(hopeless=over if standing.is_over(obj) else None, missing=f"its condition {kind} is not {status}")
+    over = f"it is over ({migration_status.phase(obj)}) without its condition {kind} being {status}"
+    return Verdict(
+        hopeless=over if migration_status.is_over(obj) else None, missing=f"its condition {kind} is not {status}"
+    )
 
 
 def _in_vain(title: str, terms: Terms, reached: Reached) -> TimedOut:
     why = reached.verdict.hopeless or reached.trouble or reached.verdict.missing
-    facts = {"reason": why, "phase": standing.phase(reached.obj), "phases": standing.phases(reached.obj)}
+    facts = {
+        "reason": why,
+        "phase": migration_status.phase(reached.obj),
+        "phases": migration_status.phases(reached.obj),
+    }
     if reached.verdict.hopeless:
         return TimedOut(f"{title} will not be as wanted: {why}", **facts)
     return TimedOut(f"{title} is not over after {terms.wait_timeout_seconds} s: {why}", **facts)

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from .._client.api import Api
 from .._client.errors import ApiError, TimedOut, VirtError
 from .._client.waiter import Reached, Verdict, Waiter
-from .._vm import cluster
-from .._vm.request import Terms
+from .._vm import kinds
+from .._vm.request.vm_request import Terms
 from ..kubevirt_api import names
-from . import decide, nodes, standing
-from .wish import MIGRATION, Wish
+from . import decide, migration_status, nodes
+from .request import MIGRATION, Wish
 
 ATTEMPTS = 4
 """Rounds against others who move the same machine meanwhile."""
@@ -43,7 +43,7 @@ class Done(NamedTuple):
 def ensure(api: Api, wish: Wish, terms: Terms, deadline: float) -> Done:
     """Bring a machine where it is wanted, and wait for it if the task does. deadline: by time.monotonic()."""
     for attempt in range(1, ATTEMPTS + 1):
-        vmi = api.get(cluster.instances(wish.namespace, terms.api_version), wish.name)
+        vmi = api.get(kinds.instances(wish.namespace, terms.api_version), wish.name)
         place = nodes.place_of(api, wish, vmi) if wish.state == "present" else None
         _is_known(api, wish, vmi, terms)
         plan = decide.decide(wish, vmi, migrations_of(api, wish, terms), place)
@@ -70,7 +70,7 @@ def _is_known(api: Api, wish: Wish, vmi: Object | None, terms: Terms) -> None:
     if vmi is not None or wish.state == "absent" or not wish.is_named:
         return
     try:
-        machine = api.get(cluster.virtual_machines(wish.namespace, terms.api_version), wish.name)
+        machine = api.get(kinds.virtual_machines(wish.namespace, terms.api_version), wish.name)
     except VirtError:  # whoever may not read machines is told that it does not run
         return
     if machine is None:
@@ -105,7 +105,7 @@ def _created(api: Api, wish: Wish, terms: Terms, place: Object | None, *, is_las
     try:
         return api.create(resource, body(wish, terms, place), dry_run=terms.check_mode)
     except ApiError:
-        if not is_last and any(not standing.is_over(one) for one in migrations_of(api, wish, terms)):
+        if not is_last and any(not migration_status.is_over(one) for one in migrations_of(api, wish, terms)):
             return None
         raise
 
@@ -136,7 +136,7 @@ def _cancelled(api: Api, wish: Wish, terms: Terms, done: Done, deadline: float) 
         why = reached.trouble or facts["reason"]
         text = f"{resource.title(name)} was cancelled and is not over after {terms.wait_timeout_seconds} s: {why}"
         raise TimedOut(text, **facts)
-    vmi = api.get(cluster.instances(wish.namespace, terms.api_version), wish.name)
+    vmi = api.get(kinds.instances(wish.namespace, terms.api_version), wish.name)
     return done._replace(after=seen, vmi=vmi, is_waited=True)
 
 
@@ -145,23 +145,25 @@ def _arrived(api: Api, wish: Wish, terms: Terms, done: Done, deadline: float) ->
     migration = done.after or {}
     reached, seen = _followed(api, wish, terms, migration, deadline)
     title = MIGRATION.resource(wish.namespace).title(migration["metadata"]["name"])
-    is_well = standing.phase(reached.obj) == standing.SUCCEEDED
+    is_well = migration_status.phase(reached.obj) == migration_status.SUCCEEDED
     with api.bounded(max(deadline, time.monotonic() + 10)):  # to find out what became of it, too
         if reached.verdict.done:
-            vmi = api.get(cluster.instances(wish.namespace, terms.api_version), wish.name)
-            if is_well or (reached.obj is None and standing.has_moved(migration, vmi)):
+            vmi = api.get(kinds.instances(wish.namespace, terms.api_version), wish.name)
+            if is_well or (reached.obj is None and migration_status.has_moved(migration, vmi)):
                 return done._replace(after=seen, vmi=vmi, is_waited=True)
         facts = {"changed": done.changed, **_facts(api, wish, seen)}
     where = f"; {wish.title} is on node {facts['node']}" if facts["node"] else ""
     if reached.obj is None and reached.verdict.done:
-        raise VirtError(f"{title} was cancelled (somebody deleted it) in phase {standing.told(seen)}{where}", **facts)
-    reason = "" if facts["reason"] == standing.nothing_but_phase(seen) else f": {facts['reason']}"
+        raise VirtError(
+            f"{title} was cancelled (somebody deleted it) in phase {migration_status.told(seen)}{where}", **facts
+        )
+    reason = "" if facts["reason"] == migration_status.nothing_but_phase(seen) else f": {facts['reason']}"
     if reached.verdict.done:
         raise VirtError(f"{title} failed{reason or ', and nothing says why'}{where}", **facts)
     why = f": as far as could be seen ({reached.trouble})" if reached.trouble else reason
     raise TimedOut(
-        f"{title} is not over after {terms.wait_timeout_seconds} s, it is {standing.told(seen)}{why}{where}. It goes"
-        " on; wait for it (kubevirt_migration_info with wait=true), or cancel it (state=absent)",
+        f"{title} is not over after {terms.wait_timeout_seconds} s, it is {migration_status.told(seen)}{why}{where}. It"
+        " goes on; wait for it (kubevirt_migration_info with wait=true), or cancel it (state=absent)",
         **facts,
     )
 
@@ -175,7 +177,7 @@ def _followed(api: Api, wish: Wish, terms: Terms, migration: Object, deadline: f
         if obj is None or obj["metadata"].get("uid") != uid:
             return Verdict(done=True)
         seen.append(obj)
-        return Verdict(done=standing.is_over(obj), missing=f"it is {standing.told(obj)}")
+        return Verdict(done=migration_status.is_over(obj), missing=f"it is {migration_status.told(obj)}")
 
     resource = MIGRATION.resource(wish.namespace, terms.api_version)
     reached = Waiter(api, resource, judge, deadline=deadline).until([name])[name]
@@ -186,7 +188,7 @@ def _followed(api: Api, wish: Wish, terms: Terms, migration: Object, deadline: f
 
 def _facts(api: Api, wish: Wish, migration: Object) -> dict[str, Any]:
     try:
-        vmi = api.get(cluster.instances(wish.namespace), wish.name)
+        vmi = api.get(kinds.instances(wish.namespace), wish.name)
     except VirtError:
         vmi = None
-    return standing.explain(api, wish.namespace, migration, vmi)
+    return migration_status.explain(api, wish.namespace, migration, vmi)

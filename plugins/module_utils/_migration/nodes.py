@@ -11,7 +11,7 @@ from .._client.api import Api, Resource
 from .._client.errors import BadArgument, Forbidden, VirtError
 from ..kubevirt_api import names
 from . import decide
-from .wish import Wish
+from .request import Wish
 
 NODES = Resource("v1", "nodes", "Node", None)
 

@@ -14,8 +14,9 @@ from .._client.api import Api, Resource
 from .._client.argspec import auth_argument_spec
 from .._client.errors import BadArgument, Conflict, NotFound, TimedOut, VirtError
 from .._client.waiter import Verdict, Waiter
-from .._vm import cluster, compare, overlay
-from . import exposure, whose
+from .._vm import kinds
+from .._vm.merge import compare, overlay
+from . import exposure, service_owner
 from .exposure import Wish
 
 ATTEMPTS = 4
@@ -121,15 +122,15 @@ def _present(
 
 
 def _refuse_others(params: Mapping[str, Any], wish: Wish, live: Object, own: Mapping[str, str]) -> None:
-    if found := whose.others(params, wish, live, own):
+    if found := service_owner.others(params, wish, live, own):
         raise VirtError(found)
 
 
 def _own(params: Mapping[str, Any], api: Api, wish: Wish, live: Object) -> dict[str, str]:
     """Return by which labels a Service of this task finds Pods; those of a set are read only where that decides."""
-    if wish.kind is None or params.get("selector") or whose.belongs(wish, live):
+    if wish.kind is None or params.get("selector") or service_owner.belongs(wish, live):
         return {}
-    is_set = wish.kind is cluster.REPLICA_SET
+    is_set = wish.kind is kinds.REPLICA_SET
     try:
         found = api.get(wish.kind.resource(wish.namespace), wish.target or "") if is_set else None
         return exposure.selector_of(params, wish, found)
@@ -141,7 +142,7 @@ def _target(params: Mapping[str, Any], api: Api, wish: Wish, check_mode: bool) -
     if wish.kind is None or not exposure.needs_target(params, wish):
         return None
     found = api.get(wish.kind.resource(wish.namespace), wish.target or "")
-    is_told = params.get("ports") and (params.get("selector") or wish.kind is not cluster.REPLICA_SET)
+    is_told = params.get("ports") and (params.get("selector") or wish.kind is not kinds.REPLICA_SET)
     foreseen = check_mode and is_told
     if found is None and not foreseen:  # in check mode an earlier task may be what makes it
         raise VirtError(

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from .._client import paths
 from .._client.errors import NOT_TEXT, BadArgument
 from .._client.shapes import shape
-from .._vm import cluster
-from .._vm.cluster import Kind
+from .._vm import kinds
+from .._vm.kinds import Kind
 from ..kubevirt_api import names
 
-TARGETS = {"vm": cluster.VM, "vmi": cluster.VMI, "replicaset": cluster.REPLICA_SET}
+TARGETS = {"vm": kinds.VM, "vmi": kinds.VMI, "replicaset": kinds.REPLICA_SET}
 """Options that name what is exposed."""
 _LABEL_LIMIT = 63
 _CUT = 54
@@ -75,7 +75,7 @@ def needs_target(params: Mapping[str, Any], wish: Wish) -> bool:
     """Tell whether what is exposed has to be read: for its UID, its selector or its ports."""
     if wish.kind is None:
         return False
-    of_a_set = wish.kind is cluster.REPLICA_SET and not params.get("selector")
+    of_a_set = wish.kind is kinds.REPLICA_SET and not params.get("selector")
     return of_a_set or bool(params.get("owned")) or not params.get("ports")
 
 
@@ -97,7 +97,7 @@ def selector_of(params: Mapping[str, Any], wish: Wish, target: Object | None) ->
     """Return the labels of the Pods that are meant."""
     if params.get("selector"):
         return _texts("selector", params["selector"])
-    if wish.kind is not cluster.REPLICA_SET:
+    if wish.kind is not kinds.REPLICA_SET:
         return {names.VMI_ID: instance_id(wish.target or "")}
     selector = ((target or {}).get("spec") or {}).get("selector") or {}
     if selector.get("matchExpressions") or not selector.get("matchLabels"):
@@ -183,7 +183,7 @@ def _target_port(where: str, given: Mapping[str, Any]) -> int | str:
     elif isinstance(target, str) and target.isdigit():
         target = int(target)
     if isinstance(target, bool) or not isinstance(target, (int, str)) or target == "":
-        raise BadArgument(f"{where}.target_port: is to be a port's number or name, not {shape(target)}")
+        raise BadArgument(f"{where}.target_port: must be a port's number or name, not {shape(target)}")
     return target
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All objects of a task, one or many at once (many), then one shared wait (joint_wait). Makes the task's result."""
+"""All objects of a task: ensure their states, then wait for all of them. Makes the task's result."""
 
 from __future__ import annotations
 
@@ -12,71 +12,87 @@ from typing import Any
 from .._client import redact
 from .._client.api import Api
 from .._client.errors import VirtError
-from . import cluster, compare, field_path, service
-from .cluster import Kind
-from .request import Terms, VmRequest, requests_from, terms_from
-from .service import Outcome
+from . import field_path, kinds
+from .kinds import Kind
+from .merge import compare
+from .request.vm_request import Terms, VmRequest, request_of, terms_from
+from .write import ensure_state
+from .write.outcome import Outcome
 
 WRITES = ("create", "apply", "patch", "replace", "delete")
-"""Methods that change what an object declares; any other is an operation on what runs."""
+"""Methods that change what an object declares. Any other is an operation on a guest."""
 
 Object = dict[str, Any]
 
 
-def run(
-    params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool, kind: Kind = cluster.VM
-) -> dict[str, Any]:
-    """Bring all objects of a task into their states; return the task's result. With several, errors come at the end."""
+def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool, kind: Kind = kinds.VM) -> dict[str, Any]:
+    """Bring all objects of a task into their states; return the task's result.
+
+    Raises the error of a single object. With several objects all are tried, and one error lists what failed.
+    """
     terms = terms_from(params, check_mode=check_mode, diff=diff, kind=kind)
     requests = requests_from(params, kind)
     if terms.wait_for_claims:
-        from . import claims  # most tasks ask for none
+        from .wait import claims  # few tasks need it
 
         claims.check(requests, wait=terms.wait)
-    began = time.monotonic()
-    made = outcomes = _ensured(api, requests, terms)
+    start = time.monotonic()
+    written = outcomes = _ensure(api, requests, terms)
     if terms.wait and not terms.check_mode:
-        from . import joint_wait  # most tasks that change nothing never come here
+        from .wait import wait_all
 
-        outcomes = joint_wait.wait_all(api, requests, terms, made)
-    shown = [_show(one, terms) for one in outcomes]
+        outcomes = wait_all.wait_all(api, requests, terms, written)
+    results = [_result(outcome, terms) for outcome in outcomes]
     if terms.wait:
-        for one in shown:
-            one["duration"] = round(time.monotonic() - began, 1)
-    if not kind.entries or params.get(kind.entries) is None:
+        for result in results:
+            result["duration"] = round(time.monotonic() - start, 1)
+    if not _is_list(params, kind):
         if isinstance(outcomes[0], VirtError):
             raise outcomes[0]
-        return shown[0]
-    from . import many
+        return results[0]
+    from . import multi
 
-    return many.result(requests, made, outcomes, shown)
+    return multi.result(requests, written, outcomes, results)
 
 
-def _ensured(api: Api, requests: list[VmRequest], terms: Terms) -> list[Outcome | VirtError]:
+def requests_from(params: Mapping[str, Any], kind: Kind = kinds.VM) -> list[VmRequest]:
+    """Return one request for each object of a task. One error lists the problems of all entries."""
+    if not _is_list(params, kind):
+        return [request_of(params, kind)]
+    from .request.multi_options import requests_of  # most tasks have one object
+
+    return requests_of(params, kind)
+
+
+def _is_list(params: Mapping[str, Any], kind: Kind) -> bool:
+    return bool(kind.list_option) and params.get(kind.list_option) is not None
+
+
+def _ensure(api: Api, requests: list[VmRequest], terms: Terms) -> list[Outcome | VirtError]:
     """Bring all objects into their states; an error takes the place of an outcome."""
     if len(requests) != 1:
-        from . import many  # one by one is how most tasks go
+        from . import multi
 
-        return many.ensured(api, requests, terms)
+        return multi.ensure(api, requests, terms)
     try:
-        return [service.ensure(api, requests[0], terms)]
+        return [ensure_state.ensure(api, requests[0], terms)]
     except VirtError as error:
         return [error]
 
 
-def _show(outcome: Outcome | VirtError, terms: Terms) -> dict[str, Any]:
-    """Return what a user sees of an outcome: without secrets and hidden fields."""
+def _result(outcome: Outcome | VirtError, terms: Terms) -> dict[str, Any]:
+    """Return the result for one object, without secrets and hidden fields."""
     if isinstance(outcome, VirtError):
         return {"changed": bool(outcome.facts.get("changed")), "failed": True, "msg": outcome.message, **outcome.facts}
     hidden = [list(path) for path in terms.hidden]
     after = field_path.without(outcome.after, hidden) if outcome.after else {}
-    shown: dict[str, Any] = {"changed": outcome.changed, "result": redact.redacted(after)}
+    result: dict[str, Any] = {"changed": outcome.changed, "result": redact.redacted(after)}
     if outcome.method:
-        shown["method"] = outcome.method
+        result["method"] = outcome.method
     if terms.diff and outcome.changed:
         before = field_path.without(outcome.before, hidden) if outcome.before else {}
-        shown["diff"] = _diff(before, after, outcome)
-    return shown
+        result["diff"] = _diff(before, after, outcome)
+    return result
 
 
 def _diff(before: Object, after: Object, outcome: Outcome) -> dict[str, Any]:

@@ -14,16 +14,15 @@ import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import (
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import batch, kinds
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.field_path import value_at
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.kinds import Kind
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import (
     argspec,
-    batch,
-    cluster,
     instance_argspec,
-    manifest,
     shape,
 )
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.cluster import Kind
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.instance_power import is_frozen, is_paused
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.write.guest_power import is_frozen, is_paused
 from ansible_collections.virtops.kubevirt.plugins.modules import (
     kubevirt_pool,
     kubevirt_replicaset,
@@ -35,7 +34,7 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_a
 
 
 def volumes(world: World) -> list[str]:
-    return [one["name"] for one in manifest.at(world.vm("web"), shape.VOLUMES)]
+    return [one["name"] for one in value_at(world.vm("web"), shape.VOLUMES)]
 
 
 def running(world: World) -> set[str]:
@@ -121,10 +120,10 @@ OF_POOLS: dict[str, Callable[[World], bool]] = {
     "Delete the pool with its machines": lambda world: (fake_pools.POOLS, "default", "web") not in world.objects,
 }
 MODULES: dict[str, tuple[ModuleType, dict[str, Any], Kind, dict[str, Callable[[World], bool]]]] = {
-    "kubevirt_vm": (kubevirt_vm, argspec.vm_spec(), cluster.VM, DONE),
-    "kubevirt_vmi": (kubevirt_vmi, instance_argspec.vmi_spec(), cluster.VMI, OF_INSTANCES),
-    "kubevirt_pool": (kubevirt_pool, instance_argspec.pool_spec(), cluster.POOL, OF_POOLS),
-    "kubevirt_replicaset": (kubevirt_replicaset, instance_argspec.replicaset_spec(), cluster.REPLICA_SET, OF_SETS),
+    "kubevirt_vm": (kubevirt_vm, argspec.vm_spec(), kinds.VM, DONE),
+    "kubevirt_vmi": (kubevirt_vmi, instance_argspec.vmi_spec(), kinds.VMI, OF_INSTANCES),
+    "kubevirt_pool": (kubevirt_pool, instance_argspec.pool_spec(), kinds.POOL, OF_POOLS),
+    "kubevirt_replicaset": (kubevirt_replicaset, instance_argspec.replicaset_spec(), kinds.REPLICA_SET, OF_SETS),
 }
 
 

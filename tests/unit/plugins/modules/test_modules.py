@@ -19,7 +19,8 @@ from ansible_collections.virtops.kubevirt.plugins.doc_fragments import machine, 
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.argspec import auth_argument_spec
 from ansible_collections.virtops.kubevirt.plugins.module_utils._migration import argspec as migration_argspec
 from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import argspec, info_argspec, instance_argspec
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.read import info_argspec
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import argspec, instance_argspec
 from ansible_collections.virtops.kubevirt.plugins.modules import (
     kubevirt_migration,
     kubevirt_migration_info,
@@ -153,7 +154,7 @@ def test_a_module_creates_a_vm_and_shows_no_secret() -> None:
         pytest.param({"definition": "{canary-value"}, "definition", id="definition is no mapping"),
         pytest.param({"definition": {"kind": "canary-kind", "spec": {"userData": "canary-value"}}}, "kind", id="kind"),
         pytest.param({"cloud_init": {"user_data": "canary-value", "typ": "x"}}, "typ", id="misspelt suboption"),
-        pytest.param({"cloud_init": ["x: canary-value"]}, "cloud_init: is to be a mapping, not a list", id="a list"),
+        pytest.param({"cloud_init": ["x: canary-value"]}, "cloud_init: must be a mapping, not a list", id="a list"),
         pytest.param(
             {"name": None, "vms": [{"name": "a", "cloud_init": "x: canary-value"}]}, "vms[0].cloud_init", id="of many"
         ),

@@ -12,7 +12,7 @@ import jinja2
 import pytest
 import yaml
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import FIELD_MANAGER
-from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.made import MARKS
+from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.owned_objects import MARKS
 
 ROLE = Path(__file__).resolve().parents[4] / "roles" / "control_plane"
 K8S = "kubernetes.core.k8s"

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client import timely
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import deadline
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client import transport as transport_module
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api, Resource
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
@@ -32,8 +32,9 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.waiter im
     Verdict,
     Waiter,
 )
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import cluster, waiting
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.goal import Goal
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import kinds
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.wait import wait_for
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.wait.goal import Goal
 
 from .test_rate import JSON, Answer, Clock
 
@@ -110,7 +111,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     now = Clock()
     monkeypatch.setattr(transport_module, "time", SimpleNamespace(monotonic=now.monotonic, sleep=now.sleep))
     timed = functools.partial(Waiter, clock=now.monotonic, sleep=now.sleep)
-    monkeypatch.setattr(waiting, "Waiter", timed)
+    monkeypatch.setattr(wait_for, "Waiter", timed)
     return now
 
 
@@ -250,7 +251,7 @@ class Drip:
 @pytest.fixture
 def dripping(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Callable[[Iterator[tuple[bytes, bytes]]], Api]:
     """An API each connection of which says the next of what is given."""
-    monkeypatch.setattr(timely, "time", SimpleNamespace(monotonic=clock.monotonic))
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=clock.monotonic))
 
     def connected(said: Iterator[tuple[bytes, bytes]]) -> Api:
         def connect(connection: http.client.HTTPConnection) -> None:
@@ -289,8 +290,8 @@ VMI = {"kind": "VirtualMachineInstance", "metadata": METADATA, "status": {"phase
 
 
 def why_in_vain(api: Api, clock: Clock) -> VirtError:
-    resource = cluster.VM.resource("default")
-    done = waiting.wait_for(api, resource, {"web": Goal("running")}, timeout_seconds=SECONDS, began=clock.now)
+    resource = kinds.VM.resource("default")
+    done = wait_for.wait_for(api, resource, {"web": Goal("running")}, timeout_seconds=SECONDS, began=clock.now)
     assert isinstance(done["web"], VirtError)
     return done["web"]
 

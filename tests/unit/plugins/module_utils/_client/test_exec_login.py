@@ -41,11 +41,11 @@ def test_token_of_an_exec_plugin_is_used(tmp_path: Path) -> None:
         "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "from-plugin"}
     }  # fmt: skip
     config = a_config(a_plugin(tmp_path, json.dumps(answer)))
-    assert kubeconfig.read(config).token == "from-plugin"
+    assert kubeconfig.read(config)["token"] == "from-plugin"
     path = tmp_path / "config"
     path.write_text(json.dumps(config))
     path.chmod(0o600)
-    assert kubeconfig.read(str(path)).token == "from-plugin"
+    assert kubeconfig.read(str(path))["token"] == "from-plugin"
 
 
 def test_a_plugin_that_gives_nothing_is_an_error(tmp_path: Path) -> None:

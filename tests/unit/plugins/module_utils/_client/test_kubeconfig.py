@@ -37,14 +37,14 @@ def test_a_dictionary_and_its_text_mean_the_same() -> None:
     data = base64.b64encode(b"PEM").decode()
     config = a_config(**{"client-certificate-data": data, "client-key-data": data, "as": "me"})
     found = kubeconfig.read(config)
-    assert (found.cert_data, found.key_data, found.verify) == ("PEM", "PEM", False)
-    assert found.headers == {"Impersonate-User": "me"}
+    assert (found["cert_data"], found["key_data"], found["verify"]) == ("PEM", "PEM", False)
+    assert found["headers"] == {"Impersonate-User": "me"}
     assert kubeconfig.read(json.dumps(config)) == found
 
 
 def test_yaml_given_as_text_is_read_and_never_taken_for_paths() -> None:
     config = yaml.safe_dump(a_config(token="canary::token"))
-    assert kubeconfig.read(config).token == "canary::token"
+    assert kubeconfig.read(config)["token"] == "canary::token"
     for text in (f"token: canary::x\n{config}[", "users: canary::token", f"current-context: x\n{config}"):
         with pytest.raises(BadArgument) as caught:
             kubeconfig.read(text, "no-such-context")
@@ -56,27 +56,27 @@ def test_of_several_files_the_first_that_names_an_entry_wins(tmp_path: Path) -> 
     two = write(tmp_path / "2", json.dumps(a_config("https://two", token="2")))
     absent = str(tmp_path / "absent")
     found = kubeconfig.read(os.pathsep.join((absent, one, two)))
-    assert (found.server, found.token) == ("https://one", "1")
+    assert (found["server"], found["token"]) == ("https://one", "1")
 
 
 def test_token_file_is_read(tmp_path: Path) -> None:
     write(tmp_path / "token", "abc\n")
     path = write(tmp_path / "config", json.dumps(a_config(tokenFile="token")))
-    assert kubeconfig.read(path).token == "abc"
+    assert kubeconfig.read(path)["token"] == "abc"
 
 
 def test_a_token_file_goes_before_a_token_which_serves_while_it_cannot_be_read(tmp_path: Path) -> None:
     """As with kubectl: it is the file that is renewed."""
     token = write(tmp_path / "token", "newer\n")
     path = write(tmp_path / "config", json.dumps(a_config(tokenFile="token", token="older")))
-    assert kubeconfig.read(path).token == "newer"
+    assert kubeconfig.read(path)["token"] == "newer"
     os.unlink(token)
-    assert kubeconfig.read(path).token == "older"
+    assert kubeconfig.read(path)["token"] == "older"
 
 
 def test_a_file_for_everybody_warns(tmp_path: Path) -> None:
     found = kubeconfig.read(write(tmp_path / "config", json.dumps(a_config(token="x")), 0o644))
-    assert "chmod 600" in found.warnings[0]
+    assert "chmod 600" in found["warnings"][0]
     assert stat.S_IMODE((tmp_path / "config").stat().st_mode) == 0o644
 
 

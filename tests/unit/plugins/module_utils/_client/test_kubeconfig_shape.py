@@ -85,8 +85,8 @@ def test_a_word_that_a_template_made_of_a_switch_means_what_it_says(word: str, v
     config = changed("clusters[0].cluster", {"server": "https://s", "insecure-skip-tls-verify": word})
     config["users"] = [{"name": "u", "user": {"token": "t"}}]
 
-    assert kubeconfig.read(config).verify is verify
-    assert kubeconfig.read(json.dumps(config)).verify is verify
+    assert kubeconfig.read(config)["verify"] is verify
+    assert kubeconfig.read(json.dumps(config))["verify"] is verify
 
 
 def test_another_word_is_no_switch() -> None:

@@ -11,7 +11,7 @@ import pytest
 from ansible.module_utils.common.parameters import remove_values
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client import redact
 from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.argspec import vm_spec
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request.argspec import vm_spec
 
 USER_DATA = "#cloud-config\npassword: canary"
 

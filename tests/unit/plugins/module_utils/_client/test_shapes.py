@@ -46,16 +46,16 @@ def test_a_mapping_is_taken_in_writing_too(params: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"cpu": 2}, "cpu: is to be a mapping, not a number"),
-        ({"cpu": "2"}, "cpu: is to be a mapping, not a text"),
-        ({"cpu": True}, "cpu: is to be a mapping, not true or false"),
-        ({"cpu": [2]}, "cpu: is to be a mapping, not a list"),
-        ({"resource_definition": "vm.yml"}, "definition: is to be a mapping, not a text"),
-        ({"vms": "a,b"}, "vms: is to be a list of mappings; item 1 is a text"),
-        ({"vms": [{"name": "a"}, "b"]}, "vms: is to be a list of mappings; item 2 is a text"),
-        ({"vms": [None]}, "vms: is to be a list of mappings; item 1 is null"),
-        ({"vms": [["a"]]}, "vms: is to be a list of mappings; item 1 is a list"),
-        ({"vms": 3}, "vms: is to be a list of mappings; item 1 is a number"),
+        ({"cpu": 2}, "cpu: must be a mapping, not a number"),
+        ({"cpu": "2"}, "cpu: must be a mapping, not a text"),
+        ({"cpu": True}, "cpu: must be a mapping, not true or false"),
+        ({"cpu": [2]}, "cpu: must be a mapping, not a list"),
+        ({"resource_definition": "vm.yml"}, "definition: must be a mapping, not a text"),
+        ({"vms": "a,b"}, "vms: must be a list of mappings; item 1 is a text"),
+        ({"vms": [{"name": "a"}, "b"]}, "vms: must be a list of mappings; item 2 is a text"),
+        ({"vms": [None]}, "vms: must be a list of mappings; item 1 is null"),
+        ({"vms": [["a"]]}, "vms: must be a list of mappings; item 1 is a list"),
+        ({"vms": 3}, "vms: must be a list of mappings; item 1 is a number"),
     ],
 )
 def test_what_is_no_mapping_is_refused_by_the_name_of_its_option(params: dict[str, Any], said: str) -> None:
@@ -66,16 +66,16 @@ def test_what_is_no_mapping_is_refused_by_the_name_of_its_option(params: dict[st
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"name": ["64Mi"]}, "name: is to be a text, not a list"),
-        ({"name": {"a": "b"}}, "name: is to be a text, not a mapping"),
-        ({"key_file": ["a"]}, "key: is to be a text, not a list"),
-        ({"cpu": {"model": {"a": "b"}}}, "cpu.model: is to be a text, not a mapping"),
-        ({"cpu": '{"model": ["a"]}'}, "cpu.model: is to be a text, not a list"),
-        ({"vms": [{"name": "a"}, {"name": ["b"]}]}, "vms[1].name: is to be a text, not a list"),
-        ({"vms": [{"cpu": {"model": []}}]}, "vms[0].cpu.model: is to be a text, not a list"),
-        ({"vms": [{"cpu": 2}]}, "vms[0].cpu: is to be a mapping, not a number"),
-        ({"hidden": ["a", {"b": "c"}]}, "hidden: is to be a list of texts; item 2 is a mapping"),
-        ({"hidden": [None]}, "hidden: is to be a list of texts; item 1 is null"),
+        ({"name": ["64Mi"]}, "name: must be a text, not a list"),
+        ({"name": {"a": "b"}}, "name: must be a text, not a mapping"),
+        ({"key_file": ["a"]}, "key: must be a text, not a list"),
+        ({"cpu": {"model": {"a": "b"}}}, "cpu.model: must be a text, not a mapping"),
+        ({"cpu": '{"model": ["a"]}'}, "cpu.model: must be a text, not a list"),
+        ({"vms": [{"name": "a"}, {"name": ["b"]}]}, "vms[1].name: must be a text, not a list"),
+        ({"vms": [{"cpu": {"model": []}}]}, "vms[0].cpu.model: must be a text, not a list"),
+        ({"vms": [{"cpu": 2}]}, "vms[0].cpu: must be a mapping, not a number"),
+        ({"hidden": ["a", {"b": "c"}]}, "hidden: must be a list of texts; item 2 is a mapping"),
+        ({"hidden": [None]}, "hidden: must be a list of texts; item 1 is null"),
     ],
 )
 def test_what_is_to_be_a_text_is_not_made_one_by_python(params: dict[str, Any], said: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import VirtError
 from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.nodes import check, trouble
-from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.wish import Wish
+from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.request import Wish
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._migration.conftest import a_guest, a_node
 
 

@@ -158,12 +158,12 @@ def test_an_address_is_waited_for(world: World, expose: Expose) -> None:
         pytest.param({"vm": "web", "ports": [{"port": 0}]}, r"ports\[0\].port is 0: a port is between", id="port"),
         pytest.param(
             {"vm": "web", "ports": [{"port": 1, "target_port": True}]},
-            r"ports\[0\].target_port: is to be a port's number or name, not true or false",
+            r"ports\[0\].target_port: must be a port's number or name, not true or false",
             id="target port, a bool",
         ),
         pytest.param(
             {"vm": "web", "ports": [{"port": 1, "target_port": [1]}]},
-            r"ports\[0\].target_port: is to be a port's number or name, not a list",
+            r"ports\[0\].target_port: must be a port's number or name, not a list",
             id="target port, a list",
         ),
         pytest.param({"vm": "web", "ports": [{"port": 1}, {"port": 2}]}, r"ports\[0\]: a name is missing", id="names"),

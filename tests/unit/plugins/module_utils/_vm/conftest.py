@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import batch, cluster
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import batch, kinds
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World, serving
 
 Task = Callable[..., dict[str, Any]]
@@ -33,31 +33,31 @@ def api(world: World) -> Iterator[Api]:
 @pytest.fixture
 def task(api: Api) -> Task:
     """Run one task of kubevirt_vm with these options; check_mode and diff are keywords as well."""
-    return _tasks(api, cluster.VM)
+    return _tasks(api, kinds.VM)
 
 
 @pytest.fixture
 def of_instances(api: Api) -> Task:
     """Run one task of kubevirt_vmi."""
-    return _tasks(api, cluster.VMI)
+    return _tasks(api, kinds.VMI)
 
 
 @pytest.fixture
 def of_sets(api: Api) -> Task:
     """Run one task of kubevirt_replicaset."""
-    return _tasks(api, cluster.REPLICA_SET)
+    return _tasks(api, kinds.REPLICA_SET)
 
 
 @pytest.fixture
 def of_pools(api: Api) -> Task:
     """Run one task of kubevirt_pool."""
-    return _tasks(api, cluster.POOL)
+    return _tasks(api, kinds.POOL)
 
 
-def _tasks(api: Api, kind: cluster.Kind) -> Task:
+def _tasks(api: Api, kind: kinds.Kind) -> Task:
     def run(*, check_mode: bool = False, diff: bool = False, **params: Any) -> dict[str, Any]:
         defaults = {"state": "present", "wait_timeout": 2, "hidden_fields": ["metadata.managedFields"]}
-        if not kind.entries or kind.entries not in params:
+        if not kind.list_option or kind.list_option not in params:
             defaults["name"] = "web"
         whole = {"namespace": "default", **defaults, **params}
         return batch.run(whole, api, check_mode=check_mode, diff=diff, kind=kind)

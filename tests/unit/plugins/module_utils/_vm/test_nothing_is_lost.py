@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import manifest, shape
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.field_path import value_at, with_value
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import shape
 from ansible_collections.virtops.kubevirt.plugins.module_utils.kubevirt_api.names import DECLARED_ITEMS
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
 
@@ -29,12 +30,12 @@ def a_definition(*volumes: dict[str, Any], **machine: Any) -> dict[str, Any]:
 
 
 def volumes(world: World) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = manifest.at(world.vm("web"), shape.VOLUMES)
+    found: list[dict[str, Any]] = value_at(world.vm("web"), shape.VOLUMES)
     return found
 
 
 def disks(world: World) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = manifest.at(world.vm("web"), shape.DISKS)
+    found: list[dict[str, Any]] = value_at(world.vm("web"), shape.DISKS)
     return found
 
 
@@ -44,7 +45,7 @@ def names(items: list[dict[str, Any]]) -> list[str]:
 
 def plug(world: World, item: dict[str, Any]) -> None:
     """Add a volume as the control plane does when somebody plugs one in for good."""
-    body = manifest.replaced(world.vm("web"), shape.VOLUMES, [*volumes(world), item])
+    body = with_value(world.vm("web"), shape.VOLUMES, [*volumes(world), item])
     world.patch("virtualmachines", "default", "web", {"spec": body["spec"]}, dry_run=False, manager="virt-controller")
 
 
@@ -72,7 +73,7 @@ def test_a_machine_that_somebody_made_meanwhile_is_not_made_again(
 
     assert result["method"] in ("patch", "apply")
     assert result["result"]["spec"]["runStrategy"] == "Halted"
-    assert "root" in names(manifest.at(result["result"], shape.VOLUMES))
+    assert "root" in names(value_at(result["result"], shape.VOLUMES))
     assert world.vm("web")["spec"]["runStrategy"] == "Halted"
 
 
@@ -176,14 +177,14 @@ def test_a_key_inside_a_list_that_is_a_whole_goes_too(world: World, task: Task) 
     where = ("spec", "template", "spec", "tolerations")
     task(definition=a_definition(tolerations=[{"key": "a", "effect": "NoSchedule"}, {"key": "b"}]))
     assert task(definition=a_definition(tolerations=[{"key": "a"}, {"key": "b"}]))["changed"] is True
-    assert manifest.at(world.vm("web"), where) == [{"key": "a"}, {"key": "b"}]
+    assert value_at(world.vm("web"), where) == [{"key": "a"}, {"key": "b"}]
 
 
 def test_a_disk_that_others_unplugged_and_plugged_in_again_is_theirs(world: World, task: Task) -> None:
     task(definition=a_definition(ROOT, DATA))
-    body = manifest.replaced(world.vm("web"), shape.VOLUMES, [ROOT])
+    body = with_value(world.vm("web"), shape.VOLUMES, [ROOT])
     devices = {"devices": {"disks": [{"name": "root", "disk": {"bus": "virtio"}}]}}
-    body = manifest.replaced(body, shape.DOMAIN, devices)
+    body = with_value(body, shape.DOMAIN, devices)
     world.patch("virtualmachines", "default", "web", {"spec": body["spec"]}, dry_run=False)
     assert task(definition=a_definition(ROOT))["changed"] is False
     plug(world, DATA)

@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Find the option that a refused field comes from. Pure.
+
+The server names fields of the object that was sent. A user of cloud_init did not write volumes[1], and the index of an
+entry of disks differs from its index in the object.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..._client.errors import Invalid
+from ..field_path import Path, value_at
+from ..kinds import VM, Kind
+from . import option_volumes, shape
+from .vm_request import VmRequest
+
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_LISTS = {
+    shape.VOLUMES: "volumes",
+    shape.DISKS: "disks",
+    (*shape.DEVICES, "interfaces"): "interfaces",
+    (*shape.MACHINE, "networks"): "networks",
+}
+"""Lists that an option declares."""
+_OPTIONS_OF_VOLUMES = {option_volumes.IMAGE_VOLUME: "image", option_volumes.CLOUD_INIT_VOLUME: "cloud_init"}
+
+
+def with_options(error: Invalid, request: VmRequest, body: dict[str, Any]) -> Invalid:
+    """Return the error with the options that the refused fields come from."""
+    fields: dict[str, str] = {}
+    for cause in error.facts.get("causes") or ():
+        option = option_of(cause["field"], request.options, body, request.kind)
+        if option is not None:
+            fields.setdefault(option, cause["field"])
+    if not fields:
+        return error
+    text = "; ".join(f"{field} comes from the option {option}" for option, field in fields.items())
+    return Invalid(f"{error.message} ({text})", **error.facts)
+
+
+def option_of(field: str, options: Mapping[str, frozenset[str]], body: dict[str, Any], kind: Kind = VM) -> str | None:
+    """Return the option, and the name of its entry, that a field of the sent object comes from; None if from none.
+
+    options: those of the task, each with the names of its entries.
+    """
+    path, index = _parsed(field)
+    for list_path, list_option in _LISTS.items():
+        path_here = kind.inside(list_path)
+        items = value_at(body, path_here) if path[: len(path_here)] == path_here else None
+        if isinstance(items, list) and index is not None and index < len(items):
+            name = items[index].get("name")
+            if name in options.get(list_option, ()):
+                return f"{list_option} ({name})"
+            option = _OPTIONS_OF_VOLUMES.get(name) if list_option in ("volumes", "disks") else None
+            return option if option in options else None
+    domain = kind.inside(shape.DOMAIN)
+    for option, prefix in (("cpu", (*domain, "cpu")), ("memory", (*domain, "memory"))):
+        if option in options and path[: len(prefix)] == prefix:
+            return option
+    return None
+
+
+def _parsed(field: str) -> tuple[Path, int | None]:
+    """Return the names in a field path, and its first index."""
+    steps = _STEP.findall(field)
+    indices = [int(index) for _name, index in steps if index]
+    return tuple(name for name, _index in steps if name), indices[0] if indices else None

@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a VirtualMachineInstanceReplicaSet or a VirtualMachinePool has its members, and why it has not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._client.api import Api
+from ..._client.errors import VirtError, cut
+from ..._client.waiter import Verdict
+from ...kubevirt_api import condition_types
+from ...kubevirt_api.asked import is_deleting
+from ...kubevirt_api.predicates import condition, is_ready
+from .. import kinds
+from ..kinds import Kind
+from ..members import member_kind, members
+from . import diagnose
+
+Object = dict[str, Any]
+
+
+def replicas(obj: Object) -> int:
+    """Return how many members the set should have."""
+    count = (obj.get("spec") or {}).get("replicas")
+    return 1 if count is None else int(count)
+
+
+def is_paused(obj: Object) -> bool:
+    """Tell whether the control plane leaves its members alone."""
+    return bool((obj.get("spec") or {}).get("paused"))
+
+
+def judge(obj: Object, noun: str = kinds.REPLICA_SET.members) -> Verdict:
+    """Tell whether a set has all its members and all are ready. Pure. noun: what its members are called in messages."""
+    if is_deleting(obj):
+        return Verdict(hopeless="somebody is deleting it")
+    if is_paused(obj):
+        return Verdict(hopeless=f"it is paused, so no {noun} are created or deleted (set paused=false)")
+    status = obj.get("status") or {}
+    count, ready = status.get("replicas") or 0, status.get("readyReplicas") or 0
+    if count == ready == replicas(obj):
+        return Verdict(done=True)
+    return Verdict(missing=f"{ready} of {replicas(obj)} {noun} are ready, {count} exist")
+
+
+def explain(api: Api, obj: Object | None, namespace: str, kind: Kind = kinds.REPLICA_SET) -> dict[str, Any]:
+    """Return reason, conditions and events: what the set could not do, else what is wrong with one of its members."""
+    status = (obj or {}).get("status") or {}
+    facts: dict[str, Any] = {"conditions": status.get("conditions") or [], "events": []}
+    failure = condition(obj or {}, condition_types.REPLICA_FAILURE)
+    if obj is None:
+        return {"reason": f"the {kind.name} does not exist", **facts}
+    deletion = diagnose.deletion(obj)
+    if deletion is not None:
+        return {"reason": deletion, **facts}
+    if failure is not None and failure.get("status") == "True":
+        text = f"{failure.get('reason')}: {failure.get('message') or ''}"
+        return {"reason": cut(text, diagnose.MESSAGE_LIMIT), **facts}
+    reason = judge(obj, kind.members).missing
+    trouble = _first_trouble(api, obj, namespace, kind)
+    if trouble is not None:
+        name, explanation = trouble
+        reason, facts["events"] = f"{reason}; {name}: {explanation['reason']}", explanation["events"]
+    return {"reason": reason, **facts}
+
+
+def _first_trouble(api: Api, obj: Object, namespace: str, kind: Kind) -> tuple[str, dict[str, Any]] | None:
+    try:
+        listed = members(api, obj, namespace, kind)
+    except VirtError:
+        return None  # without the right to read members, the status of the set must do
+    for member in listed:
+        if not is_ready(member):
+            name = member["metadata"]["name"]
+            return name, diagnose.explain(api, member, namespace, name, member_kind(kind).name)
+    return None

@@ -1,0 +1,267 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Wait for the VMs, sets or instances of one namespace, and explain a timeout. goal.py says when a wait is over."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..._client.api import Api, Resource
+from ..._client.errors import Forbidden, TimedOut, VirtError
+from ..._client.waiter import Reached, Verdict, Waiter
+from ...kubevirt_api import names
+from .. import kinds
+from . import diagnose
+from .goal import Goal, judge
+
+Object = dict[str, Any]
+
+
+def wait_for(
+    api: Api,
+    resource: Resource,
+    goals: dict[str, Goal],
+    objects: dict[str, Object] | None = None,
+    *,
+    timeout_seconds: float,
+    start: float | None = None,
+    with_claims: bool = False,
+) -> dict[str, Object | VirtError | None]:
+    """Return for every name the object when it has reached its goal (None: gone), or an error that says why it has not.
+
+    resource: VMs, sets or instances of one namespace. objects: as they were before; identifies the instance of a VM
+    that is gone by now. start: by time.monotonic, None for now. with_claims: a VM is gone when its claims are.
+    """
+    deadline = (time.monotonic() if start is None else start) + timeout_seconds
+    with api.bounded(deadline):  # also bounds the requests that explain a timeout
+        return _Wait(api, resource, goals, dict(objects or {}), timeout_seconds, deadline, with_claims).wait()
+
+
+@dataclass
+class _Wait:
+    """One call of `wait_for`."""
+
+    api: Api
+    resource: Resource
+    goals: dict[str, Goal]
+    objects: dict[str, Object]
+    """As they were read last."""
+    timeout_seconds: float
+    deadline: float
+    with_claims: bool
+    listed: dict[str, Object | None] = field(default_factory=dict)
+    """Instances that one list request read for a round of verdicts. Each is used once."""
+
+    @property
+    def _namespace(self) -> str:
+        return self.resource.namespace or ""
+
+    @property
+    def _instances(self) -> Resource:
+        return kinds.instances(self.resource.namespace)
+
+    @property
+    def _has_instances(self) -> bool:
+        """Tell whether these are VMs, which have an instance of their name."""
+        return self.resource.kind == kinds.VM.name
+
+    @property
+    def _set(self) -> kinds.Kind | None:
+        """Return the kind, None unless it has members."""
+        return kinds.SETS.get(self.resource.kind)
+
+    def wait(self) -> dict[str, Object | VirtError | None]:
+        deleted = [name for name, goal in self.goals.items() if goal.kind == "gone"]
+        uids = {name: uid for name in deleted if (uid := self._instance_uid(name))}
+        claims = {name: self._claims(name) for name in deleted} if self.with_claims else {}
+        done = {name: result for name, result in claims.items() if isinstance(result, VirtError)}
+        others = [name for name in self.goals if name not in done]
+        waiter = Waiter(self.api, self.resource, self._judge, deadline=self.deadline, prepare=self._list_instances)
+        reached = waiter.until(others)
+        done.update({name: self._result(name, result) for name, result in reached.items()})
+        done.update({name: self._after_change(name, done[name]) for name in others if self.goals[name].change})
+        gone = [name for name in deleted if done[name] is None]
+        if gone and self._has_instances:  # the instances that they owned are deleted with them
+            waiter = Waiter(self.api, self._instances, self._judge_instance, deadline=self.deadline)
+            ended = waiter.until(gone)
+            done.update(
+                {
+                    name: self._still_exists(name, "instance", result)
+                    for name, result in ended.items()
+                    if not result.verdict.done
+                }
+            )
+            gone = [
+                name for name, result in ended.items() if result.obj is None
+            ]  # an instance that stays keeps its Pod
+        for name in gone:
+            if name in uids:
+                done[name] = self._wait_for_pods(name, uids[name])
+            elif self._set is not None:
+                done[name] = self._wait_for_members(name, self._set)
+            if name in claims and done[name] is None:
+                done[name] = self._wait_for_claims(name, claims[name])
+        return done
+
+    def _claims(self, name: str) -> list[Object] | VirtError:
+        """Return the claims that are deleted with a VM, or why they cannot be read. Read while the VM still exists."""
+        from . import claims
+
+        vm = self.objects.get(name)
+        try:
+            return claims.deleted_with(self.api, vm, self._namespace) if vm else []
+        except VirtError as error:
+            return error
+
+    def _wait_for_claims(self, name: str, objects: list[Object]) -> VirtError | None:
+        from . import claims
+
+        resource = claims.resource(self._namespace)
+        for claim in objects:
+            try:
+                error = self._wait_until_gone(name, f"claim {claim['metadata']['name']}", resource, [claim])
+            except VirtError as refused:  # reported for this VM alone: other claims may be readable
+                return refused
+            if error is not None:
+                return error
+        return None
+
+    def _after_change(self, name: str, result: Object | VirtError | None) -> Object | VirtError | None:
+        """Wait until the machines of a pool have a change, then until all are ready again."""
+        change = self.goals[name].change
+        if change is None or not isinstance(result, dict):
+            return result
+        from . import rollout
+
+        late = rollout.wait_for_change(self.api, self.resource, result, change, self.deadline)
+        if late is not None:
+            noun, reached = late
+            title = f"{noun} {reached.obj['metadata']['name']}" if reached.obj else noun
+            reason = f"{title}: {reached.trouble or reached.verdict.missing}"
+            text = f"{self.resource.title(name)} is not ready after {self.timeout_seconds:g} s: {reason}"
+            return TimedOut(text, **{**self._explanation(name), "reason": reason})
+        again = Waiter(self.api, self.resource, self._judge, deadline=self.deadline).until([name])
+        return self._result(name, again[name])
+
+    def _wait_for_members(self, name: str, kind: kinds.Kind) -> VirtError | None:
+        """Wait for the members of a set. A machine exists until its instance is gone, and that until its Pods are."""
+        obj = self.objects.get(name)
+        if obj is None:
+            return None
+        from ..members import members
+
+        listed = members(self.api, obj, self._namespace, kind)
+        if kind is not kinds.POOL:
+            return self._wait_until_gone(name, "instance", self._instances, listed)
+        uids = {member["metadata"].get("uid") for member in listed}
+        instances = [vmi for vmi in self.api.list(self._instances) if _owner_uids(vmi) & uids]
+        error = self._wait_until_gone(name, "machine", kinds.VM.resource(self._namespace), listed)
+        return error or self._wait_until_gone(name, "instance", self._instances, instances)
+
+    def _instance_uid(self, name: str) -> str | None:
+        """Return the UID that labels the Pods of an object that is being deleted."""
+        obj = self.objects.get(name)
+        if self._set is not None:
+            return None
+        if self._has_instances:
+            vm = obj
+            try:
+                obj = self.api.get(self._instances, name)
+            except VirtError:
+                return None  # without the right to read it, its Pods are not waited for
+            if not _is_owned(obj, vm):
+                return None
+        return obj["metadata"].get("uid") if obj else None
+
+    def _wait_for_pods(self, name: str, uid: str) -> VirtError | None:
+        """Wait for the Pods of an instance. Unreadable Pods are ignored: the instance exists until they are gone."""
+        resource = kinds.pods(self._namespace)
+        try:
+            pods = self.api.list(resource, labels=f"{names.CREATED_BY}={uid}")
+            return self._wait_until_gone(name, "launcher Pod", resource, pods)
+        except VirtError:
+            return None
+
+    def _wait_until_gone(self, name: str, noun: str, resource: Resource, objects: list[Object]) -> VirtError | None:
+        """Wait until none of these objects exists; return an error about the first that does."""
+        goals = {obj["metadata"]["name"]: Goal("gone", uid=obj["metadata"].get("uid")) for obj in objects}
+        if not goals:
+            return None
+        waiter = Waiter(self.api, resource, lambda key, obj: judge(goals[key], obj, None), deadline=self.deadline)
+        remaining = [result for result in waiter.until(goals).values() if not result.verdict.done]
+        return self._still_exists(name, noun, remaining[0]) if remaining else None
+
+    def _judge(self, name: str, obj: Object | None) -> Verdict:
+        goal = self.goals[name]
+        if obj is not None:
+            self.objects[name] = obj
+        instance = obj
+        if obj is not None and self._has_instances and goal.kind != "gone":
+            is_listed = name in self.listed
+            instance = self.listed.pop(name) if is_listed else self.api.get(self._instances, name)
+        return judge(goal, obj, instance)
+
+    def _list_instances(self, names_judged: list[str]) -> None:
+        """Read the instances of many VMs with one request, if the user may list them."""
+        self.listed = {}
+        needed = [name for name in names_judged if self.goals[name].kind != "gone"] if self._has_instances else []
+        if len(needed) < kinds.LIST_THRESHOLD:
+            return
+        try:
+            instances = {vmi["metadata"]["name"]: vmi for vmi in self.api.list(self._instances)}
+        except Forbidden:
+            return  # each is then read on its own
+        self.listed = {name: instances.get(name) for name in needed}
+
+    def _judge_instance(self, name: str, obj: Object | None) -> Verdict:
+        return Verdict(done=not _is_owned(obj, self.objects.get(name)))
+
+    def _result(self, name: str, reached: Reached) -> Object | VirtError | None:
+        verdict = reached.verdict
+        if verdict.done:
+            return reached.obj
+        goal = _goal_text(self.goals[name])
+        if verdict.hopeless:
+            return self._failure(name, f"will not be {goal}: {verdict.hopeless}", VirtError)
+        return self._failure(name, f"is not {goal} after {self.timeout_seconds:g} s", TimedOut, reached)
+
+    def _failure(self, name: str, text: str, kind: type[VirtError], reached: Reached | None = None) -> VirtError:
+        if reached is not None and reached.trouble:
+            return kind(f"{self.resource.title(name)} {text}, and its state could not be read: {reached.trouble}")
+        facts = self._explanation(name)
+        missing = reached.verdict.missing if reached is not None else ""
+        reason = (missing if self.objects.get(name) is None else "") or facts["reason"]
+        if reached is not None and self.goals[name].condition and "condition" in missing:
+            reason = missing
+        return kind(f"{self.resource.title(name)} {text}: {reason}", **facts)
+
+    def _explanation(self, name: str) -> dict[str, Any]:
+        if self._set is not None:
+            from . import set_status
+
+            return set_status.explain(self.api, self.objects.get(name), self._namespace, self._set)
+        return diagnose.explain(self.api, self.objects.get(name), self._namespace, name, self.resource.kind)
+
+    def _still_exists(self, name: str, noun: str, reached: Reached) -> VirtError:
+        title, seconds = self.resource.title(name), self.timeout_seconds
+        trouble = f" ({reached.trouble})" if reached.trouble else ""
+        return TimedOut(f"{title} is gone, but its {noun} still exists after {seconds:g} s{trouble}")
+
+
+def _is_owned(vmi: Object | None, vm: Object | None) -> bool:
+    if vmi is None or vm is None:
+        return False
+    return vm["metadata"].get("uid") in _owner_uids(vmi)
+
+
+def _owner_uids(obj: Object) -> set[str]:
+    return {owner.get("uid") for owner in obj["metadata"].get("ownerReferences") or ()}
+
+
+def _goal_text(goal: Goal) -> str:
+    if goal.kind in ("instance", "exists", *kinds.MEMBERS):
+        return "ready"
+    return "running again" if goal.not_instance else goal.kind

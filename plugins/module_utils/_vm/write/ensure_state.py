@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bring one object into its state: read, decide, write. A conflict starts over with a fresh read. Does not wait."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..._client.api import Api
+from ..._client.errors import Conflict, NotFound, VirtError
+from ...kubevirt_api.asked import is_deleting
+from ..kinds import POOL, VMI
+from ..request.vm_request import Terms, VmRequest
+from . import update
+from .outcome import Interrupted, Outcome
+
+ATTEMPTS = 8
+"""Rounds while others write the same object."""
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 2.0
+"""Seconds between rounds; about 7 in all."""
+
+Object = dict[str, Any]
+
+
+def ensure(
+    api: Api, request: VmRequest, terms: Terms, known: Object | None = None, pause: Callable[[float], None] = time.sleep
+) -> Outcome:
+    """Bring the object into its state. known: a copy of it that the caller has just read."""
+    before: Outcome | None = None
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            live = known if known is not None else read(api, request, terms)
+            return _joined(before, _attempt(api, request, terms, live))
+        except Interrupted as half:
+            before = _joined(before, half.done)
+            if attempt == ATTEMPTS or not isinstance(half.error, Conflict):
+                raise _with_changed(half.error, before) from None
+        except Conflict as error:
+            if attempt == ATTEMPTS or (request.state == "absent" and request.delete_options.get("preconditions")):
+                _with_changed(error, before)
+                raise
+        except VirtError as error:
+            if request.state == "absent" and isinstance(error, NotFound) and not api.serves(request.kind.group):
+                return Outcome(changed=False)  # the cluster does not know the kind, so there is no object
+            _with_changed(error, before)
+            raise
+        known = None
+        pause(backoff(attempt))
+    raise VirtError(f"{request.title} changes all the time")  # for type checkers: the last attempt raised
+
+
+def backoff(attempt: int, jitter: Callable[[], float] | None = None) -> float:
+    """Return the seconds to wait after a round; random, so that two clients do not collide again."""
+    import random  # only needed after a conflict
+
+    return min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (attempt - 1)) * (0.5 + (jitter or random.random)() / 2)
+
+
+def _joined(before: Outcome | None, outcome: Outcome) -> Outcome:
+    """Return what all rounds did together."""
+    if before is None or not before.changed:
+        return outcome
+    return outcome._replace(changed=True, method=outcome.method or before.method, before=before.before)
+
+
+def _with_changed(error: VirtError, before: Outcome | None) -> VirtError:
+    """Return the error with the fact that an earlier step changed something."""
+    if before is not None and before.changed:
+        error.facts["changed"] = True
+    return error
+
+
+def read(api: Api, request: VmRequest, terms: Terms) -> Object | None:
+    """Return the live object, None if it does not exist or the server is still to choose its name."""
+    if request.name is None:
+        return None
+    return api.get(request.kind.resource(request.namespace, terms.api_version), request.name)
+
+
+def _attempt(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
+    # files for less frequent states are imported only then: Ansible compiles what a task imports on each run
+    if request.state == "absent":
+        from . import send
+
+        return send.delete(api, request, terms, live)
+    if request.kind is VMI:
+        from . import instance
+
+        return instance.ensure(api, request, terms, live)
+    if request.state == "present":
+        return _ensure_present(api, request, terms, live)
+    from . import power_state
+
+    power_state.check(request, live)
+    done = _ensure_present(api, request, terms, live)
+    return power_state.ensure(api, request, terms, done, is_new=live is None)
+
+
+def _ensure_present(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
+    """Make the object be as declared."""
+    if live is None or is_deleting(live):
+        from . import send
+
+        return send.create(api, request, terms, live)
+    write = decide(request, live)
+    if write is None:
+        return Outcome(changed=False, before=live, after=live)
+    from . import send
+
+    if request.kind is POOL and terms.wait and not terms.check_mode:
+        from . import pool_change
+
+        revisions = pool_change.revisions(api, live, request.namespace)
+        done = send.change(api, request, terms, live, write)
+        return done._replace(change=pool_change.change_of(revisions, done.before, done.after or {}))
+    return send.change(api, request, terms, live, write)
+
+
+def decide(request: VmRequest, live: Object) -> update.Write | None:
+    """Return the write that makes the object be as declared, None if it is. Pure."""
+    is_replaced = request.force and request.has_machine
+    if not is_replaced and not request.is_complete:
+        return update.for_options(request, live)
+    from . import replace
+
+    declared = update.with_strategy(request, request.declaration.obj, live)
+    if is_replaced:
+        return replace.for_replacement(declared, live, is_complete=request.is_complete)
+    return replace.for_definition(declared, live)

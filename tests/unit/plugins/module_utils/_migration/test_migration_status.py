@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a migration stands, by what it and its instance tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
+from ansible_collections.virtops.kubevirt.plugins.module_utils._migration import migration_status
+
+MIGRATION: dict[str, Any] = {"metadata": {"name": "m", "namespace": "default", "uid": "u"}}
+
+
+def test_one_that_nobody_has_looked_at_is_told_so() -> None:
+    assert migration_status.phase(MIGRATION) == ""
+    assert migration_status.told(MIGRATION) == "not yet seen by virt-controller"
+    assert not migration_status.is_over(MIGRATION)
+    assert migration_status.phases(MIGRATION) == []
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_two_phases_are_the_end(phase: str) -> None:
+    assert migration_status.is_over({**MIGRATION, "status": {"phase": phase}})
+
+
+def test_what_an_instance_tells_of_another_migration_is_not_of_this_one() -> None:
+    vmi = {"status": {"migrationState": {"migrationUid": "other", "targetNode": "node-2", "completed": True}}}
+    assert migration_status.target_of(MIGRATION, vmi) == ""
+    assert not migration_status.has_moved(MIGRATION, vmi)
+    vmi["status"]["migrationState"]["migrationUid"] = "u"
+    assert migration_status.target_of(MIGRATION, vmi) == "node-2"
+    assert migration_status.has_moved(MIGRATION, vmi)
+
+
+def test_one_that_has_no_uid_is_not_the_one_of_which_an_instance_tells_without_any() -> None:
+    vmi = {"status": {"migrationState": {"targetNode": "node-2"}}}
+    assert migration_status.target_of({"metadata": {"name": "m"}}, vmi) == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "reason"),
+    [
+        pytest.param({"phase": "Running"}, {}, "it is Running", id="nothing told"),
+        pytest.param({"phase": "Failed"}, {"failureReason": "broke"}, "broke", id="by the instance"),
+        pytest.param({"migrationState": {"failureReason": "broke"}}, {}, "broke", id="by what was kept of it"),
+        pytest.param(
+            {"conditions": [{"type": "migrationRejectedByResourceQuota", "status": "True", "message": "full"}]},
+            {},
+            "migrationRejectedByResourceQuota: full",
+            id="by a quota",
+        ),
+    ],
+)
+def test_the_most_telling_reason_is_first(api: Api, status: Any, state: Any, reason: str) -> None:
+    vmi = {"status": {"migrationState": {"migrationUid": "u", **state}}} if state else None
+    assert migration_status.explain(api, "default", {**MIGRATION, "status": status}, vmi)["reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("phase", "reason"),
+    [
+        ("Scheduling", "FailedScheduling: 0/2 nodes are available"),
+        ("Failed", "FailedScheduling: 0/2 nodes are available"),
+        ("PreparingTarget", "it is PreparingTarget"),
+        ("TargetReady", "it is TargetReady"),
+        ("Running", "it is Running"),
+    ],
+)
+def test_what_its_pod_has_waited_for_is_no_reason_when_it_is_up(
+    api: Api, monkeypatch: pytest.MonkeyPatch, phase: str, reason: str
+) -> None:
+    said = "FailedScheduling: 0/2 nodes are available"
+    monkeypatch.setattr(migration_status.diagnose, "warnings", lambda *_unused: [said])
+    found = migration_status.explain(api, "default", {**MIGRATION, "status": {"phase": phase}}, None)
+    assert (found["reason"], found["events"]) == (reason, [said])

@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Declarations over what is there: mappings key by key, known lists item by item, others whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.field_path import value_at
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.merge import compare, overlay
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import shape
+
+
+def patch_of(live: dict[str, Any], declared: dict[str, Any]) -> dict[str, Any]:
+    return compare.merge_patch(live, overlay.over_live(live, declared))
+
+
+@pytest.mark.parametrize(
+    ("declared", "live", "patch"),
+    [
+        pytest.param({"a": 1}, {"a": 1, "b": 2}, {}, id="more than was declared is no difference"),
+        pytest.param({"a": {"b": 1}}, {"a": {"b": 2, "c": 3}}, {"a": {"b": 1}}, id="only the changed key is sent"),
+        pytest.param({"a": None}, {"a": 1}, {"a": None}, id="null takes away"),
+        pytest.param({"a": None}, {}, {}, id="null of what is not there is nothing"),
+        pytest.param({"a": {"b": 1, "c": None}}, {}, {"a": {"b": 1}}, id="nulls are not sent into what is new"),
+        pytest.param({"rng": {}}, {}, {"rng": {}}, id="an empty object switches something on"),
+        pytest.param({"a": True}, {"a": 1}, {"a": True}, id="true is not one"),
+        pytest.param({"a": ["x"]}, {"a": ["x", "y"]}, {"a": ["x"]}, id="plain lists are wholes"),
+        pytest.param({"memory": {"guest": "1Gi"}}, {"memory": {"guest": "1024Mi"}}, {}, id="equal quantities"),
+        pytest.param({"requests": {"cpu": 1}}, {"requests": {"cpu": "1000m"}}, {}, id="quantity as a number"),
+        pytest.param(
+            {"labels": {"v": "1"}}, {"labels": {"v": "1.0"}}, {"labels": {"v": "1"}}, id="labels are no quantities"
+        ),
+    ],
+)
+def test_patch_holds_what_differs(declared: dict[str, Any], live: dict[str, Any], patch: dict[str, Any]) -> None:
+    assert patch_of(live, declared) == patch
+    after = overlay.over_live(live, declared)
+    assert overlay.over_live(after, declared) is after, "what is as declared is not copied"
+
+
+B = {"name": "b", "serial": "s", "disk": {}}
+A = {"name": "a", "disk": {"bus": "virtio"}, "cache": "none"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "after"),
+    [
+        pytest.param([{"name": "a"}, {"name": "b"}], [B, A], id="the order is the server's"),
+        pytest.param([{"name": "a", "cache": "x"}], [B, {**A, "cache": "x"}], id="what an item does not name stays"),
+        pytest.param([{"name": "c"}], [B, A, {"name": "c"}], id="a new one comes last"),
+        pytest.param([{"name": "a", "cache": None}], [B], id="an item of nothing but null goes"),
+        pytest.param(
+            [{"name": "a", "cache": None, "disk": {}}], [B, {"name": "a", "disk": {"bus": "virtio"}}], id="a key goes"
+        ),
+        pytest.param(
+            [{"name": "a", "lun": {}}], [B, {"name": "a", "cache": "none", "lun": {}}], id="one target, not two"
+        ),
+        pytest.param([{"name": "c", "lun": None}], [B, A], id="an item that was not there goes"),
+        pytest.param([], [B, A], id="an empty list names nothing"),
+        pytest.param(None, None, id="null takes the list away"),
+    ],
+)
+def test_items_are_joined_by_their_key(declared: Any, after: Any) -> None:
+    live: dict[str, Any] = {"spec": {"template": {"spec": {"domain": {"devices": {"disks": [B, A]}}}}}}
+    declaration = {"spec": {"template": {"spec": {"domain": {"devices": {"disks": declared}}}}}}
+    assert value_at(overlay.over_live(live, declaration), shape.DISKS) == after
+
+
+def test_templates_of_data_volumes_are_joined_by_the_name_in_their_metadata() -> None:
+    path = ("spec", "dataVolumeTemplates")
+    live = {
+        "spec": {"dataVolumeTemplates": [{"metadata": {"name": "a"}, "spec": {"pvc": {}, "source": {"blank": {}}}}]}
+    }
+    above = [{"metadata": {"name": "a"}, "spec": {"storage": {}, "source": {"http": {"url": "u"}}}}]
+    after = overlay.over_live(live, {"spec": {"dataVolumeTemplates": above}})
+    assert value_at(after, path) == above, "storage excludes pvc, and there is one kind of source"
+
+
+def test_nulls_stay_between_declarations_and_act_on_what_is_there() -> None:
+    declared = overlay.over_declared({"a": 1, "b": {"c": 1}}, {"a": None, "b": {"c": None}, "d": None})
+    assert declared == {"a": None, "b": {"c": None}, "d": None}
+    assert overlay.over_live({"a": 2, "b": {"c": 2, "e": 3}}, declared) == {"b": {"e": 3}}
+
+
+def test_a_mapping_over_something_else_of_a_user_is_refused_and_of_the_server_replaces() -> None:
+    with pytest.raises(overlay.Mismatch, match=r"a\.b"):
+        overlay.over_declared({"a": {"b": "text"}}, {"a": {"b": {"c": 1}}})
+    assert overlay.over_live({"a": "text"}, {"a": {"c": 1}}) == {"a": {"c": 1}}

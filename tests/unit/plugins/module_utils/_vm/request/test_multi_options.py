@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options vms and vmis, entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import VirtError
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import argspec, instance_argspec
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request.vm_request import ENTRY_OPTIONS
+from ansible_collections.virtops.kubevirt.plugins.module_utils.kubevirt_api.names import FURTHER_ATTEMPTS, RUN_TIMEOUT
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
+
+Task = Callable[..., dict[str, Any]]
+MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
+
+
+def test_every_option_of_an_entry_is_used() -> None:
+    """One that the argument specification takes and nobody reads is lost without a word."""
+    of_vms, of_vmis = argspec.vm_spec()["vms"]["options"], instance_argspec.vmi_spec()["vmis"]["options"]
+    assert set(ENTRY_OPTIONS) == {*of_vms, *of_vmis}
+
+
+@pytest.mark.parametrize("of_the_task", [False, True])
+def test_what_an_entry_says_of_drains_and_attempts_is_in_its_machine(
+    world: World, task: Task, of_the_task: bool
+) -> None:
+    said = {"eviction_strategy": "None", "further_attempts": 3, "run_timeout": 99}
+    task(vms=[{"name": "vm-0", **({} if of_the_task else said)}], **MACHINE, **(said if of_the_task else {}))
+    template = world.vm("vm-0")["spec"]["template"]
+    assert template["spec"]["evictionStrategy"] == "None"
+    assert template["metadata"]["annotations"] == {FURTHER_ATTEMPTS: "3", RUN_TIMEOUT: "99"}
+
+    with pytest.raises(VirtError, match="further_attempts"):
+        task(vms=[{"name": "vm-0", "further_attempts": -5}], **MACHINE)
+
+
+def test_several_instances_are_frozen_and_thawed_by_one_task_each(world: World, of_instances: Task) -> None:
+    world.has_agents = True
+    both = [{"name": "a"}, {"name": "b"}]
+    made = of_instances(vmis=both, wait=True, **MACHINE)
+    assert [(one["name"], one["method"]) for one in made["results"]] == [("a", "create"), ("b", "create")]
+
+    frozen = of_instances(vmis=[{"name": "a", "unfreeze_timeout": 7}, {"name": "b"}], state="frozen", wait=True)
+    assert frozen["changed"]
+    assert [one["result"]["status"]["fsFreezeStatus"] for one in frozen["results"]] == ["frozen", "frozen"]
+    assert of_instances(vmis=both, state="frozen", wait=True)["changed"] is False
+
+    mixed = of_instances(vmis=[{"name": "a", "state": "unfrozen"}, {"name": "b", "state": "absent"}], wait=True)
+    assert [one["method"] for one in mixed["results"]] == ["unfreeze", "delete"]
+
+
+def test_what_is_wrong_with_instances_is_told_by_entry(world: World, of_instances: Task) -> None:
+    with pytest.raises(VirtError) as refused:
+        of_instances(vmis=[{"name": "A"}, {"name": "b"}, {"name": "b"}], **MACHINE)
+    assert "vmis[0]: name 'A'" in refused.value.message
+    assert "vmis: VirtualMachineInstance default/b is listed twice" in refused.value.message
+    assert not world.objects
+
+    with pytest.raises(VirtError, match=r"1 of 2 VMIs failed: .*default/gone") as failed:
+        of_instances(vmis=[{"name": "here", "state": "present", **MACHINE}, {"name": "gone", "state": "paused"}])
+    assert [one["changed"] for one in failed.value.facts["results"]] == [True, False]

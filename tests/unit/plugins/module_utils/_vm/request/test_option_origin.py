@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a refused field back to the option that made it."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import option_origin
+
+BODY = {
+    "spec": {
+        "template": {
+            "spec": {
+                "domain": {
+                    "devices": {"disks": [{"name": "cloudinit"}, {"name": "own"}], "interfaces": [{"name": "pods"}]}
+                },
+                "networks": [{"name": "pods"}],
+                "volumes": [{"name": "own"}, {"name": "containerdisk"}, {"name": "cloudinit"}, {"name": "theirs"}],
+            }
+        }
+    }
+}
+VOLUMES = "spec.template.spec.volumes"
+DEVICES = "spec.template.spec.domain.devices"
+GIVEN = {
+    **dict.fromkeys(("cloud_init", "image", "memory"), frozenset[str]()),
+    **dict.fromkeys(("volumes", "disks"), frozenset({"own"})),
+    **dict.fromkeys(("networks", "interfaces"), frozenset({"pods"})),
+}
+"""Options, with the names of their entries."""
+
+
+@pytest.mark.parametrize(
+    ("field", "option"),
+    [
+        pytest.param(f"{VOLUMES}[2].cloudInitConfigDrive", "cloud_init", id="seed"),
+        pytest.param(f"{VOLUMES}[1].containerDisk.image", "image", id="image"),
+        pytest.param(f"{DEVICES}.disks[0].disk.bus", "cloud_init", id="its disk"),
+        pytest.param(f"{VOLUMES}[0].emptyDisk", "volumes (own)", id="a volume"),
+        pytest.param(f"{DEVICES}.disks[1].disk.bus", "disks (own)", id="a disk"),
+        pytest.param(f"{DEVICES}.interfaces[0].model", "interfaces (pods)", id="an interface"),
+        pytest.param("spec.template.spec.networks[0].multus", "networks (pods)", id="a network"),
+        pytest.param("spec.template.spec.domain.memory.guest", "memory", id="memory"),
+        pytest.param("spec.template.spec.domain.cpu.cores", None, id="an option that was not given"),
+        pytest.param(f"{VOLUMES}[3].emptyDisk", None, id="a volume that no option names"),
+        pytest.param(f"{VOLUMES}[9]", None, id="a volume that is not there"),
+        pytest.param("?", None, id="no field"),
+    ],
+)
+def test_a_refused_field_has_an_option(field: str, option: str | None) -> None:
+    assert option_origin.option_of(field, GIVEN, BODY) == option
+
+
+def test_an_option_of_the_users_own_comes_before_the_one_that_would_make_such_a_volume() -> None:
+    given = {**GIVEN, "volumes": frozenset({"cloudinit"})}
+
+    assert option_origin.option_of(f"{VOLUMES}[2].emptyDisk", given, BODY) == "volumes (cloudinit)"

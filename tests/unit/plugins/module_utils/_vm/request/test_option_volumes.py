@@ -1,0 +1,35 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Volumes that options make, and the disks that these need."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import manifest
+
+NAMED = {"name": "web", "namespace": "default"}
+
+
+def test_a_disk_that_is_declared_for_a_volume_of_an_option_is_left_as_it_is() -> None:
+    found = manifest.build({**NAMED, "image": "x", "disks": [{"name": "containerdisk", "cdrom": {"bus": "sata"}}]})
+    assert found.obj["spec"]["template"]["spec"]["domain"]["devices"]["disks"] == [
+        {"name": "containerdisk", "cdrom": {"bus": "sata"}}
+    ]
+    assert found.default_disks == frozenset()
+
+
+def test_a_disk_of_an_option_is_there_by_default() -> None:
+    found = manifest.build({**NAMED, "image": "x", "cloud_init": {"user_data_secret": "first", "type": "config_drive"}})
+    machine = found.obj["spec"]["template"]["spec"]
+    assert machine["volumes"] == [
+        {"name": "containerdisk", "containerDisk": {"image": "x"}},
+        {"name": "cloudinit", "cloudInitConfigDrive": {"secretRef": {"name": "first"}}},
+    ]
+    assert found.default_disks == {"containerdisk", "cloudinit"}
+
+
+def test_cloud_init_that_says_nothing_is_refused() -> None:
+    with pytest.raises(BadArgument, match="cloud_init: it is empty"):
+        manifest.build({**NAMED, "cloud_init": {"type": "no_cloud"}})

@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The most telling reason is chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import Unavailable
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.wait import diagnose
+
+VM = {"spec": {"runStrategy": "Always"}, "status": {"printableStatus": "Starting"}}
+UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
+
+
+def a_vmi(**status: Any) -> dict[str, Any]:
+    return {"metadata": {"uid": "u"}, "status": status}
+
+
+def a_pod(**status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "virt-launcher-web-1"}, "status": status}
+
+
+def container(**state: Any) -> list[dict[str, Any]]:
+    return [{"name": "compute", "state": state}]
+
+
+ENDED = a_pod(phase="Failed", containerStatuses=container(terminated={"exitCode": 1, "message": "no boot disk"}))
+PULL = a_pod(containerStatuses=container(waiting={"reason": "ErrImagePull", "message": "not found"}))
+NO_NODE = a_pod(conditions=[UNSCHEDULABLE])
+
+
+@pytest.mark.parametrize(
+    ("vmi", "pods", "events", "words"),
+    [
+        pytest.param(a_vmi(), [ENDED], [], "virt-launcher-web-1 ended: no boot disk", id="the launcher's last words"),
+        pytest.param(a_vmi(), [PULL], [], "cannot start: ErrImagePull: not found", id="the registry's"),
+        pytest.param(a_vmi(), [NO_NODE], [], "finds no node: 0/1 nodes", id="the scheduler's"),
+        pytest.param(a_vmi(conditions=[UNSCHEDULABLE]), [], [], "Unschedulable: 0/1 nodes", id="the instance's"),
+        pytest.param(None, [], ["FailedCreate: quota"], "FailedCreate: quota", id="the newest event"),
+        pytest.param(None, [], [], "no instance (status Starting); is virt-controller running?", id="nobody acts"),
+        pytest.param(a_vmi(phase="Scheduled", nodeName="n1"), [], [], "is Scheduled on node n1", id="how far it got"),
+    ],
+)
+def test_reason(vmi: dict[str, Any] | None, pods: list[Any], events: list[str], words: str) -> None:
+    assert words in diagnose.reason(VM, vmi, pods, events)
+
+
+class Unreadable:
+    """An API that says nothing of instances, and has neither Pods nor events."""
+
+    def get(self, _resource: object, _name: str) -> None:
+        raise Unavailable("no time is left")
+
+    def list(self, _resource: object, **_selectors: object) -> list[Any]:
+        return []
+
+
+def test_that_there_is_no_instance_is_not_said_where_it_could_not_be_read() -> None:
+    told = diagnose.explain(Unreadable(), VM, "default", "web")
+    assert told["reason"] == "its status is Starting, and its instance could not be read: no time is left"
+
+
+@pytest.mark.parametrize("kind", ["VirtualMachine", "VirtualMachineInstance"])
+def test_of_what_was_never_seen_nothing_is_said_but_that(kind: str) -> None:
+    reason = diagnose.explain(Unreadable(), None, "default", "web", kind)["reason"]
+    expected = "does not exist" if kind == "VirtualMachine" else "it could not be read: no time is left"
+    assert expected in reason
+
+
+@pytest.mark.parametrize("strategy", ["Halted", "Manual"])
+def test_a_strategy_that_starts_nothing_is_the_reason_whatever_happened_before(strategy: str) -> None:
+    vm = {"spec": {"runStrategy": strategy}, "status": {"printableStatus": "Stopped"}}
+    assert f"its run strategy is {strategy}, so nothing starts it" in diagnose.reason(vm, None, [], ["Old: event"])
+    assert "run strategy" not in diagnose.reason(vm, a_vmi(phase="Scheduled"), [], [])
+    asked = {**vm, "status": {"stateChangeRequests": [{"action": "Start"}]}}
+    assert diagnose.reason(asked, None, [], ["FailedCreate: quota"]) == "FailedCreate: quota"
+
+
+def a_leaving(**metadata: Any) -> dict[str, Any]:
+    return {**VM, "metadata": {"deletionTimestamp": "2026-11-24T08:00:00Z", **metadata}, "spec": {}}
+
+
+HELD = a_leaving(finalizers=["example.com/backup", "example.com/dns"])
+
+
+@pytest.mark.parametrize(
+    ("vm", "vmi", "words"),
+    [
+        pytest.param(HELD, None, "finalizers: example.com/backup, example.com/dns", id="foreign finalizers"),
+        pytest.param(HELD, None, "being deleted since 2026-11-24T08:00:00Z", id="since when"),
+        pytest.param(HELD, a_vmi(phase="Running", nodeName="n1"), "; its instance is Running on node n1", id="its own"),
+        pytest.param(a_leaving(), None, "it has no finalizers", id="nothing of its own"),
+    ],
+)
+def test_what_holds_a_deletion_is_the_reason_whatever_the_run_strategy(vm: Any, vmi: Any, words: str) -> None:
+    assert words in diagnose.reason(vm, vmi, [ENDED], ["Old: event"])
+    assert "run strategy" not in diagnose.reason(vm, vmi, [], [])
+
+
+def test_what_holds_an_instance_that_is_deleted_is_the_reason() -> None:
+    assert "finalizers: example.com/backup" in diagnose.reason(None, HELD, [], [], "VirtualMachineInstance")

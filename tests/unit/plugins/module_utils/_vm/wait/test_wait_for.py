@@ -1,0 +1,203 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Waiting: for what, on which watch, and why in vain."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import TimedOut, VirtError
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import kinds
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.wait.goal import Goal
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.wait.wait_for import wait_for
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
+
+Task = Callable[..., dict[str, Any]]
+MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
+FORBIDDEN = b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+
+
+def wait(api: Api, *names: str, goal: str = "running", **known: Any) -> dict[str, Any]:
+    machines = kinds.virtual_machines("default")
+    return wait_for(api, machines, dict.fromkeys(names, Goal(goal)), known, timeout_seconds=5)
+
+
+def pause_until(happened: Callable[[], bool]) -> None:
+    """Wait for something that another thread does; at most some seconds."""
+    for _attempt in range(5000):
+        if happened():
+            return
+        threading.Event().wait(0.001)
+
+
+def test_no_watch_when_it_is_so_already(world: World, task: Task) -> None:
+    task(**MACHINE)
+    world.requests.clear()
+    task(wait=True, **MACHINE)
+    assert len(world.requests) == 1
+
+
+def test_waiting_ends_with_the_event(world: World, task: Task, api: Api) -> None:
+    world.unschedulable = "0/1 nodes are available: 1 Insufficient memory."
+    task(**MACHINE)
+    instance = world.objects["virtualmachineinstances", "default", "web"]
+
+    def a_node_comes() -> None:
+        pause_until(lambda: bool(world.watchers))
+        instance["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        world.put("virtualmachineinstances", instance)
+        world.reconcile("default", "web")
+
+    thread = threading.Thread(target=a_node_comes)
+    thread.start()
+    found = wait(api, "web")
+    thread.join()
+    assert found["web"]["status"]["printableStatus"] == "Running"
+
+
+def test_a_timeout_says_what_the_scheduler_said(world: World, task: Task) -> None:
+    world.unschedulable = "0/1 nodes are available: 1 Insufficient memory."
+    with pytest.raises(TimedOut) as caught:
+        task(wait=True, wait_timeout=1, **MACHINE)
+    assert "default/web is not running after 1 s" in caught.value.message
+    assert "Unschedulable: 0/1 nodes are available: 1 Insufficient memory." in caught.value.message
+    assert caught.value.facts["printable_status"] == "ErrorUnschedulable"
+    assert caught.value.facts["changed"] is True
+
+
+def test_the_reason_of_a_pod_goes_before_the_others(world: World, task: Task) -> None:
+    world.unschedulable = "no node"
+    task(**MACHINE)
+    uid = world.objects["virtualmachineinstances", "default", "web"]["metadata"]["uid"]
+    state = {"waiting": {"reason": "ErrImagePull", "message": "registry/guest:1: not found"}}
+    world.put(
+        "pods",
+        {
+            "metadata": {"name": "launcher", "namespace": "default", "labels": {"kubevirt.io/created-by": uid}},
+            "status": {"containerStatuses": [{"name": "compute", "state": state}]},
+        },
+    )
+    with pytest.raises(TimedOut, match="launcher Pod launcher cannot start: ErrImagePull: registry/guest:1: not found"):
+        task(wait=True, wait_timeout=1, **MACHINE)
+
+
+def test_one_list_serves_all_vms_of_a_namespace(world: World, task: Task) -> None:
+    result = task(wait=True, vms=[{"name": name} for name in "abcdef"], **MACHINE)
+    assert [one["result"]["status"]["ready"] for one in result["results"]] == [True] * 6
+    listed = [path for method, path in world.requests if method == "GET" and "virtualmachines?" in path]
+    assert len(listed) == 2, "one before the changes, one to wait"
+
+
+def instances_read(world: World) -> tuple[int, int]:
+    """Return how many lists of instances were asked for, and how many single ones."""
+    read = [path for method, path in world.requests if method == "GET" and "watch=" not in path]
+    lists = [path for path in read if "/virtualmachineinstances?" in path]
+    return len(lists), len([path for path in read if "/virtualmachineinstances/" in path])
+
+
+@pytest.mark.parametrize(("names", "read"), [("abcd", (1, 0)), ("abc", (0, 3))])
+def test_from_some_vms_on_one_list_serves_for_their_instances(
+    world: World, task: Task, names: str, read: tuple[int, int]
+) -> None:
+    """Where something ends every watch at once, all are read again and again."""
+    task(wait=True, vms=[{"name": name} for name in names], **MACHINE)
+
+    assert instances_read(world) == read
+
+
+def test_who_may_not_list_instances_has_each_read(world: World, task: Task) -> None:
+    world.mischief = lambda _method, path: FORBIDDEN if "/virtualmachineinstances?" in path else None
+
+    result = task(wait=True, vms=[{"name": name} for name in "abcd"], **MACHINE)
+
+    assert [one["result"]["status"]["ready"] for one in result["results"]] == [True] * 4
+    assert instances_read(world)[1] == 4
+
+
+def test_an_event_is_judged_by_the_instance_as_it_is_then(world: World, task: Task, api: Api) -> None:
+    world.unschedulable = "no node"
+    task(vms=[{"name": name} for name in "abcd"], **MACHINE)
+
+    def a_node_comes() -> None:
+        pause_until(lambda: bool(world.watchers))
+        for name in "abcd":
+            instance = world.objects["virtualmachineinstances", "default", name]
+            instance["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+            world.put("virtualmachineinstances", instance)
+            world.reconcile("default", name)
+
+    thread = threading.Thread(target=a_node_comes)
+    thread.start()
+    found = wait(api, *"abcd")
+    thread.join()
+    assert [one["status"]["printableStatus"] for one in found.values()] == ["Running"] * 4
+    assert instances_read(world) == (1, 4)
+
+
+def test_deletion_waits_for_the_instance_too(world: World, task: Task, api: Api) -> None:
+    task(**MACHINE)
+    vm, instance = world.vm("web"), world.objects["virtualmachineinstances", "default", "web"]
+
+    def slowly() -> None:
+        pause_until(lambda: bool(world.watchers))
+        world.drop("virtualmachines", "default", "web")
+        pause_until(lambda: any(plural == "virtualmachineinstances" for plural, *_rest in world.watchers))
+        world.drop("virtualmachineinstances", "default", "web")
+
+    assert instance["metadata"]["ownerReferences"][0]["uid"] == vm["metadata"]["uid"]
+    thread = threading.Thread(target=slowly)
+    thread.start()
+    assert wait(api, "web", goal="gone", web=vm) == {"web": None}
+    thread.join()
+    assert world.objects == {}
+
+
+def test_deletion_waits_for_the_pod_of_the_instance(world: World, task: Task, api: Api) -> None:
+    task(**MACHINE)
+    vm, instance = world.vm("web"), world.objects["virtualmachineinstances", "default", "web"]
+    labels = {"kubevirt.io/created-by": instance["metadata"]["uid"]}
+    world.put("pods", {"metadata": {"name": "launcher", "namespace": "default", "labels": labels}})
+
+    def slowly() -> None:
+        pause_until(lambda: bool(world.watchers))
+        world.drop("virtualmachines", "default", "web")
+        world.drop("virtualmachineinstances", "default", "web")
+        pause_until(lambda: any(plural == "pods" for plural, *_rest in world.watchers))
+        world.drop("pods", "default", "launcher")
+
+    thread = threading.Thread(target=slowly)
+    thread.start()
+    assert wait(api, "web", goal="gone", web=vm) == {"web": None}
+    thread.join()
+    assert world.objects == {}
+
+
+def test_an_orphaned_instance_is_not_waited_for(world: World, task: Task) -> None:
+    task(**MACHINE)
+    world.objects["virtualmachineinstances", "default", "web"]["metadata"]["ownerReferences"] = []
+    result = task(state="absent", delete_options={"propagationPolicy": "Orphan"}, wait=True)
+    assert result["changed"] is True
+    assert ("virtualmachineinstances", "default", "web") in world.objects
+
+
+def test_what_cannot_be_waited_for_tells_of_each_whether_it_was_changed(world: World, task: Task) -> None:
+    task(run_strategy="Halted", **MACHINE)
+    world.mischief = lambda _method, path: FORBIDDEN if "watch=" in path or "limit=" in path else None
+
+    with pytest.raises(VirtError) as caught:
+        task(vms=[{"name": "web"}, {"name": "new", "memory": "1Gi"}], wait=True, run_strategy="Always", wait_timeout=1)
+    assert [one["changed"] for one in caught.value.facts["results"]] == [True, True]
+    with pytest.raises(VirtError) as caught:
+        task(vms=[{"name": "web"}, {"name": "newer", "memory": "1Gi"}], wait=True, state="started", wait_timeout=1)
+    assert [one["changed"] for one in caught.value.facts["results"]] == [False, True]
+
+
+def test_what_somebody_deletes_is_not_waited_for(api: Api) -> None:
+    error = wait(api, "web")["web"]
+    assert isinstance(error, VirtError)
+    assert "will not be running: somebody deleted it meanwhile" in error.message

@@ -1,0 +1,264 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One VM against an API server with behaviour: what is sent, what is stored, what the user is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import (
+    BadArgument,
+    Conflict,
+    Invalid,
+    NotFound,
+    VirtError,
+)
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.batch import requests_from
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request.vm_request import Terms, VmRequest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.write import ensure_state
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import Refused, World
+
+Task = Callable[..., dict[str, Any]]
+MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
+WRITES = ("POST", "PUT", "PATCH", "DELETE")
+
+
+def test_first_run_creates_and_the_second_sends_one_request(world: World, task: Task) -> None:
+    first = task(**MACHINE)
+    assert (first["changed"], first["method"]) == (True, "create")
+    world.requests.clear()
+    second = task(**MACHINE)
+    assert second["changed"] is False
+    assert world.requests == [("GET", "/apis/kubevirt.io/v1/namespaces/default/virtualmachines/web")]
+    assert second["result"]["metadata"]["name"] == "web"
+    assert "managedFields" not in second["result"]["metadata"]
+
+
+def test_a_change_is_one_write_and_keeps_what_the_server_added(world: World, task: Task) -> None:
+    task(**MACHINE)
+    world.requests.clear()
+    assert task(memory="2Gi")["method"] == "patch"
+    assert len(world.sent(*WRITES)) == 1
+    machine = world.vm("web")["spec"]["template"]["spec"]
+    assert machine["domain"]["memory"] == {"guest": "2Gi"}
+    assert machine["volumes"], "options say what they name and nothing else"
+    assert machine["domain"]["machine"] == {"type": "q35"}
+
+
+@pytest.mark.parametrize("keyed", [False, True], ids=["atomic lists", "keyed lists"])
+def test_a_definition_is_the_whole(world: World, task: Task, keyed: bool) -> None:
+    world.keyed_lists = keyed
+    volumes = [{"name": "a", "emptyDisk": {"capacity": "1Gi"}}, {"name": "b", "emptyDisk": {"capacity": "1Gi"}}]
+    definition = {
+        "metadata": {"labels": {"one": "1", "two": "2"}},
+        "spec": {"runStrategy": "Halted", "template": {"spec": {"domain": {"devices": {}}, "volumes": volumes}}},
+    }
+    task(definition=definition)
+    world.vm("web")["metadata"]["labels"]["foreign"] = "3"
+    assert task(definition=definition)["changed"] is False
+    del definition["metadata"]["labels"]["two"]
+    volumes.pop()
+    result = task(definition=definition, diff=True)
+    assert (result["changed"], result["method"]) == (True, "apply")
+    assert world.vm("web")["metadata"]["labels"] == {"one": "1", "foreign": "3"}
+    assert [one["name"] for one in world.vm("web")["spec"]["template"]["spec"]["volumes"]] == ["a"]
+    assert result["diff"]["before"]["metadata"]["labels"]["two"] == "2"
+    assert task(definition=definition)["changed"] is False
+
+
+def test_run_strategy_is_kept_over_a_stop_and_a_change(world: World, task: Task) -> None:
+    definition = {"spec": {"template": {"spec": {"domain": {"devices": {}}}}}}
+    task(definition=definition)
+    task(state="stopped")
+    assert task(definition=definition)["changed"] is False
+    definition["spec"]["template"]["spec"]["hostname"] = "h"
+    task(definition=definition)
+    assert world.vm("web")["spec"]["runStrategy"] == "Halted"
+
+
+def test_check_mode_stores_nothing_and_tells_what_it_would_do(world: World, task: Task) -> None:
+    assert task(check_mode=True, **MACHINE)["changed"] is True
+    assert world.objects == {}
+    task(**MACHINE)
+    stored = world.vm("web")["metadata"]["resourceVersion"]
+    result = task(check_mode=True, diff=True, memory="2Gi")
+    assert result["changed"] is True
+    assert result["diff"]["after"]["spec"]["template"]["spec"]["domain"]["memory"] == {"guest": "2Gi"}
+    assert task(check_mode=True, state="stopped")["method"] == "stop"
+    assert task(check_mode=True, state="started")["changed"] is False
+    assert task(check_mode=True, state="absent")["changed"] is True
+    assert world.vm("web")["metadata"]["resourceVersion"] == stored
+
+
+@pytest.mark.parametrize(("state", "changed", "strategy"), [("started", False, "Always"), ("stopped", True, "Halted")])
+def test_power_states_are_idempotent(world: World, task: Task, state: str, changed: bool, strategy: str) -> None:
+    task(**MACHINE)
+    assert task(state=state)["changed"] is changed
+    assert task(state=state)["changed"] is False
+    assert world.vm("web")["spec"]["runStrategy"] == strategy
+
+
+def test_restart_makes_a_new_instance_and_returns_the_new_state(world: World, task: Task) -> None:
+    task(**MACHINE)
+    old = world.objects["virtualmachineinstances", "default", "web"]["metadata"]["uid"]
+    result = task(state="restarted", wait=True)
+    assert (result["changed"], result["method"]) == (True, "restart")
+    assert world.objects["virtualmachineinstances", "default", "web"]["metadata"]["uid"] != old
+
+
+def test_a_power_state_creates_what_is_declared_and_nothing_else(world: World, task: Task) -> None:
+    with pytest.raises(BadArgument, match="does not exist, and nothing says what it should be"):
+        task(state="started")
+    assert world.sent(*WRITES) == []
+    assert task(state="stopped", **MACHINE)["method"] == "create"
+    assert world.vm("web")["spec"]["runStrategy"] == "Halted"
+    assert task(state="started", **MACHINE)["method"] == "start"
+
+
+def test_absent_is_one_request_when_it_is_so(world: World, task: Task) -> None:
+    assert task(state="absent")["changed"] is False
+    assert len(world.requests) == 1
+    task(**MACHINE)
+    result = task(state="absent", diff=True)
+    assert (result["changed"], result["result"], result["diff"]["after"]) == (True, {}, {})
+
+
+def test_a_precondition_that_fails_is_reported(task: Task) -> None:
+    task(**MACHINE)
+    with pytest.raises(Conflict, match="precondition"):
+        task(state="absent", delete_options={"propagationPolicy": "Foreground", "preconditions": {"uid": "other"}})
+
+
+def losing(world: World, method: str, rounds: int) -> None:
+    """Let others be faster this many times."""
+    original = getattr(world, method)
+    left = [None] * rounds
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        if left:
+            left.pop()
+            raise Refused(409, "Conflict", "modified", name="web")
+        return original(*args, **kwargs)
+
+    setattr(world, method, refuse)
+
+
+def a_request(state: str = "present", **params: Any) -> VmRequest:
+    return requests_from({"name": "web", "namespace": "default", "state": state, **params})[0]
+
+
+def test_a_conflict_begins_anew_after_a_pause(world: World, task: Task, api: Api) -> None:
+    task(**MACHINE)
+    losing(world, "patch", 3)
+    pauses: list[float] = []
+    outcome = ensure_state.ensure(api, a_request(memory="2Gi"), Terms(), pause=pauses.append)
+    assert outcome.changed is True
+    assert len(pauses) == 3
+
+
+def test_rivals_without_end_are_a_conflict(world: World, task: Task, api: Api) -> None:
+    task(**MACHINE)
+    losing(world, "patch", 99)
+    pauses: list[float] = []
+    with pytest.raises(Conflict):
+        ensure_state.ensure(api, a_request(memory="2Gi"), Terms(), pause=pauses.append)
+    assert len(pauses) == ensure_state.ATTEMPTS - 1
+
+
+def test_pauses_grow_to_a_bound_and_differ() -> None:
+    longest = [ensure_state.backoff(attempt, lambda: 1.0) for attempt in range(1, ensure_state.ATTEMPTS)]
+    assert longest == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+    assert [ensure_state.backoff(attempt, lambda: 0.0) for attempt in (1, 2)] == [0.05, 0.1]
+    assert ensure_state.backoff(3) != ensure_state.backoff(3)
+
+
+def test_what_was_changed_before_a_conflict_is_told(world: World, task: Task, api: Api) -> None:
+    """The change is written, the start is refused, and by the next round somebody else has started it."""
+    task(run_strategy="Manual", **MACHINE)
+
+    def refuse(namespace: str, name: str, *_rest: Any) -> None:
+        world.reconcile(namespace, name, start=True)
+        raise Refused(409, "Conflict", "VM is already running", name=name)
+
+    world.operate = refuse  # type: ignore[method-assign]
+    outcome = ensure_state.ensure(api, a_request("started", memory="2Gi"), Terms(), pause=lambda _seconds: None)
+    assert (outcome.changed, outcome.method) == (True, "patch")
+    assert (outcome.before or {})["spec"]["template"]["spec"]["domain"]["memory"] == {"guest": "1Gi"}
+
+
+def test_a_failure_tells_what_was_changed_before_it(world: World, task: Task) -> None:
+    task(run_strategy="Once", **MACHINE)
+    world.reconcile("default", "web", start=True)
+    with pytest.raises(VirtError, match="does not allow a restart") as caught:
+        task(state="restarted", memory="2Gi")
+    assert caught.value.facts["changed"] is True
+
+
+def test_a_refusal_names_the_fields_and_is_short(task: Task) -> None:
+    with pytest.raises(Invalid) as caught:
+        task(definition={"spec": {"colour": "red", "template": {"spec": {}}}})
+    assert caught.value.message == "cannot apply VirtualMachine default/web: spec.colour: unknown field"
+
+
+def test_a_vm_that_is_being_deleted_is_not_changed(world: World, task: Task) -> None:
+    task(**MACHINE)
+    world.vm("web")["metadata"]["deletionTimestamp"] = "now"
+    with pytest.raises(VirtError, match="is being deleted"):
+        task(memory="2Gi")
+    assert task(state="absent")["changed"] is False
+
+
+def test_a_cluster_without_kubevirt_is_named_but_has_no_vm_to_delete(world: World, task: Task) -> None:
+    world.kubevirt_installed = False
+    for state in ("present", "started", "stopped", "restarted"):
+        with pytest.raises(NotFound, match=r"is KubeVirt .* installed in this cluster"):
+            task(state=state, **MACHINE)
+    assert task(state="absent", wait=True)["changed"] is False
+    assert task(state="absent", vms=[{"name": f"n{index}"} for index in range(5)])["changed"] is False
+
+
+def test_a_server_that_is_no_api_server_does_not_say_that_a_vm_is_gone(world: World, task: Task) -> None:
+    world.kubevirt_installed = False
+    world.is_api_server = False
+    with pytest.raises(VirtError):
+        task(state="absent")
+
+
+@pytest.mark.parametrize("strategy", ["Always", "RerunOnFailure", "Once"])
+def test_a_vm_that_is_declared_stopped_never_runs(world: World, task: Task, strategy: str) -> None:
+    assert task(state="stopped", run_strategy=strategy, **MACHINE)["method"] == "create"
+    assert ("virtualmachineinstances", "default", "web") not in world.objects
+    assert world.vm("web")["spec"]["runStrategy"] == "Halted"
+    assert task(state="stopped", run_strategy=strategy, **MACHINE)["changed"] is False
+
+
+def test_an_option_that_is_refused_is_named(world: World, task: Task) -> None:
+    field = "spec.template.spec.volumes[1].cloudInitConfigDrive"
+    causes = [{"field": field, "message": "not built"}]
+    world.refuse_next = [Refused(404, "NotFound", "no", name="web"), Refused(422, "Invalid", "no", causes=causes)]
+    with pytest.raises(Invalid, match=r"not built \(spec\..*ConfigDrive comes from the option cloud_init\)"):
+        task(cloud_init={"user_data": "x", "type": "config_drive"}, **MACHINE)
+
+
+def test_generate_name_makes_another_every_time(task: Task) -> None:
+    names = {task(name=None, generate_name="web-", **MACHINE)["result"]["metadata"]["name"] for _unused in range(2)}
+    assert len(names) == 2
+
+
+def test_force_replaces(world: World, task: Task) -> None:
+    task(**MACHINE)
+    assert task(force=True, memory="1Gi")["method"] == "replace"
+    assert "volumes" not in world.vm("web")["spec"]["template"]["spec"]
+    assert task(force=True, memory="1Gi")["changed"] is False
+
+
+def test_secrets_are_in_no_result_and_no_diff(task: Task) -> None:
+    first = task(diff=True, cloud_init={"user_data": "canary-1", "type": "no_cloud"}, **MACHINE)
+    second = task(diff=True, cloud_init={"user_data": "canary-2", "type": "no_cloud"}, **MACHINE)
+    assert second["changed"] is True
+    assert "canary" not in str(first) + str(second)
+    assert "(changed)" in str(second["diff"]["after"])
