@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""make quickstart: from a bare machine to a guest that prints on its console, told as it happens.
+"""make quickstart: from a bare machine to a guest that prints on its console.
 
-Each step is a command that a user could type; this file puts them in order, shows their output, and says at the
-end what was seen. What the steps do is in lab/, images/ and playbooks/.
+Each step is a command that a user could type. This file runs them in order, shows their output, and reports at the end
+what it observed. The steps themselves are in lab/, images/ and playbooks/.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lab.collection import ROOT, linked_under
@@ -28,17 +31,38 @@ CONSOLE_LINES = 12
 
 
 class QuickstartError(Exception):
-    """A step failed; its own output, above, says why."""
+    """A step failed; its output says why."""
 
 
 def step(title: str, *command: str, environment: dict[str, str] | None = None) -> None:
-    """Run one step with its output on the terminal, and say how long it took."""
+    """Run one step with its output on the terminal, and print its duration."""
     print(f"\n==> {title}\n    {' '.join(command)}", flush=True)
     started = time.monotonic()
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **(environment or {})}, check=False)
     if done.returncode != 0:
-        raise QuickstartError(f"{title}: exit code {done.returncode}; what went wrong is said above")
+        raise QuickstartError(f"{title}: exit code {done.returncode}; its output is above")
     print(f"    done in {time.monotonic() - started:.1f} s", flush=True)
+
+
+@contextmanager
+def beside(title: str, *command: str) -> Iterator[None]:
+    """Run one step while the body runs others; show its output when the body has ended."""
+    started = time.monotonic()
+    with (
+        tempfile.TemporaryFile("w+") as output,
+        subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT) as process,
+    ):
+        try:
+            yield
+        except BaseException:
+            process.terminate()
+            raise
+        code = process.wait()
+        output.seek(0)
+        print(f"\n==> {title}\n    {' '.join(command)}\n{output.read().rstrip()}", flush=True)
+    if code != 0:
+        raise QuickstartError(f"{title}: exit code {code}; its output is above")
+    print(f"    done {time.monotonic() - started:.1f} s after its start", flush=True)
 
 
 def capture(*command: str) -> str:
@@ -50,7 +74,7 @@ def capture(*command: str) -> str:
 
 
 def make_namespace(kubectl: tuple[str, ...], namespace: str) -> None:
-    """Make the VM's namespace unless it is there."""
+    """Create the VM's namespace unless it exists."""
     if not capture(*kubectl, "get", "namespace", namespace, "--ignore-not-found", "--output", "name"):
         step(f"The namespace {namespace}", *kubectl, "create", "namespace", namespace)
 
@@ -80,7 +104,7 @@ def deploy(lab: tuple[str, ...], kubeconfig: str, namespace: str) -> None:
 
 
 def launcher(kubectl: tuple[str, ...], namespace: str) -> str:
-    """Name the launcher Pod that runs now."""
+    """Return the name of the running launcher Pod."""
     selector = f"vmi.kubevirt.io/id={VM}"
     pods = json.loads(capture(*kubectl, "get", "pods", "-n", namespace, "-l", selector, "-o", "json"))["items"]
     alive = [pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Running"]
@@ -107,23 +131,25 @@ def show_console(kubectl: tuple[str, ...], namespace: str) -> None:
                 break
         process.kill()
     if after is None:
-        raise QuickstartError(f"the guest ended before it said {MARKER!r}")
+        raise QuickstartError(f"the guest ended before it printed {MARKER!r}")
 
 
 def show_accelerator(kubectl: tuple[str, ...], namespace: str) -> None:
-    """Say whether the guest runs on KVM or on emulation, and why."""
+    """Print whether the guest runs on KVM or under emulation, and why."""
     vmi = json.loads(capture(*kubectl, "get", "vmi", VM, "-n", namespace, "-o", "json"))
-    emulated = [one for one in vmi["status"].get("conditions", []) if one["type"] == "SoftwareEmulation"]
+    emulated = [
+        condition for condition in vmi["status"].get("conditions", []) if condition["type"] == "SoftwareEmulation"
+    ]
     if emulated and emulated[0]["status"] == "True":
         reason = capture(sys.executable, str(ROOT / "roles/node_kvm/files/kvm_probe.py"))
         print("\n==> The guest runs on EMULATION (QEMU TCG), not on KVM: slow, and not an isolation boundary.")
         print(f"    Why: {json.loads(reason)['reason']}")
     else:
-        print("\n==> The guest runs on KVM: a vCPU was run on this node, and it answered.")
+        print("\n==> The guest runs on KVM: the probe ran a vCPU on this node.")
 
 
 def main() -> int:
-    """Bring up everything and tell the story."""
+    """Run all steps; return the exit code."""
     parser = argparse.ArgumentParser(prog="quickstart", description=__doc__.partition("\n")[0])
     parser.add_argument("--namespace", default="default", help="namespace of the first VM")
     namespace = parser.parse_args().namespace
@@ -134,9 +160,10 @@ def main() -> int:
     kubectl = (*lab, "kubectl")
     started = time.monotonic()
     try:
-        step("A real Kubernetes on this machine: one node", *lab, "up", "--nodes", "1")
-        make_namespace(kubectl, namespace)
-        step("The images: control plane, launcher, a guest to try", sys.executable, "-m", "images", "build")
+        images = ("The images: control plane, launcher, a guest to try", sys.executable, "-m", "images", "build")
+        with beside(*images):  # it waits for downloads while Go compiles
+            step("A real Kubernetes on this machine: one node", *lab, "up", "--nodes", "1")
+            make_namespace(kubectl, namespace)
         kubeconfig = capture(*lab, "kubeconfig").strip()
         deploy(lab, kubeconfig, namespace)
         show_console(kubectl, namespace)
