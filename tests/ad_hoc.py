@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run one module against a cluster, as a process of its own.
 
-A module of this collection runs as Ansible runs it on a host, without ansible's command line before it: that takes five
-times as long as the module. `tests/integration/targets` and the Molecule scenarios run modules through ansible-playbook.
+A module of this collection runs as Ansible runs it on a host, but without ansible's command line, which takes five
+times as long as the module. `tests/integration/targets` and the Molecule scenarios run modules by ansible-playbook.
 """
 
 from __future__ import annotations
