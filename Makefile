@@ -13,7 +13,7 @@ VENV := .venv
 export NAMESPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help deps inputs quickstart test test-unit lint simulate chaos bench clean
+.PHONY: help deps inputs quickstart test test-unit lint simulate chaos nightly bench clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ simulate: deps  ## The reconcilers under random faults: make simulate STEPS=1000
 
 chaos: deps  ## Random people and random faults on two nodes: make chaos SECONDS=3600 SEED=7, or MIGRATIONS=200
 	@$(VENV)/bin/python -m tests.chaos --seconds $(SECONDS) --seed $(SEED) --migrations $(or $(MIGRATIONS),0)
+
+nightly: deps  ## What is too long for `make test`
+	@$(VENV)/bin/nox -s nightly sanity_all in_turn
 
 bench: deps  ## The benchmarks: one JSON line per figure
 	@$(VENV)/bin/python -m tests.bench

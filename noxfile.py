@@ -22,7 +22,7 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/s
 os.environ["PYTHONPATH"] = f"{ROOT}:{ROOT / 'plugins/module_utils'}"
 
 nox.options.default_venv_backend = "none"
-SESSIONS = "texts unit in_turn images component lab e2e molecule"
+SESSIONS = "texts unit images component lab e2e molecule"
 TEXTS = "sanity lint galaxy docs"
 """Sessions of one thread each, the longest first."""
 nox.options.sessions = SESSIONS.split()
@@ -31,6 +31,8 @@ PYTEST = ("python", "-m", "pytest", "-q", "--durations=10", "--timeout=900")
 """The longest test takes five minutes: one that waits for ever ends, and says where, before the whole run must."""
 SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files at a time, in the order of collection: their labs differ by name."""
+BY_DAY = "not nightly"
+"""What `make test` leaves to `make nightly`."""
 OUTSIDE = "component or lab or guest or root"
 """Markers of the tests that need more than Python: root, a built lab, an image."""
 
@@ -62,7 +64,7 @@ def unit(session: nox.Session) -> None:
 
     All of tests/ is collected, so that a test that does not even load fails here, in the first minute.
     """
-    session.run(*PYTEST, "-n", "2", "-m", f"not ({OUTSIDE})", "tests", *session.posargs)
+    session.run(*PYTEST, "-n", "2", "-m", f"not ({OUTSIDE}) and {BY_DAY}", "tests", *session.posargs)
 
 
 @nox.session
@@ -73,7 +75,7 @@ def sanity(session: nox.Session) -> None:
 
 @nox.session
 def in_turn(session: nox.Session) -> None:
-    """What differs between versions of ansible-core, on one other than the project's, another with each commit."""
+    """What differs between versions of ansible-core, on one other than the project's. Not in `make test`."""
     session.run("python", "-m", "tests.sanity.in_turn", *session.posargs)
 
 
@@ -105,22 +107,36 @@ def images(session: nox.Session) -> None:
 @nox.session
 def component(session: nox.Session) -> None:
     """One process or image against the real thing it talks to: API server, network namespace, QEMU."""
-    session.run(*PYTEST, *SIDE_BY_SIDE, "-m", "(component or guest or root) and not lab", "tests", *session.posargs)
+    session.run(
+        *PYTEST,
+        *SIDE_BY_SIDE,
+        "-m",
+        f"(component or guest or root) and not lab and {BY_DAY}",
+        "tests",
+        *session.posargs,
+    )
 
 
 @nox.session
 def lab(session: nox.Session) -> None:
     """The lab itself: times, faults, two at once, nothing left behind."""
-    session.run(*PYTEST, *SIDE_BY_SIDE, "-m", "lab", "tests/lab", *session.posargs)
+    session.run(*PYTEST, *SIDE_BY_SIDE, "-m", f"lab and {BY_DAY}", "tests/lab", *session.posargs)
 
 
 @nox.session
 def e2e(session: nox.Session) -> None:
     """The whole: guests that boot on a lab, faults, malformed VMs, budgets."""
-    session.run(*PYTEST, *SIDE_BY_SIDE, "-m", "lab", "tests/e2e", *session.posargs)
+    session.run(*PYTEST, *SIDE_BY_SIDE, "-m", f"lab and {BY_DAY}", "tests/e2e", *session.posargs)
 
 
 @nox.session
 def molecule(session: nox.Session) -> None:
     """Every role's scenario, each twice, on labs of their own, two at a time."""
     session.run("python", "-m", "tests.molecule", *session.posargs)
+
+
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """Run the tests that are too long for `make test`, and all Molecule scenarios."""
+    session.run(*PYTEST, *SIDE_BY_SIDE, "-m", "nightly", "tests", *session.posargs)
+    session.run("python", "-m", "tests.molecule", "--all")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run Molecule's scenarios, two at a time, from a checkout of any name: python -m tests.molecule [NAME ...].
+"""Run Molecule's scenarios, two at a time, from a checkout of any name: python -m tests.molecule [--all | NAME ...].
 
 Each has a lab of its own, and waits half of its time. What it prints is shown when it has ended, in one piece.
 
@@ -23,6 +23,9 @@ from lab.collection import linked_under
 from tests.two_at_a_time import AT_ONCE, ROOT, shown
 
 SCENARIOS = ROOT / "extensions/molecule"
+
+NIGHTLY = ("upgrade",)
+"""Scenarios that run by name or with --all only."""
 
 SHOWN = 40
 """Lines of a failure that are said again."""
@@ -56,7 +59,8 @@ def last_failure(said: list[str]) -> list[str]:
 
 def main() -> int:
     """Run the named scenarios, or all; the exit code says whether all passed."""
-    names = sys.argv[1:] or sorted(path.parent.name for path in SCENARIOS.glob("*/molecule.yml"))
+    every = sorted(path.parent.name for path in SCENARIOS.glob("*/molecule.yml"))
+    names = every if sys.argv[1:] == ["--all"] else sys.argv[1:] or [name for name in every if name not in NIGHTLY]
     with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         failures = pool.map(partial(run, collections=linked_under(Path(directory))), names)
         failed = {name: failure for name, failure in zip(names, failures, strict=True) if failure is not None}

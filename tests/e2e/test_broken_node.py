@@ -121,6 +121,7 @@ def tells(cluster: Cluster, words: str, *what: str) -> None:
     cluster.eventually(lambda: words in cluster.kubectl("describe", *what), seconds=20, what=f"{what} tells {words}")
 
 
+@pytest.mark.nightly
 def test_machines_come_up_elsewhere_and_a_node_that_begins_none_is_left_out_until_it_is_let_go(
     cluster: Cluster,
 ) -> None:
@@ -160,6 +161,7 @@ def test_machines_come_up_elsewhere_and_a_node_that_begins_none_is_left_out_unti
     cluster.kubectl("delete", "vm", "--all", "--all-namespaces", "--wait=false")
 
 
+@pytest.mark.nightly
 def test_a_run_that_does_not_begin_in_time_is_concluded_or_begun_elsewhere(cluster: Cluster) -> None:
     bad, good = cluster.nodes
     with runtime_stands_still(cluster, bad):
@@ -179,6 +181,7 @@ def test_a_run_that_does_not_begin_in_time_is_concluded_or_begun_elsewhere(clust
     assert (found["nodeName"], failed["nodeName"], failed["reason"]) == (good, bad, "RunTimedOut")
 
 
+@pytest.mark.nightly
 def test_a_node_whose_kvm_hangs_says_so_and_gets_machines_only_that_run_without(cluster: Cluster) -> None:
     bad, _unused = cluster.nodes
     use_emulation(cluster, wanted=False)

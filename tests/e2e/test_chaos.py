@@ -15,5 +15,6 @@ pytestmark = pytest.mark.lab
 SECONDS, SEED = 60.0, 1
 
 
+@pytest.mark.nightly
 def test_a_minute_of_random_people_and_faults_makes_no_second_guest_and_loses_none(nodes: Cluster) -> None:
     assert chaos(nodes, seconds=SECONDS, seed=SEED, say=print) == []

@@ -75,6 +75,7 @@ def ordinary(cluster: Cluster) -> Iterator[Cluster]:
     cluster.kubectl("taint", "node", cluster.nodes[0], f"{TAINT}-")
 
 
+@pytest.mark.nightly
 def test_a_node_that_is_kept_for_critical_addons_keeps_the_control_plane(ordinary: Cluster) -> None:
     before = pods(ordinary)
     assert len(before) == 2 * len(DIRECTORS) + 2 * len(ordinary.nodes)

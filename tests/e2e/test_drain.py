@@ -29,6 +29,7 @@ def drained(cluster: Cluster) -> Iterator[Cluster]:
     cluster.kubectl("uncordon", cluster.nodes[0])
 
 
+@pytest.mark.nightly
 def test_a_drain_stops_who_may_be_stopped_and_is_told_why_not_of_the_other(drained: Cluster) -> None:
     pods = {name: drained.launcher(name)["metadata"]["uid"] for name in ("stays", "leaves")}
 

@@ -52,6 +52,7 @@ def test_the_guest_counts_on_while_a_part_is_killed(cluster: Cluster, guest: str
     assert cluster.emulators() == [before["metadata"]["uid"]]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("victim", ["virt-handler", "virt-node", "virt-controller", "virt-api"])
 def test_what_comes_after_a_kill_still_works(cluster: Cluster, guest: str, victim: str) -> None:
     cluster.kill(victim)
@@ -68,6 +69,7 @@ def test_what_comes_after_a_kill_still_works(cluster: Cluster, guest: str, victi
     cluster.kubectl("delete", "vm", name)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("strategy", "comes_back"), [pytest.param("Always", True, id="Always"), pytest.param("Manual", False, id="Manual")]
 )

@@ -58,6 +58,7 @@ def test_a_person_asks_the_guest(talking: Cluster) -> None:
     assert "/run" in {one["mountPoint"] for one in systems["items"]}
 
 
+@pytest.mark.nightly
 def test_libvirtd_lives_on_with_an_agent_and_what_the_agent_told_goes_with_it(talking: Cluster) -> None:
     talking.has_run("talking", seconds=HANGS_SECONDS + 10)
     talking.tell("talking", "quiet")

@@ -116,6 +116,7 @@ def test_an_instance_whose_pod_is_deleted_has_ended(cluster: Cluster) -> None:
     goes(cluster, "podless-instance")
 
 
+@pytest.mark.nightly
 def test_a_machine_whose_claim_is_made_anew_stays_stopped_until_somebody_starts_it(cluster: Cluster) -> None:
     cluster.running("diskless")
     cluster.subresource("diskless", "stop", body='{"gracePeriod": 0}')
@@ -150,6 +151,7 @@ def test_a_guest_is_operated_as_before_when_its_libvirtd_was_killed(cluster: Clu
     assert (cluster.running("operated")["metadata"]["uid"], cluster.emulators().count(uid)) == (uid, 1)
 
 
+@pytest.mark.nightly
 def test_who_asks_a_node_again_and_again_leaves_nothing_behind(cluster: Cluster) -> None:
     """Each question is a connection of its own."""
     cluster.wait("vmi", "operated", '.status.conditions[?(@.type=="AgentConnected")].status', "True")

@@ -15,6 +15,7 @@ from tests.e2e.machines import a_vm
 pytestmark = pytest.mark.lab
 
 
+@pytest.mark.nightly
 def test_a_machine_runs_where_kubelets_keep_their_pods_elsewhere(kubelets_elsewhere: Cluster) -> None:
     cluster = kubelets_elsewhere
     cluster.apply(a_vm("elsewhere"))

@@ -111,6 +111,7 @@ def test_user_data_reaches_the_guest_and_no_environment(cluster: Cluster) -> Non
     assert found == []
 
 
+@pytest.mark.nightly
 def test_whoever_fills_a_launcher_s_directory_is_evicted(cluster: Cluster) -> None:
     """A guest cannot: its disks end before. Here it is somebody with `pods/exec`, as a broken QEMU would."""
     kernel = {"container": {"image": GUEST, "kernelPath": "/boot/vmlinuz", "initrdPath": "/boot/initrd"}}

@@ -70,6 +70,7 @@ def test_a_guest_gets_another_cpu_on_the_node_that_its_machine_names_by_then(nod
     assert "RestartRequired" not in conditions(nodes, "vm")
 
 
+@pytest.mark.nightly
 def test_a_socket_is_taken_away_by_a_restart_only(nodes: Cluster) -> None:
     change(nodes, domain={"cpu": {"sockets": 1}})
     nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm"), seconds=10, what="it says so")
@@ -113,6 +114,7 @@ def test_a_guest_is_asked_to_have_more_memory_and_less_again_where_its_pod_was_m
         assert "RestartRequired" not in conditions(nodes, "vm", "swelling")
 
 
+@pytest.mark.nightly
 def test_more_memory_than_there_is_room_for_asks_for_a_restart(nodes: Cluster) -> None:
     change(nodes, "swelling", domain={"memory": {"guest": "5Gi"}})
     nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm", "swelling"), seconds=10, what="it says so")

@@ -58,6 +58,7 @@ def merged(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in CORPUS])
 def test_it_is_refused_by_name(cluster: Cluster, row: dict[str, Any]) -> None:
     malformed = merged(a_vm("malformed", runStrategy="Halted"), row["patch"])
@@ -88,7 +89,7 @@ def usual_start_seconds(cluster: Cluster) -> float:
     return took
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(1))
 def test_a_kernel_that_is_not_there_ends_the_run_with_its_reason(cluster: Cluster, number: int) -> None:
     """QEMU is there for some 20 ms before it finds out: a look in that moment was once a machine that runs for ever."""
     name = f"no-kernel-{number}"
@@ -144,6 +145,7 @@ def test_a_secret_that_is_missing_is_told_by_the_vm_until_it_is_there(cluster: C
     cluster.wait_gone("vmi", "no-secret")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("changes", "is_told", "words"),
     [

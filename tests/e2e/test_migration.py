@@ -137,5 +137,6 @@ def test_a_drain_moves_a_guest_that_is_to_go_on(nodes: Cluster) -> None:
         nodes.kubectl("delete", "vm", "--all", "-n", "default", "--timeout=60s")
 
 
+@pytest.mark.nightly
 def test_migrations_with_a_fault_in_each_lose_no_guest_and_double_none(nodes: Cluster) -> None:
     assert migrations(nodes, count=SAMPLE, seed=SEED, say=print) == []

@@ -102,6 +102,7 @@ def test_the_guest_of_an_instance_is_operated(task: Task) -> None:
     assert not changed(task("kubevirt_vmi", **bare, state="absent"))
 
 
+@pytest.mark.nightly
 def test_a_set_is_scaled_and_exposed(task: Task) -> None:
     workers = {"name": "workers", **WAIT}
     machine = {key: value for key, value in WEB.items() if key != "name"}
@@ -115,6 +116,7 @@ def test_a_set_is_scaled_and_exposed(task: Task) -> None:
     assert task("kubevirt_vmi_info", label_selectors=["app=workers"])["resources"] == []
 
 
+@pytest.mark.nightly
 def test_a_pool_is_scaled_and_changed(task: Task) -> None:
     pooled = {"name": "pooled", **WAIT}
     machine = {key: value for key, value in WEB.items() if key != "name"}
@@ -130,6 +132,7 @@ def test_a_pool_is_scaled_and_changed(task: Task) -> None:
     assert task("kubevirt_vmi_info", label_selectors=["app=pooled"])["resources"] == []
 
 
+@pytest.mark.nightly
 def test_the_reason_of_a_wait_in_vain_is_the_schedulers(task: Task) -> None:
     result = task(**{**WEB, "name": "large", "memory": "4Ti"}, wait=True, wait_timeout=5)
     assert result["failed"] is True
@@ -138,6 +141,7 @@ def test_the_reason_of_a_wait_in_vain_is_the_schedulers(task: Task) -> None:
     task(name="large", state="absent", **WAIT)
 
 
+@pytest.mark.nightly
 def test_the_reason_of_a_wait_in_vain_is_the_registrys(task: Task) -> None:
     result = task(**{**WEB, "name": "unpulled", "image": "localhost/no/such:1"}, wait=True, wait_timeout=10)
     assert result["failed"] is True

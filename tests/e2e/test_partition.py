@@ -146,6 +146,7 @@ def handler_log(cluster: Cluster, node: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("proof", ["out of service", "Node deleted"])
 def test_a_node_that_is_off_and_said_to_be_gives_its_vm_back_once(cluster: Cluster, proof: str) -> None:
     cluster.apply(a_vm("moved"))

@@ -83,6 +83,7 @@ def test_a_guest_is_ready_while_it_answers_and_its_run_ends_when_it_is_not_alive
     assert "the command ended with exit code 1" in events
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
@@ -98,6 +99,7 @@ def test_a_run_ends_when_its_guest_answers_no_more(cluster: Cluster, name: str, 
     assert [one for one in complaints(cluster, pod) if one.startswith("Liveness") and complaint in one.lower()]
 
 
+@pytest.mark.nightly
 def test_a_guest_that_is_paused_is_not_ended_by_its_probe_and_one_that_goes_on_is(cluster: Cluster) -> None:
     cluster.wait("vm", "sleeper", ".status.printableStatus", "Paused")
     launcher = cluster.launcher("sleeper")

@@ -49,6 +49,7 @@ def instances(cluster: Cluster, name: str) -> dict[str, tuple[str, str]]:
     return {one["metadata"]["name"]: (one["metadata"]["uid"], one["status"].get("phase", "")) for one in found}
 
 
+@pytest.mark.nightly
 def test_what_ceases_to_count_is_replaced_unless_the_set_is_paused(cluster: Cluster) -> None:
     cluster.kubectl("create", "-f", "-", given=a_set("crew", replicas=2))
     cluster.wait("vmirs", "crew", ".status.readyReplicas", "2", seconds=120)

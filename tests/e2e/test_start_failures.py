@@ -80,6 +80,7 @@ def test_a_machine_whose_launcher_fails_runs_when_its_template_is_mended(
     cluster.kubectl("delete", "vm", "mended", "--wait=false")
 
 
+@pytest.mark.nightly
 def test_a_machine_that_no_node_has_room_for_runs_when_it_asks_for_less(
     cluster: Cluster, mended: dict[str, str]
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_machine_that_no_node_has_room_for_runs_when_it_asks_for_less(
     cluster.kubectl("delete", "vm", "too-large", "--wait=false")
 
 
+@pytest.mark.nightly
 def test_a_machine_without_its_image_waits_for_it(cluster: Cluster, mended: dict[str, str]) -> None:
     cluster.wait("vm", "no-image", PRINTABLE, "Running", seconds=120)
     assert cluster.running("no-image")["metadata"]["uid"] == mended["no-image"]
@@ -101,6 +103,7 @@ def failures(cluster: Cluster) -> int:
     return int(vm["status"].get("startFailure", {}).get("consecutiveFailCount", 0))
 
 
+@pytest.mark.nightly
 def test_a_machine_whose_launcher_fails_is_tried_ever_less_often_until_somebody_stops_it(cluster: Cluster) -> None:
     """At 0, 10 and 50 s, then after 90 s more: at most three Pods in a minute."""
     cluster.eventually(lambda: failures(cluster) >= 2, seconds=90, what="its start has failed twice")

@@ -146,6 +146,7 @@ def test_a_node_without_virt_handler_gets_no_machines_and_what_ends_there_is_tol
     cluster.kubectl("delete", "vm", "lost", "hidden", "early", "--wait=false")
 
 
+@pytest.mark.nightly
 def test_a_node_whose_virt_handler_hangs_gets_no_more_machines_until_another_has_come(cluster: Cluster) -> None:
     """Its Lease says that it is good for five seconds, which need not be forty in a test."""
     (node,) = cluster.nodes
@@ -166,6 +167,7 @@ def test_a_node_whose_virt_handler_hangs_gets_no_more_machines_until_another_has
     cluster.healthy()
 
 
+@pytest.mark.nightly
 def test_a_virt_handler_that_is_cut_off_from_the_api_server_goes_on_by_itself_when_it_is_not(cluster: Cluster) -> None:
     """It stays ready: to take it out of service would help nobody. Its node gets no machines meanwhile."""
     (node,) = cluster.nodes
@@ -186,6 +188,7 @@ def test_a_virt_handler_that_is_cut_off_from_the_api_server_goes_on_by_itself_wh
     assert cluster.get("vmi", "bystander")["metadata"]["uid"] == uid  # type: ignore[index]
 
 
+@pytest.mark.nightly
 def test_a_node_offers_its_devices_again_when_its_kubelet_has_started_anew(cluster: Cluster) -> None:
     """A kubelet that starts takes all sockets away; so may a person, and then nothing tells the kubelet."""
     (node,) = cluster.nodes

@@ -98,6 +98,7 @@ def ended_at(migration: dict[str, Any]) -> str:
     return found
 
 
+@pytest.mark.nightly
 def test_guests_are_brought_to_the_launcher_of_an_upgrade_as_far_as_it_is_said(upgradable: Cluster) -> None:
     nodes = upgradable
     before = {name: nodes.running(name)["metadata"]["uid"] for name in ALL}
