@@ -79,9 +79,9 @@ class ClaimDisk:
     """Others may have it open at the same time."""
 
 
-Step = ContainerDisk | EmptyDisk | CloudInit | ClaimDisk
+DiskSource = ContainerDisk | EmptyDisk | CloudInit | ClaimDisk
 """Something to be made for a volume before the domain exists."""
-_STEPS: dict[str, type[Step]] = {
+_STEPS: dict[str, type[DiskSource]] = {
     "container_disks": ContainerDisk,
     "empty_disks": EmptyDisk,
     "cloud_init": CloudInit,
@@ -130,7 +130,7 @@ class AgentProbe:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LaunchPlan:
     """Everything a launcher needs to know before a domain exists."""
 
     domain: str
@@ -149,13 +149,13 @@ class Plan:
     version: int = VERSION
 
 
-def sorted_steps(steps: Iterable[Step]) -> dict[str, Any]:
+def group_disk_sources(steps: Iterable[DiskSource]) -> dict[str, Any]:
     """Return steps as the members of a Plan that have them."""
     listed = tuple(steps)
     return {member: tuple(one for one in listed if isinstance(one, kind)) for member, kind in _STEPS.items()}
 
 
-def render_plan(plan: Plan) -> str:
+def render_plan(plan: LaunchPlan) -> str:
     """Serialise a plan, byte for byte the same for equal plans. ValueError when there is no room for it."""
     text = json.dumps(asdict(plan), separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     if (size := len(text.encode())) > PLAN_LIMIT_BYTES:
@@ -165,7 +165,7 @@ def render_plan(plan: Plan) -> str:
     return text
 
 
-def parse_plan(data: bytes) -> Plan:
+def parse_plan(data: bytes) -> LaunchPlan:
     """Read a plan; ValueError names what is wrong."""
     if len(data) > PLAN_LIMIT_BYTES:
         raise ValueError(f"launch plan has more than {PLAN_LIMIT_BYTES} bytes")
@@ -174,7 +174,7 @@ def parse_plan(data: bytes) -> Plan:
         raise ValueError(f"launch plan is not of version {VERSION}")
     try:
         dhcp = raw.pop("dhcp", None)
-        return Plan(
+        return LaunchPlan(
             **{
                 **raw,
                 **{member: tuple(kind(**one) for one in raw.pop(member, ())) for member, kind in _STEPS.items()},
@@ -205,7 +205,7 @@ def read_network(text: str) -> GuestNetwork | None:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundDisk:
+class ImageFile:
     """The image file that a containerDisk turned out to hold."""
 
     volume: str
@@ -215,10 +215,10 @@ class FoundDisk:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class LauncherReport:
     """What the supervisor found and prepared."""
 
-    container_disks: tuple[FoundDisk, ...] = ()
+    container_disks: tuple[ImageFile, ...] = ()
     direct_io: bool = True
     """O_DIRECT works on the emptyDir, on every image found, and on every claim."""
     block_claims: tuple[str, ...] = ()
@@ -226,12 +226,12 @@ class Report:
     version: int = VERSION
 
 
-def render_report(report: Report) -> str:
+def render_report(report: LauncherReport) -> str:
     """Serialise a report."""
     return json.dumps(asdict(report), separators=(",", ":"), sort_keys=True)
 
 
-def parse_report(data: bytes, *, mounts: dict[str, str], claims: Collection[str] = ()) -> Report:
+def parse_report(data: bytes, *, mounts: dict[str, str], claims: Collection[str] = ()) -> LauncherReport:
     """Read a report that came from a tenant's Pod; ValueError says why it is refused.
 
     claims: volumes of claims, of which some may be devices.
@@ -246,7 +246,7 @@ def parse_report(data: bytes, *, mounts: dict[str, str], claims: Collection[str]
     found = tuple(_found_disk(one, mounts) for one in raw["container_disks"])
     if sorted(disk.volume for disk in found) != sorted(mounts):
         raise ValueError("launcher report does not list exactly the expected volumes")
-    return Report(
+    return LauncherReport(
         found, direct_io=raw.get("direct_io") is not False, block_claims=_block_claims(raw.get("block_claims"), claims)
     )
 
@@ -266,7 +266,7 @@ def _parse_json(data: bytes, what: str) -> Any:
         raise ValueError(f"{what} is nested too deeply") from error
 
 
-def _found_disk(raw: Any, mounts: dict[str, str]) -> FoundDisk:
+def _found_disk(raw: Any, mounts: dict[str, str]) -> ImageFile:
     if not isinstance(raw, dict):
         raise ValueError("launcher report has an entry that is not an object")
     volume, path, form = raw.get("volume"), raw.get("path"), raw.get("format")
@@ -277,4 +277,4 @@ def _found_disk(raw: Any, mounts: dict[str, str]) -> FoundDisk:
     inside = isinstance(path, str) and path.startswith(mounts[volume] + "/") and path.isprintable()
     if not isinstance(path, str) or not inside or {"", ".", ".."} & set(path[1:].split("/")):
         raise ValueError(f"launcher report has a path outside the image of volume {volume}")
-    return FoundDisk(volume, path, form)
+    return ImageFile(volume, path, form)

@@ -68,7 +68,7 @@ class NoProgress(ApiError):
     """What was done opened nothing: the same plan again. The API was not at fault."""
 
 
-class Unjudged(ApiError):
+class WebhookFailed(ApiError):
     """Somebody's admission webhook is broken: nothing was stored, and nothing will be before a person mends it."""
 
 

@@ -28,7 +28,7 @@ ActionT = TypeVar("ActionT", bound=Action)
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class WriteStatus:
     """A step of a plan: write the status that the world deserves, before what comes after it.
 
     What is written opens the next look; where the status is right already, the plan goes on. Every plan ends in one,
@@ -39,7 +39,7 @@ class Tell:
 
 
 @dataclass(frozen=True, slots=True)
-class Each(Generic[ActionT]):
+class IndependentActions(Generic[ActionT]):
     """A step of many actions, none of which depends on another: that one is refused holds none of the others up.
 
     A conflict or a vanished object holds none up either; no answer does: who does not hear one will not hear the next.
@@ -52,16 +52,16 @@ class Each(Generic[ActionT]):
 class Plan(Generic[ActionT]):
     """What to do now, in this order, and when to look again without being called."""
 
-    steps: tuple[ActionT | Each[ActionT] | Tell, ...] = ()
-    look_again_in: float | None = None
+    steps: tuple[ActionT | IndependentActions[ActionT] | WriteStatus, ...] = ()
+    requeue_after: float | None = None
     """Seconds; None means: wait for a change."""
 
 
 @dataclass(frozen=True, slots=True)
-class Problem(Generic[ActionT]):
+class RefusedStep(Generic[ActionT]):
     """The step of a plan that was refused, and why."""
 
-    step: ActionT | Tell
+    step: ActionT | WriteStatus
     error: ApiError
 
 
@@ -79,16 +79,16 @@ class Reconciler(Protocol[WorldT, ActionT, StatusT]):
     async def apply(self, world: WorldT, action: ActionT) -> None:
         """Write one action, without choosing. Raises ApiError."""
 
-    def derive_status(self, world: WorldT, problem: Problem[ActionT] | None) -> StatusT | None:
+    def derive_status(self, world: WorldT, problem: RefusedStep[ActionT] | None) -> StatusT | None:
         """Compute the status that the world deserves; None when nothing needs to be written."""
 
     async def write_status(self, world: WorldT, status: StatusT) -> None:
         """Write exactly that status, with the observed resourceVersion as precondition. Raises ApiError."""
 
-    def tell_refusal(self, world: WorldT, problem: Problem[ActionT]) -> None:
+    def report_refusal(self, world: WorldT, problem: RefusedStep[ActionT]) -> None:
         """Say beside the status (an Event, a log line) what was refused. Never raises, never waits.
 
-        A refused action is in the next status as well; of a refused status (Tell) this is all that anybody hears.
+        A refused action is in the next status as well. A refused status (WriteStatus) is reported only here.
         """
 
 
@@ -96,7 +96,7 @@ class Reconciler(Protocol[WorldT, ActionT, StatusT]):
 class Outcome:
     """How one pass over a key ended."""
 
-    look_again_in: float | None = None
+    requeue_after: float | None = None
     """Seconds; with an error: the least time to wait, as the server asked."""
     error: Exception | None = None
     """Not None: the key backs off."""

@@ -28,7 +28,7 @@ class Cache(Protocol):
     def synced(self) -> bool: ...
 
     @property
-    def position(self) -> int:
+    def resource_version(self) -> int:
         """How far in the server's history this copy has read: every change up to here was told. Never goes back."""
 
     def get(self, key: Key) -> bytes | None: ...
@@ -43,7 +43,7 @@ class Cache(Protocol):
         before of a deletion is the object's last state, if the server told it, with the deletion's own version.
         """
 
-    def follow(self, callback: Callable[[int], None]) -> None:
+    def on_resource_version(self, callback: Callable[[int], None]) -> None:
         """Call back with the position each time it has moved, after the changes up to it."""
 
 

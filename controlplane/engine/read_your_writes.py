@@ -19,8 +19,16 @@ from heapq import heappop, heappush
 from typing import Any, Literal
 
 from controlplane.api.objects.resources import Key, Resource
-from controlplane.engine.answers import Answer, Record, Seen, is_last_state, look, read_answer, settle
 from controlplane.engine.errors import NotFound
+from controlplane.engine.expectations import (
+    CachedVersion,
+    Expectation,
+    StoredObject,
+    advance,
+    is_last_state,
+    read_stored,
+    read_version,
+)
 from controlplane.engine.ports import Api, Cache, Json
 
 log = logging.getLogger(__name__)
@@ -33,7 +41,7 @@ class ReadYourWritesCache:
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._records: dict[Key, Record] = {}
+        self._records: dict[Key, Expectation] = {}
         self._owned: dict[str, set[Key]] = {}
         """Keys of the answers that are shown, by the UIDs of their owners."""
         self._ends: list[tuple[int, Key]] = []
@@ -42,15 +50,15 @@ class ReadYourWritesCache:
         """Of each question that is under way: UIDs of what was told to be gone since."""
         self._callbacks: list[Callback] = []
         cache.subscribe(self._changed)
-        cache.follow(self._moved)
+        cache.on_resource_version(self._moved)
 
     @property
     def synced(self) -> bool:
         return self._cache.synced
 
     @property
-    def position(self) -> int:
-        return self._cache.position
+    def resource_version(self) -> int:
+        return self._cache.resource_version
 
     def get(self, key: Key) -> bytes | None:
         raw = self._cache.get(key)
@@ -64,7 +72,7 @@ class ReadYourWritesCache:
     def uid(self, key: Key) -> str | None:
         """Return the UID of the object that is shown."""
         raw = self.get(key)
-        return None if raw is None else look(raw).uid
+        return None if raw is None else read_version(raw).uid
 
     def keys(self) -> Collection[Key]:
         known = {*self._cache.keys(), *self._records}
@@ -81,8 +89,8 @@ class ReadYourWritesCache:
         """Call back with (key, before, after) on every change of the cache, and when an answer ends unconfirmed."""
         self._callbacks.append(callback)
 
-    def follow(self, callback: Callable[[int], None]) -> None:
-        self._cache.follow(callback)
+    def on_resource_version(self, callback: Callable[[int], None]) -> None:
+        self._cache.on_resource_version(callback)
 
     def is_delete_sent(self, key: Key, uid: str) -> bool:
         """Tell whether this process asked to delete that object and has not yet seen the effect."""
@@ -116,32 +124,34 @@ class ReadYourWritesCache:
         When the cache is past its version without it, the selection does not contain it, and no event will ever tell.
         It is shown until the cache moves on: long enough to act on it, and then whoever waits looks again.
         """
-        self._take(key, body, least=self._cache.position + 1)
+        self._take(key, body, least=self._cache.resource_version + 1)
 
     def note_delete(self, key: Key, uid: str) -> None:
         """Remember that a delete of that object was accepted, while it is shown without the mark of it."""
-        record = self._records.get(key) or Record(uid)
+        record = self._records.get(key) or Expectation(uid)
         if record.uid == uid:
-            self._put(key, settle(replace(record, is_delete_sent=True), self._cached(key), self._cache.position))
+            self._put(
+                key, advance(replace(record, is_delete_sent=True), self._cached(key), self._cache.resource_version)
+            )
 
     def note_absence(self, key: Key, uid: str) -> None:
         """Take in that the object with that UID is gone: hide it until the cache knows, too."""
-        record = self._records.get(key) or Record(uid)
+        record = self._records.get(key) or Expectation(uid)
         if record.uid == uid:
-            self._put(key, settle(replace(record, is_gone=True), self._cached(key), self._cache.position))
+            self._put(key, advance(replace(record, is_gone=True), self._cached(key), self._cache.resource_version))
 
     def _take(self, key: Key, body: Json, *, least: int) -> None:
-        answer, uid = read_answer(body), body["metadata"]["uid"]
-        cached, held = self._cached(key), self._records.get(key) or Record(uid)
+        answer, uid = read_stored(body), body["metadata"]["uid"]
+        cached, held = self._cached(key), self._records.get(key) or Expectation(uid)
         if answer.version < max(cached.version + 1 if cached else 0, held.answer.version if held.answer else 0):
             return
-        same = held if held.uid == uid else Record(uid)
+        same = held if held.uid == uid else Expectation(uid)
         record = replace(same, answer=answer, until=max(same.until, answer.version, least))
-        self._put(key, settle(record, cached, self._cache.position))
+        self._put(key, advance(record, cached, self._cache.resource_version))
 
-    def _cached(self, key: Key) -> Seen | None:
+    def _cached(self, key: Key) -> CachedVersion | None:
         raw = self._cache.get(key)
-        return None if raw is None else look(raw)
+        return None if raw is None else read_version(raw)
 
     def _shows_cached(self, key: Key) -> bool:
         """Tell whether what is shown under a key of the cache is the cache's copy."""
@@ -151,33 +161,33 @@ class ReadYourWritesCache:
     def _changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         """Pass the cache's change on; tell as well of an answer that it ends without having shown it."""
         record, last = self._records.get(key), before if after is None else after
-        ended: Answer | None = None
+        ended: StoredObject | None = None
         if record is not None and last is not None:
-            seen = look(last)
-            ended = self._settle(key, None if after is None else seen, max(self._cache.position, seen.version))
+            seen = read_version(last)
+            ended = self._settle(key, None if after is None else seen, max(self._cache.resource_version, seen.version))
             if ended is not None and ended.version == seen.version:
                 ended = None  # confirmed
         self._tell(key, before, after)
         if ended is not None:
             self._tell(key, ended.raw, self.get(key))
 
-    def _moved(self, position: int) -> None:
+    def _moved(self, resource_version: int) -> None:
         """End the answers that the cache is past without having them, and wake who waits for them."""
         ends = self._ends
-        while ends and ends[0][0] <= position:
+        while ends and ends[0][0] <= resource_version:
             key = heappop(ends)[1]
-            ended = self._settle(key, self._cached(key), position) if key in self._records else None
+            ended = self._settle(key, self._cached(key), resource_version) if key in self._records else None
             if ended is not None:
                 self._tell(key, ended.raw, self.get(key))
 
-    def _settle(self, key: Key, cached: Seen | None, position: int) -> Answer | None:
+    def _settle(self, key: Key, cached: CachedVersion | None, resource_version: int) -> StoredObject | None:
         """Settle the record of a key; return the answer that ended with it."""
         record = self._records[key]
-        left = settle(record, cached, position)
+        left = advance(record, cached, resource_version)
         self._put(key, left)
         return None if left is not None and left.answer is not None else record.answer
 
-    def _put(self, key: Key, record: Record | None) -> None:
+    def _put(self, key: Key, record: Expectation | None) -> None:
         """Keep, replace or drop the record of a key; the index of owners and the heap follow."""
         old = self._records.pop(key, None)
         for owner in old.shown.owners if old is not None and old.shown is not None else ():
@@ -189,7 +199,7 @@ class ReadYourWritesCache:
         self._records[key] = record
         for owner in record.shown.owners if record.shown is not None else ():
             self._owned.setdefault(owner, set()).add(key)
-        if record.until > self._cache.position:
+        if record.until > self._cache.resource_version:
             heappush(self._ends, (record.until, key))
 
     def _end_questions(self, key: Key, uid: str) -> None:
@@ -199,8 +209,8 @@ class ReadYourWritesCache:
 
     def _tell(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         if before is not None and key in self._questions:
-            was = look(before).uid
-            if after is None or look(after).uid != was:  # a relist tells of the next one of a name at once
+            was = read_version(before).uid
+            if after is None or read_version(after).uid != was:  # a relist tells of the next one of a name at once
                 self._end_questions(key, was)
         for callback in self._callbacks:
             try:
@@ -210,7 +220,7 @@ class ReadYourWritesCache:
                 log.exception("overlay subscriber failed", extra={"key": str(key)})
 
 
-class RememberingApi:
+class ReadYourWritesApi:
     """An Api whose answers go into the overlays before anyone decides again."""
 
     def __init__(self, api: Api, overlays: Mapping[Resource, ReadYourWritesCache]) -> None:

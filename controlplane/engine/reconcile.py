@@ -22,7 +22,17 @@ from controlplane.engine.errors import (
     Unavailable,
     retry_after_seconds,
 )
-from controlplane.engine.plan import ActionT, Each, Outcome, Plan, Problem, Reconciler, StatusT, Tell, WorldT
+from controlplane.engine.plan import (
+    ActionT,
+    IndependentActions,
+    Outcome,
+    Plan,
+    Reconciler,
+    RefusedStep,
+    StatusT,
+    WorldT,
+    WriteStatus,
+)
 
 log = logging.getLogger(__name__)
 
@@ -75,17 +85,17 @@ async def reconcile(reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key) 
         except _Refused as refused:
             return Outcome(retry_after_seconds(refused.error) or None, refused.error)
         if came is _Came.NOTHING:
-            return Outcome(plan.look_again_in)
+            return Outcome(plan.requeue_after)
         before = plan if came is _Came.ACTED else None
-    return Outcome(look_again_in=0.0)
+    return Outcome(requeue_after=0.0)
 
 
 def _without_progress(plan: Plan[ActionT]) -> Outcome:
     """Stop taking a step of which nothing comes: until the plan itself wants to look again, else with a back-off."""
     first = plan.steps[0]
-    taken = first.actions[0] if isinstance(first, Each) else first
-    error = None if plan.look_again_in is not None else NoProgress(f"nothing came of {taken}")
-    return Outcome(plan.look_again_in, error)
+    taken = first.actions[0] if isinstance(first, IndependentActions) else first
+    error = None if plan.requeue_after is not None else NoProgress(f"nothing came of {taken}")
+    return Outcome(plan.requeue_after, error)
 
 
 async def _carry_out(
@@ -97,11 +107,13 @@ async def _carry_out(
     """
     acted = False
     for step in plan.steps:
-        if isinstance(step, Tell):
+        if isinstance(step, WriteStatus):
             if await _tell(reconciler, reconciler.observe(key) if acted else world, None):
                 return _Came.TOLD
             continue
-        problem = await _apply(reconciler, key, world, step.actions if isinstance(step, Each) else (step,))
+        problem = await _apply(
+            reconciler, key, world, step.actions if isinstance(step, IndependentActions) else (step,)
+        )
         if problem is not None:
             await _tell(reconciler, reconciler.observe(key), problem)
             raise _Refused(problem.error) from problem.error
@@ -114,9 +126,9 @@ async def _carry_out(
 
 async def _apply(
     reconciler: Reconciler[WorldT, ActionT, StatusT], key: Key, world: WorldT, actions: tuple[ActionT, ...]
-) -> Problem[ActionT] | None:
+) -> RefusedStep[ActionT] | None:
     """Take actions that do not depend on each other. Each refusal is told; the first one is returned."""
-    refused: list[Problem[ActionT]] = []
+    refused: list[RefusedStep[ActionT]] = []
     missed: ApiError | None = None
     for action in actions:
         log.info("act", extra={"key": str(key), "action": type(action).__name__, "because": action.because})
@@ -127,8 +139,8 @@ async def _apply(
         except DROPPED:
             raise
         except ApiError as error:
-            refused.append(Problem(action, error))
-            reconciler.tell_refusal(world, refused[-1])
+            refused.append(RefusedStep(action, error))
+            reconciler.report_refusal(world, refused[-1])
             if len(refused) == REFUSALS or isinstance(error, Throttled):
                 break
     if missed is not None and not refused:
@@ -137,7 +149,7 @@ async def _apply(
 
 
 async def _tell(
-    reconciler: Reconciler[WorldT, ActionT, StatusT], world: WorldT | None, problem: Problem[ActionT] | None
+    reconciler: Reconciler[WorldT, ActionT, StatusT], world: WorldT | None, problem: RefusedStep[ActionT] | None
 ) -> bool:
     """Write the status if it differs; say whether it did. It waits for nothing else."""
     status = None if world is None else reconciler.derive_status(world, problem)
@@ -148,7 +160,7 @@ async def _tell(
     except DROPPED:
         raise
     except ApiError as error:
-        refused: Problem[ActionT] = Problem(Tell(because="the status differs"), error)
-        reconciler.tell_refusal(world, refused)
+        refused: RefusedStep[ActionT] = RefusedStep(WriteStatus(because="the status differs"), error)
+        reconciler.report_refusal(world, refused)
         raise _Refused(error) from error
     return True

@@ -14,8 +14,8 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Conflict
 from controlplane.engine.plan import ActionT, Outcome, Reconciler, StatusT, WorldT
 from controlplane.engine.ports import Clock
-from controlplane.engine.queue import Queue
 from controlplane.engine.reconcile import reconcile
+from controlplane.engine.work_queue import WorkQueue
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class Runner(Generic[WorldT, ActionT, StatusT]):
         self,
         name: str,
         reconciler: Reconciler[WorldT, ActionT, StatusT],
-        queue: Queue,
+        queue: WorkQueue,
         clock: Clock,
         *,
         limit: int = 10,
@@ -72,7 +72,7 @@ class Runner(Generic[WorldT, ActionT, StatusT]):
         return None if due is None else max(0.0, due - self._clock.monotonic())
 
     async def _work(self, key: Key) -> None:
-        outcome = Outcome(look_again_in=0.0)  # stays when the pass is cancelled: it proved nothing
+        outcome = Outcome(requeue_after=0.0)  # stays when the pass is cancelled: it proved nothing
         began = self._clock.monotonic()
         try:
             outcome = await self._guarded(key)
@@ -80,7 +80,7 @@ class Runner(Generic[WorldT, ActionT, StatusT]):
             self._running -= 1
             now = self._clock.monotonic()
             failed = outcome.error is not None
-            self._queue.finish(key, now, failed=failed, look_again_in=outcome.look_again_in)
+            self._queue.finish(key, now, failed=failed, requeue_after=outcome.requeue_after)
             self._wake.set()
             if self._observed is not None:
                 self._observed(self.name, outcome, now - began)

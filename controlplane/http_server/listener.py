@@ -25,7 +25,7 @@ from controlplane.http_server.connection import Connection
 from controlplane.http_server.quotas import Shares
 from controlplane.http_server.response_writer import until_written, write
 from controlplane.http_server.sockets import bind
-from controlplane.process.descriptors import affordable
+from controlplane.process.descriptors import connection_limit
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Listener(web.Server):
         super().__init__(self._serve, access_log=None, auto_decompress=False, keepalive_timeout=IDLE_SECONDS)
         self._handle = handle
         self._tls = tls
-        self._room = Shares(affordable(connections))
+        self._room = Shares(connection_limit(connections))
         self._peers: dict[Connection, str] = {}
         self._silent: dict[RequestHandler, asyncio.TimerHandle] = {}
         self._beginning: set[asyncio.Task[None]] = set()

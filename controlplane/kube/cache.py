@@ -50,7 +50,7 @@ class Owner(msgspec.Struct, frozen=True, gc=False):
     controller: bool | None = None
 
 
-class PeekMeta(msgspec.Struct, frozen=True, rename="camel"):
+class PartialMetadata(msgspec.Struct, frozen=True, rename="camel"):
     """What a peek shows of metadata."""
 
     name: str = ""
@@ -62,18 +62,18 @@ class PeekMeta(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _PeekObject(msgspec.Struct, frozen=True):
-    metadata: PeekMeta
+    metadata: PartialMetadata
 
 
 @dataclass(frozen=True, slots=True)
-class Peek:
+class PartialObject:
     """The cheap view that index functions get: metadata decoded, the rest as bytes."""
 
-    metadata: PeekMeta
+    metadata: PartialMetadata
     raw: bytes
 
 
-Index = Callable[[Peek], Iterable[str]]
+IndexFunction = Callable[[PartialObject], Iterable[str]]
 
 _peek_decoder = msgspec.json.Decoder(_PeekObject)
 _shallow_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -83,19 +83,19 @@ _encoder = msgspec.json.Encoder()
 _NOTHING: frozenset[Key] = frozenset()
 
 
-def peek(raw: bytes) -> Peek:
+def read_partial(raw: bytes) -> PartialObject:
     """Decode metadata only. Raises UnreadableError."""
     try:
-        return Peek(_peek_decoder.decode(raw).metadata, raw)
+        return PartialObject(_peek_decoder.decode(raw).metadata, raw)
     except NOT_DECODED as error:
         raise UnreadableError(str(error)) from error
 
 
-def key_of(seen: Peek) -> Key:
+def key_of(seen: PartialObject) -> Key:
     return Key(sys.intern(seen.metadata.namespace), seen.metadata.name)
 
 
-def number_of(version: str) -> int:
+def parse_resource_version(version: str) -> int:
     """Return a resourceVersion as a number; they are comparable within one resource. 0 for none."""
     return int(version) if version.isascii() and version.isdigit() and len(version) <= _DIGITS else 0
 
@@ -129,15 +129,15 @@ def _trim(raw: bytes, resource: Resource) -> bytes:
     return bytes(memoryview(encoded))
 
 
-def by_owner(seen: Peek) -> Iterable[str]:
+def by_owner(seen: PartialObject) -> Iterable[str]:
     """File an object under the UIDs of its owners."""
     return [owner.uid for owner in seen.metadata.owner_references or ()]
 
 
-def by_label(name: str) -> Index:
+def by_label(name: str) -> IndexFunction:
     """Make an index of the values of one label."""
 
-    def index(seen: Peek) -> Iterable[str]:
+    def index(seen: PartialObject) -> Iterable[str]:
         value = (seen.metadata.labels or {}).get(name)
         return () if value is None else (value,)
 
@@ -155,12 +155,12 @@ class _PeekPlaced(msgspec.Struct, frozen=True):
 _placed_decoder = msgspec.json.Decoder(_PeekPlaced)
 
 
-def by_node(seen: Peek) -> Iterable[str]:
+def by_node(seen: PartialObject) -> Iterable[str]:
     """File an object under status.nodeName, one without a node under ""."""
     return (_placed_decoder.decode(seen.raw).status.node_name,)
 
 
-def by_lack_of_controller(seen: Peek) -> Iterable[str]:
+def by_lack_of_controller(seen: PartialObject) -> Iterable[str]:
     """File an object that no owner controls under its namespace."""
     owners = seen.metadata.owner_references or ()
     return () if any(one.controller for one in owners) else (seen.metadata.namespace,)
@@ -169,13 +169,13 @@ def by_lack_of_controller(seen: Peek) -> Iterable[str]:
 class Store:
     """The objects, the indexes, the subscribers."""
 
-    def __init__(self, resource: Resource, indexes: Mapping[str, Index] | None = None) -> None:
+    def __init__(self, resource: Resource, indexes: Mapping[str, IndexFunction] | None = None) -> None:
         self.resource = resource
         self._synced = False
-        self.position = 0
+        self.resource_version = 0
         self._raw: dict[Key, bytes] = {}
         self._versions: dict[Key, str] = {}
-        self._indexes: dict[str, Index] = {"owner": by_owner, **(indexes or {})}
+        self._indexes: dict[str, IndexFunction] = {"owner": by_owner, **(indexes or {})}
         self._filed: dict[str, dict[str, set[Key]]] = {name: {} for name in self._indexes}
         self._places: dict[Key, tuple[tuple[str, str], ...]] = {}  # where each is filed: to unfile decodes nothing
         self._callbacks: list[Callback] = []
@@ -222,17 +222,17 @@ class Store:
     def subscribe(self, callback: Callback) -> None:
         self._callbacks.append(callback)
 
-    def follow(self, callback: Callable[[int], None]) -> None:
+    def on_resource_version(self, callback: Callable[[int], None]) -> None:
         self._followers.append(callback)
 
-    def move(self, position: int) -> None:
+    def move(self, resource_version: int) -> None:
         """Say that every change up to position was taken in. A position that was passed before changes nothing."""
-        if position <= self.position:
+        if resource_version <= self.resource_version:
             return
-        self.position = position
+        self.resource_version = resource_version
         for callback in self._followers:
             try:
-                callback(position)
+                callback(resource_version)
             except Exception:
                 log.exception("cache follower failed", extra={"resource": self.resource.plural})
 
@@ -245,7 +245,7 @@ class Store:
 
         Raises UnreadableError; what was held stays then as it is.
         """
-        seen = peek(raw)
+        seen = read_partial(raw)
         key = key_of(seen)
         if seen.metadata.resource_version == self.version(key) or self._is_passed(key, seen):
             return key
@@ -253,7 +253,7 @@ class Store:
         before = self._raw.get(key)
         self._unfile(key)
         self._raw[key], self._versions[key] = after, seen.metadata.resource_version
-        self._file(key, Peek(seen.metadata, after))
+        self._file(key, PartialObject(seen.metadata, after))
         self._tell(key, before, after)
         return key
 
@@ -265,7 +265,7 @@ class Store:
         stays then as it is.
         """
         held = self._raw.get(key)
-        if held is None or (last is not None and self._is_passed(key, peek(last))):
+        if held is None or (last is not None and self._is_passed(key, read_partial(last))):
             return
         ended = held if last is None else trim(last, self.resource)
         del self._raw[key], self._versions[key]
@@ -278,11 +278,11 @@ class Store:
         for key in self.keys():
             self.remove(key)
 
-    def _is_passed(self, key: Key, seen: Peek) -> bool:
+    def _is_passed(self, key: Key, seen: PartialObject) -> bool:
         """Tell whether a later state than this one was taken in already."""
-        return number_of(seen.metadata.resource_version) < number_of(self.version(key))
+        return parse_resource_version(seen.metadata.resource_version) < parse_resource_version(self.version(key))
 
-    def _file(self, key: Key, seen: Peek) -> None:
+    def _file(self, key: Key, seen: PartialObject) -> None:
         places = tuple((name, value) for name, index in self._indexes.items() for value in _values(name, index, seen))
         for name, value in places:
             self._filed[name].setdefault(value, set()).add(key)
@@ -305,7 +305,7 @@ class Store:
                 log.exception("cache subscriber failed", extra={"key": key, "resource": self.resource.plural})
 
 
-def _values(name: str, index: Index, seen: Peek) -> Collection[str]:
+def _values(name: str, index: IndexFunction, seen: PartialObject) -> Collection[str]:
     try:
         return set(index(seen))
     except Exception:

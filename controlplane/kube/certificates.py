@@ -78,7 +78,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Unusable:
+class UnusableKey:
     """Material that nothing can be signed with."""
 
     why: str
@@ -86,7 +86,7 @@ class Unusable:
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class Validity:
     """When a certificate begins and ends, in seconds since the epoch."""
 
     begins: float
@@ -99,7 +99,7 @@ class Life:
         return self.begins + (self.ends - self.begins) * RENEW_AT
 
 
-def make_authority(common_name: str, now: float, lifetime: timedelta) -> KeyPair:
+def make_ca(common_name: str, now: float, lifetime: timedelta) -> KeyPair:
     """Make a self-signed CA that may sign leaf certificates only."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
@@ -114,7 +114,7 @@ def make_authority(common_name: str, now: float, lifetime: timedelta) -> KeyPair
     return _pair(certificate, key)
 
 
-def make_own(subject: Subject, now: float, lifetime: timedelta) -> KeyPair:
+def make_self_signed(subject: Subject, now: float, lifetime: timedelta) -> KeyPair:
     """Make a pair that nobody vouches for: whoever is to know its holder learns the certificate itself elsewhere."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject.common_name[:64])])
@@ -129,7 +129,7 @@ def issue(authority: KeyPair, subject: Subject, now: float, lifetime: timedelta)
     """
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     signer = _signer(authority.key)
-    if isinstance(signer, Unusable):
+    if isinstance(signer, UnusableKey):
         raise ValueError(signer.why)
     key = ec.generate_private_key(ec.SECP256R1())
     left = issuer.not_valid_after_utc - datetime.fromtimestamp(now, UTC)
@@ -143,23 +143,23 @@ def issue(authority: KeyPair, subject: Subject, now: float, lifetime: timedelta)
     return _pair(certificate, key)
 
 
-def find_authority(bundle: bytes, key: bytes) -> KeyPair | Unusable:
+def find_ca(bundle: bytes, key: bytes) -> KeyPair | UnusableKey:
     """Find the certificate that the key is for, wherever it stands in the bundle, if the two can sign for us."""
     signer = _signer(key)
-    if isinstance(signer, Unusable):
+    if isinstance(signer, UnusableKey):
         return signer
     if len(bundle) > MOST_BYTES or bundle.count(_BEGIN) > MOST_CERTIFICATES:
-        return Unusable(f"its bundle has more than {MOST_CERTIFICATES} certificates or {MOST_BYTES // 1024} KiB")
-    certificates, public_key = split(bundle), signer.public_key()
+        return UnusableKey(f"its bundle has more than {MOST_CERTIFICATES} certificates or {MOST_BYTES // 1024} KiB")
+    certificates, public_key = split_bundle(bundle), signer.public_key()
     for certificate in certificates:
         if _is_for(certificate, public_key):
-            if is_authority(certificate):
+            if is_ca(certificate):
                 return KeyPair(certificate, key)
-            return Unusable("the certificate is not one of an authority that may sign certificates")
-    return Unusable("the key is for none of the certificates" if certificates else "no certificate can be read")
+            return UnusableKey("the certificate is not one of an authority that may sign certificates")
+    return UnusableKey("the key is for none of the certificates" if certificates else "no certificate can be read")
 
 
-def is_authority(certificate: bytes) -> bool:
+def is_ca(certificate: bytes) -> bool:
     """Tell whether a certificate is of an authority whose signatures count; False for anything that cannot be read."""
     try:
         parsed = x509.load_pem_x509_certificate(certificate)
@@ -177,16 +177,16 @@ def is_authority(certificate: bytes) -> bool:
 
 
 @lru_cache(maxsize=256)
-def life(certificate: bytes) -> Life:
+def validity(certificate: bytes) -> Validity:
     """Return the life of the first certificate. Raises ValueError when it is none."""
     parsed = x509.load_pem_x509_certificate(certificate)
-    return Life(parsed.not_valid_before_utc.timestamp(), parsed.not_valid_after_utc.timestamp())
+    return Validity(parsed.not_valid_before_utc.timestamp(), parsed.not_valid_after_utc.timestamp())
 
 
-def belongs_together(pair: KeyPair) -> bool:
+def is_key_pair(pair: KeyPair) -> bool:
     """Tell whether the key is the certificate's; False for anything that cannot be read."""
     key = _private_key(pair.key)
-    return not isinstance(key, Unusable) and _is_for(pair.certificate, key.public_key())
+    return not isinstance(key, UnusableKey) and _is_for(pair.certificate, key.public_key())
 
 
 def _is_for(certificate: bytes, public_key: object) -> bool:
@@ -208,7 +208,7 @@ def is_issued_by(certificate: bytes, authority: bytes) -> bool:
 
 
 @lru_cache(maxsize=64)
-def is_of(certificate: bytes, subject: Subject) -> bool:
+def is_for_subject(certificate: bytes, subject: Subject) -> bool:
     """Tell whether a certificate is of this subject and good for nothing else; False for what cannot be read."""
     try:
         extensions = x509.load_pem_x509_certificate(certificate).extensions
@@ -224,7 +224,7 @@ def _alternatives(subject: Subject) -> list[x509.GeneralName]:
     return [*(x509.DNSName(name) for name in subject.dns_names), *uris]
 
 
-def split(bundle: bytes) -> list[bytes]:
+def split_bundle(bundle: bytes) -> list[bytes]:
     """Return the certificates of a bundle, one PEM each, without those that cannot be read or are too many."""
     blocks = islice(_blocks(bundle[:MOST_BYTES]), MOST_CERTIFICATES)
     return [read for block in blocks if (read := _normal(block)) is not None]
@@ -241,15 +241,17 @@ def _blocks(bundle: bytes) -> Iterator[bytes]:
 def _normal(block: bytes) -> bytes | None:
     try:
         pem = _pem(x509.load_pem_x509_certificate(block))
-        life(pem)
+        validity(pem)
     except (OverflowError, *_UNREADABLE):
         return None
     return pem
 
 
-def join(certificates: Iterable[bytes], now: float) -> bytes:
+def join_bundle(certificates: Iterable[bytes], now: float) -> bytes:
     """Return a bundle: each certificate that has not ended, once, in order."""
-    return b"".join(dict.fromkeys(certificate for certificate in certificates if not life(certificate).is_over(now)))
+    return b"".join(
+        dict.fromkeys(certificate for certificate in certificates if not validity(certificate).is_over(now))
+    )
 
 
 def _builder(
@@ -295,24 +297,24 @@ def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False, crl_
 
 
 @lru_cache(maxsize=16)  # to check an RSA key takes a third of a second; there is one authority, and a pair per role
-def _private_key(pem: bytes) -> PrivateKeyTypes | Unusable:
+def _private_key(pem: bytes) -> PrivateKeyTypes | UnusableKey:
     if not pem:
-        return Unusable("there is no key")
+        return UnusableKey("there is no key")
     if len(pem) > MOST_KEY_BYTES:
-        return Unusable(f"the key has more than {MOST_KEY_BYTES // 1024} KiB")
+        return UnusableKey(f"the key has more than {MOST_KEY_BYTES // 1024} KiB")
     try:
         return serialization.load_pem_private_key(pem, None)
     except TypeError:
-        return Unusable("the key is encrypted")
+        return UnusableKey("the key is encrypted")
     except (ValueError, UnsupportedAlgorithm):
-        return Unusable("the key cannot be read")
+        return UnusableKey("the key cannot be read")
 
 
-def _signer(pem: bytes) -> Signer | Unusable:
+def _signer(pem: bytes) -> Signer | UnusableKey:
     key = _private_key(pem)
-    if isinstance(key, Unusable) or (isinstance(key, Signer) and _is_verifiable(key.public_key())):
+    if isinstance(key, UnusableKey) or (isinstance(key, Signer) and _is_verifiable(key.public_key())):
         return key
-    return Unusable(f"API servers do not verify such a key; use {_KINDS}")
+    return UnusableKey(f"API servers do not verify such a key; use {_KINDS}")
 
 
 def _is_verifiable(key: object) -> bool:

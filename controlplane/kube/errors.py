@@ -19,7 +19,7 @@ from controlplane.engine.errors import (
     NotFound,
     Throttled,
     Unavailable,
-    Unjudged,
+    WebhookFailed,
 )
 
 _BY_CODE: dict[int, type[ApiError]] = {
@@ -42,7 +42,7 @@ NOT_SERVED = "NotServed"  # our word, as the reason of an Unavailable
 ANSWER_TOO_LARGE = "AnswerTooLarge"  # ours as well: more bytes than were asked for
 NO_EVENT = "NoEvent"  # and this: a line of a stream that does not show which object it is about
 IN_THE_WAY = frozenset({ANSWER_TOO_LARGE, NO_EVENT})  # what a stream ends with each time it is opened there
-POSITION_TOO_LARGE = "ResourceVersionTooLarge"  # the server's: it has not come as far as we were told elsewhere
+RESOURCE_VERSION_TOO_LARGE = "ResourceVersionTooLarge"  # the server's: it has not come as far as we were told elsewhere
 
 MAX_MESSAGE_CHARACTERS = 2048  # a server echoes what it was sent; that must not flood logs and conditions
 
@@ -72,7 +72,7 @@ def translate(code: int, body: bytes, attempt: str, retry_after: str | None = No
         kind = AlreadyExists
     reason = status.reason
     if code == 500 and _WEBHOOK in status.message:
-        kind = Unjudged
+        kind = WebhookFailed
     if kind is NotFound and status.kind != "Status":
         # A plain 404 is not the API server's word about an object: its group is not served (yet), or a
         # proxy answered. Nobody may conclude from it that something is gone.

@@ -50,7 +50,7 @@ class LeadershipLostError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ElectionTiming:
     """The election's times in seconds."""
 
     duration_seconds: int = 15
@@ -62,7 +62,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LeaseState:
     """What we read of the Lease."""
 
     holder: str
@@ -72,7 +72,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class TakeLease:
     """Write ourselves into the Lease, if it is still this version ("" = create it)."""
 
     version: str
@@ -86,15 +86,15 @@ class Wait:
     seconds: float
 
 
-def decide(held: Held | None, identity: str, still_for: float, terms: Terms) -> Take | Wait:
+def decide(held: LeaseState | None, identity: str, still_for: float, terms: ElectionTiming) -> TakeLease | Wait:
     """Choose what a candidate does. still_for: how long we have watched this very version stand still."""
     if held is None:
-        return Take("", 0)
+        return TakeLease("", 0)
     if held.holder == identity:
-        return Take(held.version, held.transitions)
+        return TakeLease(held.version, held.transitions)
     left = min(held.duration_seconds, LONGEST_SECONDS) - still_for
     if not held.holder or left <= 0:
-        return Take(held.version, held.transitions + 1)
+        return TakeLease(held.version, held.transitions + 1)
     return Wait(min(terms.retry_seconds, left))
 
 
@@ -103,7 +103,7 @@ class Stoppable(Protocol):
         """Have it end, and wait until it has."""
 
 
-WatchOver = Callable[[Callable[[], float], Callable[[int], None]], Stoppable]
+StartWatchdog = Callable[[Callable[[], float], Callable[[int], None]], Stoppable]
 """What begins a Watchdog."""
 
 
@@ -117,16 +117,16 @@ class Leadership:
         identity: str,
         clock: Clock,
         *,
-        terms: Terms | None = None,
+        terms: ElectionTiming | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         end_process: Callable[[int], None] = os._exit,
-        watch_over: WatchOver | None = None,
+        watch_over: StartWatchdog | None = None,
     ) -> None:
         self._api = api
         self._key = key
         self._identity = identity
         self._clock = clock
-        self._terms = terms or Terms()
+        self._terms = terms or ElectionTiming()
         self._sleep = sleep
         self._end_process = end_process
         self._watch_over = watch_over or Watchdog
@@ -175,7 +175,7 @@ class Leadership:
         while True:
             try:
                 choice = decide(await self._read(), self._identity, self._still_for(), self._terms)
-                if isinstance(choice, Take):
+                if isinstance(choice, TakeLease):
                     await self._take(choice)
                     return
                 delay = choice.seconds
@@ -226,7 +226,7 @@ class Leadership:
             self._until = None
             raise LeadershipLostError(f"{self._key} was taken by {held.holder or 'nobody'}")
 
-    async def _read(self) -> Held | None:
+    async def _read(self) -> LeaseState | None:
         try:
             lease = await self._api.get(LEASE, self._key)
         except NotFound:
@@ -234,7 +234,7 @@ class Leadership:
         spec, version = lease.get("spec") or {}, lease["metadata"]["resourceVersion"]
         if version != self._seen[0]:
             self._seen = (version, self._clock.monotonic())
-        return Held(
+        return LeaseState(
             holder=spec.get("holderIdentity") or "",
             version=version,
             duration_seconds=float(spec.get("leaseDurationSeconds") or self._terms.duration_seconds),
@@ -244,7 +244,7 @@ class Leadership:
     def _still_for(self) -> float:
         return self._clock.monotonic() - self._seen[1]
 
-    async def _take(self, choice: Take) -> None:
+    async def _take(self, choice: TakeLease) -> None:
         sent, stamp = self._clock.monotonic(), render_time(self._clock.now())
         spec: Json = {
             "holderIdentity": self._identity,

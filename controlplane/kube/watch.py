@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import ApiError, Forbidden, Gone, NotFound, Unavailable, retry_after_seconds
 from controlplane.engine.ports import Clock
-from controlplane.kube.cache import Index, Store, key_of, number_of, peek
+from controlplane.kube.cache import IndexFunction, Store, key_of, parse_resource_version, read_partial
 from controlplane.kube.client import (
     LEAST_ITEMS,
     PAGE_BYTES,
@@ -51,7 +51,7 @@ from controlplane.kube.errors import (
     IN_THE_WAY,
     NO_EVENT,
     NOT_SERVED,
-    POSITION_TOO_LARGE,
+    RESOURCE_VERSION_TOO_LARGE,
     causes_reason,
     translate_event,
 )
@@ -107,7 +107,7 @@ class WatchCache(Store):
         selection: Selection,
         clock: Clock,
         *,
-        indexes: Mapping[str, Index] | None = None,
+        indexes: Mapping[str, IndexFunction] | None = None,
         timing: Timing | None = None,
         jitter: Callable[[], float] = random.random,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -153,14 +153,14 @@ class WatchCache(Store):
                 self._list_at = float("-inf")
                 await self._pause(error)
             except ApiError as error:
-                self._from_quorum |= causes_reason(error, POSITION_TOO_LARGE)
+                self._from_quorum |= causes_reason(error, RESOURCE_VERSION_TOO_LARGE)
                 if error.reason in IN_THE_WAY:
                     self._pass_line()
                 await self._pause(error)
 
     async def _list(self) -> None:
         seen: set[Key | None] = set()
-        passed, token, version = self.position, "", 0
+        passed, token, version = self.resource_version, "", 0
         self.counters.lists += 1
         while True:
             page = await self._page(token)
@@ -170,7 +170,9 @@ class WatchCache(Store):
             if not token:
                 break
         if None not in seen:  # else it may be any of those that we miss
-            for key in [key for key in self.keys() if key not in seen and number_of(self.version(key)) <= version]:
+            for key in [
+                key for key in self.keys() if key not in seen and parse_resource_version(self.version(key)) <= version
+            ]:
                 self.remove(key)
         self._unreadable.forget_others(than=seen)
         self._from_quorum = False
@@ -183,7 +185,7 @@ class WatchCache(Store):
         """Read a page of about the right size; a much too large one again, as a shorter one."""
         while True:
             most = PAGE_MOST_BYTES if self._limit > LEAST_ITEMS else 0
-            least = 0 if self._from_quorum else self.position
+            least = 0 if self._from_quorum else self.resource_version
             try:
                 page = await self._client.list_page(
                     self.selection, token, limit=self._limit, not_older_than=least, most_bytes=most
@@ -198,20 +200,26 @@ class WatchCache(Store):
 
     def _check(self, page: Page) -> int:
         """Return the version of a list that begins with this page. It must have come as far as we have."""
-        version = number_of(page.resource_version)
-        if version and version >= self.position:
+        version = parse_resource_version(page.resource_version)
+        if version and version >= self.resource_version:
             return version
-        said = f"cannot list {self.selection}: its version {page.resource_version!r} is before ours, {self.position}"
+        message = (
+            f"cannot list {self.selection}: the server is at resourceVersion {page.resource_version!r}, "
+            f"this cache is at {self.resource_version}"
+        )
         if version and self._from_quorum:
-            raise HistoryRewoundError(said)
+            raise HistoryRewoundError(message)
         self._from_quorum = True
-        raise Unavailable(said)
+        raise Unavailable(message)
 
     async def _take(self, raw: bytes, passed: int) -> Key | None:
         """Take in an item and return its key; None for one that does not show even that."""
         try:
-            seen = peek(raw)
-            version, held = number_of(seen.metadata.resource_version), number_of(self.version(key_of(seen)))
+            seen = read_partial(raw)
+            version, held = (
+                parse_resource_version(seen.metadata.resource_version),
+                parse_resource_version(self.version(key_of(seen))),
+            )
             key = self.put(raw)
         except UnreadableError as error:
             identity = await self._identify(raw, error)
@@ -233,7 +241,7 @@ class WatchCache(Store):
         timeout = least + int(least * self._jitter())
         events, opened = self.counters.events, self._clock.monotonic()
         stream = self._client.watch(
-            self.selection, str(self.position), timeout_seconds=timeout, silence_seconds=self._timing.silence
+            self.selection, str(self.resource_version), timeout_seconds=timeout, silence_seconds=self._timing.silence
         )
         async with stream as lines:
             self.synced = True
@@ -268,9 +276,9 @@ class WatchCache(Store):
         self.move(version)
 
     def _take_event(self, kind: str, raw: bytes) -> int:
-        seen = peek(raw)
-        version = number_of(seen.metadata.resource_version)
-        if kind in {"ADDED", "MODIFIED"} and version > self.position:
+        seen = read_partial(raw)
+        version = parse_resource_version(seen.metadata.resource_version)
+        if kind in {"ADDED", "MODIFIED"} and version > self.resource_version:
             self._unreadable.forget(self.put(raw))
         elif kind == "DELETED":
             self.remove(key_of(seen), raw)
@@ -282,10 +290,10 @@ class WatchCache(Store):
         identity = await self._identify(raw, error)
         if identity is None:
             raise error
-        version = number_of(identity.version)
+        version = parse_resource_version(identity.version)
         if kind == "DELETED":
             self._unreadable.forget(identity.key)
-            if number_of(self.version(identity.key)) <= version:
+            if parse_resource_version(self.version(identity.key)) <= version:
                 self.remove(identity.key)
         return version
 
@@ -302,6 +310,6 @@ class WatchCache(Store):
         if self._failures % 16 == 2:  # once soon, then now and then: an outage has other witnesses
             log.warning(
                 "cannot keep the cache fresh",
-                extra={"watching": self.selection, "because": error, "look_again_in": round(delay, 2)},
+                extra={"watching": self.selection, "because": error, "requeue_after": round(delay, 2)},
             )
         await self._sleep(delay)

@@ -13,7 +13,7 @@ import resource
 WANTED = 65536
 
 
-def allow_many() -> None:
+def raise_descriptor_limit() -> None:
     """Raise the soft limit as far as is wanted and allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
@@ -21,7 +21,7 @@ def allow_many() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def affordable(connections: int) -> int:
+def connection_limit(connections: int) -> int:
     """Return how many connections to count on: a quarter of the descriptors. Shares may hold twice as many."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return connections if soft == resource.RLIM_INFINITY else min(connections, max(1, soft // 4))

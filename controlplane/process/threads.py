@@ -18,11 +18,11 @@ from controlplane.process.thread_interrupt import interrupt
 
 T = TypeVar("T")
 
-Settle = Callable[[T | None, BaseException | None], None]
+OnDone = Callable[[T | None, BaseException | None], None]
 """Gets what came of it: a result, or an error. Called in the loop, once, and never when that is closed."""
 
 
-def begin(name: str, work: Callable[[], T], settle: Settle[T], *, interrupt_after: float | None = None) -> None:
+def start_thread(name: str, work: Callable[[], T], settle: OnDone[T], *, interrupt_after: float | None = None) -> None:
     """Begin work in a new thread, which ends with it. RuntimeError: there is no thread for it.
 
     interrupt_after: seconds, again and again, after which a signal ends what it waits for in the kernel.

@@ -19,7 +19,7 @@ from controlplane.kube import credentials
 from controlplane.kube.client import Client
 from controlplane.kube.transport import Transport
 from controlplane.process import logs
-from controlplane.process.descriptors import allow_many
+from controlplane.process.descriptors import raise_descriptor_limit
 from controlplane.virt_api.admission.eviction_review import Evictions
 from controlplane.virt_api.admission.migration_review import Migrations
 from controlplane.virt_api.admission.reviews import Reviews
@@ -45,7 +45,7 @@ def main() -> int:
     try:
         settings = parse(os.environ)
         logs.configure("virt-api", settings.log_level)
-        allow_many()
+        raise_descriptor_limit()
         sys.setswitchinterval(SWITCH_SECONDS)
         asyncio.run(serve(settings))
     except (SettingsError, credentials.CredentialsError, ValueError) as error:

@@ -21,7 +21,7 @@ from aiohttp import web
 from controlplane.engine.ports import Clock
 from controlplane.http_server.listener import Listener
 from controlplane.http_server.response_writer import until_written
-from controlplane.kube.access import User
+from controlplane.kube.access_review import User
 from controlplane.virt_api.admission.eviction_review import MAX_EVICTION_BYTES, Evictions
 from controlplane.virt_api.admission.migration_review import MAX_MIGRATION_BYTES, Migrations
 from controlplane.virt_api.admission.reviews import Charge, Reviews

@@ -16,7 +16,7 @@ from controlplane.kube.client import Client
 from controlplane.kube.credentials import CredentialsError, load
 from controlplane.kube.transport import Transport
 from controlplane.process import logs
-from controlplane.process.descriptors import allow_many
+from controlplane.process.descriptors import raise_descriptor_limit
 from controlplane.process.signals import run_until_signal
 from controlplane.virt_controller.process import COMPONENT, Process
 from controlplane.virt_controller.settings import Settings, SettingsError, read_settings
@@ -36,7 +36,7 @@ def main() -> int:
     try:
         settings = read_settings(os.environ)
         logs.configure(COMPONENT, settings.log_level)
-        allow_many()
+        raise_descriptor_limit()
         asyncio.run(_serve(settings))
     except (SettingsError, CredentialsError, ValueError) as error:
         print(error, file=sys.stderr)

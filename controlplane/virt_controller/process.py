@@ -41,16 +41,16 @@ from controlplane.api.objects.resources import (
 from controlplane.api.version import VERSION
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.ports import Clock
-from controlplane.engine.queue import Queue
-from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.engine.runner import Runner
+from controlplane.engine.work_queue import WorkQueue
 from controlplane.http_server.health import Health
-from controlplane.kube.cache import Peek, by_lack_of_controller, by_node
+from controlplane.kube.cache import PartialObject, by_lack_of_controller, by_node
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.eviction import evict
-from controlplane.kube.follow import Follower
 from controlplane.kube.leader import Leadership
-from controlplane.kube.optional import OptionalWatch
+from controlplane.kube.optional_watch import OptionalWatch
+from controlplane.kube.uncached_watch import UncachedWatch
 from controlplane.kube.watch import WatchCache
 from controlplane.process.metrics import Metrics
 from controlplane.virt_controller.certificates.run import run as keep_certificates
@@ -100,7 +100,7 @@ COMPONENT = "virt-controller"
 WORKERS = 10
 ABOUT_PODS = Selection(EVENT, field_selector="type=Warning,involvedObject.kind=Pod")
 DEFINITION_ONLY = Selection(CUSTOM_RESOURCE_DEFINITION, field_selector=f"metadata.name={DEFINITION}")
-INDEXES: dict[Resource, dict[str, Callable[[Peek], Iterable[str]]]] = {
+INDEXES: dict[Resource, dict[str, Callable[[PartialObject], Iterable[str]]]] = {
     VIRTUAL_MACHINE: {BY_CLAIM: claims_of_vm},
     VIRTUAL_MACHINE_INSTANCE_MIGRATION: {BY_VMI: index_by_vmi},
     VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, UNCONTROLLED: by_lack_of_controller, BY_CLAIM: claims_of_vmi},
@@ -170,7 +170,7 @@ class Process:
         overlays = {resource: ReadYourWritesCache(cache) for resource, cache in self._caches.items()}
         overlays[DATA_VOLUME] = ReadYourWritesCache(self._data_volumes)
         data_volumes = data_volume_reader(overlays[DATA_VOLUME], lambda: not self._optional.is_absent)
-        api = RememberingApi(self._client, overlays)
+        api = ReadYourWritesApi(self._client, overlays)
         configuration = Configuration(self._caches[KUBEVIRT])
         vms, vmis = overlays[VIRTUAL_MACHINE], overlays[VIRTUAL_MACHINE_INSTANCE]
         pods, nodes = overlays[POD], overlays[NODE]
@@ -297,7 +297,7 @@ class Process:
             wake_vm=runners[0].add,
             wake_vmi=runners[1].add,
         )
-        self._follower = Follower(self._client, ABOUT_PODS, partial(_hear, vmi, runners[1].add), clock=self._clock)
+        self._follower = UncachedWatch(self._client, ABOUT_PODS, partial(_hear, vmi, runners[1].add), clock=self._clock)
         connect_claims(claims=claims, vms=vms, vmis=vmis, wake_vm=runners[0].add, wake_vmi=runners[1].add)
         changed = connect_data_volumes(
             data_volumes=overlays[DATA_VOLUME], vms=vms, vmis=vmis, wake_vm=runners[0].add, wake_vmi=runners[1].add
@@ -332,7 +332,7 @@ class Process:
         return runners
 
     def _runner(self, name: str, reconciler: Any) -> Runner[Any, Any, Any]:
-        queue = Queue(BackOff(random.random))
+        queue = WorkQueue(BackOff(random.random))
         return Runner(name, reconciler, queue, self._clock, limit=WORKERS, observed=self._metrics.observed)
 
     def _waiting_for(self) -> list[str]:

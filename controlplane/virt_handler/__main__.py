@@ -24,9 +24,9 @@ from controlplane.engine.backoff import BackOff
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Json
-from controlplane.engine.queue import Queue
-from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.engine.runner import Runner
+from controlplane.engine.work_queue import WorkQueue
 from controlplane.http_server.health import Health
 from controlplane.hypervisor.connection import open_connection, register_event_loop, socket_uri
 from controlplane.kube.client import Client, Selection
@@ -38,7 +38,7 @@ from controlplane.kube.watch import WatchCache
 from controlplane.links.handler import Inquire, Power
 from controlplane.links.node.messages import HostCpu, KvmFinding, NodeState
 from controlplane.process import logs
-from controlplane.process.descriptors import allow_many
+from controlplane.process.descriptors import raise_descriptor_limit
 from controlplane.process.signals import run_until_signal
 from controlplane.virt_handler.api_endpoint.client_ca import CALLERS, take_authority
 from controlplane.virt_handler.api_endpoint.guest_info import Inquiries
@@ -112,10 +112,10 @@ class Handler:
                 coming,
                 self._registry,
                 doors,
-                api=RememberingApi(client, {VIRTUAL_MACHINE_INSTANCE: coming}),
+                api=ReadYourWritesApi(client, {VIRTUAL_MACHINE_INSTANCE: coming}),
                 clock=self._clock,
             ),
-            Queue(BackOff(random.random)),
+            WorkQueue(BackOff(random.random)),
             self._clock,
             observed=self._metrics.observed,
         )
@@ -124,7 +124,7 @@ class Handler:
             settings.node,
             known,
             self._registry,
-            RememberingApi(client, {VIRTUAL_MACHINE_INSTANCE: known}),
+            ReadYourWritesApi(client, {VIRTUAL_MACHINE_INSTANCE: known}),
             self._clock,
             tell=self._tell,
             held=lambda: self._clearing.held,
@@ -132,7 +132,7 @@ class Handler:
         self._runner: Runner[World, Action, VirtualMachineInstanceStatus] = Runner(
             "vmi",
             self._reconciler,
-            Queue(BackOff(random.random)),
+            WorkQueue(BackOff(random.random)),
             self._clock,
             limit=_WORKERS,
             observed=self._metrics.observed,
@@ -333,7 +333,7 @@ def main() -> int:
     try:
         settings = read_settings(os.environ)
         logs.configure(COMPONENT, settings.log_level)
-        allow_many()
+        raise_descriptor_limit()
         asyncio.run(_serve(settings))
     except (SettingsError, CredentialsError, ValueError) as error:
         print(error, file=sys.stderr)

@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass
 from typing import NoReturn
 
-from controlplane.api.launch_plan import PLAN_LIMIT_BYTES, Plan, parse_plan
+from controlplane.api.launch_plan import PLAN_LIMIT_BYTES, LaunchPlan, parse_plan
 from controlplane.domain import layout
 from controlplane.process import logs
 from controlplane.virt_launcher.disks.prepare import prepare, write_report
@@ -32,7 +32,7 @@ log = logging.getLogger("controlplane.virt_launcher")
 class Settings:
     """What the Pod tells us."""
 
-    plan: Plan
+    plan: LaunchPlan
     log_level: str
 
     @classmethod
@@ -86,7 +86,7 @@ def _run() -> int:
     return _end(verdict[1], verdict[0])
 
 
-def _supervise(plan: Plan, process: object) -> tuple[int, str]:
+def _supervise(plan: LaunchPlan, process: object) -> tuple[int, str]:
     import asyncio  # noqa: PLC0415 - loads while libvirtd starts
 
     from controlplane.virt_launcher.guest.supervise import supervise  # noqa: PLC0415 - the same

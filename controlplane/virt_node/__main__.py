@@ -13,7 +13,7 @@ import sys
 from controlplane.links.node.messages import NodeState
 from controlplane.links.node.offer import Offer
 from controlplane.process import logs
-from controlplane.process.descriptors import allow_many
+from controlplane.process.descriptors import raise_descriptor_limit
 from controlplane.process.signals import run_until_signal
 from controlplane.process.thread_interrupt import make_interruptible
 from controlplane.virt_node.capabilities import read_capabilities, read_host_cpu
@@ -63,7 +63,7 @@ def main() -> int:
         settings = read_settings(os.environ)
         logs.configure(COMPONENT, settings.log_level)
         logging.getLogger("hpack").setLevel(logging.WARNING)  # tells every byte at DEBUG
-        allow_many()
+        raise_descriptor_limit()
         make_interruptible()
         asyncio.run(run_until_signal(lambda: run(settings)))
     except ValueError as error:

@@ -71,7 +71,7 @@ class Workers:
                 outcome.set_result(result)  # type: ignore[arg-type]
 
         try:
-            threads.begin(f"launcher {pod_uid}", work, settle)
+            threads.start_thread(f"launcher {pod_uid}", work, settle)
         except RuntimeError:  # the node has no thread for it
             leave()
             raise

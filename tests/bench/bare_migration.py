@@ -21,7 +21,7 @@ from typing import Any
 
 import libvirt
 
-from controlplane.api.launch_plan import Plan, parse_report
+from controlplane.api.launch_plan import LaunchPlan, parse_report
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain import layout
 from controlplane.domain.builders.disk import device_names
@@ -68,7 +68,7 @@ class Bare:
     images: Images
     home: Path
     vmi: VirtualMachineInstance
-    plan: Plan
+    plan: LaunchPlan
     source: Place
     target: Place
     rounds: int = 0

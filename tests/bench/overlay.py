@@ -86,7 +86,7 @@ def run(report: Report) -> None:
     report(
         {
             "name": "overlay-idle",
-            "value": round(microseconds(lambda number: store.move(store.position + 1)), 2),
+            "value": round(microseconds(lambda number: store.move(store.resource_version + 1)), 2),
             "unit": "us per move of the position, nothing outstanding",
         }
     )

@@ -16,9 +16,9 @@ from typing import Any
 
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
 from controlplane.engine.backoff import BackOff
-from controlplane.engine.queue import Queue
-from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.engine.reconcile import reconcile
+from controlplane.engine.work_queue import WorkQueue
 from controlplane.kube import cache
 from controlplane.virt_controller.process import INDEXES
 from controlplane.virt_controller.wake import connect
@@ -66,9 +66,9 @@ class Storm:
         self.caches = {one: cache.Store(one, INDEXES.get(one)) for one in RESOURCES}
         self._read = dict.fromkeys(RESOURCES, 0)
         overlays = {one: ReadYourWritesCache(kept) for one, kept in self.caches.items()}
-        remembering = RememberingApi(self.api, overlays)
+        remembering = ReadYourWritesApi(self.api, overlays)
         self._reconcilers = real_reconcilers(overlays=overlays, api=remembering, clock=self.clock, events=Told())
-        self._queues = tuple(Queue(BackOff(lambda: 0.5)) for _unused in self._reconcilers)
+        self._queues = tuple(WorkQueue(BackOff(lambda: 0.5)) for _unused in self._reconcilers)
         connect(
             vms=overlays[VIRTUAL_MACHINE],
             vmis=overlays[VIRTUAL_MACHINE_INSTANCE],
@@ -126,8 +126,8 @@ class Storm:
                 try:
                     reconcile(reconciler, key).send(None)  # type: ignore[arg-type]
                 except StopIteration as end:
-                    failed, again = end.value.error is not None, end.value.look_again_in
-                    queue.finish(key, now, failed=failed, look_again_in=again)
+                    failed, again = end.value.error is not None, end.value.requeue_after
+                    queue.finish(key, now, failed=failed, requeue_after=again)
         return moved
 
 

@@ -44,7 +44,7 @@ def test_a_process_that_serves_many_has_descriptors_for_them(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(logs, "configure", lambda *_unused: None)
     monkeypatch.setattr(sys, "setswitchinterval", lambda _seconds: None)
-    monkeypatch.setattr(process, "allow_many", lambda: done.append("allowed many"))
+    monkeypatch.setattr(process, "raise_descriptor_limit", lambda: done.append("allowed many"))
     monkeypatch.setattr(asyncio, "run", run)
     level = logging.getLogger("hpack").level
 
@@ -69,7 +69,7 @@ def test_virt_api_has_threads_take_the_interpreter_for_a_moment_only(monkeypatch
     told: list[float] = []
     monkeypatch.setenv("POD_NAMESPACE", "kubevirt")
     monkeypatch.setattr(logs, "configure", lambda *_unused: None)
-    monkeypatch.setattr(virt_api, "allow_many", lambda: None)
+    monkeypatch.setattr(virt_api, "raise_descriptor_limit", lambda: None)
     monkeypatch.setattr(sys, "setswitchinterval", told.append)
     monkeypatch.setattr(asyncio, "run", lambda serving: serving.close())
 

@@ -23,7 +23,7 @@ from controlplane.api.objects.guest_memory import amount_in_bytes, refuse_room
 from controlplane.api.objects.kubevirt import STAGE, KubeVirtConfiguration
 from controlplane.api.objects.meta import Quantity
 from controlplane.api.objects.vmi.domain import MAX_VCPUS
-from controlplane.api.vmi_id import vmi_id
+from controlplane.api.vmi_label import vmi_label_value
 
 Json = dict[str, Any]
 
@@ -68,7 +68,7 @@ def default_migration(migration: Json, _unused: KubeVirtConfiguration, seed: str
     filled = copy.deepcopy(migration)
     name = _seen(filled, "spec").get("vmiName")
     if isinstance(name, str) and name:
-        _inside(_inside(filled, "metadata"), "labels")[names.VMI_NAME] = vmi_id(name)
+        _inside(_inside(filled, "metadata"), "labels")[names.VMI_NAME] = vmi_label_value(name)
     if seed is not None:
         _finalizer(filled, names.MIGRATION_FINALIZER)
     return migration if filled == migration else filled

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from controlplane.api.admission import known_fields
 from controlplane.api.admission.problem import MAX_PROBLEMS, Problem, below, excerpt, key
-from controlplane.api.objects import quantity, share
+from controlplane.api.objects import int_or_percent, quantity
 from controlplane.api.schema.bounds import MAX_ITEMS, MAX_TEXT
 from controlplane.api.schema.patterns import matches
 from controlplane.api.schema.shape import Shape, shapes
@@ -93,8 +93,8 @@ def _value(value: Any, shape: Shape, path: str) -> Iterator[Problem]:
         yield from _object(value, shape.struct, path)
     elif shape.bounds.quantity:
         yield from _quantity(value, path)
-    elif shape.bounds.share:
-        yield from _share(value, path)
+    elif shape.bounds.int_or_percent:
+        yield from _int_or_percent(value, path)
     elif value.__class__ is not shape.kind:  # not isinstance: true is no integer
         yield Problem(path, f"must be {_NAMES[shape.kind]}, got {_got(value)}")
     elif shape.kind in _BOUNDED:
@@ -182,9 +182,9 @@ def _quantity(value: Any, path: str) -> Iterator[Problem]:
             yield Problem(path, f"{excerpt(value)} is not a quantity; write e.g. 64M, 2Gi, 2 or 100m")
 
 
-def _share(value: Any, path: str) -> Iterator[Problem]:
+def _int_or_percent(value: Any, path: str) -> Iterator[Problem]:
     try:
-        share.parse(value)
+        int_or_percent.parse(value)
     except ValueError as error:
         yield Problem(path, f"{excerpt(value)} {error}")
 

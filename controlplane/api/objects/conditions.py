@@ -39,31 +39,35 @@ def put(conditions: Conditions, new: Condition, now: str) -> Conditions:
     old = find(conditions, new.type)
     if old is None:
         return (*conditions, msgspec.structs.replace(new, last_transition_time=new.last_transition_time or now))
-    if says_the_same(old, new):
+    if is_equivalent(old, new):
         return conditions
     moved = now if old.status != new.status else old.last_transition_time
     changed = msgspec.structs.replace(new, last_transition_time=moved)
     return tuple(changed if one.type == new.type else one for one in conditions)
 
 
-def settle(conditions: Conditions, kind: str, found: Condition | None, now: str) -> Conditions:
+def put_or_remove(conditions: Conditions, kind: str, found: Condition | None, now: str) -> Conditions:
     """Return the list with what was found for this type, or without one; see put and remove."""
     return remove(conditions, kind) if found is None else put(conditions, found, now)
 
 
-def says_the_same(one: Condition, other: Condition) -> bool:
+def is_equivalent(one: Condition, other: Condition) -> bool:
     """Tell whether two conditions of a type tell a person the same."""
-    return (one.status, one.reason, _gist(one.message)) == (other.status, other.reason, _gist(other.message))
+    return (one.status, one.reason, _fingerprint(one.message)) == (
+        other.status,
+        other.reason,
+        _fingerprint(other.message),
+    )
 
 
 def newly_false(before: Iterable[Condition], after: Iterable[Condition], kinds: Collection[str]) -> Conditions:
     """Return the conditions of these types that have become False since, or are so for another reason."""
     known = {one.type: one for one in before}
     told = (one for one in after if one.type in kinds and one.status == "False")
-    return tuple(one for one in told if one.type not in known or not says_the_same(known[one.type], one))
+    return tuple(one for one in told if one.type not in known or not is_equivalent(known[one.type], one))
 
 
-def _gist(message: str) -> str:
+def _fingerprint(message: str) -> str:
     return re.sub(r"\d+", "#", message)
 
 

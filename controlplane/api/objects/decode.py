@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from controlplane.api.decoders import decoder
 from controlplane.api.objects.kubevirt import KubeVirt
 from controlplane.api.objects.meta import Node, Object
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.api.reading import decoder
 
 T = TypeVar("T", bound=msgspec.Struct)
 Source = bytes | dict[str, Any]

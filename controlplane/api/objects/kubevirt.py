@@ -12,7 +12,7 @@ import msgspec
 from controlplane.api.objects.meta import Condition, Node, Object, Quantity
 from controlplane.api.objects.migration_state import MigrationConfiguration
 from controlplane.api.objects.resources import KUBEVIRT, Resource
-from controlplane.api.objects.run_limits import LONGEST_TIMEOUT_SECONDS, MOST_FURTHER_ATTEMPTS
+from controlplane.api.objects.start_limits import LONGEST_TIMEOUT_SECONDS, MOST_FURTHER_ATTEMPTS
 from controlplane.api.objects.vmi.domain import MAX_VCPUS
 from controlplane.api.schema.bounds import PullPolicy, bounded, one_of
 

@@ -17,7 +17,7 @@ __all__ = [
     "BEFORE_HAND_OVER",
     "FAILED",
     "FINAL",
-    "LEFT_WAITING",
+    "LAUNCHER_WAITS",
     "OWNERS",
     "PENDING",
     "RUNNING",
@@ -28,9 +28,9 @@ __all__ = [
     "UNKNOWN",
     "Owner",
     "is_alive",
+    "is_allowed_transition",
     "is_final",
-    "is_known",
-    "may_move",
+    "is_known_phase",
 ]
 
 
@@ -56,7 +56,7 @@ OWNERS: dict[str, Owner] = {
 BEFORE_HAND_OVER = frozenset(phase for phase, owner in OWNERS.items() if owner is Owner.CONTROLLER)
 AFTER_HAND_OVER = frozenset(phase for phase, owner in OWNERS.items() if owner is Owner.HANDLER)
 
-LEFT_WAITING = frozenset({"InvalidDomain", "InvalidSpec", "StartFailed", "GuestLost"})
+LAUNCHER_WAITS = frozenset({"InvalidDomain", "InvalidSpec", "StartFailed", "GuestLost"})
 """Reasons with which virt-handler fails a run whose launcher cannot know that it is over, and would wait for ever:
 before its guest existed, or when libvirt in it does not know the guest any more."""
 
@@ -85,11 +85,11 @@ def is_alive(phase: str) -> bool:
     return not is_final(phase)
 
 
-def is_known(phase: str) -> bool:
+def is_known_phase(phase: str) -> bool:
     """Tell whether anybody here knows what a phase means."""
     return phase in OWNERS
 
 
-def may_move(before: str, after: str) -> bool:
+def is_allowed_transition(before: str, after: str) -> bool:
     """Tell whether a phase may follow another; staying is no move and always allowed."""
     return before == after or after in TRANSITIONS.get(before, frozenset())

@@ -238,14 +238,14 @@ class Pod(Node, frozen=True, kw_only=True):
         return any(resource in one.resources.limits for one in self.spec.containers if one.name == COMPUTE)
 
 
-class Trouble(NamedTuple):
+class Failure(NamedTuple):
     """What is wrong: a CamelCase word and a sentence."""
 
     reason: str
     message: str
 
 
-def find_start_trouble(pod: Pod, heard: Trouble | None = None) -> Trouble | None:
+def find_start_failure(pod: Pod, heard: Failure | None = None) -> Failure | None:
     """Say what keeps the launcher's container from starting, if the kubelet names something.
 
     heard: what it said in an Event; of a volume that it cannot mount it says nothing else.
@@ -253,41 +253,41 @@ def find_start_trouble(pod: Pod, heard: Trouble | None = None) -> Trouble | None
     waiting = pod.compute.waiting
     if waiting is None or waiting.reason in ("", "ContainerCreating", "PodInitializing"):
         return heard if pod.compute.running is None else None
-    reason = word(waiting.reason)
-    return Trouble(reason, bounded(waiting.message) or f"the launcher's container waits: {reason}")
+    reason = reason_word(waiting.reason)
+    return Failure(reason, sanitize(waiting.message) or f"the launcher's container waits: {reason}")
 
 
-def find_end_trouble(pod: Pod) -> Trouble:
+def find_end_failure(pod: Pod) -> Failure:
     """Say why a Pod failed: the launcher's last words if it left some, else the kubelet's."""
     ended = pod.compute.terminated
     if ended is not None and ended.message in REASONS:
-        return Trouble(REASONS[ended.message], ended.message)
+        return Failure(REASONS[ended.message], ended.message)
     if ended is not None and ended.message:
-        return Trouble("LauncherFailed", bounded(ended.message))
+        return Failure("LauncherFailed", sanitize(ended.message))
     if pod.status.reason:
-        return Trouble(word(pod.status.reason), bounded(pod.status.message) or bounded(pod.status.reason))
+        return Failure(reason_word(pod.status.reason), sanitize(pod.status.message) or sanitize(pod.status.reason))
     if ended is not None and ended.reason not in ("", "Error", "Completed"):
-        reason = word(ended.reason)
-        return Trouble(reason, f"the launcher ended with exit code {ended.exit_code}: {reason}")
+        reason = reason_word(ended.reason)
+        return Failure(reason, f"the launcher ended with exit code {ended.exit_code}: {reason}")
     if ended is not None:
-        return Trouble("LauncherFailed", f"the launcher ended with exit code {ended.exit_code} and left no reason")
-    return Trouble("PodFailed", "the launcher Pod failed and nothing says why")
+        return Failure("LauncherFailed", f"the launcher ended with exit code {ended.exit_code} and left no reason")
+    return Failure("PodFailed", "the launcher Pod failed and nothing says why")
 
 
-def bounded(text: str) -> str:
+def sanitize(text: str) -> str:
     """Make a text that comes from the tenant's side fit for a condition: printable, one line, not long."""
     printable = "".join(one if one.isprintable() else " " for one in text[: 4 * MESSAGE_LIMIT])
     return " ".join(printable.split())[:MESSAGE_LIMIT]
 
 
-def fingerprint(text: str) -> str:
+def abbreviate(text: str) -> str:
     """Keep beginning and end of a long text: QEMU warns first, and says last what it died of."""
     if len(text) <= MESSAGE_LIMIT:
-        return bounded(text)
+        return sanitize(text)
     head = MESSAGE_LIMIT // 4
-    return bounded(f"{text[:head]} ... {text[head + 5 - MESSAGE_LIMIT :]}")
+    return sanitize(f"{text[:head]} ... {text[head + 5 - MESSAGE_LIMIT :]}")
 
 
-def word(text: str) -> str:
+def reason_word(text: str) -> str:
     """Make a reason of a text: letters and digits only."""
     return re.sub(r"[^A-Za-z0-9]", "", text)[:64] or "PodFailed"

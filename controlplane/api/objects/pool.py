@@ -19,7 +19,7 @@ BURST = 250
 """How many machines are begun, changed or deleted at a time."""
 ASCENDING, DESCENDING, NEWEST, OLDEST, RANDOM = "AscendingOrder", "DescendingOrder", "Newest", "Oldest", "Random"
 
-Share = Annotated[str | int, bounded(share=True)]
+IntOrPercent = Annotated[str | int, bounded(int_or_percent=True)]
 Kept = Annotated[str, one_of("Disabled", unbuilt=("Offline", "Online"))]
 
 
@@ -117,7 +117,7 @@ class VirtualMachinePoolSpec(Node, frozen=True, kw_only=True):
     """Whether nothing is made, changed or deleted for now."""
     name_generation: PoolNameGeneration | None = None
     """How names are made that are to differ between machines."""
-    max_unavailable: Share | None = None
+    max_unavailable: IntOrPercent | None = None
     """How many machines, or what percentage, may be not ready while they are restarted; 100% if not set, at least 1."""
     scale_in_strategy: PoolScaleInStrategy | None = None
     """What happens to machines that are too many."""

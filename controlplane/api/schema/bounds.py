@@ -37,7 +37,7 @@ class Bounds:
     max_length: int | None = None
     max_items: int | None = None
     quantity: bool = False
-    share: bool = False
+    int_or_percent: bool = False
     """A number above zero, or a percentage, e.g. 25%."""
     required: bool = False
     """An empty string is refused, too."""
@@ -52,7 +52,7 @@ def bounded(
     max_length: int | None = None,
     max_items: int | None = None,
     quantity: bool = False,
-    share: bool = False,
+    int_or_percent: bool = False,
     required: bool = False,
 ) -> msgspec.Meta:
     """Make the annotation that carries bounds."""
@@ -65,7 +65,7 @@ def bounded(
             max_length=max_length,
             max_items=max_items,
             quantity=quantity,
-            share=share,
+            int_or_percent=int_or_percent,
             required=required,
         )
     )

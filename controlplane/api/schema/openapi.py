@@ -53,7 +53,7 @@ def object_schema(kind: type[Struct], *, keep_unknown: bool) -> Schema:
 def _schema(shape: Shape, *, keep_unknown: bool) -> Schema:
     if shape.struct is not None:
         return object_schema(shape.struct, keep_unknown=keep_unknown)
-    if shape.bounds.quantity or shape.bounds.share:
+    if shape.bounds.quantity or shape.bounds.int_or_percent:
         return dict(_QUANTITY)
     if shape.kind is list and shape.item is not None:
         items = _schema(shape.item, keep_unknown=keep_unknown)

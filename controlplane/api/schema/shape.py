@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct, inspect
 
-from controlplane.api.reading import structure
+from controlplane.api.decoders import inspect_type
 from controlplane.api.schema.bounds import Bounds
 
 
@@ -33,7 +33,7 @@ _PLAIN: dict[type[Any], type] = {inspect.StrType: str, inspect.IntType: int, ins
 @cache
 def shapes(kind: type[Struct]) -> dict[str, tuple[Shape, bool]]:
     """Return what each field of a type must be, by its name in JSON, and whether it must be there."""
-    info = structure(kind)
+    info = inspect_type(kind)
     if not isinstance(info, inspect.StructType):
         raise TypeError(f"{kind} is not a struct")
     return {field.encode_name: (_shape(field.type, Bounds()), field.required) for field in info.fields}

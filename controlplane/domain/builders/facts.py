@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from controlplane.api.launch_plan import Report
+from controlplane.api.launch_plan import LauncherReport
 
 
 class NotBuildableError(ValueError):
@@ -41,7 +41,7 @@ class Facts:
     """Number of this launch of the VMI."""
     is_kvm: bool
     """False: QEMU emulates the processor (TCG)."""
-    report: Report = field(default_factory=Report)
+    report: LauncherReport = field(default_factory=LauncherReport)
     """What the launcher found in its images."""
     links: Mapping[str, Link] = field(default_factory=dict)
     """By interface name."""

@@ -35,7 +35,7 @@ def _secret(volume: str, part: str, secret: str) -> Mounted:
     return read_only({"name": name, "secret": source}, layout.cloud_init_secret(volume, part))
 
 
-def _in_plan(name: str, source: CloudInitNoCloud, guest: Guest, _claims: Claims) -> launch_plan.Step:
+def _in_plan(name: str, source: CloudInitNoCloud, guest: Guest, _claims: Claims) -> launch_plan.DiskSource:
     return launch_plan.CloudInit(
         volume=name,
         # JSON is YAML, and cannot be broken out of by a name.
@@ -62,7 +62,7 @@ def _mounted(volume: str, part: str) -> str:
     return f"{layout.cloud_init_secret(volume, part)}/{part}"
 
 
-def _in_domain(name: str, _source: CloudInitNoCloud, _report: launch_plan.Report) -> DiskImage:
+def _in_domain(name: str, _source: CloudInitNoCloud, _report: launch_plan.LauncherReport) -> DiskImage:
     return DiskImage(layout.cloud_init_iso(name), "raw")
 
 

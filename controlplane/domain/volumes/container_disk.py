@@ -19,7 +19,7 @@ def _in_pod(name: str, source: ContainerDisk, _claims: Claims) -> InPod:
     return InPod(mounted=(mounted,), pull_secret=source.image_pull_secret)
 
 
-def _in_plan(name: str, source: ContainerDisk, _guest: Guest, _claims: Claims) -> launch_plan.Step:
+def _in_plan(name: str, source: ContainerDisk, _guest: Guest, _claims: Claims) -> launch_plan.DiskSource:
     return launch_plan.ContainerDisk(name, source.path)
 
 
@@ -28,7 +28,7 @@ def _takes(_source: ContainerDisk, largest: int) -> int:
     return largest
 
 
-def _in_domain(name: str, _source: ContainerDisk, report: launch_plan.Report) -> DiskImage:
+def _in_domain(name: str, _source: ContainerDisk, report: launch_plan.LauncherReport) -> DiskImage:
     """The chain is written out, so that no header of an image is ever trusted."""
     for found in report.container_disks:
         if found.volume == name:

@@ -23,11 +23,11 @@ def _in_pod(name: str, source: DataVolumeSource, claims: Claims) -> InPod:
     return _CLAIM.in_pod(name, _claim(source), claims)
 
 
-def _in_plan(name: str, source: DataVolumeSource, guest: Guest, claims: Claims) -> launch_plan.Step | None:
+def _in_plan(name: str, source: DataVolumeSource, guest: Guest, claims: Claims) -> launch_plan.DiskSource | None:
     return _CLAIM.in_plan(name, _claim(source), guest, claims)
 
 
-def _in_domain(name: str, source: DataVolumeSource, report: launch_plan.Report) -> DiskImage:
+def _in_domain(name: str, source: DataVolumeSource, report: launch_plan.LauncherReport) -> DiskImage:
     return _CLAIM.in_domain(name, _claim(source), report)
 
 

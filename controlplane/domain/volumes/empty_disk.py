@@ -14,7 +14,7 @@ from controlplane.domain.guest import Guest
 from controlplane.domain.volumes.kind import DiskImage, VolumeKind
 
 
-def _in_plan(name: str, source: EmptyDisk, _guest: Guest, _claims: Claims) -> launch_plan.Step:
+def _in_plan(name: str, source: EmptyDisk, _guest: Guest, _claims: Claims) -> launch_plan.DiskSource:
     return launch_plan.EmptyDisk(name, quantity.to_bytes(source.capacity))
 
 
@@ -22,7 +22,7 @@ def _takes(source: EmptyDisk, _unused: int) -> int:
     return quantity.to_bytes(source.capacity)
 
 
-def _in_domain(name: str, _source: EmptyDisk, _report: launch_plan.Report) -> DiskImage:
+def _in_domain(name: str, _source: EmptyDisk, _report: launch_plan.LauncherReport) -> DiskImage:
     return DiskImage(layout.sparse_disk(name), "raw")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.api.launch_plan import Report, Step
+from controlplane.api.launch_plan import DiskSource, LauncherReport
 from controlplane.api.objects.claim import Claims
 from controlplane.domain.guest import Guest
 
@@ -58,13 +58,13 @@ class VolumeKind:
 
     member: str
     """Field of controlplane.api.objects.vmi.volumes.Volume that has the source."""
-    in_domain: Callable[[str, Any, Report], DiskImage]
+    in_domain: Callable[[str, Any, LauncherReport], DiskImage]
     """Return what the guest's disk is made of, given the launcher's report. ValueError says what is missing."""
     in_pod: Callable[[str, Any, Claims], InPod] = lambda *_unused: InPod()
     """Return what is mounted into the Pod."""
     takes: Callable[[Any, int], int] = lambda *_unused: 0
     """Return how many bytes of the node's disk it takes at most, given the largest disk that a containerDisk may be."""
-    in_plan: Callable[[str, Any, Guest, Claims], Step | None] = lambda *_unused: None
+    in_plan: Callable[[str, Any, Guest, Claims], DiskSource | None] = lambda *_unused: None
     """Return what the launcher makes before the domain exists, if anything. ValueError says what cannot be asked."""
     reported_below: Callable[[str], str] | None = None
     """Where, by the volume's name, the launcher looks for an image that it reports; None: it looks for none."""

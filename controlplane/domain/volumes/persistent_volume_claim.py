@@ -28,7 +28,7 @@ def _in_pod(name: str, source: PersistentVolumeClaimSource, claims: Claims) -> I
     return InPod(mounted=(Mounted(volume, mount=mount),))
 
 
-def _in_plan(name: str, source: PersistentVolumeClaimSource, _guest: Guest, claims: Claims) -> launch_plan.Step:
+def _in_plan(name: str, source: PersistentVolumeClaimSource, _guest: Guest, claims: Claims) -> launch_plan.DiskSource:
     claim = claims.get(source.claim_name)
     if claim is None:
         raise ValueError(f"volume {name}: PersistentVolumeClaim {source.claim_name} does not exist")
@@ -41,7 +41,7 @@ def _in_plan(name: str, source: PersistentVolumeClaimSource, _guest: Guest, clai
     )
 
 
-def _in_domain(name: str, source: PersistentVolumeClaimSource, report: launch_plan.Report) -> DiskImage:
+def _in_domain(name: str, source: PersistentVolumeClaimSource, report: launch_plan.LauncherReport) -> DiskImage:
     """Nothing is below it, and its format is never guessed: what a guest writes there means nothing to QEMU."""
     if name in report.block_claims:
         return DiskImage(layout.claim_device(name), "raw", is_block=True, is_read_only=source.read_only)

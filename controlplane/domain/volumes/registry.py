@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
 
-from controlplane.api.launch_plan import Report, Step
+from controlplane.api.launch_plan import DiskSource, LauncherReport
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
 from controlplane.api.objects.vmi.volumes import Volume
@@ -41,7 +41,9 @@ def volumes_in_pod(spec: VirtualMachineInstanceSpec, claims: Claims = NO_CLAIMS)
     return (*needed, *([] if container is None else [kernel_boot.in_pod(container)]))
 
 
-def volumes_in_plan(spec: VirtualMachineInstanceSpec, guest: Guest, claims: Claims = NO_CLAIMS) -> tuple[Step, ...]:
+def volumes_in_plan(
+    spec: VirtualMachineInstanceSpec, guest: Guest, claims: Claims = NO_CLAIMS
+) -> tuple[DiskSource, ...]:
     """Return what the launcher has to make. ValueError names the volume that cannot be planned."""
     steps = (kind.in_plan(volume.name, source, guest, claims) for volume, kind, source in _sourced(spec))
     return tuple(step for step in steps if step is not None)
@@ -61,7 +63,7 @@ def reported_images(spec: VirtualMachineInstanceSpec) -> dict[str, str]:
     }
 
 
-def volume_in_domain(volume: Volume, report: Report) -> DiskImage:
+def volume_in_domain(volume: Volume, report: LauncherReport) -> DiskImage:
     """Return what the guest's disk of a volume is made of. ValueError says why there is nothing."""
     found = _source(volume)
     if found is None:

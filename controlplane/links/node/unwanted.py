@@ -52,7 +52,7 @@ class Unwanted:
                 callback()
             return
         try:
-            threads.begin("close", self._close, self._settle, interrupt_after=_PATIENCE_SECONDS)
+            threads.start_thread("close", self._close, self._settle, interrupt_after=_PATIENCE_SECONDS)
             self._is_at_work = True
         except RuntimeError:  # the node has no thread for it, which passes
             asyncio.get_running_loop().call_later(_PATIENCE_SECONDS, self._go_on)

@@ -15,7 +15,7 @@ from kubevirt_api.condition_types import LIVE_MIGRATABLE
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import is_final
-from controlplane.api.objects.pod import Pod, bounded
+from controlplane.api.objects.pod import Pod, sanitize
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 
 KEPT = (
@@ -113,7 +113,7 @@ def _is_migratable(vmi: VirtualMachineInstance) -> bool:
 
 def _because(vmi: VirtualMachineInstance) -> str:
     said = conditions.find(vmi.status.conditions, LIVE_MIGRATABLE)
-    return f" ({bounded(said.message)})" if said is not None and said.message else ""
+    return f" ({sanitize(said.message)})" if said is not None and said.message else ""
 
 
 def _name(vmi: VirtualMachineInstance) -> str:

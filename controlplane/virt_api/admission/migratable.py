@@ -18,10 +18,10 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import DecodeError, decode, decode_vmi
 from controlplane.api.objects.migration import FINAL, VirtualMachineInstanceMigration
 from controlplane.api.objects.phase import is_final
-from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.pod import sanitize
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.api.vmi_id import vmi_id
+from controlplane.api.vmi_label import vmi_label_value
 from controlplane.engine.errors import NotFound
 from controlplane.kube.client import Client, Selection
 
@@ -53,13 +53,13 @@ def why_unfit(vmi: VirtualMachineInstance) -> str | None:
         return "Cannot migrate VMI in finalized state."
     said = conditions.find(vmi.status.conditions, LIVE_MIGRATABLE)
     if said is not None and said.status == "False":
-        return f"Cannot migrate VMI, Reason: {bounded(said.reason)}, Message: {bounded(said.message)}"
+        return f"Cannot migrate VMI, Reason: {sanitize(said.reason)}, Message: {sanitize(said.message)}"
     return None
 
 
 async def _migrations(client: Client, vmi: Key) -> AsyncIterator[VirtualMachineInstanceMigration]:
     """Read those that are labelled as the instance's; names that are long may share a label."""
-    label = f"{VMI_NAME}={vmi_id(vmi.name)}"
+    label = f"{VMI_NAME}={vmi_label_value(vmi.name)}"
     selection, token = Selection(VIRTUAL_MACHINE_INSTANCE_MIGRATION, vmi.namespace, label_selector=label), ""
     while True:
         page = await client.list_page(selection, token, limit=LIMIT, most_bytes=MOST_BYTES)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from controlplane.kube.certificates import KeyPair, life
+from controlplane.kube.certificates import KeyPair, validity
 
 
 class PairInUse:
@@ -43,7 +43,7 @@ class PairInUse:
         if pair is None:
             return False
         try:
-            known = life(pair.certificate)
+            known = validity(pair.certificate)
         except ValueError:
             return True  # of what cannot be read here, nothing speaks against it
         return known.begins <= self._now() < known.ends

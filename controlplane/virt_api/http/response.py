@@ -21,7 +21,7 @@ from controlplane.engine.errors import (
     NotFound,
     Throttled,
     Unavailable,
-    Unjudged,
+    WebhookFailed,
 )
 
 Json = dict[str, Any]
@@ -50,7 +50,7 @@ _BY_ERROR: tuple[tuple[type[ApiError], int], ...] = (
     # Our own account was refused, not the caller: nothing that the caller can mend.
     (Forbidden, 500),
     (Throttled, 429),
-    (Unjudged, 500),
+    (WebhookFailed, 500),
     (Unavailable, 503),
 )
 

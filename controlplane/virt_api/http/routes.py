@@ -16,7 +16,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 from controlplane.api.registry import KINDS, Kind
-from controlplane.kube.access import Attributes
+from controlplane.kube.access_review import Attributes
 from controlplane.links.handler import About, Verb
 
 GROUP = "subresources.kubevirt.io"

@@ -11,7 +11,7 @@ from controlplane.api.objects.decode import DecodeError, decode_vmi
 from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import Conflict, NotFound
-from controlplane.kube.access import User
+from controlplane.kube.access_review import User
 from controlplane.kube.client import Client
 from controlplane.virt_api.http.response import Answer, conflict, failure, not_found
 from controlplane.virt_api.subresources.options import EvacuationOptions

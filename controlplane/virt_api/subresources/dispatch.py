@@ -17,7 +17,7 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, Conflict, NotFound
-from controlplane.kube.access import User, review_access
+from controlplane.kube.access_review import User, review_access
 from controlplane.kube.client import Client
 from controlplane.links.handler import About, Verb
 from controlplane.virt_api.concurrency import Judges, Places

@@ -16,7 +16,7 @@ from msgspec import to_builtins
 from controlplane.api.objects.decode import DecodeError, decode_vmi
 from controlplane.api.objects.guest_info import GuestAgentInfo
 from controlplane.api.objects.phase import RUNNING
-from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.pod import sanitize
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import ApiError
 from controlplane.kube.client import Client
@@ -41,7 +41,7 @@ async def inquire(client: Client, handlers: Handlers, key: Key, about: About) ->
         case Details(told=told):
             return document(_SHAPES[about](told))
         case NotDone(text=why):
-            return _untold(bounded(why) or "its virt-handler does not say why")
+            return _untold(sanitize(why) or "its virt-handler does not say why")
         case Done():
             return _untold("its virt-handler answered another question")
         case _:

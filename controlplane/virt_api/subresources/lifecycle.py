@@ -16,7 +16,7 @@ from typing import Any
 from kubevirt_api.run_strategies import BUILT, HALTED, MANUAL, RERUN_ON_FAILURE
 
 from controlplane.api.objects.decode import encode
-from controlplane.api.objects.requests import start_request
+from controlplane.api.objects.state_change_requests import start_request
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_api.subresources.options import RestartOptions, StartOptions, StopOptions

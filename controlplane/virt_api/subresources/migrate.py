@@ -19,9 +19,9 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.api.vmi_id import vmi_id
+from controlplane.api.vmi_label import vmi_label_value
 from controlplane.engine.errors import ApiError, NotFound, Throttled, Unavailable
-from controlplane.kube.access import User
+from controlplane.kube.access_review import User
 from controlplane.kube.client import Client
 from controlplane.virt_api.admission.migratable import why_not
 from controlplane.virt_api.http.response import Answer, Json, accepted, api_failure, conflict, failure, not_found
@@ -84,7 +84,7 @@ def build_migration(key: Key, options: MigrateOptions) -> Json:
         "metadata": {
             "generateName": NAMED,
             "namespace": key.namespace,
-            "labels": {VMI_NAME: vmi_id(key.name)},
+            "labels": {VMI_NAME: vmi_label_value(key.name)},
             "finalizers": [MIGRATION_FINALIZER],
         },
         "spec": {"vmiName": key.name, **selector},

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from controlplane.api.objects.decode import DecodeError, decode_vmi
-from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.pod import sanitize
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import NotFound
-from controlplane.kube.access import User
+from controlplane.kube.access_review import User
 from controlplane.kube.client import Client
 from controlplane.links.handler import Details, Done, NotDone, Power, Verb
 from controlplane.virt_api.http.response import Answer, conflict, failure, not_found
@@ -76,7 +76,7 @@ def _render(key: Key, verb: Verb, said: Done | NotDone) -> Answer:
         case Done():
             return Answer()
         case NotDone(kind=kind, text=text):
-            why = bounded(text) or "its virt-handler does not say why"
+            why = sanitize(text) or "its virt-handler does not say why"
         case _:
             assert_never(said)
     message = f"cannot {verb} {KIND} {key}: {why}"

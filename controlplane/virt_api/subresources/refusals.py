@@ -16,7 +16,7 @@ from kubevirt_api.run_strategies import ALWAYS, HALTED, MANUAL, ONCE, RERUN_ON_F
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import FAILED, RUNNING, UNKNOWN, is_alive
-from controlplane.api.objects.requests import pending, switches_on
+from controlplane.api.objects.state_change_requests import pending, switches_on
 from controlplane.api.objects.vm import StateChangeRequest, VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 

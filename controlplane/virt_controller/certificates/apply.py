@@ -12,7 +12,7 @@ from typing import Protocol, assert_never
 
 from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.engine.ports import Api, Json
-from controlplane.kube.certificates import issue, join, make_authority
+from controlplane.kube.certificates import issue, join_bundle, make_ca
 from controlplane.virt_controller.certificates.decide import (
     AUTHORITY_LIFE,
     PAIR_LIFE,
@@ -41,10 +41,8 @@ async def apply(api: EnsuringApi, action: Action, now: float) -> None:
             await api.ensure(SECRET, action.key)
             log.warning("made a Secret", extra={"key": action.key, "because": action.because})
         case MakeAuthority():
-            made = make_authority(
-                authority_name(action.held.key.namespace), now, _at_least(AUTHORITY_LIFE, action.ends - now)
-            )
-            bundle = join((made.certificate, *action.keep), now)
+            made = make_ca(authority_name(action.held.key.namespace), now, _at_least(AUTHORITY_LIFE, action.ends - now))
+            bundle = join_bundle((made.certificate, *action.keep), now)
             data = {"ca.crt": _encoded(bundle), "ca.key": _encoded(made.key)}
             await api.patch(SECRET, action.held.key, {"data": data}, resource_version=action.held.version)
             level = logging.WARNING if action.is_loss else logging.INFO

@@ -17,13 +17,13 @@ from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.kube.certificates import (
     KeyPair,
     Subject,
-    Unusable,
-    find_authority,
-    is_authority,
+    UnusableKey,
+    find_ca,
+    is_ca,
     is_issued_by,
-    join,
-    life,
-    split,
+    join_bundle,
+    split_bundle,
+    validity,
 )
 from controlplane.virt_controller.certificates.faults import (
     SETTLE_SECONDS,
@@ -153,7 +153,7 @@ class Plan:
     """Writes, and when to look again if nothing changes before."""
 
     actions: tuple[Action, ...]
-    look_again_in: float
+    requeue_after: float
     waiting: str = ""
     """What somebody put there that has to wait for its time."""
 
@@ -168,8 +168,8 @@ def decide(world: World) -> Plan:
     if missing:
         makes = tuple(MakeSecret(held.key, "it is missing") for held in missing if world.verifiers)
         return Plan(makes, LONGEST_REST_SECONDS)
-    found = find_authority(world.authority.pair.certificate, world.authority.pair.key)
-    if isinstance(found, Unusable):
+    found = find_ca(world.authority.pair.certificate, world.authority.pair.key)
+    if isinstance(found, UnusableKey):
         is_loss = world.authority.pair.key != b""
         return _replace_authority(world, f"there is no usable authority: {found.why}", is_loss=is_loss)
     namespace = world.authority.key.namespace
@@ -177,7 +177,7 @@ def decide(world: World) -> Plan:
         # However a clock swings, it makes no more than one in a while.
         if (rest := SETTLE_SECONDS - world.authority_for) > 0:
             return Plan((), rest)
-        return _replace_authority(world, "the authority has not begun", ends=life(found.certificate).ends)
+        return _replace_authority(world, "the authority has not begun", ends=validity(found.certificate).ends)
     if world.now >= _authority_due_at(found.certificate, namespace):
         return _replace_authority(world, "the authority is at four fifths of its life")
     return _keep(world, found)
@@ -185,7 +185,7 @@ def decide(world: World) -> Plan:
 
 def _replace_authority(world: World, why: str, *, is_loss: bool = False, ends: float = 0.0) -> Plan:
     held = world.authority
-    keep = _trusted((*split(held.pair.certificate), *_handed_out(world)), world.now)
+    keep = _trusted((*split_bundle(held.pair.certificate), *_handed_out(world)), world.now)
     return Plan((MakeAuthority(held, keep, why, is_loss, ends),), LONGEST_REST_SECONDS)
 
 
@@ -193,13 +193,13 @@ def _authority_due_at(certificate: bytes, namespace: str) -> float:
     """Return when to replace an authority; how long one lasts that somebody put there is his to choose."""
     if is_ours(certificate, namespace):
         return due_at(certificate, AUTHORITY_LIFE)
-    return life(certificate).renew_at()
+    return validity(certificate).renew_at()
 
 
 def _keep(world: World, authority: KeyPair) -> Plan:
     """Choose the writes while there is an authority: first hand out the bundle, then issue by it."""
     now = world.now
-    known = _trusted((authority.certificate, *split(world.authority.pair.certificate)), now)
+    known = _trusted((authority.certificate, *split_bundle(world.authority.pair.certificate)), now)
     # An authority that was replaced by hand, or lost: what is in use may still be by the one before, which then is
     # known to the verifiers only.
     is_done = all(
@@ -207,7 +207,7 @@ def _keep(world: World, authority: KeyPair) -> Plan:
         for one in world.pairs
     )
     trusted = known if is_done else _trusted((*known, *_handed_out(world)), now)
-    bundle = join(trusted, now)
+    bundle = join_bundle(trusted, now)
     late = tuple(each for each in world.trusting if any(one != bundle for one in each.bundles))
     issues = tuple(
         IssuePair(one.held, authority, one.subject, why, bundle if one.bundle is not None else None, _ends(one, now))
@@ -227,14 +227,14 @@ def _keep(world: World, authority: KeyPair) -> Plan:
 def _waiting(authority: KeyPair, now: float) -> str:
     if not is_early(authority.certificate, now):
         return ""
-    begins = datetime.fromtimestamp(life(authority.certificate).begins, UTC)
+    begins = datetime.fromtimestamp(validity(authority.certificate).begins, UTC)
     return f"the authority that somebody put there is not valid before {begins:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _ends(one: Issued, now: float) -> float:
     """Return when the pair that takes this one's place ends at the soonest: whose clock is right is not known."""
     pair = one.held.pair
-    return life(pair.certificate).ends if is_usable(pair) and is_early(pair.certificate, now) else 0.0
+    return validity(pair.certificate).ends if is_usable(pair) and is_early(pair.certificate, now) else 0.0
 
 
 def _reissue(world: World, one: Issued, authority: KeyPair, trusted: tuple[bytes, ...], *, is_handed_out: bool) -> str:
@@ -262,12 +262,12 @@ def _reissue(world: World, one: Issued, authority: KeyPair, trusted: tuple[bytes
 def _handed_out(world: World) -> tuple[bytes, ...]:
     """Return what is trusted by anybody at the moment, each certificate once."""
     bundles = dict.fromkeys(bundle for verifier in world.trusting for bundle in verifier.bundles)
-    return tuple(dict.fromkeys(one for bundle in bundles for one in split(bundle)))
+    return tuple(dict.fromkeys(one for bundle in bundles for one in split_bundle(bundle)))
 
 
 def _trusted(certificates: Iterable[bytes], now: float) -> tuple[bytes, ...]:
     """Return those of living authorities, each once, in order."""
-    living = (one for one in dict.fromkeys(certificates) if not life(one).is_over(now) and is_authority(one))
+    living = (one for one in dict.fromkeys(certificates) if not validity(one).is_over(now) and is_ca(one))
     return tuple(living)[:MOST_KEPT]
 
 
@@ -275,7 +275,7 @@ def _rest(world: World, authority: KeyPair, trusted: tuple[bytes, ...]) -> float
     """Return how long nothing falls due by time alone."""
     now = world.now
     moments = [_authority_due_at(authority.certificate, world.authority.key.namespace)]
-    moments += [life(one).ends for one in trusted]
+    moments += [validity(one).ends for one in trusted]
     waits = [settles_in(authority, world.bundles_for, now)]
     for one in world.pairs:
         pair = one.held.pair

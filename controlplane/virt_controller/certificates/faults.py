@@ -21,11 +21,11 @@ from controlplane.kube.certificates import (
     SKEW,
     KeyPair,
     Subject,
-    belongs_together,
+    is_for_subject,
     is_issued_by,
-    is_of,
-    life,
-    split,
+    is_key_pair,
+    split_bundle,
+    validity,
 )
 
 # How long a bundle has been with everybody before a pair is used that needs it, and a pair been used before what the
@@ -53,9 +53,9 @@ def fault(pair: KeyPair, subject: Subject, trusted: Iterable[bytes], now: float)
     """Say why the pair is of no use to anybody, "" when it is."""
     if not is_usable(pair):
         return "there is no usable pair"
-    if life(pair.certificate).is_over(now):
+    if validity(pair.certificate).is_over(now):
         return "the certificate has ended"
-    if not is_of(pair.certificate, subject):
+    if not is_for_subject(pair.certificate, subject):
         return "the certificate is for other names or another role"
     if not any(is_issued_by(pair.certificate, authority) for authority in trusted):
         return "the certificate is by an authority that nobody trusts"
@@ -63,17 +63,17 @@ def fault(pair: KeyPair, subject: Subject, trusted: Iterable[bytes], now: float)
 
 
 def is_usable(pair: KeyPair) -> bool:
-    return bool(split(pair.certificate)) and belongs_together(pair)
+    return bool(split_bundle(pair.certificate)) and is_key_pair(pair)
 
 
 def is_early(certificate: bytes, now: float) -> bool:
     """Tell whether a certificate has not begun, by more than clocks differ."""
-    return life(certificate).begins > now + SKEW.total_seconds()
+    return validity(certificate).begins > now + SKEW.total_seconds()
 
 
 def due_at(certificate: bytes, usual: timedelta) -> float:
     """Return when it is to be renewed: by the share of its life or, if it was made to last longer, of the usual one."""
-    known = life(certificate)
+    known = validity(certificate)
     return min(known.renew_at(), known.begins + SKEW.total_seconds() + RENEW_AT * usual.total_seconds())
 
 
@@ -82,5 +82,5 @@ def settles_in(pair: KeyPair, seen_for: float, now: float) -> float:
 
     A leader that has just begun has seen nothing change; the age says what the one before it has just made.
     """
-    age = now - life(pair.certificate).begins - SKEW.total_seconds()
+    age = now - validity(pair.certificate).begins - SKEW.total_seconds()
     return max(0.0, SETTLE_SECONDS - seen_for, SETTLE_SECONDS - age)

@@ -110,7 +110,7 @@ class Keeper:
             return self._refused.fail(self._key)
         self._stale.forget(self._key)
         self._refused.forget(self._key)
-        return RETRY_SECONDS if plan.actions else min(plan.look_again_in, LOOK_SECONDS)
+        return RETRY_SECONDS if plan.actions else min(plan.requeue_after, LOOK_SECONDS)
 
     def _say(self, waiting: str) -> None:
         """Log what waits, once."""

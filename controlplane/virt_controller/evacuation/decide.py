@@ -15,7 +15,7 @@ def decide(world: World) -> Plan[Action]:
         return Plan()
     left = world.waits_for
     if left > 0:
-        return Plan(look_again_in=left)
+        return Plan(requeue_after=left)
     return Plan((CreateMigration(world.next_name, because="it is to leave its node"),))
 
 

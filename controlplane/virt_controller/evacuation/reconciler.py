@@ -21,7 +21,7 @@ from controlplane.api.objects.resources import (
     Key,
 )
 from controlplane.engine.errors import Unavailable
-from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.evacuation.decide import decide, derive_back_off
@@ -84,7 +84,7 @@ class EvacuationReconciler:
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
 
-    def derive_status(self, world: World, problem: Problem[Action] | None) -> BackOff | None:
+    def derive_status(self, world: World, problem: RefusedStep[Action] | None) -> BackOff | None:
         return derive_back_off(world) if problem is None else None
 
     async def apply(self, world: World, action: Action) -> None:
@@ -101,7 +101,7 @@ class EvacuationReconciler:
         text = f"backing off: {status.failures} evacuation(s) of it in a row failed"
         self._events.record(_regarding(world), "Warning", "MigrationBackoff", text, occurrence=status.after)
 
-    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+    def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         self._events.record(_regarding(world), "Warning", "FailedCreate", str(problem.error))
 
 

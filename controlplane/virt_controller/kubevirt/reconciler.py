@@ -12,7 +12,7 @@ from controlplane.api.objects.decode import decode_kubevirt, encode
 from controlplane.api.objects.kubevirt import KubeVirt, KubeVirtStatus
 from controlplane.api.objects.resources import KUBEVIRT, Key
 from controlplane.engine.patch import merge_patch
-from controlplane.engine.plan import Action, Plan, Problem
+from controlplane.engine.plan import Action, Plan, RefusedStep
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.kubevirt.status import derive_status
@@ -37,7 +37,7 @@ class KubeVirtReconciler:
     async def apply(self, world: KubeVirt, action: Action) -> NoReturn:
         raise AssertionError(f"nothing is ever planned for a KubeVirt: {world.metadata.name} {action}")
 
-    def derive_status(self, world: KubeVirt, _problem: Problem[Action] | None) -> KubeVirtStatus | None:
+    def derive_status(self, world: KubeVirt, _problem: RefusedStep[Action] | None) -> KubeVirtStatus | None:
         return derive_status(world, version=self._version, now=self._clock.now())
 
     async def write_status(self, world: KubeVirt, status: KubeVirtStatus) -> None:
@@ -50,5 +50,5 @@ class KubeVirtReconciler:
             uid=world.metadata.uid,
         )
 
-    def tell_refusal(self, world: KubeVirt, problem: Problem[Action]) -> None:
+    def report_refusal(self, world: KubeVirt, problem: RefusedStep[Action]) -> None:
         log.warning("refused", extra={"key": world.metadata.name, "error": str(problem.error)})

@@ -20,7 +20,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from controlplane.api.objects.phase import is_known
+from controlplane.api.objects.phase import is_known_phase
 from controlplane.api.timestamps import read_timestamp
 from controlplane.virt_controller.metrics.migration_times import Moved, Moving, migration_times
 
@@ -172,7 +172,7 @@ def vmi_metrics(vmis: Iterable[_Vmi], moved: list[Moved]) -> Iterator[Metric]:
     )
     for vmi in vmis:
         whole, status = (vmi.status.node_name, vmi.metadata.namespace, vmi.metadata.name), vmi.status
-        info.add_metric((*whole, status.phase.lower() if is_known(status.phase) else "unknown"), 1)
+        info.add_metric((*whole, status.phase.lower() if is_known_phase(status.phase) else "unknown"), 1)
         shown = {one.name: one.ip_address for one in status.interfaces if one.name and _is_address(one.ip_address)}
         for name, address in shown.items():
             addresses.add_metric((*whole, name, address, "ExternalInterface"), 1)

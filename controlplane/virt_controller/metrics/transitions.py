@@ -13,7 +13,7 @@ from collections.abc import Callable
 import msgspec
 from prometheus_client import CollectorRegistry, Histogram
 
-from controlplane.api.objects.phase import is_final, is_known
+from controlplane.api.objects.phase import is_final, is_known_phase
 from controlplane.api.objects.resources import Key
 from controlplane.api.timestamps import read_timestamp
 
@@ -79,7 +79,7 @@ class Transitions:
         if old is None or new is None or old.metadata.uid != new.metadata.uid:
             return
         phase, last = new.status.phase, old.status.phase
-        if phase == last or not is_known(phase) or not is_known(last):
+        if phase == last or not is_known_phase(phase) or not is_known_phase(last):
             return
         entered = _entered(new, phase)
         created = read_timestamp(new.metadata.creation_timestamp)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from kubevirt_api.names import MIGRATION_FINALIZER, VMI_NAME
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key
-from controlplane.api.vmi_id import vmi_id
+from controlplane.api.vmi_label import vmi_label_value
 from controlplane.engine.errors import AlreadyExists, Conflict, Forbidden
 from controlplane.engine.ports import Api, Json
 
@@ -44,7 +44,7 @@ def build_migration(vmi: Key, name: str, mark: dict[str, str], priority: str) ->
         "metadata": {
             "name": name,
             "namespace": vmi.namespace,
-            "labels": {VMI_NAME: vmi_id(vmi.name)},
+            "labels": {VMI_NAME: vmi_label_value(vmi.name)},
             "annotations": mark,
             "finalizers": [MIGRATION_FINALIZER],
         },

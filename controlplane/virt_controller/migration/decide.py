@@ -27,7 +27,7 @@ from controlplane.api.objects.migration import (
     VirtualMachineInstanceMigration,
 )
 from controlplane.api.objects.pod import Pod
-from controlplane.engine.plan import Plan, Tell
+from controlplane.engine.plan import Plan, WriteStatus
 from controlplane.virt_controller.migration.status import (
     BLOCKING_SECONDS,
     CANCELLED,
@@ -66,7 +66,7 @@ def decide(world: World) -> Plan[Action]:
     if phase not in FINAL and unconfirmed_failure(world) and not world.is_vmi_confirmed:
         return Plan((ConfirmVmi(because=f"it seems that {unconfirmed_failure(world)}"),))
     if phase not in FINAL and next_phase(world).phase != phase:
-        return Plan((Tell(because="it is further than its status says"),))
+        return Plan((WriteStatus(because="it is further than its status says"),))
     return rule(world)
 
 
@@ -85,7 +85,7 @@ def _wait(world: World) -> Plan[Action]:
     left = seconds_left(world)
     if left is not None:  # others may begin to wait meanwhile, and nobody tells
         left = min(left, BLOCKING_SECONDS + 1.0)
-    return Plan(look_again_in=left)
+    return Plan(requeue_after=left)
 
 
 def _hand_over(world: World) -> Plan[Action]:
@@ -95,7 +95,7 @@ def _hand_over(world: World) -> Plan[Action]:
     if pod.is_deleting or not pod.is_up:
         return Plan()
     if not world.can_move:
-        return Plan(look_again_in=seconds_left(world))
+        return Plan(requeue_after=seconds_left(world))
     return Plan((HandOver(pod, because="the target's launcher is up"),))
 
 
@@ -121,7 +121,7 @@ def _until_begun(world: World) -> Plan[Action]:
         return Plan((ended,))
     if world.target is None:
         return Plan((_look(world.target_pod),))
-    return Plan(_label(world).steps, look_again_in=left)
+    return Plan(_label(world).steps, requeue_after=left)
 
 
 def _end_unbegun(world: World, left: float | None) -> FailMigration | None:
@@ -216,7 +216,7 @@ def _is_staying(world: World, pod: Pod) -> bool:
 
 
 RULES: dict[str, Callable[[World], Plan[Action]]] = {
-    UNSET: lambda _unused: Plan((Tell(because="it is new"),)),
+    UNSET: lambda _unused: Plan((WriteStatus(because="it is new"),)),
     PENDING: _begin,
     SCHEDULING: _wait,
     SCHEDULED: _hand_over,

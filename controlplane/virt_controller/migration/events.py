@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from controlplane.api.objects.migration import FAILED, SUCCEEDED
 from controlplane.api.objects.migration import VirtualMachineInstanceMigrationStatus as Status
-from controlplane.engine.plan import Problem
+from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.migration.status import UNSCHEDULABLE, UNSCHEDULABLE_BLOCKS_OTHERS, why_failed
 from controlplane.virt_controller.migration.world import (
     Action,
@@ -48,7 +48,7 @@ def end_events(world: World, status: Status) -> list[MigrationEvent]:
     return found
 
 
-def failure_reason(problem: Problem[Action]) -> str:
+def failure_reason(problem: RefusedStep[Action]) -> str:
     """Name what was refused."""
     match problem.step:
         case CreateTarget():

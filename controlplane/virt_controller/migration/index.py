@@ -14,7 +14,7 @@ from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.migration import VirtualMachineInstanceMigration
 from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
-from controlplane.kube.cache import Peek
+from controlplane.kube.cache import PartialObject
 
 BY_VMI = "vmi"
 """Index of migrations by namespace/name of the instance that they move."""
@@ -50,6 +50,6 @@ def migrations_of(migrations: Cache, vmi: Key, made: Key | None) -> list[Virtual
     return found
 
 
-def index_by_vmi(seen: Peek) -> Iterable[str]:
+def index_by_vmi(seen: PartialObject) -> Iterable[str]:
     """File a migration under the instance that it moves."""
     return (f"{seen.metadata.namespace}/{vmi_name_of(seen.raw)}",)

@@ -20,7 +20,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.volumes.registry import NO_CLAIMS
 from controlplane.engine.errors import Unavailable
 from controlplane.engine.patch import merge_patch
-from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.migration.apply import MigrationWriter, key_of, regarding
@@ -148,7 +148,7 @@ class MigrationReconciler:
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
 
-    def derive_status(self, world: World, problem: Problem[Action] | None) -> Status | None:
+    def derive_status(self, world: World, problem: RefusedStep[Action] | None) -> Status | None:
         return derive_status(world, problem)
 
     async def apply(self, world: World, action: Action) -> None:
@@ -160,7 +160,7 @@ class MigrationReconciler:
         for told in end_events(world, status):
             self._events.record(regarding(world), told.kind, told.reason, told.message, occurrence=world.uid)
 
-    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+    def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         if isinstance(problem.step, CreateTarget):
             self.unfinished.note_refused(key_of(world.migration))
             for key in self.next_in_turn():

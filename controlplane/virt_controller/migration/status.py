@@ -28,7 +28,7 @@ from controlplane.api.objects.migration import (
 )
 from controlplane.api.objects.vmi.status import PhaseTransition
 from controlplane.api.timestamps import format_timestamp, read_timestamp
-from controlplane.engine.plan import Problem
+from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.migration.generated_migrations import remaining_seconds
 from controlplane.virt_controller.migration.world import Action, CreateTarget, World
 
@@ -60,7 +60,7 @@ class NextPhase(NamedTuple):
     why: str = ""
 
 
-def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceMigrationStatus | None:
+def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineInstanceMigrationStatus | None:
     """Compute the status; None when the written one is right already."""
     old = world.migration.status
     if old.phase not in NEXT:
@@ -239,7 +239,7 @@ def _enter(world: World, step: NextPhase) -> VirtualMachineInstanceMigrationStat
 
 
 def _conditions(
-    world: World, new: VirtualMachineInstanceMigrationStatus, problem: Problem[Action] | None
+    world: World, new: VirtualMachineInstanceMigrationStatus, problem: RefusedStep[Action] | None
 ) -> conditions.Conditions:
     listed, stamp = new.conditions, format_timestamp(world.now)
     if world.is_cancelled and new.phase != SUCCEEDED:

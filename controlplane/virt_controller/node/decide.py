@@ -22,7 +22,7 @@ def decide(world: World) -> Plan[Action]:
     duration = duration_seconds(world.lease)
     left = duration - world.unrenewed_for
     if left > 0:
-        return Plan(look_again_in=left)
+        return Plan(requeue_after=left)
     what = "its Lease was not renewed" if world.lease is not None else "it has no Lease"
     return Plan((MarkUnschedulable(f"virt-handler is silent: {what} for {duration} s"),))
 

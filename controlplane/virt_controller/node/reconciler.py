@@ -16,7 +16,7 @@ from controlplane.api.objects.lease import Lease, Renewal, lease_name, node_of
 from controlplane.api.objects.node import Node
 from controlplane.api.objects.resources import LEASE, NODE, Key
 from controlplane.engine.errors import Conflict, NotFound
-from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Cache, Clock
 from controlplane.virt_controller.node.decide import decide
 from controlplane.virt_controller.node.lease_observations import LeaseObservations
@@ -75,13 +75,13 @@ class NodeReconciler:
         if _renewal(found) != _renewal(lease):
             raise Conflict(f"the Lease of virt-handler on {key} was renewed meanwhile")
 
-    def derive_status(self, _world: World, _problem: Problem[Action] | None) -> None:
+    def derive_status(self, _world: World, _problem: RefusedStep[Action] | None) -> None:
         return None
 
     async def write_status(self, world: World, _status: None) -> NoReturn:
         raise AssertionError(f"a Node has no status of ours: {world.node.metadata.name}")
 
-    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+    def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         log.warning("refused", extra={"key": world.node.metadata.name, "error": str(problem.error)})
 
     def _lease_key(self, node: Key) -> Key:

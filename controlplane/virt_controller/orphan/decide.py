@@ -8,7 +8,7 @@ A guest that was sent already is not touched: the run is given away by what its 
 
 from __future__ import annotations
 
-from controlplane.engine.plan import Each, Plan
+from controlplane.engine.plan import IndependentActions, Plan
 from controlplane.virt_controller.migration.world import (
     DeleteTarget,
     FailMigration,
@@ -27,7 +27,9 @@ def decide(world: World) -> Plan[Action]:
     if ended is not None:
         return Plan((ended,))
     if world.left:
-        return Plan((Each(tuple(DeleteTarget(one.metadata.name, one.uid, because=GONE) for one in world.left)),))
+        return Plan(
+            (IndependentActions(tuple(DeleteTarget(one.metadata.name, one.uid, because=GONE) for one in world.left)),)
+        )
     state = world.state
     if state is not None and state.is_over and not awaits_commit(world.vmi) and world.is_labelled:
         return Plan((RemoveTargetLabel(because=GONE),))

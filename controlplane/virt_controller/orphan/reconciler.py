@@ -22,7 +22,7 @@ from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Ke
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.errors import Conflict, NotFound, Unavailable
-from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.migration.hand_over import failed_state_patch
@@ -59,7 +59,7 @@ class OrphanReconciler:
         """Of an instance's migrations that are not seen: UID, and the first version of what told of it."""
         self._read = 0
         vmis.subscribe(self._forget)
-        migrations.follow(self._read_on)
+        migrations.on_resource_version(self._read_on)
 
     def enqueue_by(self, enqueue: Callable[[Key], None]) -> None:
         """Have those woken of whose migrations enough is known now."""
@@ -97,12 +97,12 @@ class OrphanReconciler:
         unseen = {uid: min(version, before.get(uid, version)) for uid, version in told if uid not in known}
         if unseen:
             self._told[key] = unseen
-        return frozenset(uid for uid, version in unseen.items() if version <= self._migrations.position)
+        return frozenset(uid for uid, version in unseen.items() if version <= self._migrations.resource_version)
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
 
-    def derive_status(self, _world: World, _problem: Problem[Action] | None) -> None:
+    def derive_status(self, _world: World, _problem: RefusedStep[Action] | None) -> None:
         return None
 
     async def apply(self, world: World, action: Action) -> None:
@@ -120,7 +120,7 @@ class OrphanReconciler:
     async def write_status(self, _world: World, _status: None) -> None:
         raise AssertionError("there is no status of what is left")
 
-    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+    def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         reason = "FailedDelete" if isinstance(problem.step, DeleteTarget) else "FailedUpdate"
         self._events.record(_regarding(world.vmi), "Warning", reason, str(problem.error))
 
@@ -139,10 +139,10 @@ class OrphanReconciler:
         text = f"Deleted pod {action.name}: {action.because}"
         self._events.record(_regarding(world.vmi), "Normal", "SuccessfulDelete", text, occurrence=action.uid)
 
-    def _read_on(self, position: int) -> None:
-        before, self._read = self._read, position
+    def _read_on(self, resource_version: int) -> None:
+        before, self._read = self._read, resource_version
         for key, unseen in list(self._told.items()):
-            if any(before < version <= position for version in unseen.values()):
+            if any(before < version <= resource_version for version in unseen.values()):
                 self._enqueue(key)
 
     def _forget(self, key: Key, _before: bytes | None, after: bytes | None) -> None:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controlplane.api.objects import share
+from controlplane.api.objects import int_or_percent
 from controlplane.api.objects.pool import BURST, PoolSelectionPolicy
-from controlplane.engine.plan import Each, Plan
+from controlplane.engine.plan import IndependentActions, Plan
 from controlplane.virt_controller.pool.machine import number_of
 from controlplane.virt_controller.pool.member import Member, Run
 from controlplane.virt_controller.pool.order import chosen
@@ -47,7 +47,7 @@ def decide(world: World) -> Plan[Action]:
     if released or world.pool.spec.paused:
         return _at_once(world, released)
     if world.missing and not world.is_past_known:
-        return Plan(look_again_in=LOOK_AGAIN_SECONDS)
+        return Plan(requeue_after=LOOK_AGAIN_SECONDS)
     if world.missing > 0:
         return _make(world)
     return _at_once(world, _deletes(world) or _updates(world) or _restarts(world))
@@ -59,7 +59,7 @@ def _at_once(world: World, actions: tuple[Action, ...]) -> Plan[Action]:
         return Plan()
     if not world.is_current:
         return Plan((LookAtPool(because="what is made, changed or deleted cannot be taken back"),))
-    return Plan((Each(actions[:BURST]),))
+    return Plan((IndependentActions(actions[:BURST]),))
 
 
 def _make(world: World) -> Plan[Action]:
@@ -67,7 +67,7 @@ def _make(world: World) -> Plan[Action]:
     because = _count(world)
     if not world.unmade and world.unsure:
         looks = tuple(LookForVm(one, "it may have been made again, unseen") for one in world.unsure)
-        return Plan((Each(looks),))
+        return Plan((IndependentActions(looks),))
     if not world.unmade:
         return Plan((BeginBatch(world.free[: min(world.missing, BURST)], because),))
     unsure = tuple(one for one in world.unmade if one not in world.absent)
@@ -109,7 +109,7 @@ def _restarts(world: World) -> tuple[Action, ...]:
     outdated = tuple(_outdated(world))
     idle = [(one, run) for one, run in outdated if not run.is_ready]
     ready = [(one, run) for one, run in outdated if run.is_ready]
-    most = share.of(ALL if spec.max_unavailable is None else spec.max_unavailable, spec.replicas)
+    most = int_or_percent.of(ALL if spec.max_unavailable is None else spec.max_unavailable, spec.replicas)
     budget = max(0, most - _unavailable(world))
     return tuple(_restart(one, run) for one, run in (*idle, *ready[:budget]))
 

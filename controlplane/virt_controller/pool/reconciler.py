@@ -27,7 +27,7 @@ from controlplane.api.objects.pool import BURST, VirtualMachinePool, VirtualMach
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_POOL, Key
 from controlplane.engine.errors import AlreadyExists, Conflict, NotFound, Unavailable
 from controlplane.engine.patch import merge_patch
-from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.pool.decide import decide
@@ -118,7 +118,7 @@ class PoolReconciler:
             deletes_sent=frozenset((*_sent(self._vms, members), *_sent(self._vmis, runs.values()))),
             problems=tuple(str(one) for one in check_selector(spec.selector, labels, "spec.selector", at)),
             is_current=self._memories.is_current(key, pool),
-            is_past_known=self._memories.is_past_known(key, pool, self._vms.position),
+            is_past_known=self._memories.is_past_known(key, pool, self._vms.resource_version),
         )
 
     def _runs_of(self, one: Member) -> Iterator[Run]:
@@ -142,7 +142,7 @@ class PoolReconciler:
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
 
-    def derive_status(self, world: World, problem: Problem[Action] | None) -> VirtualMachinePoolStatus | None:
+    def derive_status(self, world: World, problem: RefusedStep[Action] | None) -> VirtualMachinePoolStatus | None:
         return derive_status(world, problem)
 
     async def apply(self, world: World, action: Action) -> None:
@@ -183,7 +183,7 @@ class PoolReconciler:
             reason, text = ("SuccessfulPaused", "Pool is paused") if after else ("SuccessfulResume", "Pool is unpaused")
             self._tell(old, reason, text, occurrence=old.metadata.resource_version)
 
-    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+    def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         reason, message = refusal(problem)
         self._events.record(_regarding(world.pool), "Warning", reason, message)
 

@@ -13,12 +13,12 @@ from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.pool import VirtualMachinePoolStatus
 from controlplane.api.objects.selector import render
 from controlplane.api.timestamps import format_timestamp
-from controlplane.engine.plan import Problem
+from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.pool.world import Action, BeginBatch, CreateVm, DeleteVm, World
 from controlplane.virt_controller.reporting.refusals import explain_refusal
 
 
-def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachinePoolStatus | None:
+def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualMachinePoolStatus | None:
     """Compute the status; None when the written one is right already."""
     new = _derive(world, problem)
     return None if new == world.pool.status else new
@@ -30,7 +30,7 @@ def begun(world: World, action: BeginBatch) -> VirtualMachinePoolStatus:
     return msgspec.structs.replace(status, batches=status.batches + 1, begun=action.numbers)
 
 
-def refusal(problem: Problem[Action]) -> tuple[str, str]:
+def refusal(problem: RefusedStep[Action]) -> tuple[str, str]:
     """Return reason and message of what was refused, for the condition and for the Event."""
     text = explain_refusal(problem.error, is_create=isinstance(problem.step, CreateVm))
     match problem.step:
@@ -41,7 +41,7 @@ def refusal(problem: Problem[Action]) -> tuple[str, str]:
     return condition_types.FAILED_UPDATE, text
 
 
-def _derive(world: World, problem: Problem[Action] | None) -> VirtualMachinePoolStatus:
+def _derive(world: World, problem: RefusedStep[Action] | None) -> VirtualMachinePoolStatus:
     spec, old = world.pool.spec, world.pool.status
     stamp = format_timestamp(world.now)
     listed = old.conditions
@@ -64,7 +64,7 @@ def _derive(world: World, problem: Problem[Action] | None) -> VirtualMachinePool
     )
 
 
-def _failure(world: World, problem: Problem[Action] | None) -> tuple[str, str] | None:
+def _failure(world: World, problem: RefusedStep[Action] | None) -> tuple[str, str] | None:
     if problem is not None:
         return refusal(problem)
     return (condition_types.FAILED_SCALE_OUT, "; ".join(world.problems)) if world.problems else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from controlplane.engine.plan import Plan, Tell
+from controlplane.engine.plan import Plan, WriteStatus
 from controlplane.virt_controller.quarantine.failure_attribution import AttributedFailure
 from controlplane.virt_controller.quarantine.quarantine_label import parse_label
 from controlplane.virt_controller.quarantine.world import Action, ObservedNode, Quarantine, Release, World
@@ -29,13 +29,13 @@ def decide(world: World) -> Plan[Action]:
     alarm = _next_end(world)
     deserving = _deserving(world)
     if not deserving:
-        return Plan(look_again_in=alarm)
+        return Plan(requeue_after=alarm)
     if world.leading_for < SETTLE_SECONDS:
-        return Plan(look_again_in=SETTLE_SECONDS - world.leading_for)
+        return Plan(requeue_after=SETTLE_SECONDS - world.leading_for)
     worst = max(deserving, key=lambda one: len(_machines(one.failures)))
     staying = staying_without(world, worst)
     if staying is None:
-        return Plan((Tell("too many nodes would be left out"),), look_again_in=alarm)
+        return Plan((WriteStatus("too many nodes would be left out"),), requeue_after=alarm)
     return Plan((Quarantine(worst, world.now + world.seconds, staying, _why(worst.failures)),))
 
 

@@ -16,7 +16,7 @@ from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.node import Node
 from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import Conflict, NotFound, Unavailable
-from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.quarantine.decide import decide, newly_withheld
@@ -102,7 +102,7 @@ class QuarantineReconciler:
                 await self._write(action.observed.node, None)
                 self._tell(action.observed.node, "Normal", RELEASED, f"Machines are sent here again: {action.because}.")
 
-    def derive_status(self, world: World, _problem: Problem[Action] | None) -> Withheld | None:
+    def derive_status(self, world: World, _problem: RefusedStep[Action] | None) -> Withheld | None:
         return newly_withheld(world) or None
 
     async def write_status(self, _world: World, status: Withheld) -> None:
@@ -112,7 +112,7 @@ class QuarantineReconciler:
             text = "Runs do not begin here. Machines are still sent, else fewer than half of the nodes would stay."
             self._tell(one.node, "Warning", WITHHELD, f"{text} Look at the node.")
 
-    def tell_refusal(self, _world: World, problem: Problem[Action]) -> None:
+    def report_refusal(self, _world: World, problem: RefusedStep[Action]) -> None:
         log.warning("refused", extra={"error": str(problem.error)})
 
     async def _mark(self, action: Quarantine) -> None:

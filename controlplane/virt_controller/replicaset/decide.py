@@ -11,7 +11,7 @@ does nothing else; one that is deleted does nothing: the garbage collector delet
 from __future__ import annotations
 
 from controlplane.api.objects.replica_set import BURST
-from controlplane.engine.plan import Each, Plan
+from controlplane.engine.plan import IndependentActions, Plan
 from controlplane.virt_controller.replicaset.world import (
     Action,
     AdoptVmi,
@@ -38,7 +38,7 @@ def decide(world: World) -> Plan[Action]:
         return _at_once(world, claims)
     missing = world.replica_set.spec.replicas - len(world.active)
     if missing and not world.is_past_known:
-        return _at_once(world, _deletes(world, 0), look_again_in=LOOK_AGAIN_SECONDS)
+        return _at_once(world, _deletes(world, 0), requeue_after=LOOK_AGAIN_SECONDS)
     return _make(world, missing) if missing > 0 else _at_once(world, _deletes(world, -missing))
 
 
@@ -46,22 +46,22 @@ def _make(world: World, missing: int) -> Plan[Action]:
     """Make who is missing, but for those who wait because others ended before they ran."""
     now = missing - world.held_back
     if now <= 0:
-        return _at_once(world, _deletes(world, 0), look_again_in=world.held_for)
+        return _at_once(world, _deletes(world, 0), requeue_after=world.held_for)
     if not world.unmade and world.unsure:
         because = "it may have been made again, unseen"
-        return Plan((Each(tuple(LookForVmi(name, because) for name in world.unsure[:BURST])),))
+        return Plan((IndependentActions(tuple(LookForVmi(name, because) for name in world.unsure[:BURST])),))
     if not world.unmade:
         return Plan((BeginBatch(min(now, BURST), _count(world)),))
-    return _at_once(world, (*_deletes(world, 0), *_creates(world, now)), look_again_in=world.held_for or None)
+    return _at_once(world, (*_deletes(world, 0), *_creates(world, now)), requeue_after=world.held_for or None)
 
 
-def _at_once(world: World, actions: tuple[Action, ...], look_again_in: float | None = None) -> Plan[Action]:
+def _at_once(world: World, actions: tuple[Action, ...], requeue_after: float | None = None) -> Plan[Action]:
     """Take a burst of actions that do not depend on each other, once it is sure that they are still wanted."""
     if not actions:
-        return Plan(look_again_in=look_again_in)
+        return Plan(requeue_after=requeue_after)
     if not world.is_current:
         return Plan((LookAtSet(because="what is made or deleted cannot be taken back"),))
-    return Plan((Each(actions[:BURST]),), look_again_in)
+    return Plan((IndependentActions(actions[:BURST]),), requeue_after)
 
 
 def _claims(world: World) -> tuple[Action, ...]:

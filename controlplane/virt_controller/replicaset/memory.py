@@ -41,9 +41,9 @@ class Memories:
     def __init__(self) -> None:
         self._by_key: dict[Key, _Memory] = {}
 
-    def is_past_known(self, key: Key, seen: Set, position: int) -> bool:
+    def is_past_known(self, key: Key, seen: Set, resource_version: int) -> bool:
         """Tell whether a cache that has read up to position knows all that was made before."""
-        return position >= self._of(key, seen).version
+        return resource_version >= self._of(key, seen).version
 
     def is_current(self, key: Key, seen: Set) -> bool:
         return self._of(key, seen).current == seen.metadata.resource_version

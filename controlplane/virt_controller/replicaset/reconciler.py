@@ -28,7 +28,7 @@ from controlplane.api.objects.replica_set import (
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, Key
 from controlplane.engine.errors import AlreadyExists, Conflict, NotFound, Unavailable
 from controlplane.engine.patch import merge_patch
-from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.replicaset.decide import decide
@@ -120,14 +120,14 @@ class ReplicaSetReconciler:
             held_back=held_back,
             held_for=held_for,
             is_current=self._memories.is_current(key, replica_set),
-            is_past_known=self._memories.is_past_known(key, replica_set, self._vmis.position),
+            is_past_known=self._memories.is_past_known(key, replica_set, self._vmis.resource_version),
         )
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
 
     def derive_status(
-        self, world: World, problem: Problem[Action] | None
+        self, world: World, problem: RefusedStep[Action] | None
     ) -> VirtualMachineInstanceReplicaSetStatus | None:
         return derive_status(world, problem)
 
@@ -168,7 +168,7 @@ class ReplicaSetReconciler:
             version = old.metadata.resource_version
             self._events.record(_regarding(old), "Normal", reason, text, occurrence=version)
 
-    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+    def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         reason, message = refusal(problem)
         self._events.record(_regarding(world.replica_set), "Warning", reason, message)
 

@@ -13,7 +13,7 @@ from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSetStatus
 from controlplane.api.objects.selector import render
 from controlplane.api.timestamps import format_timestamp
-from controlplane.engine.plan import Problem
+from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.replicaset.world import Action, BeginBatch, CreateVmi, DeleteVmi, World
 from controlplane.virt_controller.reporting.refusals import explain_refusal
 
@@ -23,7 +23,7 @@ HELD_BACK = (
 )
 
 
-def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceReplicaSetStatus | None:
+def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineInstanceReplicaSetStatus | None:
     """Compute the status; None when the written one is right already."""
     new = _derive(world, problem)
     return None if new == world.replica_set.status else new
@@ -35,7 +35,7 @@ def begun(world: World, action: BeginBatch) -> VirtualMachineInstanceReplicaSetS
     return msgspec.structs.replace(status, batches=status.batches + 1, batch_size=action.size)
 
 
-def refusal(problem: Problem[Action]) -> tuple[str, str]:
+def refusal(problem: RefusedStep[Action]) -> tuple[str, str]:
     """Return reason and message of what was refused, for the condition and for the Event."""
     text = explain_refusal(problem.error, is_create=isinstance(problem.step, CreateVmi))
     match problem.step:
@@ -46,7 +46,7 @@ def refusal(problem: Problem[Action]) -> tuple[str, str]:
     return condition_types.FAILED_UPDATE, text
 
 
-def _derive(world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceReplicaSetStatus:
+def _derive(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineInstanceReplicaSetStatus:
     spec, old, active = world.replica_set.spec, world.replica_set.status, world.active
     stamp = format_timestamp(world.now)
     listed = old.conditions
@@ -69,7 +69,7 @@ def _derive(world: World, problem: Problem[Action] | None) -> VirtualMachineInst
     )
 
 
-def _failure(world: World, problem: Problem[Action] | None) -> tuple[str, str] | None:
+def _failure(world: World, problem: RefusedStep[Action] | None) -> tuple[str, str] | None:
     if problem is not None:
         return refusal(problem)
     if world.problems:

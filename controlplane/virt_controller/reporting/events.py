@@ -58,7 +58,7 @@ class Events(Protocol):
 BLOCKING_CONDITIONS = frozenset({condition_types.POD_SCHEDULED, condition_types.SYNCHRONIZED})
 """Conditions that, while False, say why a machine does not start."""
 _RECORDED_ELSEWHERE = (condition_types.FAILED_CREATE, condition_types.FAILED_UPDATE, condition_types.FURTHER_ATTEMPT)
-"""Reasons whose Events tell_refusal records, or the reconciler by occurrence."""
+"""Reasons whose Events report_refusal records, or the reconciler by occurrence."""
 
 
 def record_blocking_conditions(

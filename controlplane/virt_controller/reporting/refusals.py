@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled, Unjudged
+from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled, WebhookFailed
 
 
 def explain_refusal(error: ApiError, *, is_create: bool) -> str:
@@ -22,7 +22,7 @@ def _remedy(error: ApiError, *, is_create: bool) -> str:
             return "correct spec.template"
         case Invalid():
             return "compare the installed CRDs with the control plane's version"
-        case Unjudged():
+        case WebhookFailed():
             return "look at the Pods behind that webhook, or at its configuration"
         case Throttled():
             return "it is tried again by itself"

@@ -18,7 +18,7 @@ from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.volumes import Volume
 from controlplane.domain.volumes.registry import NO_CLAIMS
 from controlplane.engine.ports import Cache
-from controlplane.kube.cache import Peek
+from controlplane.kube.cache import PartialObject
 
 BY_CLAIM = "claim"
 """Index of VMs and VMIs by the claims that their volumes name. The claim of a DataVolume has the DataVolume's name."""
@@ -92,24 +92,24 @@ _VOLUME_FIELDS = (b'"persistentVolumeClaim"', b'"dataVolume"')
 _TEMPLATE_FIELD = b'"dataVolumeTemplates"'
 
 
-def claims_of_vm(peek: Peek) -> Iterable[str]:
+def claims_of_vm(peek: PartialObject) -> Iterable[str]:
     """Return the values of a VM in BY_CLAIM: namespace/name of each claim in its template, and DATA_VOLUMES."""
     has_claims = _names_claims(peek)
     values = _values(peek, _VM_DECODER.decode(peek.raw).spec.template.spec.volumes) if has_claims else []
     return [*values, DATA_VOLUMES] if _TEMPLATE_FIELD in peek.raw else values
 
 
-def claims_of_vmi(peek: Peek) -> Iterable[str]:
+def claims_of_vmi(peek: PartialObject) -> Iterable[str]:
     """Return the values of a VMI in BY_CLAIM: namespace/name of each of its claims, and DATA_VOLUMES."""
     return _values(peek, _VMI_DECODER.decode(peek.raw).spec.volumes) if _names_claims(peek) else ()
 
 
-def _names_claims(peek: Peek) -> bool:
+def _names_claims(peek: PartialObject) -> bool:
     """A cheap test that spares most objects the decoding."""
     return any(field in peek.raw for field in _VOLUME_FIELDS)
 
 
-def _values(peek: Peek, volumes: Iterable[_Volume] | None) -> list[str]:
+def _values(peek: PartialObject, volumes: Iterable[_Volume] | None) -> list[str]:
     volumes = list(volumes or ())
     data_volumes = [volume.data_volume.name for volume in volumes if volume.data_volume is not None]
     claims = [

@@ -16,7 +16,7 @@ from kubevirt_api.run_strategies import ALWAYS, HALTED, ONCE, RERUN_ON_FAILURE
 from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import FAILED, SUCCEEDED, is_final
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.engine.plan import Plan, Tell
+from controlplane.engine.plan import Plan, WriteStatus
 from controlplane.virt_controller.vm import data_volumes
 from controlplane.virt_controller.vm.live_change import find_change
 from controlplane.virt_controller.vm.start_failure import is_failed_start, is_recorded, seconds_to_wait
@@ -126,12 +126,12 @@ def _without_instance(world: World) -> Plan[Action]:
         return Plan()
     delay = seconds_to_wait(world)
     if delay > 0:
-        return Plan(look_again_in=delay)
+        return Plan(requeue_after=delay)
     if not data_volumes.is_ready(world):
         return Plan()  # what becomes of them brings the key back
     create = CreateVmi(because, is_paused=is_next_paused(world))
     if has_stale_stop(world):
-        return Plan((Tell("the stop that is done must not meet the next instance"), create))
+        return Plan((WriteStatus("the stop that is done must not meet the next instance"), create))
     return Plan((create,))
 
 
@@ -144,7 +144,7 @@ def _with_instance(world: World, own: VirtualMachineInstance) -> Plan[Action]:
         return Plan() if patch is None else Plan((ChangeVmi(patch, because="its template has changed"),))
     delete = DeleteVmi(f"{because}{_last_words(own)}")
     first = _tell_first(world, own)
-    return Plan((delete,) if first is None else (Tell(first), delete))
+    return Plan((delete,) if first is None else (WriteStatus(first), delete))
 
 
 def _tell_first(world: World, own: VirtualMachineInstance) -> str | None:

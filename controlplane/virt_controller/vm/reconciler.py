@@ -37,7 +37,7 @@ from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import AlreadyExists, Conflict, NotFound, Unavailable
 from controlplane.engine.patch import merge_patch
-from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.reporting.events import Events, Regarding, record_blocking_conditions
@@ -134,7 +134,7 @@ class VmReconciler:
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
 
-    def derive_status(self, world: World, problem: Problem[Action] | None) -> VirtualMachineStatus | None:
+    def derive_status(self, world: World, problem: RefusedStep[Action] | None) -> VirtualMachineStatus | None:
         return derive_status(world, problem)
 
     async def apply(self, world: World, action: Action) -> None:
@@ -198,7 +198,7 @@ class VmReconciler:
         if not all(one.isdecimal() for one in versions):
             return False
         asked_at, seen_at = map(int, versions)
-        return max(seen_at, self._vmis.position) >= asked_at
+        return max(seen_at, self._vmis.resource_version) >= asked_at
 
     async def _look(self, vm: VirtualMachine) -> None:
         """Ask; what is found is in the overlay afterwards."""
@@ -293,7 +293,7 @@ class VmReconciler:
             uid=vm.metadata.uid,
         )
 
-    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+    def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         refusal = explain_write_failure(problem)
         self._events.record(_regarding(world.vm), "Warning", refusal.event, refusal.message)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from kubevirt_api.run_strategies import ALWAYS, HALTED, ONCE, RERUN_ON_FAILURE
 
 from controlplane.api.objects.phase import FAILED
-from controlplane.api.objects.requests import GENERATION, PAUSED, asks_paused, start_request, switches_on
+from controlplane.api.objects.state_change_requests import GENERATION, PAUSED, asks_paused, start_request, switches_on
 from controlplane.api.objects.vm import StateChangeRequest
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vm.world import World

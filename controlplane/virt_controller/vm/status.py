@@ -21,7 +21,7 @@ from controlplane.api.objects.readiness import readiness
 from controlplane.api.objects.vm import StartFailure, StateChangeRequest, VirtualMachineStatus
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.timestamps import format_timestamp
-from controlplane.engine.plan import Problem
+from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.vm import data_volumes
 from controlplane.virt_controller.vm.decide import why_start
 from controlplane.virt_controller.vm.restart_required import restart_required
@@ -35,7 +35,7 @@ KEPT = frozenset({condition_types.READY, condition_types.FAILURE, condition_type
 """Conditions of the VM's own; every other is the instance's."""
 
 
-def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachineStatus | None:
+def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineStatus | None:
     """Compute the status; None when the written one is right already."""
     old = world.vm.status
     if world.is_vm_deleting:
@@ -45,7 +45,7 @@ def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachi
     return None if new == old else new
 
 
-def _derive(world: World, problem: Problem[Action] | None) -> VirtualMachineStatus:
+def _derive(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineStatus:
     own, old = world.own, world.vm.status
     failure = next_start_failure(world)
     return msgspec.structs.replace(
@@ -175,7 +175,7 @@ def _instance_generation(world: World) -> int:
     return int(text) if is_number and int(text) <= newest else 0
 
 
-def _conditions(world: World, problem: Problem[Action] | None) -> conditions.Conditions:
+def _conditions(world: World, problem: RefusedStep[Action] | None) -> conditions.Conditions:
     stamp = format_timestamp(world.now)
     theirs = world.own.status.conditions if world.own is not None else ()
     listed = conditions.put(_mirrored(world.vm.status.conditions, theirs), _ready(world.own), stamp)
@@ -184,7 +184,7 @@ def _conditions(world: World, problem: Problem[Action] | None) -> conditions.Con
         condition_types.RESTART_REQUIRED: restart_required(world),
     }
     for kind, found in ours.items():
-        listed = conditions.settle(listed, kind, found, stamp)
+        listed = conditions.put_or_remove(listed, kind, found, stamp)
     return listed
 
 
@@ -198,7 +198,7 @@ def _mirrored(listed: conditions.Conditions, source: conditions.Conditions) -> c
 
 def _newer(ours: Condition, theirs: Condition | None) -> Condition:
     """Take over a condition that tells something else."""
-    if theirs is None or conditions.says_the_same(ours, theirs):
+    if theirs is None or conditions.is_equivalent(ours, theirs):
         return ours
     return theirs
 
@@ -224,7 +224,7 @@ def _ready(own: VirtualMachineInstance | None) -> Condition:
     )
 
 
-def _failure(world: World, problem: Problem[Action] | None) -> Condition | None:
+def _failure(world: World, problem: RefusedStep[Action] | None) -> Condition | None:
     if problem is not None:
         refusal = explain_write_failure(problem)
         return _failed(refusal.condition, refusal.message)

@@ -13,7 +13,7 @@ from kubevirt_api.run_strategies import ALWAYS, BUILT, ONCE, RERUN_ON_FAILURE
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.owner import controller_of
-from controlplane.api.objects.requests import pending
+from controlplane.api.objects.state_change_requests import pending
 from controlplane.api.objects.vm import StateChangeRequest, VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.storage.data_volumes import DataVolumeLookup

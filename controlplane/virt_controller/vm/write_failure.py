@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kubevirt_api.condition_types import FAILED_CREATE, FAILED_DATA_VOLUME_CREATE, FAILED_DELETE, FAILED_UPDATE
 
-from controlplane.engine.plan import Problem
+from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.reporting.refusals import explain_refusal
 from controlplane.virt_controller.vm.world import Action, AdoptDataVolume, CreateDataVolume, CreateVmi, DeleteVmi
 
@@ -23,7 +23,7 @@ class WriteFailure:
     message: str
 
 
-def explain_write_failure(problem: Problem[Action]) -> WriteFailure:
+def explain_write_failure(problem: RefusedStep[Action]) -> WriteFailure:
     """Put a refusal into words."""
     if isinstance(problem.step, CreateDataVolume | AdoptDataVolume):
         text = explain_refusal(problem.error, is_create=False)

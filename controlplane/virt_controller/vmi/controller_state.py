@@ -17,7 +17,7 @@ from kubevirt_api.names import SCHEDULABLE
 from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.event import Event
 from controlplane.api.objects.node import Node
-from controlplane.api.objects.pod import Pod, Trouble, bounded
+from controlplane.api.objects.pod import Failure, Pod, sanitize
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vmi.evidence import NodeState
@@ -52,7 +52,7 @@ class VmiState:
     """Granted Pods, and one that a migration goes to, that ended and were removed, by UID."""
     pods: frozenset[Key] = frozenset()
     """What is looked at for this VMI: what happens to one of these is its business, whatever it says of its owner."""
-    heard: dict[str, Trouble] = field(default_factory=dict)
+    heard: dict[str, Failure] = field(default_factory=dict)
     """What is said about why a Pod does not start, by the Pod's UID: one at most."""
     heard_at: float = float("-inf")
     """When (monotonic) that was said last."""
@@ -154,7 +154,7 @@ class ControllerState:
         memory = None if owner is None else self._by_vmi.get(owner)
         if memory is None or event.reason not in EVENT_REASONS:
             return None
-        uid, trouble = event.involved_object.uid, Trouble(event.reason, bounded(event.message))
+        uid, trouble = event.involved_object.uid, Failure(event.reason, sanitize(event.message))
         if memory.pod_uids and uid not in memory.pod_uids:
             return None  # before a Pod is seen its first words may come
         is_said_again = memory.heard.get(uid) == trouble

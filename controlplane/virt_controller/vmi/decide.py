@@ -20,7 +20,7 @@ from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
 from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import (
     FAILED,
-    LEFT_WAITING,
+    LAUNCHER_WAITS,
     PENDING,
     RUNNING,
     SCHEDULED,
@@ -30,7 +30,7 @@ from controlplane.api.objects.phase import (
     is_final,
 )
 from controlplane.api.objects.pod import Pod
-from controlplane.engine.plan import Each, Plan, Tell
+from controlplane.engine.plan import IndependentActions, Plan, WriteStatus
 from controlplane.virt_controller.vmi.evidence import Alive, Unknown
 from controlplane.virt_controller.vmi.migration_commit import find_arrived_migration, seconds_until_presumed_dead
 from controlplane.virt_controller.vmi.next_attempt import find_retriable_failure
@@ -66,7 +66,7 @@ def decide(world: World) -> Plan[Action]:
         return Plan((CommitMigration(because="its guest has moved"),))
     plan = rule.deleted(world) if world.is_deleting else rule.wanted(world)
     left = seconds_until_presumed_dead(world)
-    return replace(plan, look_again_in=min(left, plan.look_again_in or left)) if left > 0 else plan
+    return replace(plan, requeue_after=min(left, plan.requeue_after or left)) if left > 0 else plan
 
 
 def _bring_to_node(world: World) -> Plan[Action]:
@@ -74,9 +74,9 @@ def _bring_to_node(world: World) -> Plan[Action]:
     if VMI_FINALIZER not in world.vmi.metadata.finalizers:
         return Plan((AddFinalizer(because="its Pod must be gone before it is"),))
     if world.problems:
-        return Plan((Tell(because="its spec cannot be run"),))
+        return Plan((WriteStatus(because="its spec cannot be run"),))
     if world.vmi.status.attempt == 0:
-        return Plan((Tell(because="the attempt is recorded before its Pod exists"),))
+        return Plan((WriteStatus(because="the attempt is recorded before its Pod exists"),))
     pod = world.source
     return _without_pod(world) if pod is None else _with_pod(world, pod)
 
@@ -85,11 +85,11 @@ def _with_pod(world: World, pod: Pod) -> Plan[Action]:
     if not is_adopted(pod, world.vmi):
         return _claim(pod)
     if find_retriable_failure(world) is not None:
-        return Plan((Tell(because="a further attempt is recorded before this one is given up"),))
+        return Plan((WriteStatus(because="a further attempt is recorded before this one is given up"),))
     if pod.is_deleting or pod.is_over or pod.compute.terminated is not None:
-        return Plan((Tell(because="its Pod ended before the guest was started"),))
+        return Plan((WriteStatus(because="its Pod ended before the guest was started"),))
     if world.is_to_be_made_anew:
-        return Plan((Tell(because="another Pod is recorded before this one, which has no node, is given up"),))
+        return Plan((WriteStatus(because="another Pod is recorded before this one, which has no node, is given up"),))
     if pod.is_up:
         return Plan((GrantStart(pod, because="its launcher is up"),))
     return _until_up(world, pod)
@@ -99,8 +99,8 @@ def _until_up(world: World, pod: Pod) -> Plan[Action]:
     """Wait for the launcher, as long as it may take."""
     left = seconds_left(world)
     if left is not None and left <= 0:
-        return Plan((Tell(because="its launcher did not come up in time"),))
-    return Plan(_label(world, pod.spec.node_name).steps, look_again_in=left)
+        return Plan((WriteStatus(because="its launcher did not come up in time"),))
+    return Plan(_label(world, pod.spec.node_name).steps, requeue_after=left)
 
 
 def _without_pod(world: World) -> Plan[Action]:
@@ -112,11 +112,11 @@ def _without_pod(world: World) -> Plan[Action]:
             return Plan((ConfirmPodsAbsent(because="the Pod of an earlier attempt may only not be seen"),))
         lacks = _lacks(world)
         if lacks:
-            return Plan((Tell(because=lacks),))
+            return Plan((WriteStatus(because=lacks),))
         return Plan((CreatePod(world.attempt, because="the run has no launcher Pod yet"),))
     if not world.is_absence_confirmed:
         return Plan((ConfirmPodsAbsent(because="its Pod is not in the cache"),))
-    return Plan((Tell(because="its Pod was deleted before the guest was started"),))
+    return Plan((WriteStatus(because="its Pod was deleted before the guest was started"),))
 
 
 def _lacks(world: World) -> str:
@@ -145,7 +145,7 @@ def _look_for_proof(world: World) -> Plan[Action]:
         return Plan((ConfirmPodsAbsent(because="its Pod is not in the cache"),))
     if isinstance(evidence, Unknown) and node is not None and node.is_to_be_asked_for:
         return Plan((ConfirmNode(node.name, because="what the cache says of its node would be proof"),))
-    return Plan((Tell(because="its Pod is gone from the API"),))
+    return Plan((WriteStatus(because="its Pod is gone from the API"),))
 
 
 def _clean_up(world: World) -> Plan[Action]:
@@ -164,7 +164,7 @@ def _end(world: World) -> Plan[Action]:
         return Plan((RemoveFinalizers(because="the run is over and no Pod is left"),))
     if world.is_granted:
         return _look_for_proof(world)
-    return Plan((Tell(because="how the run ended is said before it goes"),))
+    return Plan((WriteStatus(because="how the run ended is said before it goes"),))
 
 
 def _end_pods(world: World) -> Plan[Action]:
@@ -198,12 +198,14 @@ def _claim(pod: Pod) -> Plan[Action]:
     return Plan((AdoptPod(pod.metadata.name, pod.uid, because="it lost what it is known by"),))
 
 
-def _let_serve(world: World, pod: Pod) -> tuple[Each[Action], ...]:
+def _let_serve(world: World, pod: Pod) -> tuple[IndependentActions[Action], ...]:
     """Where a guest that stands still has moved to, Services wait until it goes on."""
     is_paused = conditions.is_true(world.vmi.status.conditions, condition_types.PAUSED)
     if is_paused or pod.is_deleting or pod.is_over or not pod.is_kept_from_services:
         return ()
-    return (Each((SetUnpausedCondition(pod.metadata.name, pod.uid, because="its guest has moved there"),)),)
+    return (
+        IndependentActions((SetUnpausedCondition(pod.metadata.name, pod.uid, because="its guest has moved there"),)),
+    )
 
 
 def _label(world: World, node: str) -> Plan[Action]:
@@ -214,7 +216,7 @@ def _label(world: World, node: str) -> Plan[Action]:
 
 def _idle(world: World) -> list[Pod]:
     """Pods of a finished run in which nothing was ever started: nobody else will end them."""
-    granted = () if world.vmi.status.reason in LEFT_WAITING else world.vmi.status.active_pods
+    granted = () if world.vmi.status.reason in LAUNCHER_WAITS else world.vmi.status.active_pods
     return [pod for pod in _staying(world) if not pod.is_over and pod.uid not in granted]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.phase import BEFORE_HAND_OVER
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.api.objects.vmi.end import explain_end
+from controlplane.api.objects.vmi.end_events import end_events
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.virt_controller.reporting.events import Events, Regarding
 from controlplane.virt_controller.vmi.next_attempt import explain_next_attempt
@@ -33,7 +33,7 @@ def record_end_events(events: Events, regarding: Regarding, world: World, status
     before = world.vmi.status.phase
     if status.phase == before or before in BEFORE_HAND_OVER:
         return
-    for end in explain_end(status):
+    for end in end_events(status):
         events.record(regarding, "Warning" if end.is_warning else "Normal", end.reason, end.message)
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from controlplane.api.objects.node import OUT_OF_SERVICE
 from controlplane.api.objects.phase import FAILED, SUCCEEDED
-from controlplane.api.objects.pod import Pod, Trouble, find_end_trouble
+from controlplane.api.objects.pod import Failure, Pod, find_end_failure
 
 LAUNCHER_LOST = "LauncherLost"
 NODE_GONE = "NodeGone"
@@ -57,14 +57,14 @@ class Dead:
     """It ended, and this is how it is known."""
 
     outcome: str
-    trouble: Trouble | None = None
+    trouble: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
     """Its Pod is gone and nobody who could know has said what became of the guest."""
 
-    trouble: Trouble
+    trouble: Failure
 
 
 Evidence = Alive | Dead | Unknown
@@ -77,16 +77,16 @@ def weigh_evidence(pod: Pod | None, node: NodeState | None, *, uid: str, is_abse
     know it; before it was asked, a Pod that is not seen counts as alive.
     """
     if pod is not None and (pod.is_over or pod.compute.terminated is not None):
-        return Dead(SUCCEEDED) if pod.has_succeeded else Dead(FAILED, find_end_trouble(pod))
+        return Dead(SUCCEEDED) if pod.has_succeeded else Dead(FAILED, find_end_failure(pod))
     if not is_absence_confirmed:
         return Alive()
     where = "its node" if node is None else f"node {node.name}"
     if node is not None and node.is_gone:
-        return Dead(FAILED, Trouble(NODE_GONE, f"the launcher Pod is gone, and so is {where}"))
+        return Dead(FAILED, Failure(NODE_GONE, f"the launcher Pod is gone, and so is {where}"))
     if node is not None and node.is_out_of_service:
-        return Dead(FAILED, Trouble(NODE_OUT_OF_SERVICE, f"the launcher Pod is gone, and {where} is out of service"))
+        return Dead(FAILED, Failure(NODE_OUT_OF_SERVICE, f"the launcher Pod is gone, and {where} is out of service"))
     return Unknown(
-        Trouble(
+        Failure(
             LAUNCHER_LOST,
             f"launcher Pod {uid} was removed from the API, but nobody has confirmed that its guest ended on {where}: "
             "it is not started again before that. Proof would be: virt-handler on that node finds no such launcher "

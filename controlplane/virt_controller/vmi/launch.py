@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.api.launch_plan import Dhcp, GuestNetwork, Plan, sorted_steps
+from controlplane.api.launch_plan import Dhcp, GuestNetwork, LaunchPlan, group_disk_sources
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.guest_memory import amount_in_bytes, guest_bytes, most_bytes
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.resources import VIRTUAL_MACHINE
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.api.vmi_id import vmi_id
+from controlplane.api.vmi_label import vmi_label_value
 from controlplane.domain import layout
 from controlplane.domain.guest import Guest, guest_of
 from controlplane.domain.mac import guest_mac
@@ -33,10 +33,10 @@ class Launch:
     """What a launcher Pod is built from, beside what it takes from the VMI as it is."""
 
     pod_name: str
-    vmi_id: str
+    vmi_label_value: str
     """The VMI's name as a label value."""
     guest: Guest
-    plan: Plan
+    plan: LaunchPlan
     network: GuestNetwork | None
     """None: the machine has no interface on the Pod network."""
     resources: dict[str, Any]
@@ -72,7 +72,7 @@ def derive_launch(
     space = derive_disk_space(vmi.spec, configuration)
     return Launch(
         pod_name=pod_name(vmi, attempt),
-        vmi_id=vmi_id(vmi.metadata.name),
+        vmi_label_value=vmi_label_value(vmi.metadata.name),
         guest=guest,
         plan=build_plan(vmi, guest, container_disk_limit(configuration), claims, network=network, is_target=is_target),
         network=network,
@@ -94,16 +94,16 @@ def build_plan(
     *,
     network: GuestNetwork | None = None,
     is_target: bool = False,
-) -> Plan:
+) -> LaunchPlan:
     """Build the plan: what the launcher must know before a domain exists. ValueError names what cannot be planned."""
-    return Plan(
+    return LaunchPlan(
         domain=vmi.metadata.uid,
         title=f"{vmi.metadata.namespace}/{vmi.metadata.name}",
         grace_period_seconds=vmi.spec.grace_period_seconds,
         container_disk_limit_bytes=largest_container_disk,
         dhcp=None if network is None else _dhcp(vmi, guest, network),
         probes=agent_probes(vmi.spec, is_target=is_target),
-        **sorted_steps(volumes_in_plan(vmi.spec, guest, claims)),
+        **group_disk_sources(volumes_in_plan(vmi.spec, guest, claims)),
     )
 
 

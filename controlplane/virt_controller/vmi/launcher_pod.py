@@ -95,7 +95,7 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
     named = {} if target is None else {names.MIGRATION_JOB_NAME: target.migration}
     room = {names.GUEST_MEMORY: str(guest_bytes(vmi.spec.domain))} if most_bytes(vmi.spec.domain) else {}
     network = {} if launch.network is None else {NETWORK_ANNOTATION: render_network(launch.network)}
-    kept = {names.KEPT_FROM: ",".join(sorted(kept_from))} if kept_from else {}
+    kept = {names.EXCLUDED_NODES: ",".join(sorted(kept_from))} if kept_from else {}
     return {
         "name": launch.pod_name if target is None else target.pod_name,
         "namespace": meta.namespace,
@@ -104,7 +104,7 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
             names.ROLE: names.LAUNCHER_ROLE,
             names.CREATED_BY: meta.uid,
             names.VM_NAME: launch.guest.hostname,
-            names.VMI_ID: launch.vmi_id,
+            names.VMI_ID: launch.vmi_label_value,
             **job,
         },
         "annotations": {

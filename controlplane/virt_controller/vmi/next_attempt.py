@@ -18,8 +18,8 @@ from kubevirt_api.names import DOMAIN, FURTHER_ATTEMPTS
 
 from controlplane.api.launch_plan import PLAN_ANNOTATION
 from controlplane.api.objects.phase import BEFORE_HAND_OVER
-from controlplane.api.objects.pod import Pod, Trouble, bounded, find_end_trouble, find_start_trouble
-from controlplane.api.objects.run_limits import read_limit
+from controlplane.api.objects.pod import Failure, Pod, find_end_failure, find_start_failure, sanitize
+from controlplane.api.objects.start_limits import read_limit
 from controlplane.api.objects.vmi.instance import FailedAttempt, VirtualMachineInstanceStatus
 from controlplane.domain.volumes.kind import Mounted
 from controlplane.domain.volumes.registry import volumes_in_pod
@@ -46,7 +46,7 @@ MESSAGE_LENGTH = 256
 class FailedStart(NamedTuple):
     """A Pod of which no start will come."""
 
-    trouble: Trouble
+    trouble: Failure
     is_nodes: bool
     """Nobody else than the node can be the cause, whatever a tenant does: it counts for quarantine."""
 
@@ -77,7 +77,7 @@ def _find_setback(world: World) -> FailedStart | None:
     if pod.is_over or ended is not None:
         return _refused(pod)
     if lacks_launcher_image(pod):
-        return FailedStart(find_start_trouble(pod) or Trouble("ErrImagePull", ""), _is_pull_unspoilt(world, pod))
+        return FailedStart(find_start_failure(pod) or Failure("ErrImagePull", ""), _is_pull_unspoilt(world, pod))
     timeout = find_timeout(world)
     return None if timeout is None else FailedStart(timeout, _is_sandbox_unspoilt(pod, world))
 
@@ -88,9 +88,11 @@ def _refused(pod: Pod) -> FailedStart | None:
     if ended is not None:
         if ended.reason not in NOT_STARTED:
             return None
-        return FailedStart(Trouble(ended.reason, bounded(ended.message) or "the container could not be started"), False)
+        return FailedStart(
+            Failure(ended.reason, sanitize(ended.message) or "the container could not be started"), False
+        )
     if reason in REFUSED or reason.startswith(OUT_OF):
-        return FailedStart(find_end_trouble(pod), reason == DEVICES_FAILED)
+        return FailedStart(find_end_failure(pod), reason == DEVICES_FAILED)
     return None
 
 
@@ -130,19 +132,19 @@ def record_failed_attempt(
         attempt=world.attempt,
         node_name=node,
         reason=setback.trouble.reason,
-        message=bounded(setback.trouble.message)[:MESSAGE_LENGTH],
+        message=sanitize(setback.trouble.message)[:MESSAGE_LENGTH],
         node_fault=setback.is_nodes,
     )
     return msgspec.structs.replace(status, attempt=world.attempt + 1, failed_attempts=(*status.failed_attempts, failed))
 
 
-def explain_next_attempt(world: World, failed: tuple[FailedAttempt, ...]) -> Trouble | None:
+def explain_next_attempt(world: World, failed: tuple[FailedAttempt, ...]) -> Failure | None:
     """Say, while a further attempt is made, what became of the last one and what is tried now."""
     if not failed:
         return None
     last, count = failed[-1], max_further_attempts(world)
     left = max(count - len(failed), 0)
-    return Trouble(
+    return Failure(
         condition_types.FURTHER_ATTEMPT,
         f"attempt {last.attempt} failed on node {last.node_name}: {last.reason}: {last.message}; "
         f"attempt {last.attempt + 1} follows when its Pod is gone, on another node if one fits; {left} more may follow",

@@ -25,7 +25,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance, Virtua
 from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound, Unavailable
 from controlplane.engine.patch import merge_patch
-from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.reporting.events import Events, Regarding, record_blocking_conditions
@@ -125,7 +125,7 @@ class VmiReconciler:
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
 
-    def derive_status(self, world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceStatus | None:
+    def derive_status(self, world: World, problem: RefusedStep[Action] | None) -> VirtualMachineInstanceStatus | None:
         return derive_status(world, problem)
 
     async def apply(self, world: World, action: Action) -> None:
@@ -172,7 +172,7 @@ class VmiReconciler:
         record_end_events(self._events, _regarding(world.vmi), world, status)
         record_failed_attempt_events(self._events, world, status)
 
-    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+    def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         self._events.record(_regarding(world.vmi), "Warning", refusal_reason(problem), str(problem.error))
 
     def vmi_of(self, pod: Key) -> Key | None:

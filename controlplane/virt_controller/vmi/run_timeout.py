@@ -17,8 +17,8 @@ from kubevirt_api.condition_types import RUN_TIMED_OUT
 from kubevirt_api.names import RUN_TIMEOUT
 
 from controlplane.api.objects import conditions
-from controlplane.api.objects.pod import Pod, Trouble, find_start_trouble
-from controlplane.api.objects.run_limits import read_limit
+from controlplane.api.objects.pod import Failure, Pod, find_start_failure
+from controlplane.api.objects.start_limits import read_limit
 from controlplane.virt_controller.vmi.world import World, lacks_launcher_image
 
 USUAL_SECONDS = 600
@@ -59,16 +59,16 @@ def _own_seconds(world: World) -> int | None:
         return None
 
 
-def find_timeout(world: World) -> Trouble | None:
+def find_timeout(world: World) -> Failure | None:
     """Say that a launcher did not come up in time, and what is known of why."""
     pod, left = world.source, seconds_left(world)
     if pod is None or left is None or left > 0:
         return None
-    why = find_start_trouble(pod, world.heard.get(pod.uid))
+    why = find_start_failure(pod, world.heard.get(pod.uid))
     known = f"{why.reason}: {why.message}" if why is not None else "its kubelet says nothing of why"
     asked = asked_seconds(world)
     seconds = USUAL_SECONDS if asked is None else asked
-    return Trouble(
+    return Failure(
         RUN_TIMED_OUT, f"the launcher on node {pod.spec.node_name} did not come up within {seconds} s; {known}"
     )
 

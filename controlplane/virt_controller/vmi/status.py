@@ -25,11 +25,11 @@ from controlplane.api.objects.phase import (
     SCHEDULED,
     SCHEDULING,
     UNKNOWN,
+    is_allowed_transition,
     is_final,
-    is_known,
-    may_move,
+    is_known_phase,
 )
-from controlplane.api.objects.pod import Pod, Trouble, find_end_trouble, find_start_trouble
+from controlplane.api.objects.pod import Failure, Pod, find_end_failure, find_start_failure
 from controlplane.api.objects.readiness import readiness
 from controlplane.api.objects.vmi.instance import (
     CpuTopology,
@@ -40,7 +40,7 @@ from controlplane.api.objects.vmi.instance import (
 from controlplane.api.timestamps import format_timestamp
 from controlplane.domain.layout import UID
 from controlplane.domain.migratable import method_of
-from controlplane.engine.plan import Problem
+from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.hotplug.cpu import cpu_change
 from controlplane.virt_controller.hotplug.memory import memory_change
 from controlplane.virt_controller.vmi.controller_state import EVENT_REASONS
@@ -63,15 +63,15 @@ class NextPhase(NamedTuple):
     """The phase to be in, and what went wrong if that is the reason."""
 
     phase: str
-    trouble: Trouble | None = None
+    trouble: Failure | None = None
 
 
-def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceStatus | None:
+def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineInstanceStatus | None:
     """Compute the status; None when the written one is right already. Final phases are never left."""
     old = world.vmi.status
     if is_final(old.phase):
         return _no_longer_ready(world)
-    if not is_known(old.phase):
+    if not is_known_phase(old.phase):
         return _not_understood(world)
     step = next_phase(world)
     new = old if step.phase == old.phase else _enter(world, step)
@@ -101,7 +101,7 @@ def _not_understood(world: World) -> VirtualMachineInstanceStatus | None:
     old = world.vmi.status
     text = f"phase {old.phase[:64]!r} is not known to this version of the control plane: nothing is done about it"
     listed = conditions.put(
-        old.conditions, _false(condition_types.SYNCHRONIZED, Trouble("UnknownPhase", text)), _now(world)
+        old.conditions, _false(condition_types.SYNCHRONIZED, Failure("UnknownPhase", text)), _now(world)
     )
     return None if listed is old.conditions else msgspec.structs.replace(old, conditions=listed)
 
@@ -130,7 +130,7 @@ def next_phase(world: World) -> NextPhase:
     """Say which phase the VMI belongs in."""
     before = world.vmi.status.phase
     step = _before_hand_over(world) if before in BEFORE_HAND_OVER else _after_hand_over(world)
-    return step if may_move(before, step.phase) else NextPhase(before)
+    return step if is_allowed_transition(before, step.phase) else NextPhase(before)
 
 
 def _before_hand_over(world: World) -> NextPhase:
@@ -140,9 +140,9 @@ def _before_hand_over(world: World) -> NextPhase:
     if find_retriable_failure(world) is not None:
         return NextPhase(SCHEDULING)
     if pod.is_over or pod.compute.terminated is not None:
-        return NextPhase(FAILED, find_end_trouble(pod))
+        return NextPhase(FAILED, find_end_failure(pod))
     if pod.is_deleting:
-        return NextPhase(FAILED, Trouble("PodDeleted", "the launcher Pod was deleted before the guest was started"))
+        return NextPhase(FAILED, Failure("PodDeleted", "the launcher Pod was deleted before the guest was started"))
     timeout = find_timeout(world)
     return NextPhase(SCHEDULING) if timeout is None else NextPhase(FAILED, timeout)
 
@@ -150,10 +150,10 @@ def _before_hand_over(world: World) -> NextPhase:
 def _without_pod(world: World) -> NextPhase:
     phase = world.vmi.status.phase
     if world.is_deleting:
-        ended = NextPhase(FAILED, Trouble("Deleted", "the VMI was deleted before its guest was started"))
+        ended = NextPhase(FAILED, Failure("Deleted", "the VMI was deleted before its guest was started"))
         return ended if world.is_absence_confirmed else NextPhase(phase)
     if world.was_begun and world.is_absence_confirmed:
-        return NextPhase(FAILED, Trouble("PodDeleted", "the launcher Pod was deleted before the guest was started"))
+        return NextPhase(FAILED, Failure("PodDeleted", "the launcher Pod was deleted before the guest was started"))
     if world.problems:
         return NextPhase(phase or PENDING)
     unfillable = failed_import(world)
@@ -212,14 +212,14 @@ def _transitions(old: VirtualMachineInstanceStatus, phase: str, stamp: str) -> t
 
 
 def _conditions(
-    world: World, step: NextPhase, problem: Problem[Action] | None, new: VirtualMachineInstanceStatus
+    world: World, step: NextPhase, problem: RefusedStep[Action] | None, new: VirtualMachineInstanceStatus
 ) -> conditions.Conditions:
     stamp = _now(world)
     listed = conditions.put(world.vmi.status.conditions, _ready(world, step.phase), stamp)
-    listed = conditions.settle(listed, condition_types.POD_SCHEDULED, _unplaced(world, step.phase), stamp)
-    listed = conditions.settle(listed, EVICTION_REQUESTED, _eviction_requested(new), stamp)
-    listed = conditions.settle(listed, condition_types.HOT_VCPU_CHANGE, cpu_change(world.vmi), stamp)
-    listed = conditions.settle(listed, condition_types.HOT_MEMORY_CHANGE, memory_change(world.vmi), stamp)
+    listed = conditions.put_or_remove(listed, condition_types.POD_SCHEDULED, _unplaced(world, step.phase), stamp)
+    listed = conditions.put_or_remove(listed, EVICTION_REQUESTED, _eviction_requested(new), stamp)
+    listed = conditions.put_or_remove(listed, condition_types.HOT_VCPU_CHANGE, cpu_change(world.vmi), stamp)
+    listed = conditions.put_or_remove(listed, condition_types.HOT_MEMORY_CHANGE, memory_change(world.vmi), stamp)
     if world.vmi.status.phase in BEFORE_HAND_OVER:
         listed = with_data_volumes(listed, world, stamp)
     trouble = _trouble(world, step, problem, new)
@@ -258,51 +258,51 @@ def _eviction_requested(status: VirtualMachineInstanceStatus) -> Condition | Non
 
 def _unplaced(world: World, phase: str) -> Condition | None:
     if world.source is None and phase == SCHEDULING and (missing := missing_claim(world)) is not None:
-        return _false(condition_types.POD_SCHEDULED, Trouble(condition_types.UNSCHEDULABLE, missing.message))
+        return _false(condition_types.POD_SCHEDULED, Failure(condition_types.UNSCHEDULABLE, missing.message))
     if world.source is None or phase != SCHEDULING:
         return None
     theirs = conditions.find(world.source.status.conditions, condition_types.POD_SCHEDULED)
     if theirs is None or theirs.status != "False":
         return None
-    return _false(condition_types.POD_SCHEDULED, Trouble(theirs.reason, theirs.message))
+    return _false(condition_types.POD_SCHEDULED, Failure(theirs.reason, theirs.message))
 
 
 def _trouble(
-    world: World, step: NextPhase, problem: Problem[Action] | None, new: VirtualMachineInstanceStatus
-) -> Trouble | None:
+    world: World, step: NextPhase, problem: RefusedStep[Action] | None, new: VirtualMachineInstanceStatus
+) -> Failure | None:
     if step.trouble is not None:
         return step.trouble
     if step.phase not in BEFORE_HAND_OVER:
         return None
     if world.problems:
-        return Trouble("InvalidSpec", "the spec cannot be run: " + "; ".join(world.problems))
+        return Failure("InvalidSpec", "the spec cannot be run: " + "; ".join(world.problems))
     if problem is not None and not _is_of_former_attempt(world, problem):
-        return Trouble(refusal_reason(problem), str(problem.error))
+        return Failure(refusal_reason(problem), str(problem.error))
     pod, failed = world.source, new.failed_attempts
     if pod is None or failed != world.vmi.status.failed_attempts:
         return (missing_claim(world) if pod is None else None) or explain_next_attempt(world, failed)
-    return find_start_trouble(pod, world.heard.get(pod.uid) or _heard_before(world)) or explain_next_attempt(
+    return find_start_failure(pod, world.heard.get(pod.uid) or _heard_before(world)) or explain_next_attempt(
         world, failed
     )
 
 
-def _is_of_former_attempt(world: World, problem: Problem[Action]) -> bool:
+def _is_of_former_attempt(world: World, problem: RefusedStep[Action]) -> bool:
     """Tell whether the Pod that was refused is not wanted any more: another leader has gone on meanwhile."""
     return isinstance(problem.step, CreatePod) and problem.step.attempt < world.attempt
 
 
-def _heard_before(world: World) -> Trouble | None:
+def _heard_before(world: World) -> Failure | None:
     """Return what the leader before us heard of why the Pod does not start: it is said again only now and then."""
     said = conditions.find(world.vmi.status.conditions, condition_types.SYNCHRONIZED)
-    return Trouble(said.reason, said.message) if said is not None and said.reason in EVENT_REASONS else None
+    return Failure(said.reason, said.message) if said is not None and said.reason in EVENT_REASONS else None
 
 
-def refusal_reason(problem: Problem[Action]) -> str:
+def refusal_reason(problem: RefusedStep[Action]) -> str:
     """Name what was refused, for the condition and for the Event."""
     return condition_types.FAILED_CREATE if isinstance(problem.step, CreatePod) else condition_types.FAILED_UPDATE
 
 
-def _false(kind: str, trouble: Trouble) -> Condition:
+def _false(kind: str, trouble: Failure) -> Condition:
     return Condition(type=kind, status="False", reason=trouble.reason, message=trouble.message)
 
 

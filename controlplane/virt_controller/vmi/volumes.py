@@ -13,7 +13,7 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.claim import PersistentVolumeClaim, claim_name
 from controlplane.api.objects.data_volume import FAILED, WAIT_FOR_FIRST_CONSUMER
 from controlplane.api.objects.meta import Condition
-from controlplane.api.objects.pod import Trouble
+from controlplane.api.objects.pod import Failure
 from controlplane.api.objects.vmi.status import MOST_VOLUMES_TOLD, PersistentVolumeClaimInfo, Storage, VolumeStatus
 from controlplane.virt_controller.storage.data_volumes import filled_by
 from controlplane.virt_controller.vmi.world import World
@@ -70,17 +70,17 @@ def with_data_volumes(listed: conditions.Conditions, world: World, stamp: str) -
     return conditions.put(listed, said, stamp)
 
 
-def failed_import(world: World) -> Trouble | None:
+def failed_import(world: World) -> Failure | None:
     """Return why there never will be a disk: CDI has given up one that it was to fill."""
     for name in world.unfilled:
         found = world.data_volumes.by_name.get(name)
         if found is not None and found.status.phase == FAILED:
             text = f"DataVolume {world.vmi.metadata.namespace}/{name} has failed: {(found.trouble or '')[:256]}"
-            return Trouble(condition_types.FAILED_DATA_VOLUME_IMPORT, text)
+            return Failure(condition_types.FAILED_DATA_VOLUME_IMPORT, text)
     return None
 
 
-def missing_claim(world: World) -> Trouble | None:
+def missing_claim(world: World) -> Failure | None:
     """Name the claims that do not exist and that nobody is known to make."""
     made = set(world.data_volumes.by_name)
     missing = [name for name in world.missing_claims if name not in made]
@@ -91,7 +91,7 @@ def missing_claim(world: World) -> Trouble | None:
     fillers = {filled_by(volume, world.claims, world.data_volumes) for volume in world.vmi.spec.volumes}
     kind = "DataVolume or PersistentVolumeClaim" if fillers & set(missing) else "PersistentVolumeClaim"
     text = f"{kind} {names}{more} not found: it starts when there are such"
-    return Trouble(condition_types.FAILED_PVC_NOT_FOUND, text)
+    return Failure(condition_types.FAILED_PVC_NOT_FOUND, text)
 
 
 def _waits(world: World, missing: tuple[str, ...]) -> str:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import inf
 
-from kubevirt_api.names import KEPT_FROM, KVM_DEVICE, LAUNCHER_ROLE
+from kubevirt_api.names import EXCLUDED_NODES, KVM_DEVICE, LAUNCHER_ROLE
 from kubevirt_api.names import ROLE as ROLE_LABEL
 
 from controlplane.api.objects.claim import Claims, claim_names
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.phase import AFTER_HAND_OVER, SCHEDULING
-from controlplane.api.objects.pod import Pod, Trouble
+from controlplane.api.objects.pod import Failure, Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.volumes.registry import NO_CLAIMS
 from controlplane.virt_controller.storage.data_volumes import DataVolumeLookup, unfilled
@@ -56,7 +56,7 @@ class World:
     """The API server itself said that the Pod it depends on (deleting: any Pod of it) does not exist."""
     was_begun: bool = False
     """A Pod of the current attempt is known to have existed."""
-    heard: Mapping[str, Trouble] = field(default_factory=dict)
+    heard: Mapping[str, Failure] = field(default_factory=dict)
     """What was said in Events about why a Pod does not start, by its UID."""
     claims: Claims = field(default_factory=lambda: NO_CLAIMS)
     """PersistentVolumeClaims that the spec names, as far as they are known to exist."""
@@ -132,7 +132,7 @@ class World:
             or self.vmi.status.phase != SCHEDULING
         ):
             return False
-        left_out = set(pod.metadata.annotations.get(KEPT_FROM, "").split(",")) - {""}
+        left_out = set(pod.metadata.annotations.get(EXCLUDED_NODES, "").split(",")) - {""}
         return bool(left_out - self.kept_from)
 
     @property

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from controlplane.api.objects.kubevirt import EVICT, LIVE_MIGRATE
 from controlplane.api.objects.migration import SYSTEM_CRITICAL, USER_TRIGGERED
-from controlplane.engine.plan import Each, Plan
+from controlplane.engine.plan import IndependentActions, Plan
 from controlplane.virt_controller.kubevirt.status import DEPLOYED
 from controlplane.virt_controller.workload_update.world import (
     OUTDATED,
@@ -34,11 +34,11 @@ def decide(world: World) -> Plan[Action]:
     if kubevirt.metadata.deletion_timestamp is not None or kubevirt.status.phase != DEPLOYED:
         return Plan()
     parts = (_labels(world)[:LABELS], _drops(world), _moves(world))
-    steps: list[Action | Each[Action]] = [Each(tuple(one)) for one in parts if one]
+    steps: list[Action | IndependentActions[Action]] = [IndependentActions(tuple(one)) for one in parts if one]
     batch = _evictions(world)
     if batch:
-        steps += [BeginBatch(len(batch), because="the last one is long enough ago"), Each(tuple(batch))]
-    return Plan(tuple(steps), look_again_in=_next_look(world))
+        steps += [BeginBatch(len(batch), because="the last one is long enough ago"), IndependentActions(tuple(batch))]
+    return Plan(tuple(steps), requeue_after=_next_look(world))
 
 
 def _labels(world: World) -> list[Action]:

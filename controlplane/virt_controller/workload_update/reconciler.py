@@ -30,10 +30,10 @@ from controlplane.engine.errors import (
     NotFound,
     Throttled,
     Unavailable,
-    Unjudged,
+    WebhookFailed,
 )
 from controlplane.engine.patch import merge_patch
-from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Clock, Json
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.migration.create_once import build_migration, create_once
@@ -60,7 +60,7 @@ from controlplane.virt_controller.workload_update.world import (
 
 log = logging.getLogger(__name__)
 
-REFUSED = (Forbidden, Invalid, Throttled, Unjudged)
+REFUSED = (Forbidden, Invalid, Throttled, WebhookFailed)
 """An answer that is about what was asked, and changed nothing."""
 EvictPod = Callable[[Key, str], Awaitable[None]]
 
@@ -118,7 +118,7 @@ class WorkloadUpdateReconciler:
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
 
-    def derive_status(self, world: World, _problem: Problem[Action] | None) -> StatusUpdate | None:
+    def derive_status(self, world: World, _problem: RefusedStep[Action] | None) -> StatusUpdate | None:
         return derive_status(world)
 
     async def apply(self, world: World, action: Action) -> None:
@@ -171,7 +171,7 @@ class WorkloadUpdateReconciler:
             text = f"backing off: {one.failures} migration(s) in a row to another launcher failed"
             self._tell(one.instance, "Warning", "MigrationBackoff", text, occurrence=one.after)
 
-    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+    def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         log.warning("refused", extra={"key": world.kubevirt.metadata.name, "error": str(problem.error)})
 
     async def _create(self, action: CreateMigration) -> None:

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.pod import sanitize
 from controlplane.domain.guest_details import COMMANDS, read_details
 from controlplane.links.handler import DETAILS_LIMIT_BYTES, Answer, Details, Guest, Inquire, NotDone
 from controlplane.virt_handler.vmi.liveness import is_own
@@ -52,12 +52,12 @@ class Inquiries:
         try:
             answers = await session.inquire(COMMANDS[asked.about])
         except VerbRefused as error:
-            return NotDone("refused", bounded(str(error)))
+            return NotDone("refused", sanitize(str(error)))
         except NoContact as error:
             log.info(
-                "an agent did not answer a person", extra={"pod": asked.guest.pod_uid, "error": bounded(str(error))}
+                "an agent did not answer a person", extra={"pod": asked.guest.pod_uid, "error": sanitize(str(error))}
             )
-            return NotDone("lost", bounded(str(error)))
+            return NotDone("lost", sanitize(str(error)))
         return Details(read_details(answers, DETAILS_LIMIT_BYTES))
 
     def _find(self, guest: Guest) -> Talkative | None:

@@ -15,7 +15,7 @@ import logging
 from typing import Protocol
 
 from controlplane.api.objects.decode import DecodeError, decode_vmi
-from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.pod import sanitize
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError
@@ -73,10 +73,10 @@ class PowerVerbs:
             vmi = self._told(launcher.pod.vmi_key, asked.guest.vmi_uid)
             await session.obey(asked.verb, vmi, thaw_after=asked.thaw_after_seconds)
         except VerbRefused as error:
-            return NotDone("refused", bounded(str(error)))
+            return NotDone("refused", sanitize(str(error)))
         except NoContact as error:
-            log.warning("nothing came of what a person asked", extra={**extra, "error": bounded(str(error))})
-            return NotDone("busy" if isinstance(error, Busy) else "lost", bounded(str(error)))
+            log.warning("nothing came of what a person asked", extra={**extra, "error": sanitize(str(error))})
+            return NotDone("busy" if isinstance(error, Busy) else "lost", sanitize(str(error)))
         if asked.verb in ("pause", "unpause") and not await self._is_told(launcher, asked):
             return NotDone("lost", "the guest was paused, but that was not written: it may go on")
         log.info("carried out", extra=extra)

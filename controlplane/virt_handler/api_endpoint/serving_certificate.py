@@ -69,11 +69,11 @@ def main(node: str, usage: Usage) -> None:
     """Make a pair and print it, certificate first."""
     from datetime import datetime  # noqa: PLC0415 -- the child's only
 
-    from controlplane.kube.certificates import Subject, make_own  # noqa: PLC0415  -- what this child is for
+    from controlplane.kube.certificates import Subject, make_self_signed  # noqa: PLC0415  -- what this child is for
 
     subject = Subject("virt-handler", usage, (server_name(node),))
     begins, ends = datetime.fromisoformat(BEGINS), datetime.fromisoformat(ENDS)
-    made = make_own(subject, begins.timestamp(), ends - begins)
+    made = make_self_signed(subject, begins.timestamp(), ends - begins)
     sys.stdout.buffer.write(made.certificate + made.key)
 
 

@@ -42,7 +42,7 @@ def _prepare(world: World, launcher: Launcher) -> Plan[Action]:
     if not sighting.is_network_ready:
         pause = _pause(world, launcher)
         if pause > 0:
-            return Plan(door, look_again_in=pause)
+            return Plan(door, requeue_after=pause)
         return Plan((PrepareNetwork(uid, because="a guest is to come to its launcher"), *door))
     if not sighting.is_admitted:
         return Plan((Dial(uid, because="a guest is to come to its launcher"), *door))
@@ -59,8 +59,8 @@ def _end(world: World, launcher: Launcher) -> Plan[Action]:
     asked = launcher.sighting.destroy_asked_at
     left = 0.0 if asked is None else END_AGAIN_SECONDS - (world.monotonic - asked)
     if left > 0:
-        return Plan(look_again_in=left)
-    return Plan((Destroy(launcher.pod.uid, because="its migration has failed"),), look_again_in=END_AGAIN_SECONDS)
+        return Plan(requeue_after=left)
+    return Plan((Destroy(launcher.pod.uid, because="its migration has failed"),), requeue_after=END_AGAIN_SECONDS)
 
 
 def _pause(world: World, launcher: Launcher) -> float:

@@ -13,7 +13,7 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.engine.errors import Unavailable
 from controlplane.engine.patch import merge_patch
-from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Cache, Clock
 from controlplane.virt_handler.incoming.decide import decide
 from controlplane.virt_handler.incoming.ports import Doors
@@ -79,7 +79,7 @@ class IncomingReconciler:
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
 
-    def derive_status(self, world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceStatus | None:
+    def derive_status(self, world: World, problem: RefusedStep[Action] | None) -> VirtualMachineInstanceStatus | None:
         return derive_status(world, problem)
 
     async def apply(self, world: World, action: Action) -> None:
@@ -124,7 +124,7 @@ class IncomingReconciler:
             uid=meta.uid,
         )
 
-    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+    def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         """Log it: the migration ends by its own time where nothing comes of it."""
         name = "" if world.vmi is None else world.vmi.metadata.name
         extra = {"vmi": name, "step": type(problem.step).__name__, "error": str(problem.error)}

@@ -8,10 +8,10 @@ from __future__ import annotations
 import msgspec
 
 from controlplane.api.objects.migration_state import TUNNEL, MigrationState
-from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.pod import sanitize
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.domain.state import State
-from controlplane.engine.plan import Problem
+from controlplane.engine.plan import RefusedStep
 from controlplane.virt_handler.incoming.ports import NoPlace
 from controlplane.virt_handler.incoming.world import Action, OpenDoor, World
 from controlplane.virt_handler.vmi.status import format_stamp
@@ -20,7 +20,7 @@ TRIES = 5
 """So often a network is tried before the migration is given up."""
 
 
-def derive_status(world: World, problem: Problem[Action] | None = None) -> VirtualMachineInstanceStatus | None:
+def derive_status(world: World, problem: RefusedStep[Action] | None = None) -> VirtualMachineInstanceStatus | None:
     """Compute the status; None when the written one is right already. problem: the step that was refused, if any."""
     old, vmi = world.moving, world.vmi
     if vmi is None or not world.is_expected:
@@ -28,7 +28,7 @@ def derive_status(world: World, problem: Problem[Action] | None = None) -> Virtu
     new = _with_door(world, _with_domain(world, old))
     if old.start_timestamp is None and (trouble := _trouble(world, problem)):
         new = msgspec.structs.replace(
-            old, failed=True, completed=True, failure_reason=bounded(trouble), end_timestamp=format_stamp(world.now)
+            old, failed=True, completed=True, failure_reason=sanitize(trouble), end_timestamp=format_stamp(world.now)
         )
     return None if new == old else msgspec.structs.replace(vmi.status, migration_state=new)
 
@@ -73,7 +73,7 @@ def _is_own(world: World) -> bool:
     )
 
 
-def _trouble(world: World, problem: Problem[Action] | None) -> str:
+def _trouble(world: World, problem: RefusedStep[Action] | None) -> str:
     """Say why it cannot come here: for good, before anything was sent."""
     if problem is not None and isinstance(problem.step, OpenDoor) and isinstance(problem.error, NoPlace):
         return f"the target cannot be prepared: {problem.error}"

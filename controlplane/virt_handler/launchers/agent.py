@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
-from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.pod import sanitize
 from controlplane.domain import agent
 from controlplane.domain.agent import Interfaces, Told
 from controlplane.domain.agent_answer import UnreadableAnswer
@@ -118,7 +118,7 @@ class Agent:
                 told = known  # which is told, also when silence follows
         except (AgentSilent, AnswerTooLong, TimedOut, Disconnected) as error:
             is_silent = True
-            log.debug("an agent does not answer", extra={"error": bounded(str(error))})
+            log.debug("an agent does not answer", extra={"error": sanitize(str(error))})
         self._tell(told)
         told = self._told
         took = self._clock.monotonic() - began
@@ -151,7 +151,7 @@ class Agent:
         except (AgentSilent, AnswerTooLong, TimedOut, Disconnected):
             raise
         except (HypervisorError, UnreadableAnswer) as error:
-            log.debug("an agent does not tell", extra={"command": command, "error": bounded(str(error))})
+            log.debug("an agent does not tell", extra={"command": command, "error": sanitize(str(error))})
             return None
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.pod import sanitize
 from controlplane.domain.observed import Observed, UnreadableError, read_domain
 from controlplane.hypervisor.errors import NotText
 from controlplane.hypervisor.events import AgentChanged, Event
@@ -49,7 +49,7 @@ class Observation:
             return await guest.described(read_domain)
         except (UnreadableError, NotText) as error:
             self._is_unreadable = True
-            log.warning("a launcher describes its domain badly", extra={**who, "error": bounded(str(error))})
+            log.warning("a launcher describes its domain badly", extra={**who, "error": sanitize(str(error))})
             return known
         except BaseException:
             self._is_stale = True

@@ -16,7 +16,7 @@ import logging
 import math
 from contextlib import suppress
 
-from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.pod import sanitize
 from controlplane.domain.agent import FREEZE, FREEZE_STATUS, THAW, Told, read_freeze_status
 from controlplane.domain.agent_answer import UnreadableAnswer
 from controlplane.engine.ports import Clock
@@ -87,7 +87,7 @@ class Freeze:
                     await self._thaw()
                     log.warning("thawed a guest's file systems: their time was over")
         except (VerbRefused, NoContact) as error:
-            log.warning("cannot thaw a guest's file systems", extra={"error": bounded(str(error))})
+            log.warning("cannot thaw a guest's file systems", extra={"error": sanitize(str(error))})
             self._news.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause_after_silence(self._clock.monotonic() - began)):
@@ -123,4 +123,4 @@ class Freeze:
         except (AgentSilent, AnswerTooLong, TimedOut, Disconnected) as error:
             raise NoContact(str(error)) from error
         except HypervisorError as error:
-            raise VerbRefused(f"the guest's agent refuses it: {bounded(str(error))}") from error
+            raise VerbRefused(f"the guest's agent refuses it: {sanitize(str(error))}") from error

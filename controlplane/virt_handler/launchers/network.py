@@ -18,7 +18,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.pod import sanitize
 from controlplane.engine.ports import Clock
 from controlplane.links.node.messages import Masquerade
 from controlplane.virt_handler.launchers.ports import Node, NodeAway, NodeError, NotThere
@@ -80,7 +80,7 @@ class Network:
         except (NodeAway, NotThere):  # of virt-node, or of a Pod that goes: not of the network
             return min(AGAIN_SECONDS, self._pause())
         except NodeError as error:
-            said = bounded(f"cannot set up the Pod's network: {error}")
+            said = sanitize(f"cannot set up the Pod's network: {error}")
             log.warning("a network cannot be seen to", extra={"pod_uid": self._pod_uid, "error": said})
             self._trouble(said)
             return min(AGAIN_SECONDS, self._pause())

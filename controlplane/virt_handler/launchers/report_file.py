@@ -61,7 +61,7 @@ class Reports:
             self._unwanted.add(descriptor)
             raise
         try:
-            threads.begin("report", lambda: self._read(descriptor), settle)
+            threads.start_thread("report", lambda: self._read(descriptor), settle)
         except RuntimeError as error:
             self._places.release()
             self._unwanted.add(descriptor)

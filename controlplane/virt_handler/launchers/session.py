@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from controlplane.api.objects.migration_state import MigrationState
-from controlplane.api.objects.pod import Pod, bounded, fingerprint
+from controlplane.api.objects.pod import Pod, abbreviate, sanitize
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.agent import Told
 from controlplane.domain.state import Life, State, explain_crash
@@ -156,7 +156,7 @@ class Session:
             try:
                 await self._follow_once()
             except (HypervisorError, OSError, NodeError, NoContact) as error:
-                said = bounded(str(error))
+                said = sanitize(str(error))
             since, now = self._connected_at, self._tools.clock.monotonic()
             pause = self._pauses.next(0.0 if since is None else now - since)
             level = logging.WARNING if self._pauses.is_worth_a_warning else logging.DEBUG
@@ -345,8 +345,8 @@ class Session:
                 await self.refresh()
             except NoContact as error:
                 if not has_moved:  # what was seen before it was sent says nothing of where the guest is now
-                    self._publish(is_connected=False, trouble=bounded(str(error)))
-            failure = "" if has_moved else bounded(why)
+                    self._publish(is_connected=False, trouble=sanitize(str(error)))
+            failure = "" if has_moved else sanitize(why)
             self._publish(transfer=Transfer(uid, is_over=True, has_moved=has_moved, reason=failure))
 
     async def abort_transfer(self) -> None:
@@ -359,7 +359,7 @@ class Session:
         try:
             await self._press(lambda guest: guest.abort_job())
         except (VerbRefused, NoContact) as error:  # it has not begun, or is over: it is told again
-            log.info("a migration is not given up", extra={**self._who, "error": bounded(str(error))})
+            log.info("a migration is not given up", extra={**self._who, "error": sanitize(str(error))})
 
     async def refresh(self) -> None:
         """Ask libvirt what the domain does, and publish it. NoContact."""
@@ -473,7 +473,7 @@ class Session:
 
     def _never(self, text: str) -> StartRefused:
         """Say that this domain can never be started."""
-        self._publish(failure=Failure("InvalidDomain", fingerprint(text)))
+        self._publish(failure=Failure("InvalidDomain", abbreviate(text)))
         return StartRefused(text)
 
     async def _tell(self, say: Callable[[Guest], Awaitable[None]]) -> None:
@@ -498,7 +498,7 @@ class Session:
     def _note_failed_start(self, error: HypervisorError) -> None:
         is_final = isinstance(error, InvalidDomain)
         if is_final or self._is_patience_over():
-            self._publish(failure=Failure("InvalidDomain" if is_final else "StartFailed", fingerprint(str(error))))
+            self._publish(failure=Failure("InvalidDomain" if is_final else "StartFailed", abbreviate(str(error))))
 
     def _is_patience_over(self) -> bool:
         self._failed_starts.append(self._tools.clock.monotonic())

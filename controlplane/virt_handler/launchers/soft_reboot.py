@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.pod import sanitize
 from controlplane.domain.agent import PING, SHUTDOWN
 from controlplane.hypervisor.errors import AgentSilent, AnswerTooLong, Disconnected, HypervisorError, TimedOut
 from controlplane.virt_handler.launchers.agent import Agent, NoAgent
@@ -28,7 +28,7 @@ async def soft_reboot(agent: Agent, press: Callable[[], Awaitable[None]] | None)
     except NoAgent as error:
         await _press(press, str(error))
     except HypervisorError as error:
-        await _press(press, f"the guest's agent does not answer: {bounded(str(error))}")
+        await _press(press, f"the guest's agent does not answer: {sanitize(str(error))}")
     else:
         await _by_agent(agent)
 
@@ -43,7 +43,7 @@ async def _by_agent(agent: Agent) -> None:
     except (AnswerTooLong, TimedOut, Disconnected) as error:
         raise NoContact(str(error)) from error
     except HypervisorError as error:
-        raise VerbRefused(f"the guest's agent refuses it: {bounded(str(error))}") from error
+        raise VerbRefused(f"the guest's agent refuses it: {sanitize(str(error))}") from error
 
 
 async def _press(press: Callable[[], Awaitable[None]] | None, why: str) -> None:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from controlplane.api.objects.migration_state import MigrationState
-from controlplane.api.objects.pod import bounded
+from controlplane.api.objects.pod import sanitize
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.ports import Clock
 from controlplane.links.handler import Verb
@@ -197,10 +197,10 @@ class Verbs:
             self._changed()
 
     def _setback_of(self, verb: str, message: str, *, is_refusal: bool) -> Setback:
-        extra = {"verb": verb, "pod": self._contact.launcher().pod.metadata.name, "error": bounded(message)}
+        extra = {"verb": verb, "pod": self._contact.launcher().pod.metadata.name, "error": sanitize(message)}
         log.warning("nothing came of a verb", extra=extra)
         count = 1 if self._setback is None else self._setback.count + 1
-        return Setback(bounded(message), is_refusal=is_refusal, at=self._clock.monotonic(), count=count)
+        return Setback(sanitize(message), is_refusal=is_refusal, at=self._clock.monotonic(), count=count)
 
     async def _timed_start(self, granted: Granted) -> None:
         began = self._clock.monotonic()

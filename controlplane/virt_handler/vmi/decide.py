@@ -27,7 +27,7 @@ from controlplane.api.objects.phase import (
 )
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life
-from controlplane.engine.plan import Each, Plan, Tell
+from controlplane.engine.plan import IndependentActions, Plan, WriteStatus
 from controlplane.virt_handler.vmi import io_error_resume as resume
 from controlplane.virt_handler.vmi.hotplug import missing_cpus, missing_memory
 from controlplane.virt_handler.vmi.liveness import Alive, Unknown, Verdict, is_startable, judge, sought_pod, weigh
@@ -61,7 +61,7 @@ AGAIN_SECONDS = 0.05
 ORPHAN_SECONDS = 60.0
 HELD_SECONDS = 15.0
 """Between looks at a start that waits for the node to be clear."""
-_NO_VERBS = (Tell, Each, LookForLauncher, Dial, ReadVmi)
+_NO_VERBS = (WriteStatus, IndependentActions, LookForLauncher, Dial, ReadVmi)
 """Steps that wait for no launcher."""
 UNKNOWN_SECONDS = 10.0
 """While the node's Pods cannot be listed: nobody tells when they can again."""
@@ -73,10 +73,10 @@ def decide(world: World) -> Plan[Action]:
     """Choose the next step."""
     plan = _decide(world)
     if not world.are_launchers_known:
-        plan = Plan(plan.steps, min(UNKNOWN_SECONDS, plan.look_again_in or UNKNOWN_SECONDS))
+        plan = Plan(plan.steps, min(UNKNOWN_SECONDS, plan.requeue_after or UNKNOWN_SECONDS))
     busy = {one.pod.uid for one in world.launchers if one.doing}
     steps = tuple(one for one in plan.steps if isinstance(one, _NO_VERBS) or one.pod_uid not in busy)
-    return plan if steps == plan.steps else Plan(steps, plan.look_again_in)
+    return plan if steps == plan.steps else Plan(steps, plan.requeue_after)
 
 
 def _decide(world: World) -> Plan[Action]:
@@ -87,7 +87,7 @@ def _decide(world: World) -> Plan[Action]:
     if by_phase is None:
         return Plan()
     plan = by_phase(world, vmi)
-    return Plan((*_dial(world, vmi), *plan.steps), plan.look_again_in)
+    return Plan((*_dial(world, vmi), *plan.steps), plan.requeue_after)
 
 
 def refuse_start(vmi: VirtualMachineInstance, node: str, launcher: Launcher) -> str | None:
@@ -138,7 +138,7 @@ def _running(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
         if plan.steps or not has_interface or not _lacks_network(world, launcher):
             return plan
         found = _prepare(world, launcher, "this process has not seen to its network")
-        looks = [one.look_again_in for one in (plan, found) if one.look_again_in is not None]
+        looks = [one.requeue_after for one in (plan, found) if one.requeue_after is not None]
         return Plan(found.steps, min(looks, default=None))
     return _look(world, verdict) if sought_pod(world) else Plan()
 
@@ -169,15 +169,15 @@ def _look(world: World, verdict: Verdict) -> Plan[Action]:
     if not isinstance(verdict, Unknown):
         return Plan()
     if missed_node(world) is not None:
-        return Plan(look_again_in=LOOK_SECONDS[0])  # so that the VMI says so; until then it is tried
+        return Plan(requeue_after=LOOK_SECONDS[0])  # so that the VMI says so; until then it is tried
     pause = 0.0
     if world.look is not None:
         due_in = LOOK_SECONDS[min(world.look.count, len(LOOK_SECONDS)) - 1]
         pause = due_in - (world.monotonic - world.look.at)
     if pause > 0:
-        return Plan(look_again_in=pause)
+        return Plan(requeue_after=pause)
     because = "its Pod is not listed on this node any more" if world.lost_pod else "libvirt lost its domain"
-    return Plan((LookForLauncher(sought_pod(world), because=because),), look_again_in=LOOK_SECONDS[0])
+    return Plan((LookForLauncher(sought_pod(world), because=because),), requeue_after=LOOK_SECONDS[0])
 
 
 def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:
@@ -187,7 +187,7 @@ def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher)
     if not is_startable(sighting):
         return _wait_for_contact(world)
     if (pause := _pause(world, launcher)) > 0:
-        return Plan(look_again_in=pause)
+        return Plan(requeue_after=pause)
     if not sighting.is_network_ready:
         return Plan((PrepareNetwork(uid, because="its launcher is up"),))
     return _start(world, vmi, launcher)
@@ -197,7 +197,7 @@ def _start(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Pla
     if refuse_start(vmi, world.node, launcher) is not None:
         return Plan()
     if world.held:  # its end wakes all, as that of a verb does
-        return Plan(look_again_in=None if launcher.doing else HELD_SECONDS)
+        return Plan(requeue_after=None if launcher.doing else HELD_SECONDS)
     return Plan((StartDomain(launcher.pod.uid, because="it was handed to this Pod and has no domain"),))
 
 
@@ -207,7 +207,7 @@ def _lacks_network(world: World, launcher: Launcher) -> bool:
 
 def _prepare(world: World, launcher: Launcher, because: str) -> Plan[Action]:
     if (pause := _pause(world, launcher)) > 0:
-        return Plan(look_again_in=pause)
+        return Plan(requeue_after=pause)
     return Plan((PrepareNetwork(launcher.pod.uid, because=because),))
 
 
@@ -216,7 +216,7 @@ def _wait_for_contact(world: World) -> Plan[Action]:
     if (waited := seconds_since_hand_over(world)) is None:
         return Plan()
     left = PATIENCE_SECONDS - waited
-    return Plan(look_again_in=left if left > 0 else PATIENCE_SECONDS)
+    return Plan(requeue_after=left if left > 0 else PATIENCE_SECONDS)
 
 
 def _pause(world: World, launcher: Launcher) -> float:
@@ -235,7 +235,7 @@ def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, 
         return _end(world, vmi, launcher)
     if vmi.status.phase == RUNNING and (plug := _plug(vmi, launcher)) is not None:
         if (pause := _pause(world, launcher)) > 0:
-            return Plan(look_again_in=pause)
+            return Plan(requeue_after=pause)
         return Plan((plug,))
     return _with_io_errors(world, launcher, verdict)
 
@@ -261,7 +261,7 @@ def _leave(world: World, vmi: VirtualMachineInstance, launcher: Launcher, verdic
     if is_begun and is_held(vmi, launcher.sighting) is not is_pause_told(vmi):
         return None  # whoever has the guest next knows of a person's pause by the VMI alone: first that is written
     is_resumed = plan is not None and any(isinstance(one, Resume) for one in plan.steps)
-    return Plan(look_again_in=pause) if is_resumed and (pause := _pause(world, launcher)) > 0 else plan
+    return Plan(requeue_after=pause) if is_resumed and (pause := _pause(world, launcher)) > 0 else plan
 
 
 def _end(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:
@@ -277,8 +277,8 @@ def _end(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[
         return _end_now(world, launcher, "its grace period is over")
     next_in = 0.0 if asked is None else SHUTDOWN_AGAIN_SECONDS - (world.monotonic - asked)
     if next_in > 0:
-        return Plan(look_again_in=min(next_in, left))
-    return Plan((ShutDown(uid, because="its VMI is deleted"),), look_again_in=min(SHUTDOWN_AGAIN_SECONDS, left))
+        return Plan(requeue_after=min(next_in, left))
+    return Plan((ShutDown(uid, because="its VMI is deleted"),), requeue_after=min(SHUTDOWN_AGAIN_SECONDS, left))
 
 
 def _end_now(world: World, launcher: Launcher, because: str) -> Plan[Action]:
@@ -289,7 +289,7 @@ def _paced(world: World, launcher: Launcher, action: Action) -> Plan[Action]:
     """Ask libvirt to end a guest now and then: whoever asks is woken by having asked."""
     asked = launcher.sighting.destroy_asked_at
     left = 0.0 if asked is None else DESTROY_AGAIN_SECONDS - (world.monotonic - asked)
-    return Plan(look_again_in=left) if left > 0 else Plan((action,), look_again_in=DESTROY_AGAIN_SECONDS)
+    return Plan(requeue_after=left) if left > 0 else Plan((action,), requeue_after=DESTROY_AGAIN_SECONDS)
 
 
 def _with_io_errors(world: World, launcher: Launcher, verdict: Alive) -> Plan[Action]:
@@ -299,11 +299,11 @@ def _with_io_errors(world: World, launcher: Launcher, verdict: Alive) -> Plan[Ac
         return Plan()
     if (verdict.state.life, verdict.state.reason) != (Life.PAUSED, "ioerror"):
         left = resume.seconds_on_trial(launcher.sighting, world.monotonic)
-        return Plan(look_again_in=left if left > 0 else None)
+        return Plan(requeue_after=left if left > 0 else None)
     if wait > 0:
-        return Plan(look_again_in=wait)
+        return Plan(requeue_after=wait)
     action = Resume(launcher.pod.uid, because="it was paused by an I/O error, which may be over")
-    return Plan((action,), look_again_in=resume.FIRST_SECONDS)
+    return Plan((action,), requeue_after=resume.FIRST_SECONDS)
 
 
 def _without_vmi(world: World) -> Plan[Action]:
@@ -317,13 +317,13 @@ def _without_vmi(world: World) -> Plan[Action]:
         return Plan()
     left = ORPHAN_SECONDS - (world.monotonic - world.orphaned_since)
     if left > 0:
-        return Plan(look_again_in=left)
+        return Plan(requeue_after=left)
     ends = tuple(
         DestroyOrphan(one.pod.uid, one.pod.owner.uid, because="no VMI of its UID is known here")
         for one in alive
         if one.pod.owner is not None
     )
-    return Plan(ends, look_again_in=ORPHAN_SECONDS)
+    return Plan(ends, requeue_after=ORPHAN_SECONDS)
 
 
 def _expect(world: World) -> Plan[Action]:

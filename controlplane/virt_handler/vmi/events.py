@@ -11,7 +11,7 @@ from typing import Any
 
 from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
-from controlplane.api.objects.vmi.end import explain_end
+from controlplane.api.objects.vmi.end_events import end_events
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.links.handler import Verb
 from controlplane.virt_handler.vmi.world import Action, Destroy, DestroyRemoved, ShutDown
@@ -48,7 +48,7 @@ def story_of_phase(status: VirtualMachineInstanceStatus) -> tuple[Told, ...]:
     """Say what a phase means to a user; nothing of one that is told by others."""
     if status.phase == RUNNING:
         return (_STARTED,)
-    return tuple(Told(end.reason, end.message, is_warning=end.is_warning) for end in explain_end(status))
+    return tuple(Told(end.reason, end.message, is_warning=end.is_warning) for end in end_events(status))
 
 
 def story_of_action(action: Action) -> Told | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controlplane.api.launch_plan import CRASHES, NOT_IN_TIME
-from controlplane.api.objects.pod import GUEST_CRASHED, REASONS, Pod, find_end_trouble
+from controlplane.api.objects.pod import GUEST_CRASHED, REASONS, Pod, find_end_failure
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.observed import Identity
 from controlplane.domain.state import Life, Outcome, State, derive_outcome
@@ -186,4 +186,4 @@ def _by_pod(pod: Pod) -> Dead:
     exited_well = ended is not None and ended.exit_code == 0
     if pod.status.phase == "Succeeded" or (exited_well and pod.status.phase != "Failed"):
         return Dead("Succeeded")
-    return Dead("Failed", *find_end_trouble(pod))
+    return Dead("Failed", *find_end_failure(pod))

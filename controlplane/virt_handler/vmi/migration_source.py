@@ -130,7 +130,7 @@ def _while_sending(seen: Seen, moving: MigrationState | None, transfer: Transfer
     asked = transfer.abort_asked_at
     left = 0.0 if asked is None else ABORT_AGAIN_SECONDS - (seen.monotonic - asked)
     if left > 0:
-        return Plan(look_again_in=left)
+        return Plan(requeue_after=left)
     return Plan(
         (AbortTransfer(seen.launcher.pod.uid, because="nobody wants it to move any more"),), ABORT_AGAIN_SECONDS
     )

@@ -19,7 +19,7 @@ from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Ke
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.engine.errors import ApiError, Invalid, NotFound, Unavailable
 from controlplane.engine.patch import merge_patch
-from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Cache, Clock, Json
 from controlplane.virt_handler.vmi.controller_state import Memories, Memory
 from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
@@ -117,7 +117,7 @@ class VmiReconciler:
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
 
-    def derive_status(self, world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceStatus | None:
+    def derive_status(self, world: World, problem: RefusedStep[Action] | None) -> VirtualMachineInstanceStatus | None:
         return derive_status(world, problem)
 
     async def apply(self, world: World, action: Action) -> None:
@@ -165,7 +165,7 @@ class VmiReconciler:
         for told in story:
             await self._try_to_tell(body, told)
 
-    def tell_refusal(self, world: World, problem: Problem[Action]) -> None:
+    def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         """Log it: a start that was refused is in the status, and a status that was refused is our own fault."""
         extra = {"vmi": "" if world.vmi is None else world.vmi.metadata.name, "step": type(problem.step).__name__}
         log.warning("refused", extra={**extra, "error": str(problem.error)})

@@ -13,8 +13,8 @@ from kubevirt_api import condition_types
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.migration_state import SAID_OF_STOPPED, MigrationState
-from controlplane.api.objects.phase import AFTER_HAND_OVER, RUNNING, SCHEDULED, may_move
-from controlplane.api.objects.pod import bounded, word
+from controlplane.api.objects.phase import AFTER_HAND_OVER, RUNNING, SCHEDULED, is_allowed_transition
+from controlplane.api.objects.pod import reason_word, sanitize
 from controlplane.api.objects.readiness import readiness
 from controlplane.api.objects.vmi.domain import Machine
 from controlplane.api.objects.vmi.instance import (
@@ -27,7 +27,7 @@ from controlplane.api.objects.vmi.status import ADDRESSES_LIMIT
 from controlplane.domain import layout
 from controlplane.domain.migratable import find_obstacle
 from controlplane.domain.state import Life
-from controlplane.engine.plan import Problem
+from controlplane.engine.plan import RefusedStep
 from controlplane.virt_handler.vmi import agent_status as guest_told
 from controlplane.virt_handler.vmi import io_error_resume as resume
 from controlplane.virt_handler.vmi.guest_network import interface_mac
@@ -60,7 +60,7 @@ _PAUSE_MESSAGES = {
 }
 
 
-def derive_status(world: World, problem: Problem[Action] | None) -> VirtualMachineInstanceStatus | None:
+def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineInstanceStatus | None:
     """Compute the status; None when the written one is right already, or is not ours to write."""
     vmi = world.vmi
     if vmi is None or vmi.status.node_name != world.node or vmi.status.phase not in AFTER_HAND_OVER:
@@ -92,12 +92,12 @@ def _move(world: World, vmi: VirtualMachineInstance, verdict: Verdict) -> Virtua
             phase, reason = outcome, why
         case _:
             return old
-    if phase == old.phase or not may_move(old.phase, phase):
+    if phase == old.phase or not is_allowed_transition(old.phase, phase):
         return old
     moved = msgspec.structs.replace(
         old,
         phase=phase,
-        reason=word(reason) if reason else "",
+        reason=reason_word(reason) if reason else "",
         phase_transition_timestamps=_entered(old, phase, format_stamp(world.now)),
     )
     return _describe(vmi, world.launcher, moved) if phase == RUNNING and world.launcher is not None else moved
@@ -200,7 +200,7 @@ def _conditions(
     vmi: VirtualMachineInstance,
     new: VirtualMachineInstanceStatus,
     verdict: Verdict,
-    problem: Problem[Action] | None,
+    problem: RefusedStep[Action] | None,
 ) -> conditions.Conditions:
     stamp = format_stamp(world.now)
     listed = new.conditions
@@ -266,7 +266,7 @@ def _migratable(vmi: VirtualMachineInstance, verdict: Verdict) -> Condition | No
     if obstacle is None:
         return Condition(type=condition_types.LIVE_MIGRATABLE, status="True")
     return Condition(
-        type=condition_types.LIVE_MIGRATABLE, status="False", reason=obstacle.reason, message=bounded(obstacle.message)
+        type=condition_types.LIVE_MIGRATABLE, status="False", reason=obstacle.reason, message=sanitize(obstacle.message)
     )
 
 
@@ -296,7 +296,7 @@ def _still_paused(world: World, new: VirtualMachineInstanceStatus, verdict: Verd
     return told if is_on_trial and verdict.state.life is not Life.PAUSED else None
 
 
-def _trouble(world: World, verdict: Verdict, problem: Problem[Action] | None) -> Condition | None:
+def _trouble(world: World, verdict: Verdict, problem: RefusedStep[Action] | None) -> Condition | None:
     """Say why the run failed, or why its start does not get on."""
     match verdict:
         case Dead(outcome="Failed", reason=reason, message=message):
@@ -313,7 +313,9 @@ def _trouble(world: World, verdict: Verdict, problem: Problem[Action] | None) ->
 
 def _out_of_sync(reason: str, message: str) -> Condition:
     """Say what is wrong. Whoever's words they are (QEMU's, a launcher's, a kubelet's), they take a bounded room."""
-    return Condition(type=condition_types.SYNCHRONIZED, status="False", reason=word(reason), message=bounded(message))
+    return Condition(
+        type=condition_types.SYNCHRONIZED, status="False", reason=reason_word(reason), message=sanitize(message)
+    )
 
 
 def seconds_since_hand_over(world: World) -> float | None:

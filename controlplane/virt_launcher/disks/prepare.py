@@ -13,7 +13,15 @@ import resource
 import subprocess
 from collections.abc import Iterable
 
-from controlplane.api.launch_plan import CloudInit, ContainerDisk, EmptyDisk, FoundDisk, Plan, Report, render_report
+from controlplane.api.launch_plan import (
+    CloudInit,
+    ContainerDisk,
+    EmptyDisk,
+    ImageFile,
+    LauncherReport,
+    LaunchPlan,
+    render_report,
+)
 from controlplane.domain import layout
 from controlplane.virt_launcher.disks.claim import prepare_claim
 from controlplane.virt_launcher.disks.image import Image, find_image
@@ -27,7 +35,7 @@ _QEMU_IMG_MEMORY_BYTES = 1 << 30
 _TEXT_LIMIT = 500
 
 
-def prepare(plan: Plan) -> Report:
+def prepare(plan: LaunchPlan) -> LauncherReport:
     """Make every disk that the plan asks for. PreparationError: the first one that cannot be made, and why."""
     os.makedirs(layout.DISKS, mode=0o750, exist_ok=True)
     images = [_find(disk, plan.container_disk_limit_bytes) for disk in plan.container_disks]
@@ -45,17 +53,17 @@ def prepare(plan: Plan) -> Report:
     made = [layout.overlay(disk.volume) for disk in plan.container_disks]
     made += [layout.sparse_disk(empty.volume) for empty in plan.empty_disks]
     found = [
-        FoundDisk(disk.volume, image.path, image.format)
+        ImageFile(disk.volume, image.path, image.format)
         for disk, image in zip(plan.container_disks, images, strict=True)
     ]
-    return Report(
+    return LauncherReport(
         tuple(found),
         direct_io=can_do_direct_io([*made, *claims, *(image.path for image in images)]),
         block_claims=tuple(claim.volume for claim in plan.claim_disks if claim.is_block),
     )
 
 
-def write_report(report: Report, path: str) -> None:
+def write_report(report: LauncherReport, path: str) -> None:
     """Put the report in its place, whole or not at all."""
     write_file(f"{path}.new", render_report(report).encode())
     os.replace(f"{path}.new", path)

@@ -14,7 +14,7 @@ import signal
 import subprocess
 from collections.abc import Awaitable, Callable
 
-from controlplane.api.launch_plan import Plan
+from controlplane.api.launch_plan import LaunchPlan
 from controlplane.domain import layout
 from controlplane.hypervisor.connection import register_event_loop
 from controlplane.virt_launcher.dhcp.server import serve_dhcp
@@ -38,7 +38,7 @@ _STANDARD_OUTPUT = 1
 log = logging.getLogger(__name__)
 
 
-async def supervise(plan: Plan, first_libvirtd: subprocess.Popen[bytes]) -> Verdict:
+async def supervise(plan: LaunchPlan, first_libvirtd: subprocess.Popen[bytes]) -> Verdict:
     """Keep libvirtd, DHCP and the console going until the guest has ended; say how it ended."""
     register_event_loop()
     is_told = asyncio.Event()
@@ -69,7 +69,7 @@ async def _follow_logs(domain: str) -> None:
         await follow_logs(console, lambda: qemu_log.trim(layout.qemu_log(domain)), watch)
 
 
-async def _until_the_end(plan: Plan, is_told: asyncio.Event, liveness: LibvirtdLiveness) -> Verdict:
+async def _until_the_end(plan: LaunchPlan, is_told: asyncio.Event, liveness: LibvirtdLiveness) -> Verdict:
     """Wait for the guest's end; once we are told to go, bring it about."""
     watch = GuestWatch(plan.domain, libvirtd.SOCKET, liveness, is_acpi_expected=plan.grace_period_seconds > 0)
     async with asyncio.TaskGroup() as group:

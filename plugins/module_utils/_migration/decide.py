@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .._client.errors import VirtError
 from ..kubevirt_api import condition_types, phases
-from ..kubevirt_api.asked import is_deleting
+from ..kubevirt_api.desired import is_deleting
 from ..kubevirt_api.predicates import condition, is_final, phase
 from . import migration_status
 from .request import Wish

@@ -4,5 +4,5 @@
 """The vocabulary shared by the modules and the control plane. Standard library only; this file imports nothing.
 
 names: groups, labels, finalizers. phases, run_strategies, printable_statuses, condition_types: the states.
-asked, predicates: questions about objects as plain JSON values. Python 3.10 or later; no I/O in here.
+desired, predicates: questions about objects as plain JSON values. Python 3.10 or later; no I/O in here.
 """

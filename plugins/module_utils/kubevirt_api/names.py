@@ -60,7 +60,7 @@ RESERVED_LABELS = (
 # Annotations
 DOMAIN = "kubevirt.io/domain"
 """On launcher Pods: name of the VirtualMachineInstance."""
-KEPT_FROM = "kubevirt.io/kept-from-nodes"
+EXCLUDED_NODES = "kubevirt.io/kept-from-nodes"
 """On launcher Pods: the nodes that were quarantined when it was made, joined by commas."""
 VM_GENERATION = "kubevirt.io/vm-generation"
 """On a VirtualMachineInstance: generation of the VM that it was made from."""

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Questions about what objects have become, as plain JSON values, e.g. is_running(vmi). Missing fields are answers, not
-errors. What was asked of them is in asked.py.
+errors. What was asked of them is in desired.py.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def is_up_to_date(vm: Object) -> bool:
     return seen >= ((vm.get("metadata") or {}).get("generation") or 0)
 
 
-def trouble(obj: Object) -> tuple[str, str] | None:
+def first_failure(obj: Object) -> tuple[str, str] | None:
     """Return (reason, message) of what keeps an object from running, the most telling first; None if nothing is said.
 
     For a VirtualMachine: it could not act, or its instance could not (those conditions are mirrored).

@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.launch_plan import REPORT_LIMIT_BYTES, VERSION, FoundDisk, Report, parse_report, render_report
+from controlplane.api.launch_plan import (
+    REPORT_LIMIT_BYTES,
+    VERSION,
+    ImageFile,
+    LauncherReport,
+    parse_report,
+    render_report,
+)
 
 MOUNTS = {"root": "/img/volumes/root"}
 FOUND = {"volume": "root", "path": "/img/volumes/root/disk/a", "format": "raw"}
@@ -21,12 +28,12 @@ def a_report(*disks: Any, **fields: Any) -> bytes:
 
 
 def test_a_report_is_read_as_it_was_written() -> None:
-    report = Report((FoundDisk("root", "/img/volumes/root/disk/a", "raw"),), direct_io=False)
+    report = LauncherReport((ImageFile("root", "/img/volumes/root/disk/a", "raw"),), direct_io=False)
     assert parse_report(render_report(report).encode(), mounts=MOUNTS) == report
 
 
 def test_a_report_says_which_claims_are_devices() -> None:
-    report = Report(block_claims=("raw",))
+    report = LauncherReport(block_claims=("raw",))
 
     assert parse_report(render_report(report).encode(), mounts={}, claims={"raw", "data"}) == report
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from controlplane.api.launch_plan import FoundDisk, Report
+from controlplane.api.launch_plan import ImageFile, LauncherReport
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts, Link
@@ -41,12 +41,14 @@ class Case:
 
 
 def read_facts(raw: dict[str, Any]) -> Facts:
-    disks = tuple(FoundDisk(**one) for one in raw.get("container_disks", ()))
+    disks = tuple(ImageFile(**one) for one in raw.get("container_disks", ()))
     return Facts(
         pod_uid="0f2d5a80-3c0e-4d38-a6c0-9b3f1d4c1e77",
         epoch=3,
         is_kvm=raw["is_kvm"],
-        report=Report(disks, direct_io=raw.get("direct_io", True), block_claims=tuple(raw.get("block_claims", ()))),
+        report=LauncherReport(
+            disks, direct_io=raw.get("direct_io", True), block_claims=tuple(raw.get("block_claims", ()))
+        ),
         links={name: Link(**link) for name, link in raw.get("links", {}).items()},
     )
 

@@ -14,7 +14,7 @@ import pytest
 
 from controlplane.api.objects.resources import POD, Key
 from controlplane.engine.errors import NotFound
-from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 
 WEB = Key("default", "web")
 DELETING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
@@ -27,7 +27,7 @@ class FakeCache:
 
     raw: dict[Key, bytes] = field(default_factory=dict)
     synced: bool = True
-    position: int = 0
+    resource_version: int = 0
     callbacks: list[Callable[[Key, bytes | None, bytes | None], None]] = field(default_factory=list)
     followers: list[Callable[[int], None]] = field(default_factory=list)
 
@@ -46,7 +46,7 @@ class FakeCache:
     def subscribe(self, callback: Callable[[Key, bytes | None, bytes | None], None]) -> None:
         self.callbacks.append(callback)
 
-    def follow(self, callback: Callable[[int], None]) -> None:
+    def on_resource_version(self, callback: Callable[[int], None]) -> None:
         self.followers.append(callback)
 
     def see(self, body: dict[str, Any]) -> None:
@@ -68,10 +68,10 @@ class FakeCache:
             self._take(held, after)
         self.move(version)
 
-    def move(self, position: int) -> None:
-        self.position = position
+    def move(self, resource_version: int) -> None:
+        self.resource_version = resource_version
         for callback in self.followers:
-            callback(position)
+            callback(resource_version)
 
     def _take(self, before: bytes | None, after: bytes | None) -> None:
         self.raw.pop(WEB, None)
@@ -188,14 +188,14 @@ def test_an_answer_about_what_a_relist_no_longer_has_ends_and_wakes(stage: Stage
     assert stage.is_idle()
 
 
-@pytest.mark.parametrize("position", [7, 8])
+@pytest.mark.parametrize("resource_version", [7, 8])
 def test_an_answer_about_what_the_selection_never_has_ends_once_the_cache_is_past_it(
-    stage: Stage, position: int
+    stage: Stage, resource_version: int
 ) -> None:
     stage.overlay.note(WEB, an_object(7))
     stage.cache.move(6)
     assert (stage.seen(), stage.told) == (7, [])
-    stage.cache.move(position)
+    stage.cache.move(resource_version)
     assert (stage.seen(), stage.told) == (None, [(7, None)])
     assert stage.is_idle()
 
@@ -442,7 +442,7 @@ def test_looking_by_owner_does_not_get_dearer_with_other_answers_outstanding(
     for number in range(100):
         stage.overlay.note(Key("default", f"web-{number}"), an_object(7, **owned_by(f"owner-{number}")))
     decoded: list[bytes] = []
-    monkeypatch.setattr("controlplane.engine.read_your_writes.look", decoded.append)
+    monkeypatch.setattr("controlplane.engine.read_your_writes.read_version", decoded.append)
     assert stage.overlay.indexed("owner", "owner-7") == {Key("default", "web-7")}
     assert decoded == []
 
@@ -451,7 +451,7 @@ def test_a_cache_that_moves_costs_nothing_while_no_answer_is_outstanding(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decoded: list[bytes] = []
-    monkeypatch.setattr("controlplane.engine.read_your_writes.look", decoded.append)
+    monkeypatch.setattr("controlplane.engine.read_your_writes.read_version", decoded.append)
     stage.cache.see(an_object(5))
     stage.cache.move(6)
     assert decoded == []
@@ -483,7 +483,7 @@ class Answering:
 
 @pytest.mark.parametrize("verb", ["get", "create", "patch"])
 async def test_every_answer_goes_into_the_overlay(stage: Stage, verb: str) -> None:
-    api = RememberingApi(Answering(an_object(7)), {POD: stage.overlay})
+    api = ReadYourWritesApi(Answering(an_object(7)), {POD: stage.overlay})
     match verb:
         case "get":
             await api.get(POD, WEB)
@@ -503,7 +503,7 @@ async def test_a_quorum_read_that_finds_nothing_hides_what_was_shown_when_it_ask
     else:
         stage.overlay.note(WEB, an_object(7))
     with pytest.raises(NotFound):
-        await RememberingApi(Answering(None), {POD: stage.overlay}).get(POD, WEB)
+        await ReadYourWritesApi(Answering(None), {POD: stage.overlay}).get(POD, WEB)
     assert stage.seen() is None
 
 
@@ -515,7 +515,7 @@ async def test_a_quorum_read_that_finds_nothing_says_nothing_of_an_object_made_s
 
     stage.cache.see(an_object(5, "u1"))
     with pytest.raises(NotFound):
-        await RememberingApi(Late(None), {POD: stage.overlay}).get(POD, WEB)
+        await ReadYourWritesApi(Late(None), {POD: stage.overlay}).get(POD, WEB)
     assert stage.seen() == 9
 
 
@@ -533,7 +533,7 @@ async def test_a_quorum_read_whose_answer_comes_after_the_object_was_seen_to_go_
 
     if is_known:
         stage.cache.see(an_object(7))
-    await RememberingApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
+    await ReadYourWritesApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
     assert stage.seen() is None
     assert stage.is_idle()
 
@@ -550,7 +550,7 @@ async def test_a_quorum_read_whose_answer_comes_after_the_next_of_its_name_came_
             return await super().get(resource, key)
 
     stage.cache.see(an_object(7))
-    await RememberingApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
+    await ReadYourWritesApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
     assert stage.seen() is None
 
 
@@ -563,24 +563,24 @@ async def test_a_quorum_read_that_is_older_than_the_answer_to_a_write_is_not_sho
             return await super().get(resource, key)
 
     stage.cache.move(100)
-    await RememberingApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
+    await ReadYourWritesApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
     assert stage.seen() is None
 
 
 async def test_a_quorum_read_shows_what_the_selection_leaves_out(stage: Stage) -> None:
     stage.cache.move(100)
-    await RememberingApi(Answering(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
+    await ReadYourWritesApi(Answering(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
     assert stage.seen() == 7
 
 
 async def test_a_delete_that_finds_nothing_hides_that_very_object(stage: Stage) -> None:
     stage.cache.see(an_object(5))
     with pytest.raises(NotFound):
-        await RememberingApi(Answering(None), {POD: stage.overlay}).delete(POD, WEB, uid="u1")
+        await ReadYourWritesApi(Answering(None), {POD: stage.overlay}).delete(POD, WEB, uid="u1")
     assert stage.seen() is None
 
 
 async def test_a_delete_that_is_accepted_is_remembered(stage: Stage) -> None:
     stage.cache.see(an_object(5))
-    await RememberingApi(Answering(an_object(5)), {POD: stage.overlay}).delete(POD, WEB, uid="u1")
+    await ReadYourWritesApi(Answering(an_object(5)), {POD: stage.overlay}).delete(POD, WEB, uid="u1")
     assert stage.overlay.is_delete_sent(WEB, "u1")

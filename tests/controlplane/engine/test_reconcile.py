@@ -19,7 +19,7 @@ from controlplane.engine.errors import (
     Throttled,
     Unavailable,
 )
-from controlplane.engine.plan import Each, Plan, Tell
+from controlplane.engine.plan import IndependentActions, Plan, WriteStatus
 from controlplane.engine.reconcile import REFUSALS, reconcile
 from tests.controlplane.engine.world import Add, Count, Counting
 
@@ -37,19 +37,19 @@ async def test_a_pass_goes_on_while_its_own_writes_open_the_next_step_and_then_t
 async def test_a_long_way_is_gone_in_several_passes() -> None:
     counting = Counting(goal=100)
     outcome = await reconcile(counting, WEB)
-    assert (len(counting.writes), outcome.look_again_in) == (4, 0.0)
+    assert (len(counting.writes), outcome.requeue_after) == (4, 0.0)
 
 
 async def test_where_nothing_is_to_do_nothing_is_written() -> None:
-    counting = Counting(goal=1, value=1, told="1 of 1", look_again_in=30.0)
+    counting = Counting(goal=1, value=1, told="1 of 1", requeue_after=30.0)
     outcome = await reconcile(counting, WEB)
-    assert (counting.writes, outcome.look_again_in, outcome.error) == ([], 30.0, None)
+    assert (counting.writes, outcome.requeue_after, outcome.error) == ([], 30.0, None)
 
 
 async def test_an_object_that_is_gone_ends_the_pass() -> None:
     outcome = await reconcile(Counting(goal=1, is_absent=True), WEB)
     assert outcome.error is None
-    assert outcome.look_again_in is None
+    assert outcome.requeue_after is None
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,13 @@ async def test_a_status_that_cannot_be_written_fails_the_pass() -> None:
 async def test_a_refused_status_is_the_objects_problem_and_no_bug(refusal: ApiError) -> None:
     counting = Counting(goal=0, fail_with=[refusal])
     outcome = await reconcile(counting, WEB)
-    assert (outcome.error, counting.refusals) == (refusal, [f"Tell: {refusal}"])
+    assert (outcome.error, counting.refusals) == (refusal, [f"WriteStatus: {refusal}"])
 
 
 async def test_who_is_asked_to_stay_away_stays_away_so_long() -> None:
     refusal = Throttled("later", details={"retryAfterSeconds": 7})
     outcome = await reconcile(Counting(goal=1, fail_with=[refusal, None]), WEB)
-    assert (outcome.error, outcome.look_again_in) == (refusal, 7.0)
+    assert (outcome.error, outcome.requeue_after) == (refusal, 7.0)
 
 
 async def test_what_is_told_first_is_written_before_the_next_step() -> None:
@@ -136,7 +136,7 @@ class TellsLast(Counting):
     """It says how things are after each step, before anything is decided anew."""
 
     def decide(self, world: Count) -> Plan[Add]:
-        return Plan((*super().decide(world).steps, Tell(because="it has changed")))
+        return Plan((*super().decide(world).steps, WriteStatus(because="it has changed")))
 
 
 async def test_what_is_told_after_a_step_is_how_things_are_since_then() -> None:
@@ -149,13 +149,13 @@ class OnlyTells(Counting):
     """What is wrong is told, and there is nothing to do about it."""
 
     def decide(self, _world: Count) -> Plan[Add]:
-        return Plan((Tell(because="it cannot be done"),))
+        return Plan((WriteStatus(because="it cannot be done"),))
 
 
 async def test_a_plan_that_only_tells_what_is_told_already_ends_the_pass() -> None:
     counting = OnlyTells(goal=1, told="0 of 1")
     outcome = await reconcile(counting, WEB)
-    assert (counting.writes, outcome.error, outcome.look_again_in) == ([], None, None)
+    assert (counting.writes, outcome.error, outcome.requeue_after) == ([], None, None)
 
 
 async def test_a_step_of_which_nothing_comes_is_not_taken_again_and_again() -> None:
@@ -166,8 +166,8 @@ async def test_a_step_of_which_nothing_comes_is_not_taken_again_and_again() -> N
 
 
 async def test_a_step_that_is_to_be_repeated_now_and_then_is_no_failure() -> None:
-    outcome = await reconcile(Counting(goal=1, is_stuck=True, look_again_in=10.0), WEB)
-    assert (outcome.error, outcome.look_again_in) == (None, 10.0)
+    outcome = await reconcile(Counting(goal=1, is_stuck=True, requeue_after=10.0), WEB)
+    assert (outcome.error, outcome.requeue_after) == (None, 10.0)
 
 
 class AllAtOnce(Counting):
@@ -175,7 +175,7 @@ class AllAtOnce(Counting):
 
     def decide(self, world: Count) -> Plan[Add]:
         missing = tuple(Add(to=value) for value in range(world.value, self.goal))
-        return Plan((Each(missing),) if missing else ())
+        return Plan((IndependentActions(missing),) if missing else ())
 
 
 async def test_the_actions_of_one_step_are_all_taken() -> None:

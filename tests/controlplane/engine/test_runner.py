@@ -17,10 +17,10 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import ApiError, Conflict
-from controlplane.engine.plan import Outcome, Plan, Problem
+from controlplane.engine.plan import Outcome, Plan, RefusedStep
 from controlplane.engine.ports import Clock
-from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
+from controlplane.engine.work_queue import WorkQueue
 
 WEB, DB = Key("default", "web"), Key("default", "db")
 
@@ -47,7 +47,7 @@ class Gate:
 
     async def apply(self, world: Key, action: Any) -> None: ...
 
-    def derive_status(self, world: Key, problem: Problem[Any] | None) -> str | None:
+    def derive_status(self, world: Key, problem: RefusedStep[Any] | None) -> str | None:
         return "new" if world in self.todo else None
 
     async def write_status(self, world: Key, status: str) -> None:
@@ -64,7 +64,7 @@ class Gate:
 async def running(
     gate: Gate, outcomes: asyncio.Queue[Outcome], limit: int = 10, clock: Clock | None = None
 ) -> AsyncIterator[Runner[Any, Any, Any]]:
-    queue = Queue(BackOff(lambda: 0.0, base_seconds=0.002))
+    queue = WorkQueue(BackOff(lambda: 0.0, base_seconds=0.002))
     runner: Runner[Any, Any, Any] = Runner(
         "gate",
         gate,

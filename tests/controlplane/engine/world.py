@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from controlplane.api.objects.resources import Key
-from controlplane.engine.plan import Plan, Problem, Tell
+from controlplane.engine.plan import Plan, RefusedStep, WriteStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Counting:
     fail_with: list[Exception | None] = field(default_factory=list)
     """What each coming write does; None: it works."""
     writes: list[str] = field(default_factory=list)
-    look_again_in: float | None = None
+    requeue_after: float | None = None
     is_absent: bool = False
     is_stuck: bool = False
     """Adding adds nothing."""
@@ -45,14 +45,16 @@ class Counting:
         return None if self.is_absent else Count(self.value, self.told)
 
     def decide(self, world: Count) -> Plan[Add]:
-        steps: tuple[Add | Tell, ...] = (Add(to=world.value),) if world.value < self.goal else ()
-        return Plan((Tell("it is the first thing to know"), *steps) if self.tells_first else steps, self.look_again_in)
+        steps: tuple[Add | WriteStatus, ...] = (Add(to=world.value),) if world.value < self.goal else ()
+        return Plan(
+            (WriteStatus("it is the first thing to know"), *steps) if self.tells_first else steps, self.requeue_after
+        )
 
     async def apply(self, world: Count, action: Add) -> None:
         self._write("add")
         self.value += 0 if self.is_stuck else 1
 
-    def derive_status(self, world: Count, problem: Problem[Add] | None) -> str | None:
+    def derive_status(self, world: Count, problem: RefusedStep[Add] | None) -> str | None:
         wanted = f"{world.value} of {self.goal}" + (f", {problem.error}" if problem else "")
         return None if wanted == world.told else wanted
 
@@ -60,7 +62,7 @@ class Counting:
         self._write(status)
         self.told = status
 
-    def tell_refusal(self, world: Count, problem: Problem[Add]) -> None:
+    def report_refusal(self, world: Count, problem: RefusedStep[Add]) -> None:
         self.refusals.append(f"{type(problem.step).__name__}: {problem.error}")
 
     def _write(self, what: str) -> None:

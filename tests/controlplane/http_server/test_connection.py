@@ -19,7 +19,7 @@ from aiohttp import web
 
 from controlplane.http_server.connection import MOST_HEAD_BYTES, MOST_PROVEN_HEAD_BYTES
 from controlplane.http_server.listener import Handle, Listener
-from controlplane.kube.certificates import make_authority
+from controlplane.kube.certificates import make_ca
 from controlplane.virt_api.http.tls import ServingTls
 from tests.controlplane.kube.pairs import issue_server
 from tests.controlplane.virt_api.served import CLIENTS, a_client_pair
@@ -147,7 +147,7 @@ class Proven:
 @pytest.fixture
 def proven(tmp_path: Path) -> Proven:
     now, day = time.time(), timedelta(days=1)
-    authority = make_authority("test", now, day)
+    authority = make_ca("test", now, day)
     serving = ServingTls(authority.certificate)
     serving.use_pair(issue_server(authority, ["localhost"], now, day))
     client, anybody = (ssl.create_default_context(cadata=authority.certificate.decode()) for _unused in range(2))

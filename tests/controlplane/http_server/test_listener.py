@@ -22,7 +22,7 @@ from aiohttp import web
 from controlplane.http_server import connection, listener
 from controlplane.http_server.connection import Connection
 from controlplane.http_server.listener import Listener
-from controlplane.kube.certificates import Subject, issue, make_authority
+from controlplane.kube.certificates import Subject, issue, make_ca
 from controlplane.tls.contexts import load_pair, server_context
 from controlplane.virt_api.http.tls import ServingTls
 from tests.controlplane.kube.pairs import issue_server
@@ -60,7 +60,7 @@ async def port() -> AsyncIterator[int]:
 def serving() -> ssl.SSLContext:
     now, day = time.time(), timedelta(days=1)
     tls = ServingTls()
-    tls.use_pair(issue_server(make_authority("test", now, day), ["localhost"], now, day))
+    tls.use_pair(issue_server(make_ca("test", now, day), ["localhost"], now, day))
     return tls.listening
 
 
@@ -208,7 +208,7 @@ async def test_a_connection_that_makes_room_is_ended(port: int) -> None:
 async def test_who_has_proved_who_it_is_makes_no_room() -> None:
     """An API server's idle connection: its next request may be under way."""
     now, day = time.time(), timedelta(days=1)
-    authority = make_authority("test", now, day)
+    authority = make_ca("test", now, day)
     pair = issue_server(authority, ["localhost"], now, day)
     server = server_context(ssl.TLSVersion.TLSv1_3, ssl.CERT_OPTIONAL)
     load_pair(server, pair.certificate, pair.key)

@@ -23,7 +23,7 @@ from controlplane.http_server import connection
 from controlplane.http_server import response_writer as written
 from controlplane.http_server.listener import Listener
 from controlplane.http_server.response_writer import until_written
-from controlplane.kube.certificates import make_authority
+from controlplane.kube.certificates import make_ca
 from controlplane.virt_api.http.tls import ServingTls
 from tests.controlplane.kube.pairs import issue_server
 
@@ -75,7 +75,7 @@ async def serving(tls: ssl.SSLContext | None) -> AsyncIterator[Served]:
 async def served(request: pytest.FixtureRequest) -> AsyncIterator[Served]:
     now, day = time.time(), timedelta(days=1)
     tls = ServingTls()
-    tls.use_pair(issue_server(make_authority("test", now, day), ["localhost"], now, day))
+    tls.use_pair(issue_server(make_ca("test", now, day), ["localhost"], now, day))
     async with serving(tls.listening if request.param == "TLS" else None) as one:
         one.is_tls = request.param == "TLS"  # type: ignore[attr-defined]
         yield one

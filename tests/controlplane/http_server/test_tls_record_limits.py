@@ -19,7 +19,7 @@ from aiohttp import web
 from controlplane.http_server.connection import Connection
 from controlplane.http_server.listener import Listener
 from controlplane.http_server.tls_record_limits import READ_BYTES, SHORT, Records
-from controlplane.kube.certificates import make_authority
+from controlplane.kube.certificates import make_ca
 from controlplane.virt_api.http.tls import ServingTls
 from tests.controlplane.kube.pairs import issue_server
 
@@ -63,7 +63,7 @@ async def listening() -> AsyncIterator[tuple[Listener, int]]:
 
     now, day = time.time(), timedelta(days=1)
     tls = ServingTls()
-    tls.use_pair(issue_server(make_authority("test", now, day), ["localhost"], now, day))
+    tls.use_pair(issue_server(make_ca("test", now, day), ["localhost"], now, day))
     one = Listener(answer, 4, tls.listening)
     try:
         yield one, await one.listen("127.0.0.1", 0)

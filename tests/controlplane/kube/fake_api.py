@@ -170,8 +170,8 @@ class FakeApi:
         return web.json_response({"metadata": {"resourceVersion": str(version), "continue": more}, "items": page})
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
-        position = int(request.query["resourceVersion"])
-        if position < self.compacted:
+        resource_version = int(request.query["resourceVersion"])
+        if resource_version < self.compacted:
             return _answer(status(410, "Expired", "too old resource version"))
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
@@ -183,7 +183,9 @@ class FakeApi:
                 entries = self.log[index:]
                 index = len(self.log)
                 for version, kind, path, body in entries:
-                    if not self._in(request.path, path) or (version <= position and kind not in {"BOOKMARK", "RAW"}):
+                    if not self._in(request.path, path) or (
+                        version <= resource_version and kind not in {"BOOKMARK", "RAW"}
+                    ):
                         continue
                     if kind == "RAW":
                         self.log.pop(index - 1)

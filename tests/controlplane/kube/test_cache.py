@@ -19,11 +19,11 @@ from controlplane.engine.ports import Cache
 from controlplane.kube.cache import (
     LAST_APPLIED,
     MOST_LEVELS,
-    Peek,
+    PartialObject,
     Store,
     by_label,
     by_lack_of_controller,
-    number_of,
+    parse_resource_version,
     trim,
 )
 from controlplane.kube.unreadable import UnreadableError
@@ -156,21 +156,21 @@ def test_nothing_goes_back_to_an_earlier_state() -> None:
 
 def test_followers_hear_of_the_position_which_never_goes_back() -> None:
     store, heard = a_store(), []
-    store.follow(heard.append)
+    store.on_resource_version(heard.append)
 
-    for position in (5, 5, 4, 7):
-        store.move(position)
+    for resource_version in (5, 5, 4, 7):
+        store.move(resource_version)
 
-    assert (heard, store.position) == ([5, 7], 7)
+    assert (heard, store.resource_version) == ([5, 7], 7)
 
 
 def test_a_followers_bug_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
-    def broken(position: int) -> None:
+    def broken(resource_version: int) -> None:
         raise RuntimeError("bug")
 
     store, heard = a_store(), []
-    store.follow(broken)
-    store.follow(heard.append)
+    store.on_resource_version(broken)
+    store.on_resource_version(heard.append)
     store.move(5)
 
     assert heard == [5]
@@ -202,7 +202,7 @@ def test_a_subscribers_bug_does_not_stop_the_others(caplog: pytest.LogCaptureFix
 
 
 def test_an_index_functions_bug_files_nothing_but_keeps_the_object(caplog: pytest.LogCaptureFixture) -> None:
-    def broken(seen: Peek) -> Iterable[str]:
+    def broken(seen: PartialObject) -> Iterable[str]:
         raise RuntimeError("bug")
 
     store = Store(POD, {"broken": broken})
@@ -293,7 +293,7 @@ def test_what_is_kept_can_be_decoded_and_copied_by_everybody(levels: int) -> Non
 
 @pytest.mark.parametrize("version", ["", "x", "\u00b2", "9" * 5000], ids=["none", "no number", "raised", "endless"])
 def test_a_version_that_is_no_number_is_none(version: str) -> None:
-    assert number_of(version) == 0
+    assert parse_resource_version(version) == 0
 
 
 def test_an_index_that_was_never_made_is_a_bug_in_the_caller() -> None:

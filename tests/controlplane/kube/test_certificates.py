@@ -25,17 +25,17 @@ from controlplane.kube.certificates import (
     MOST_KEY_BYTES,
     KeyPair,
     Subject,
-    Unusable,
-    belongs_together,
-    find_authority,
-    is_authority,
+    UnusableKey,
+    find_ca,
+    is_ca,
+    is_for_subject,
     is_issued_by,
-    is_of,
+    is_key_pair,
     issue,
-    join,
-    life,
-    make_authority,
-    split,
+    join_bundle,
+    make_ca,
+    split_bundle,
+    validity,
 )
 from tests.controlplane.kube.pairs import dns_names, issue_server
 
@@ -48,17 +48,17 @@ NAMES = ("virt-api.kubevirt.svc", "virt-api.kubevirt.svc.cluster.local")
 
 @pytest.fixture(scope="module")
 def authority() -> KeyPair:
-    return make_authority("ours", NOW, YEAR)
+    return make_ca("ours", NOW, YEAR)
 
 
 def test_a_serving_pair_is_what_was_asked_for(authority: KeyPair) -> None:
     pair = issue_server(authority, NAMES, NOW, DAY)
 
-    assert belongs_together(pair)
+    assert is_key_pair(pair)
     assert is_issued_by(pair.certificate, authority.certificate)
     assert dns_names(pair.certificate) == NAMES
-    assert life(pair.certificate).ends == NOW + DAY.total_seconds()
-    assert life(pair.certificate).begins < NOW
+    assert validity(pair.certificate).ends == NOW + DAY.total_seconds()
+    assert validity(pair.certificate).begins < NOW
 
 
 def test_openssl_takes_the_pair(authority: KeyPair, tmp_path: Path) -> None:
@@ -73,17 +73,17 @@ def test_openssl_takes_the_pair(authority: KeyPair, tmp_path: Path) -> None:
 def test_a_serving_pair_never_outlives_its_authority(authority: KeyPair) -> None:
     pair = issue_server(authority, NAMES, NOW, YEAR * 3)
 
-    assert life(pair.certificate).ends <= life(authority.certificate).ends
+    assert validity(pair.certificate).ends <= validity(authority.certificate).ends
 
 
 def test_renewal_is_due_at_four_fifths_of_a_life(authority: KeyPair) -> None:
-    renew_at = life(authority.certificate).renew_at()
+    renew_at = validity(authority.certificate).renew_at()
 
     assert renew_at == pytest.approx(NOW + 0.8 * YEAR.total_seconds(), abs=300)
 
 
 def test_a_certificate_of_another_authority_is_not_ours(authority: KeyPair) -> None:
-    other = make_authority("ours", NOW, YEAR)
+    other = make_ca("ours", NOW, YEAR)
 
     assert not is_issued_by(issue_server(other, NAMES, NOW, DAY).certificate, authority.certificate)
 
@@ -94,24 +94,24 @@ def test_a_certificate_of_another_authority_is_not_ours(authority: KeyPair) -> N
     ids=["empty", "garbage"],
 )
 def test_what_cannot_be_read_does_not_belong_together(pair: KeyPair) -> None:
-    assert not belongs_together(pair)
+    assert not is_key_pair(pair)
     assert not is_issued_by(pair.certificate, pair.certificate)
 
 
 def test_a_key_of_another_pair_does_not_belong(authority: KeyPair) -> None:
     pair = issue_server(authority, NAMES, NOW, DAY)
 
-    assert not belongs_together(KeyPair(pair.certificate, authority.key))
+    assert not is_key_pair(KeyPair(pair.certificate, authority.key))
 
 
 def test_a_bundle_holds_each_living_certificate_once(authority: KeyPair) -> None:
-    new = make_authority("new", NOW, YEAR)
-    dead = make_authority("dead", NOW - 2 * YEAR.total_seconds(), YEAR)
+    new = make_ca("new", NOW, YEAR)
+    dead = make_ca("dead", NOW - 2 * YEAR.total_seconds(), YEAR)
 
-    bundle = join([new.certificate, authority.certificate, new.certificate, dead.certificate], NOW)
+    bundle = join_bundle([new.certificate, authority.certificate, new.certificate, dead.certificate], NOW)
 
-    assert split(bundle) == [new.certificate, authority.certificate]
-    assert split(b"nonsense") == []
+    assert split_bundle(bundle) == [new.certificate, authority.certificate]
+    assert split_bundle(b"nonsense") == []
 
 
 def test_a_key_is_not_shown(authority: KeyPair) -> None:
@@ -150,7 +150,7 @@ def test_a_pair_of_an_authority_of_any_kind_is_trusted_by_who_trusts_that_author
     now = time.time()
     made = by_hand(key, now)
 
-    found = find_authority(b"# mine\n" + make_authority("other", now, YEAR).certificate + made.certificate, made.key)
+    found = find_ca(b"# mine\n" + make_ca("other", now, YEAR).certificate + made.certificate, made.key)
     assert isinstance(found, KeyPair)
     assert found == made
     pair = issue_server(found, NAMES, now, DAY)
@@ -158,7 +158,7 @@ def test_a_pair_of_an_authority_of_any_kind_is_trusted_by_who_trusts_that_author
     assert is_issued_by(pair.certificate, made.certificate)
     shake_hands(pair, made.certificate, tmp_path)
     with pytest.raises(ssl.SSLCertVerificationError):
-        shake_hands(pair, make_authority("other", now, YEAR).certificate, tmp_path)
+        shake_hands(pair, make_ca("other", now, YEAR).certificate, tmp_path)
 
 
 def by_hand(key: Any, now: float, *, is_constrained: bool = True) -> KeyPair:
@@ -180,9 +180,9 @@ def test_nothing_is_issued_by_what_find_authority_would_not_return(authority: Ke
 
 @pytest.mark.parametrize("junk", [b"x", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", b"\xff"])
 def test_a_bundle_is_read_past_what_cannot_be_read(authority: KeyPair, junk: bytes) -> None:
-    assert split(junk + b"\n" + authority.certificate + junk) == [authority.certificate]
-    assert not is_authority(junk)
-    assert not is_of(junk, Subject("x", "server", NAMES))
+    assert split_bundle(junk + b"\n" + authority.certificate + junk) == [authority.certificate]
+    assert not is_ca(junk)
+    assert not is_for_subject(junk, Subject("x", "server", NAMES))
 
 
 BEGIN, END = b"-----BEGIN CERTIFICATE-----\n", b"-----END CERTIFICATE-----\n"
@@ -196,7 +196,7 @@ BEGIN, END = b"-----BEGIN CERTIFICATE-----\n", b"-----END CERTIFICATE-----\n"
 def test_to_read_a_bundle_takes_time_that_grows_with_its_size_only(bundle: bytes) -> None:
     begun = time.process_time()
 
-    assert split(bundle) == []
+    assert split_bundle(bundle) == []
     assert time.process_time() - begun < 1.0  # it was 34 s
 
 
@@ -205,43 +205,43 @@ def test_a_bundle_that_is_too_large_is_unusable_and_read_no_further(authority: K
     many = authority.certificate * MOST_CERTIFICATES
     bundle = many + (authority.certificate if more == "certificates" else b"#" * MOST_BYTES)
 
-    assert find_authority(many, authority.key) == authority
-    assert find_authority(bundle, authority.key) == Unusable(why="its bundle has more than 64 certificates or 256 KiB")
-    assert len(split(bundle)) == MOST_CERTIFICATES
-    assert split(b"#" * MOST_BYTES + authority.certificate) == []
+    assert find_ca(many, authority.key) == authority
+    assert find_ca(bundle, authority.key) == UnusableKey(why="its bundle has more than 64 certificates or 256 KiB")
+    assert len(split_bundle(bundle)) == MOST_CERTIFICATES
+    assert split_bundle(b"#" * MOST_BYTES + authority.certificate) == []
 
 
 def test_a_key_that_is_too_large_is_unusable_and_not_parsed(authority: KeyPair) -> None:
     key = authority.key + b"#" * MOST_KEY_BYTES
 
-    assert find_authority(authority.certificate, key) == Unusable(why="the key has more than 8 KiB")
-    assert not belongs_together(KeyPair(authority.certificate, key))
+    assert find_ca(authority.certificate, key) == UnusableKey(why="the key has more than 8 KiB")
+    assert not is_key_pair(KeyPair(authority.certificate, key))
 
 
 def test_a_key_is_parsed_once_for_however_many_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
     """To check an RSA key of 4,096 bits takes a third of a second; a Lease is lost in ten."""
-    mine, parsed = make_authority("mine", NOW, YEAR), []
+    mine, parsed = make_ca("mine", NOW, YEAR), []
     load = serialization.load_pem_private_key
     monkeypatch.setattr(serialization, "load_pem_private_key", lambda *args: parsed.append(args) or load(*args))
-    others = make_authority("other", NOW, YEAR).certificate * 20
+    others = make_ca("other", NOW, YEAR).certificate * 20
 
     for _unused in range(3):
-        assert find_authority(others + mine.certificate, mine.key) == mine
-        assert belongs_together(mine)
+        assert find_ca(others + mine.certificate, mine.key) == mine
+        assert is_key_pair(mine)
 
     assert len(parsed) == 1
 
 
 def test_a_serving_certificate_is_no_authority(authority: KeyPair) -> None:
-    assert is_authority(authority.certificate)
-    assert not is_authority(issue_server(authority, NAMES, NOW, DAY).certificate)
+    assert is_ca(authority.certificate)
+    assert not is_ca(issue_server(authority, NAMES, NOW, DAY).certificate)
 
 
 def test_a_certificate_that_does_not_say_that_it_is_an_authoritys_is_none() -> None:
     """Verifiers go by its basic constraints; of its usage an authority may say nothing."""
     key = ec.generate_private_key(ec.SECP256R1())
-    assert is_authority(by_hand(key, NOW).certificate)
-    assert not is_authority(by_hand(key, NOW, is_constrained=False).certificate)
+    assert is_ca(by_hand(key, NOW).certificate)
+    assert not is_ca(by_hand(key, NOW, is_constrained=False).certificate)
 
 
 def test_a_certificate_is_for_one_thing_only(authority: KeyPair) -> None:
@@ -262,12 +262,12 @@ CLIENT = Subject("a/client", "client", (), "spiffe://x/a/client")
 @pytest.mark.parametrize("subject", [SERVER, CLIENT], ids=["server", "client"])
 def test_a_pair_is_of_its_subject_and_good_for_nothing_else(subject: Subject) -> None:
     """One key pair per role and direction: neither use, nor name, nor role of another."""
-    pair = issue(make_authority("ca", NOW, YEAR), subject, NOW, DAY)
+    pair = issue(make_ca("ca", NOW, YEAR), subject, NOW, DAY)
     extensions = x509.load_pem_x509_certificate(pair.certificate).extensions
     (usage,) = extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
 
-    assert is_of(pair.certificate, subject)
+    assert is_for_subject(pair.certificate, subject)
     assert usage == (ExtendedKeyUsageOID.SERVER_AUTH if subject is SERVER else ExtendedKeyUsageOID.CLIENT_AUTH)
     assert names.get_values_for_type(x509.UniformResourceIdentifier) == [subject.uri]
     for other in (
@@ -276,14 +276,14 @@ def test_a_pair_is_of_its_subject_and_good_for_nothing_else(subject: Subject) ->
         replace(subject, dns_names=("b.svc",)),
         replace(subject, uri=""),
     ):
-        assert not is_of(pair.certificate, other)
+        assert not is_for_subject(pair.certificate, other)
 
 
 def test_a_pair_that_is_good_for_more_is_not_of_its_subject(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever has a server's key could speak as a client with it."""
-    authority = make_authority("ca", NOW, YEAR)
+    authority = make_ca("ca", NOW, YEAR)
     with monkeypatch.context() as meanwhile:
         both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         meanwhile.setattr(x509, "ExtendedKeyUsage", lambda _one: ExtendedKeyUsage(both))
         pair = issue(authority, SERVER, NOW, DAY)
-    assert not is_of(pair.certificate, SERVER)
+    assert not is_for_subject(pair.certificate, SERVER)

@@ -23,7 +23,7 @@ from controlplane.engine.errors import (
     NotFound,
     Throttled,
     Unavailable,
-    Unjudged,
+    WebhookFailed,
 )
 from controlplane.engine.ports import Api
 from controlplane.kube.client import Client, Selection, collection_path, object_path
@@ -158,7 +158,7 @@ async def test_a_delete_of_another_object_of_that_name_is_a_conflict(api: FakeAp
         (status(500, "InternalError"), Unavailable),
         (
             status(500, "InternalError") | {"message": 'failed calling webhook "x.example": connection refused'},
-            Unjudged,
+            WebhookFailed,
         ),
         (status(503, "ServiceUnavailable"), Unavailable),
         (web.Response(status=502, text="<html>bad gateway"), Unavailable),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.kube import credentials
-from controlplane.kube.certificates import make_authority
+from controlplane.kube.certificates import make_ca
 from controlplane.kube.credentials import CredentialsError, from_kubeconfig, in_cluster
 from tests.controlplane.kube.virtual import VirtualTime
 
@@ -21,7 +21,7 @@ IN_POD = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "44
 @pytest.fixture
 def service_account(tmp_path: Path) -> Path:
     (tmp_path / "token").write_text("one\n")
-    (tmp_path / "ca.crt").write_bytes(make_authority("ca", 1_750_000_000, timedelta(days=3650)).certificate)
+    (tmp_path / "ca.crt").write_bytes(make_ca("ca", 1_750_000_000, timedelta(days=3650)).certificate)
     return tmp_path
 
 

@@ -15,30 +15,39 @@ import pytest
 from controlplane.api.objects.resources import LEASE, POD, Key
 from controlplane.engine.errors import NotLeader, Unavailable
 from controlplane.kube.client import Client
-from controlplane.kube.leader import EXIT_LATE, Held, Leadership, LeadershipLostError, Take, Terms, Wait, decide
+from controlplane.kube.leader import (
+    EXIT_LATE,
+    ElectionTiming,
+    Leadership,
+    LeadershipLostError,
+    LeaseState,
+    TakeLease,
+    Wait,
+    decide,
+)
 from controlplane.kube.transport import Request
 from tests.controlplane.kube.virtual import MemoryApi, SlowApi, VirtualTime
 
 KEY = Key("kubevirt", "virt-controller")
-TERMS = Terms()
+TERMS = ElectionTiming()
 
 
-def held(holder: str = "other", version: str = "7", duration: float = 15.0, transitions: int = 3) -> Held:
-    return Held(holder, version, duration, transitions)
+def held(holder: str = "other", version: str = "7", duration: float = 15.0, transitions: int = 3) -> LeaseState:
+    return LeaseState(holder, version, duration, transitions)
 
 
 @pytest.mark.parametrize(
     ("lease", "still_for", "expected"),
     [
-        (None, 0.0, Take("", 0)),
-        (held("me"), 0.0, Take("7", 3)),
-        (held(""), 0.0, Take("7", 4)),
+        (None, 0.0, TakeLease("", 0)),
+        (held("me"), 0.0, TakeLease("7", 3)),
+        (held(""), 0.0, TakeLease("7", 4)),
         (held(), 0.0, Wait(2.0)),
         (held(), 14.0, Wait(1.0)),
-        (held(), 15.0, Take("7", 4)),
+        (held(), 15.0, TakeLease("7", 4)),
         (held(duration=40), 15.0, Wait(2.0)),
         (held(duration=2147483647), 119.0, Wait(1.0)),
-        (held(duration=2147483647), 120.0, Take("7", 4)),
+        (held(duration=2147483647), 120.0, TakeLease("7", 4)),
     ],
     ids=[
         "no lease",
@@ -52,7 +61,7 @@ def held(holder: str = "other", version: str = "7", duration: float = 15.0, tran
         "68 years, stood still for longer than any of us would",
     ],
 )
-def test_what_a_candidate_does(lease: Held | None, still_for: float, expected: Take | Wait) -> None:
+def test_what_a_candidate_does(lease: LeaseState | None, still_for: float, expected: TakeLease | Wait) -> None:
     assert decide(lease, "me", still_for, TERMS) == expected
 
 
@@ -292,7 +301,7 @@ async def test_a_renewal_that_is_never_answered_does_not_keep_a_leader_from_endi
                 await asyncio.Event().wait()
             return await super().patch(*arguments, **options)
 
-    time, api, terms = VirtualTime(), Mute(), Terms(renew_deadline_seconds=0.02)
+    time, api, terms = VirtualTime(), Mute(), ElectionTiming(renew_deadline_seconds=0.02)
     leadership = Leadership(api, KEY, "a", time, terms=terms, sleep=time.sleep, end_process=lambda _unused: None)
     leading = asyncio.create_task(leadership.run(asyncio.Event().wait))  # type: ignore[arg-type]
     await time.settle()

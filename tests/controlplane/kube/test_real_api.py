@@ -18,12 +18,12 @@ import pytest
 from controlplane.api.objects.resources import LEASE, SECRET, Key, Resource
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import AlreadyExists, Conflict, Forbidden, Gone, Invalid, NotFound, Unavailable
-from controlplane.kube.access import Attributes, User, review_access
+from controlplane.kube.access_review import Attributes, User, review_access
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import from_kubeconfig
-from controlplane.kube.errors import NOT_SERVED, POSITION_TOO_LARGE, causes_reason, translate_event
+from controlplane.kube.errors import NOT_SERVED, RESOURCE_VERSION_TOO_LARGE, causes_reason, translate_event
 from controlplane.kube.events import EventSpec, create_event
-from controlplane.kube.leader import Leadership, Terms
+from controlplane.kube.leader import ElectionTiming, Leadership
 from controlplane.kube.lease import Heartbeat
 from controlplane.kube.transport import Transport
 from controlplane.kube.watch import Timing, WatchCache
@@ -185,15 +185,15 @@ async def test_a_list_by_position_is_as_new_as_that_and_a_position_to_come_is_sa
     client: Client, made: dict[str, Any]
 ) -> None:
     selection = Selection(CONFIG_MAP, "default", "test=yes")
-    position = int((await client.list_page(selection)).resource_version)
+    resource_version = int((await client.list_page(selection)).resource_version)
 
-    again = await client.list_page(selection, limit=10, not_older_than=position)
+    again = await client.list_page(selection, limit=10, not_older_than=resource_version)
 
-    assert int(again.resource_version) >= position
+    assert int(again.resource_version) >= resource_version
     assert any(made["metadata"]["uid"].encode() in item for item in again.items)
     with pytest.raises(Unavailable) as ahead:
-        await client.list_page(selection, limit=10, not_older_than=position + 1_000_000)
-    assert causes_reason(ahead.value, POSITION_TOO_LARGE)
+        await client.list_page(selection, limit=10, not_older_than=resource_version + 1_000_000)
+    assert causes_reason(ahead.value, RESOURCE_VERSION_TOO_LARGE)
 
 
 async def test_a_deletion_tells_its_own_version(client: Client, made: dict[str, Any]) -> None:
@@ -206,7 +206,7 @@ async def test_a_deletion_tells_its_own_version(client: Client, made: dict[str, 
     ((before, after),) = told
     last = int(msgspec.json.decode(before)["metadata"]["resourceVersion"])
     assert after is None
-    assert int(made["metadata"]["resourceVersion"]) < last <= cache.position
+    assert int(made["metadata"]["resourceVersion"]) < last <= cache.resource_version
 
 
 async def test_a_cache_survives_the_death_of_the_api_server(lab: Lab, client: Client, made: dict[str, Any]) -> None:
@@ -248,7 +248,7 @@ async def first_event(client: Client, version: str) -> None:
 
 async def test_two_candidates_hand_over_on_a_real_lease(client: Client) -> None:
     key, began, done = Key("default", "election"), [], {"a": asyncio.Event(), "b": asyncio.Event()}
-    terms, leading = Terms(retry_seconds=0.1), asyncio.Event()
+    terms, leading = ElectionTiming(retry_seconds=0.1), asyncio.Event()
 
     async def take_turn(name: str) -> None:
         async def lead() -> None:

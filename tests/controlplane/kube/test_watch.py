@@ -123,7 +123,7 @@ async def test_a_bookmark_moves_the_position(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         api.bookmark(PODS, 190)
-        await watched.until(lambda: watched.cache.position == 190)
+        await watched.until(lambda: watched.cache.resource_version == 190)
 
         api.cut()
         await watched.until(lambda: len(watched.requests(WATCH)) == 2)
@@ -165,17 +165,17 @@ async def test_only_the_first_list_is_a_quorum_read_and_the_version_is_asked_for
 async def test_the_position_moves_with_events_and_with_whole_lists_only(api: FakeApi) -> None:
     moves: list[int] = []
     async with watching(api) as watched:
-        watched.cache.follow(moves.append)
+        watched.cache.on_resource_version(moves.append)
         await watched.cache.wait_synced()
         api.put(f"{PODS}/d", a_pod())
-        await watched.until(lambda: watched.cache.position == 104)
+        await watched.until(lambda: watched.cache.resource_version == 104)
         api.faults += [
             ("GET", LIST, {"metadata": {"resourceVersion": "104", "continue": "104-1"}, "items": [], "code": 200}),
             ("GET", "continue=", status(500, "InternalError")),
         ]
         api.drop(f"{PODS}/d")
         api.compact()
-        await watched.until(lambda: watched.cache.position == 105)
+        await watched.until(lambda: watched.cache.resource_version == 105)
 
     assert moves == [103, 104, 105]
 
@@ -229,7 +229,7 @@ async def test_a_history_that_went_back_ends_the_process(api: FakeApi) -> None:
         cache = WatchCache(client, Selection(POD, "ns"), Clock(), timing=FAST)
         cache.move(104)
         async with asyncio.timeout(5):
-            with pytest.raises(HistoryRewoundError, match="its version '103' is before ours, 104"):
+            with pytest.raises(HistoryRewoundError, match="resourceVersion '103', this cache is at 104"):
                 await cache.run()
 
 
@@ -256,7 +256,7 @@ async def test_an_event_from_before_the_position_brings_nothing_back(api: FakeAp
         await watched.until(lambda: "d" in watched.names())
 
         assert "a" not in watched.names()
-        assert watched.cache.position == 105
+        assert watched.cache.resource_version == 105
 
 
 async def test_an_answer_whose_object_came_and_went_unseen_ends_with_the_relist_and_is_told(api: FakeApi) -> None:
@@ -269,7 +269,7 @@ async def test_an_answer_whose_object_came_and_went_unseen_ends_with_the_relist_
         api.drop(f"{PODS}/d")
         api.compact()
         assert overlay.get(Key("ns", "d")) is not None
-        await watched.until(lambda: watched.cache.position == 105)
+        await watched.until(lambda: watched.cache.resource_version == 105)
 
         assert overlay.get(Key("ns", "d")) is None
         assert told == [("d", None)]
@@ -284,7 +284,7 @@ async def test_an_answer_about_what_left_the_selection_ends_with_a_bookmark_and_
         elsewhere = api.put("/api/v1/namespaces/other/pods/d", a_pod())
         overlay.note(Key("ns", "d"), elsewhere)
         api.bookmark(PODS, 104)
-        await watched.until(lambda: watched.cache.position == 104)
+        await watched.until(lambda: watched.cache.resource_version == 104)
 
         assert overlay.get(Key("ns", "d")) is None
         assert told == [("d", None)]
@@ -425,7 +425,7 @@ async def test_an_object_that_cannot_be_read_costs_itself_and_no_other(
         held = watched.cache.get(Key("ns", "a"))
         api.version = 111
         api.raw_line(PODS, event(b"MODIFIED", b"a", 110) + event(b"MODIFIED", b"a", 111))
-        await watched.until(lambda: watched.cache.position == 111)
+        await watched.until(lambda: watched.cache.resource_version == 111)
         api.put(f"{PODS}/d", a_pod())
         await watched.until(lambda: "d" in watched.names())
 
@@ -460,7 +460,7 @@ async def test_an_item_that_cannot_be_read_is_not_absent_and_keeps_no_other_out(
         api.version = 110
         api.faults.append(("GET", LIST, web.Response(body=body)))
         api.compact()
-        await watched.until(lambda: watched.cache.position == 110)
+        await watched.until(lambda: watched.cache.resource_version == 110)
 
         assert watched.names() == {"a", "d", "e"}, "a is there, b and c are not"
         assert watched.cache.counters.unreadable == 1
@@ -510,7 +510,7 @@ async def test_a_list_without_a_version_is_no_list(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
 
-    assert (watched.names(), watched.cache.position) == ({"a", "b", "c"}, 103)
+    assert (watched.names(), watched.cache.resource_version) == ({"a", "b", "c"}, 103)
 
 
 async def test_an_expired_continue_token_starts_the_list_over(api: FakeApi) -> None:
@@ -620,7 +620,7 @@ async def test_silently_lost_events_are_repaired_and_counted(api: FakeApi) -> No
         api.objects[f"{PODS}/a"]["metadata"]["resourceVersion"] = "150"
         api.version = 160
         api.bookmark(PODS, 160)
-        await watched.until(lambda: watched.cache.position == 160)
+        await watched.until(lambda: watched.cache.resource_version == 160)
 
         watched.clock.seconds += 3601
         api.cut()

@@ -21,7 +21,7 @@ def test_an_object_that_says_nothing_is_an_answer_everywhere(empty: dict[str, An
     assert not predicates.is_final(empty)
     assert not predicates.is_ready(empty)
     assert predicates.phase(empty) == ""
-    assert predicates.trouble(empty) is None
+    assert predicates.first_failure(empty) is None
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_an_object_that_says_nothing_is_an_answer_everywhere(empty: dict[str, An
     ],
 )
 def test_trouble_is_the_most_telling_reason(obj: dict[str, Any], expected: tuple[str, str] | None) -> None:
-    assert predicates.trouble(obj) == expected
+    assert predicates.first_failure(obj) == expected
 
 
 def test_a_vm_is_up_to_date_once_the_controller_saw_its_generation() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.objects.phase import OWNERS, UNKNOWN, Owner, may_move
+from controlplane.api.objects.phase import OWNERS, UNKNOWN, Owner, is_allowed_transition
 from lab import Lab
 from tests.controlplane.policies.cluster import (
     PHASES,
@@ -178,7 +178,7 @@ def test_a_node_moves_phases_as_the_one_table_says(send: Replay, before: str) ->
         moved[after] = send(request).is_taken
     is_handlers = OWNERS[PHASES[before]] is Owner.HANDLER
     expected = {
-        after: is_handlers and may_move(PHASES[before], after) and (after != UNKNOWN or before == UNKNOWN)
+        after: is_handlers and is_allowed_transition(PHASES[before], after) and (after != UNKNOWN or before == UNKNOWN)
         for after in PHASES.values()
     }
 

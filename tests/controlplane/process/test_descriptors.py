@@ -9,7 +9,7 @@ import resource
 
 import pytest
 
-from controlplane.process.descriptors import WANTED, affordable, allow_many
+from controlplane.process.descriptors import WANTED, connection_limit, raise_descriptor_limit
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_the_soft_limit_is_raised(
     done: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _which: limits)
     monkeypatch.setattr(resource, "setrlimit", lambda _which, wanted: done.append(wanted))
-    allow_many()
+    raise_descriptor_limit()
     assert done == ([] if expected is None else [expected])
 
 
@@ -39,4 +39,4 @@ def test_the_soft_limit_is_raised(
 )
 def test_peers_get_a_part_of_the_descriptors_only(soft: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (soft, soft))
-    assert affordable(512) == expected
+    assert connection_limit(512) == expected

@@ -72,7 +72,7 @@ class LaggingCache(cache.Store):
         while self._next < len(self._history):
             change = self._history[self._next]
             self._next += 1
-            is_old = change.version <= self.position
+            is_old = change.version <= self.resource_version
             if change.after is not None and self._selects(change.after):
                 if not is_old or self.get(change.key) is not None:
                     self.put(change.raw)

@@ -27,7 +27,7 @@ from controlplane.api.objects.resources import (
     Resource,
 )
 from controlplane.engine.ports import Cache
-from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
 from controlplane.virt_controller.migration_wakes import connect_migrations, connect_orphans
 from controlplane.virt_controller.node.reconciler import NodeReconciler
@@ -130,7 +130,7 @@ class Controller(Process):
             resource: ReadYourWritesCache(cache) for resource, cache in by_resource.items() if resource != LEASE
         }
         self.told = Told()
-        api = RememberingApi(CallingApi(store), self.overlays)
+        api = ReadYourWritesApi(CallingApi(store), self.overlays)
         vms, vmis = build(overlays=self.overlays, api=api, clock=clock, events=self.told, configuration=configuration)
         self._last_words = LastWords(self.overlays[POD])
         self._launches = Launches(self.seen, vmis, clock, self._last_words)
@@ -159,7 +159,7 @@ class Controller(Process):
             cache.start()
         nodes.begin()
 
-    def _keep_nodes(self, rng: random.Random, api: RememberingApi, leases: WatchingCache) -> NodeReconciler:
+    def _keep_nodes(self, rng: random.Random, api: ReadYourWritesApi, leases: WatchingCache) -> NodeReconciler:
         nodes, queue = self.overlays[NODE], WatchedQueue(rng, self.broken_promises.append)
         reconciler = NodeReconciler(
             nodes=nodes, leases=leases, api=api, clock=self.clock, events=self.told, namespace=NAMESPACE
@@ -168,7 +168,7 @@ class Controller(Process):
         connect_nodes(nodes, leases, lambda key: queue.add(key, self.clock.monotonic()))
         return reconciler
 
-    def _keep_sets(self, rng: random.Random, api: RememberingApi, configuration: Configuration) -> None:
+    def _keep_sets(self, rng: random.Random, api: ReadYourWritesApi, configuration: Configuration) -> None:
         sets, vmis = (self.overlays[one] for one in (VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, VIRTUAL_MACHINE_INSTANCE))
         reconciler = ReplicaSetReconciler(
             replica_sets=sets,
@@ -182,7 +182,7 @@ class Controller(Process):
         self.work["replicaset"] = (queue, reconciler)
         connect_replica_sets(replica_sets=sets, vmis=vmis, wake=lambda key: queue.add(key, self.clock.monotonic()))
 
-    def _keep_migrations(self, rng: random.Random, api: RememberingApi, configuration: Configuration) -> None:
+    def _keep_migrations(self, rng: random.Random, api: ReadYourWritesApi, configuration: Configuration) -> None:
         migrations = self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
         vmis, pods = self.overlays[VIRTUAL_MACHINE_INSTANCE], self.overlays[POD]
         reconciler = MigrationReconciler(

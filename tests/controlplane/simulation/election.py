@@ -13,7 +13,7 @@ import asyncio
 import random
 
 from controlplane.api.objects.resources import LEASE, Key
-from controlplane.kube.leader import Leadership, LeadershipLostError, Terms
+from controlplane.kube.leader import ElectionTiming, Leadership, LeadershipLostError
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import READ, CallingApi, Fate
@@ -23,7 +23,7 @@ from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.store import Store
 
 KEY = Key("kubevirt", "virt-controller")
-TERMS = Terms()
+TERMS = ElectionTiming()
 FATES: tuple[Fate, ...] = ("done",) * 6 + ("request lost", "answer lost", "throttled")
 LATENESS = 0.3
 """How often time may pass between a write and its answer."""

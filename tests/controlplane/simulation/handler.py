@@ -15,7 +15,7 @@ import msgspec
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE, SCHEDULABLE
 
 from controlplane.api.objects.resources import LEASE, NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.kube.lease import Heartbeat
 from controlplane.links.handler import Done, Guest, Power, Verb
 from controlplane.links.node.messages import KvmFinding
@@ -85,7 +85,7 @@ class Handler(Process):
             found=self.bugs.append,
         )
         self.run(self.sessions.run())
-        api = RememberingApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._known})
+        api = ReadYourWritesApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._known})
         self._heartbeat = _heartbeat_of(node, api)
         self._clearing = Clearing(
             self.sessions, CallingApi(store), node.clock, self._heartbeat, changed=self._cleared, tell=_tell
@@ -122,7 +122,7 @@ class Handler(Process):
         """Have a machine looked at of whose launcher there is news."""
         self.work["vmi"][0].add(key, self.clock.monotonic())
 
-    async def _keep_listed(self, api: RememberingApi) -> None:
+    async def _keep_listed(self, api: ReadYourWritesApi) -> None:
         def serving(_unused: Json) -> Json:
             return serving_patch(KVM, self.node.clock.now(), {})
 
@@ -314,7 +314,7 @@ class Handler(Process):
         self.work["vmi"][0].add(key, self.clock.monotonic())
 
 
-def _heartbeat_of(node: Node, api: RememberingApi) -> Heartbeat:
+def _heartbeat_of(node: Node, api: ReadYourWritesApi) -> Heartbeat:
     key = lease_key(node.name)
     every, lasts = EVERY_SECONDS, DURATION_SECONDS
     return Heartbeat(api, key, node.name, node.clock, every_seconds=every, duration_seconds=lasts)

@@ -42,19 +42,19 @@ def keep_from_going_back(cache: WatchingCache, complain: Callable[[str], None]) 
                 complain(f"{cache.resource.kind} {key} is shown as of {version}, and was shown as of {known}")
             shown[key] = max(version, known)
 
-    def moved(position: int) -> None:
+    def moved(resource_version: int) -> None:
         nonlocal last
-        if position < last:
-            complain(f"{cache.resource.plural} are read up to {position}, and were up to {last}")
-        last = max(last, position)
+        if resource_version < last:
+            complain(f"{cache.resource.plural} are read up to {resource_version}, and were up to {last}")
+        last = max(last, resource_version)
 
     cache.subscribe(changed)
-    cache.follow(moved)
+    cache.on_resource_version(moved)
 
 
 def shown_wrongly(cache: WatchingCache, overlay: ReadYourWritesCache | None) -> str | None:
     """Say what is shown otherwise than it is, by a cache that has heard of all there is."""
-    state = cache.told, cache.position >= cache.newest
+    state = cache.told, cache.resource_version >= cache.newest
     if cache.compared == state or cache.is_behind or cache.is_blind or not cache.synced:
         return None
     cache.compared = state
@@ -62,7 +62,7 @@ def shown_wrongly(cache: WatchingCache, overlay: ReadYourWritesCache | None) -> 
     wrong = _differing(there, {key: cache.get(key) for key in {*there, *cache.keys()}}, there)
     if wrong is None:
         wrong = _misfiled(there, lambda index, value: {*cache.indexed(index, value)}, is_by_node=_is_by_node(cache))
-    if wrong is None and overlay is not None and cache.position >= cache.newest:
+    if wrong is None and overlay is not None and cache.resource_version >= cache.newest:
         shown = {
             key: overlay.get(key) for key in {*there, *overlay.keys()} if key in there or not _is_new(overlay, key)
         }
@@ -77,7 +77,7 @@ def _is_new(overlay: ReadYourWritesCache, key: Key) -> bool:
     The answer itself may be older: it was on its way.
     """
     record = overlay._records.get(key)
-    return record is not None and record.until == overlay.position + 1
+    return record is not None and record.until == overlay.resource_version + 1
 
 
 def _is_by_node(cache: WatchingCache) -> bool:

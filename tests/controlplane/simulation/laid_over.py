@@ -18,7 +18,7 @@ import msgspec
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import ApiError, NotFound
-from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.calls import READ, Call, CallingApi, Fate, perform
@@ -50,7 +50,7 @@ class OverlayPlay:
         self._store = Store(SimulatedClock(), (VMI,))
         self._cache = LaggingCache(self._store, VMI, _is_selected)
         self._overlay = ReadYourWritesCache(self._cache)
-        self._api = RememberingApi(CallingApi(self._store), {VMI: self._overlay})
+        self._api = ReadYourWritesApi(CallingApi(self._store), {VMI: self._overlay})
         self._asking: list[Asking] = []
         self._newest: dict[str, int] = {}
         """Version of the newest state that was answered, by UID."""
@@ -185,7 +185,7 @@ class OverlayPlay:
         if {*self._overlay.keys()} != {*shown}:
             raise Breach(f"laid over: {sorted(self._overlay.keys())} are listed, and {sorted(shown)} are shown")
         for key, (version, uid) in self._answered.items():
-            is_news = version > self._cache.position and uid not in self._gone | self._ended
+            is_news = version > self._cache.resource_version and uid not in self._gone | self._ended
             if is_news and key not in shown:
                 raise Breach(f"laid over: {key} is not shown, and its state of {version} was answered")
         for key, body in shown.items():

@@ -16,7 +16,7 @@ from typing import Any
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.plan import Outcome
-from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
 from controlplane.virt_controller.quarantine.world import World
@@ -80,7 +80,7 @@ class Process:
             looked=lambda: looked(self),
             nodes=overlays[NODE],
             vmis=overlays[VIRTUAL_MACHINE_INSTANCE],
-            api=RememberingApi(CallingApi(store), overlays),
+            api=ReadYourWritesApi(CallingApi(store), overlays),
             clock=self.clock,
             events=Told(),
             configuration=lambda: KubeVirtConfiguration(quarantine_seconds=LASTS_SECONDS),
@@ -125,7 +125,7 @@ class Process:
             self.call = self._coroutine.send(result) if error is None else self._coroutine.throw(error)
         except StopIteration as ended:
             self._coroutine, outcome = None, ended.value
-            left = RETRY_SECONDS if outcome.error is not None else outcome.look_again_in
+            left = RETRY_SECONDS if outcome.error is not None else outcome.requeue_after
             due = None if left is None else self.clock.monotonic() + left
             self.due = min((one for one in (self.due, due) if one is not None), default=None)
 

@@ -13,8 +13,8 @@ from typing import Any
 from controlplane.domain import agent as agent_words
 from controlplane.domain.state import State
 from controlplane.engine import reconcile as engine
-from controlplane.engine.queue import Queue
 from controlplane.engine.read_your_writes import ReadYourWritesCache
+from controlplane.engine.work_queue import WorkQueue
 from controlplane.kube.cache import Store
 from controlplane.virt_controller.quarantine import decide as quarantine_decide
 from controlplane.virt_controller.replicaset.memory import Memories as SetMemories
@@ -144,8 +144,8 @@ MUTANTS: dict[str, Mutant] = {
     "an agent that is gone remembered": Mutant(swapped=((Agent, "_tell", planted_agents.remembered),)),
     "no end of a freeze": Mutant(swapped=((Freeze, "_left", planted_agents.never_over),)),
     "thawed at once": Mutant(swapped=((Freeze, "_left", planted_agents.over_at_once),)),
-    "an alarm forgotten": Mutant(swapped=((Queue, "finish", planted_lateness.alarm_forgotten),)),
-    "a change put off until the alarm": Mutant(swapped=((Queue, "add", planted_lateness.put_off),)),
+    "an alarm forgotten": Mutant(swapped=((WorkQueue, "finish", planted_lateness.alarm_forgotten),)),
+    "a change put off until the alarm": Mutant(swapped=((WorkQueue, "add", planted_lateness.put_off),)),
     "Pods and VMIs deleted again and again": Mutant(
         swapped=((ReadYourWritesCache, "is_delete_sent", planted_lateness.never_sent),)
     ),
@@ -170,6 +170,6 @@ MUTANTS: dict[str, Mutant] = {
     "an orphan ended too early": Mutant(swapped=((handler_decide, "ORPHAN_SECONDS", 15.0),)),
     "an orphan never ended": Mutant(swapped=((HandlerMemories, "orphaned_since", planted_memory.since_now),)),
     "final phases left again": Mutant(
-        swapped=((status, "is_final", lambda _unused: False), (status, "may_move", lambda *_unused: True))
+        swapped=((status, "is_final", lambda _unused: False), (status, "is_allowed_transition", lambda *_unused: True))
     ),
 }

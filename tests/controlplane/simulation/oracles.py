@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from kubevirt_api.names import VMI_FINALIZER
 
-from controlplane.api.objects.phase import FAILED, RUNNING, is_final, may_move
+from controlplane.api.objects.phase import FAILED, RUNNING, is_allowed_transition, is_final
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from tests.controlplane.simulation import causes
 from tests.controlplane.simulation.answers import View
@@ -180,7 +180,7 @@ class Oracles:
         self.phases_seen[self.last_phases] += 1
         if phase(after) == RUNNING:
             self._ran.add(after["metadata"]["uid"])
-        if not may_move(phase(before), phase(after)):
+        if not is_allowed_transition(phase(before), phase(after)):
             return f"I7 phases: {change.key} went from {phase(before) or 'none'} to {phase(after) or 'none'}"
         if phase(after) == FAILED and not says_why(after):
             return f"I7 phases: {change.key} has failed, and no condition says why"

@@ -24,7 +24,7 @@ from controlplane.engine.errors import (
     Throttled,
     Unavailable,
 )
-from controlplane.engine.plan import Each, Outcome, Plan, Problem, Tell
+from controlplane.engine.plan import IndependentActions, Outcome, Plan, RefusedStep, WriteStatus
 from controlplane.engine.reconcile import reconcile
 from tests.controlplane.simulation.breach import Breach
 
@@ -83,9 +83,11 @@ class ToyReconciler:
 
     def decide(self, world: Toy) -> Plan[Do]:
         actions = tuple(Do(one) for one in world.missing)
-        steps: tuple[Do | Each[Do] | Tell, ...] = (Each(actions),) if self.is_each and actions else actions[:2]
+        steps: tuple[Do | IndependentActions[Do] | WriteStatus, ...] = (
+            (IndependentActions(actions),) if self.is_each and actions else actions[:2]
+        )
         if self.tells_first and actions:
-            steps = (Tell("before anything is done"), *steps)
+            steps = (WriteStatus("before anything is done"), *steps)
         return Plan(steps, self.alarm if actions else None)
 
     async def apply(self, world: Toy, action: Do) -> None:
@@ -97,7 +99,7 @@ class ToyReconciler:
         if fate == "done":
             self.missing.discard(action.number)
 
-    def derive_status(self, world: Toy, problem: Problem[Do] | None) -> str | None:
+    def derive_status(self, world: Toy, problem: RefusedStep[Do] | None) -> str | None:
         wanted = f"{len(world.missing)} are missing" if world.missing else "all there"
         if problem is not None and isinstance(problem.step, Do):
             wanted += f", {problem.step.number} is refused"
@@ -112,7 +114,7 @@ class ToyReconciler:
             raise Breach("passes: it is said what is said already")
         self.said = status
 
-    def tell_refusal(self, world: Toy, problem: Problem[Do]) -> None:
+    def report_refusal(self, world: Toy, problem: RefusedStep[Do]) -> None:
         del world
         self.log.told.append(problem.step.number if isinstance(problem.step, Do) else -1)
 
@@ -163,10 +165,10 @@ def _run(toy: ToyReconciler) -> Outcome:
 
 def _is_content(toy: ToyReconciler, outcome: Outcome) -> str | None:
     """Who does not come back by itself has nothing to do, and nothing to say."""
-    if outcome.error is not None or outcome.look_again_in == 0.0:
+    if outcome.error is not None or outcome.requeue_after == 0.0:
         return None
     world = toy.observe(KEY)
-    if toy.decide(world).steps and outcome.look_again_in is None:
+    if toy.decide(world).steps and outcome.requeue_after is None:
         return "something is left to do, and nobody comes back"
     is_all_done = not world.missing and toy.derive_status(world, None) is not None
     return "something is left to say, and nobody comes back" if is_all_done else None
@@ -180,7 +182,7 @@ def _in_vain(toy: ToyReconciler, outcome: Outcome) -> str | None:
     if again:
         return f"{again[0]} is tried again and again, and nothing comes of it"
     came = {one for _verb, _number, one in toy.log.done}
-    is_at_once = outcome.error is None and outcome.look_again_in is not None and outcome.look_again_in <= 0
+    is_at_once = outcome.error is None and outcome.requeue_after is not None and outcome.requeue_after <= 0
     return "nothing came of anything, and it is tried again at once" if came == {"nothing"} and is_at_once else None
 
 
@@ -197,7 +199,7 @@ def _untold(toy: ToyReconciler, outcome: Outcome) -> str | None:
         if "is refused" not in toy.said:
             return f"{refused[0]} is refused, and it is said: {toy.said}"
         first = next(came for verb, number, came in toy.log.done if (verb, number) == ("do", refused[0]))
-        if first == "Throttled" and (outcome.look_again_in or 0.0) < AWAY_SECONDS:
+        if first == "Throttled" and (outcome.requeue_after or 0.0) < AWAY_SECONDS:
             return "the server asks for time, and is not given it"
     return None
 

@@ -17,7 +17,7 @@ from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.patch import merge_patch
-from controlplane.engine.plan import Plan, Tell
+from controlplane.engine.plan import Plan, WriteStatus
 from controlplane.virt_controller.vm import reconciler as vm_module
 from controlplane.virt_controller.vm import world as vm_world
 from controlplane.virt_controller.vm.reconciler import VmReconciler
@@ -48,7 +48,7 @@ class NoAttemptWritten(VmiReconciler):
 
     def decide(self, world: vmi_world.World) -> Plan[vmi_world.Action]:
         plan = super().decide(world)
-        is_waiting = all(isinstance(one, Tell) for one in plan.steps)
+        is_waiting = all(isinstance(one, WriteStatus) for one in plan.steps)
         if is_waiting and not world.vmi.status.phase and world.source is None and not world.problems:
             return Plan((vmi_world.CreatePod(1, because="in a hurry"),))
         return plan
@@ -134,7 +134,7 @@ class StatusAllTheTime(VmiReconciler):
     def decide(self, world: vmi_world.World) -> Plan[vmi_world.Action]:
         plan = super().decide(world)
         if not plan.steps and world.vmi.status.phase == "Running":
-            return Plan((Tell("now and then"),), look_again_in=30.0)
+            return Plan((WriteStatus("now and then"),), requeue_after=30.0)
         return plan
 
     def derive_status(self, world: vmi_world.World, problem: Any) -> Any:

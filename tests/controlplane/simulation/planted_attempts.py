@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from controlplane.api.objects.pod import Trouble
+from controlplane.api.objects.pod import Failure
 from controlplane.virt_controller.vmi.next_attempt import FailedStart
 from controlplane.virt_controller.vmi.world import World
 
@@ -20,4 +20,4 @@ def whatever_it_was(world: World) -> FailedStart | None:
     pod = world.source
     if pod is None or not pod.is_over or world.is_deleting or len(world.vmi.status.failed_attempts) >= 2:
         return None
-    return FailedStart(Trouble("UnexpectedAdmissionError", "it ended"), True)
+    return FailedStart(Failure("UnexpectedAdmissionError", "it ended"), True)

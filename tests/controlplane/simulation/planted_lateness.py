@@ -8,15 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 from controlplane.api.objects.resources import Key
-from controlplane.engine.queue import Queue
+from controlplane.engine.work_queue import WorkQueue
 
 
-def alarm_forgotten(queue: Queue, key: Key, now: float, *, failed: bool, look_again_in: float | None = None) -> None:
+def alarm_forgotten(
+    queue: WorkQueue, key: Key, now: float, *, failed: bool, requeue_after: float | None = None
+) -> None:
     """Finish a turn, and come back only when it failed."""
-    _finish(queue, key, now, failed=failed, look_again_in=look_again_in if failed else None)
+    _finish(queue, key, now, failed=failed, requeue_after=requeue_after if failed else None)
 
 
-def put_off(queue: Queue, key: Key, now: float, *, after: float = 0.0) -> None:
+def put_off(queue: WorkQueue, key: Key, now: float, *, after: float = 0.0) -> None:
     """Let a change wait for the alarm that is set already."""
     if key not in queue._due:
         _add(queue, key, now, after=after)
@@ -27,4 +29,4 @@ def never_sent(*_unused: Any) -> bool:
     return False
 
 
-_finish, _add = Queue.finish, Queue.add
+_finish, _add = WorkQueue.finish, WorkQueue.add

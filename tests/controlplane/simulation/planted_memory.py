@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from controlplane.api.objects.resources import Key
-from controlplane.engine.answers import Record, read_answer, settle
+from controlplane.engine.expectations import Expectation, advance, read_stored
 from controlplane.engine.plan import Outcome
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.vmi import controller_state
@@ -24,9 +24,9 @@ def nothing_noted(*_unused: Any, **_also: Any) -> None:
 
 def whichever_comes_last(overlay: ReadYourWritesCache, key: Key, body: Any, *, least: int) -> None:
     """Take each answer for newer than the one before."""
-    answer, held = read_answer(body), overlay._records.get(key) or Record(body["metadata"]["uid"])
+    answer, held = read_stored(body), overlay._records.get(key) or Expectation(body["metadata"]["uid"])
     record = replace(held, answer=answer, until=max(held.until, answer.version, least))
-    overlay._put(key, settle(record, overlay._cached(key), overlay._cache.position))
+    overlay._put(key, advance(record, overlay._cached(key), overlay._cache.resource_version))
 
 
 @contextmanager

@@ -234,7 +234,7 @@ class Process:
     def _standing(self, turn: Turn | None) -> tuple[int, ...]:
         """Count what the process has heard, but for what was answered in one turn."""
         own = 0 if turn is None else len(turn.calls)
-        return (self._carried - own, *(cache.position for cache in self.caches))
+        return (self._carried - own, *(cache.resource_version for cache in self.caches))
 
     def queues(self) -> Iterable[WatchedQueue]:
         return [queue for queue, _unused in self.work.values()]
@@ -293,13 +293,13 @@ class Process:
     def _finish(self, turn: Turn, outcome: Outcome) -> None:
         now, key, failed = self.clock.monotonic(), turn.key, outcome.error is not None
         queue = self.work[turn.work][0]
-        queue.finish(key, now, failed=failed, look_again_in=outcome.look_again_in)
+        queue.finish(key, now, failed=failed, requeue_after=outcome.requeue_after)
         self._finished[turn.work, key] = Moment(self.clock.now(), now, self.clock.offset)
         if turn.troubles and not failed:
             self.broken_promises.append(f"{turn.work} {key}: {turn.troubles[0]}, and the pass counts as done")
         if isinstance(outcome.error, NoProgress) and turn.stood == self._standing(turn):
             self.broken_promises.append(f"{turn.work} {key}: {outcome.error}")
-        wanted = outcome.look_again_in
+        wanted = outcome.requeue_after
         if not failed and not turn.calls and wanted is not None and wanted <= 0:
             self.broken_promises.append(f"spins: {turn.work} {key}: nothing is asked, and another look wanted at once")
         due = queue.due_at(key)

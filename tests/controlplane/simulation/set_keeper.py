@@ -20,7 +20,7 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.engine.errors import NotFound, Unavailable
 from controlplane.engine.plan import Outcome
-from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
 from controlplane.virt_controller.replicaset.world import World
@@ -72,7 +72,7 @@ class Process:
             looked=self._note_look,
             replica_sets=overlays[SET],
             vmis=overlays[VMI],
-            api=RememberingApi(CallingApi(store), overlays),
+            api=ReadYourWritesApi(CallingApi(store), overlays),
             clock=self.clock,
             events=Told(),
             configuration=KubeVirtConfiguration,
@@ -97,7 +97,7 @@ class Process:
         """Start a pass; tell whether it asks for anything."""
         coroutine = reconcile(self.reconciler, WEB)
         self.at_first = self._seen(SET, WEB) or {"spec": {"replicas": 0}}
-        read = (self.caches[SET].position, self.caches[VMI].position)
+        read = (self.caches[SET].resource_version, self.caches[VMI].resource_version)
         return self._go_on(coroutine, read, None, None)
 
     def carry_out(self, fate: Fate) -> None:

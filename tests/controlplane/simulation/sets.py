@@ -162,12 +162,12 @@ class SetPlay:
             if len(after) + unseen < min(self.wanted_since(work.sets_read)):
                 raise Breach(f"sets: {len(after)} instances, more deleted than asked")
 
-    def wanted_since(self, position: int) -> list[int]:
+    def wanted_since(self, resource_version: int) -> list[int]:
         """List the numbers that were asked for since then, and then; nothing is wanted otherwise while it pauses."""
         history = [change.after for change in self.store.histories[SET.kind]]
         known = [one for one in history if one is not None]
-        newer = [one for one in known if int(one["metadata"]["resourceVersion"]) > position]
-        seen = [one for one in known if int(one["metadata"]["resourceVersion"]) <= position][-1:]
+        newer = [one for one in known if int(one["metadata"]["resourceVersion"]) > resource_version]
+        seen = [one for one in known if int(one["metadata"]["resourceVersion"]) <= resource_version][-1:]
         wanted = [one["spec"]["replicas"] for one in (*seen, *newer) if not one["spec"].get("paused")]
         if not wanted:
             raise Breach("sets: it pauses, and something was made or deleted")

@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from controlplane.api.objects.resources import Key
-from controlplane.engine.queue import Queue
+from controlplane.engine.work_queue import WorkQueue
 from tests.controlplane.simulation.planted_lateness import alarm_forgotten, put_off
 from tests.controlplane.simulation.watched_queue import WatchedQueue
 
@@ -28,7 +28,7 @@ def work(queue: WatchedQueue, seed: int) -> None:
         if key is not None:
             held.append(key)
         if held and rng.random() < 0.7:
-            queue.finish(held.pop(0), now, failed=rng.random() < 0.3, look_again_in=rng.choice((None, 0.0, 10.0)))
+            queue.finish(held.pop(0), now, failed=rng.random() < 0.3, requeue_after=rng.choice((None, 0.0, 10.0)))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -40,7 +40,7 @@ def test_the_real_queue_is_as_its_model(seed: int) -> None:
 
 @pytest.mark.parametrize(("name", "bug"), [("finish", alarm_forgotten), ("add", put_off)])
 def test_a_turn_that_is_late_is_told(name: str, bug: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Queue, name, bug)
+    monkeypatch.setattr(WorkQueue, name, bug)
     said: list[str] = []
     work(WatchedQueue(random.Random(1), said.append), 1)
     assert "and the next turn is due at" in said[0]

@@ -13,7 +13,7 @@ import random
 from collections.abc import Iterable
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.virt_handler.incoming.reconciler import IncomingReconciler
 from controlplane.virt_handler.launchers.session import Tools
 from tests.controlplane.simulation.answers import Asked
@@ -54,7 +54,7 @@ class MovingHandler(Handler):
         coming = self.watch(VIRTUAL_MACHINE_INSTANCE, lambda body: _target_of(body) == node.name)
         self._coming = ReadYourWritesCache(coming)
         queue = WatchedQueue(rng, self.broken_promises.append)
-        api = RememberingApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._coming})
+        api = ReadYourWritesApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._coming})
         reconciler = IncomingReconciler(node.name, self._coming, self.sessions, self.doors, api=api, clock=self.clock)
         self.work["incoming"] = (queue, reconciler)
         self._coming.subscribe(lambda key, _before, _after: queue.add(key, self.clock.monotonic()))

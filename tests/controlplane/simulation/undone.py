@@ -14,7 +14,7 @@ from typing import Any
 
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Unavailable
-from controlplane.engine.plan import Tell
+from controlplane.engine.plan import WriteStatus
 
 SHORTEST_SECONDS = 0.01
 """Of lateness that counts."""
@@ -41,8 +41,8 @@ def undone(reconciler: Any, key: Key, due_in: float | None, last: Moment | None)
     if world is None:
         return None
     plan = reconciler.decide(world)
-    steps = [one for one in plan.steps if not isinstance(one, Tell)]
-    wanted = plan.look_again_in
+    steps = [one for one in plan.steps if not isinstance(one, WriteStatus)]
+    wanted = plan.requeue_after
     when = "never" if due_in is None else f"in {due_in:.2f} s"
     if wanted is not None and (due_in is None or due_in > max(0.0, wanted) + SHORTEST_SECONDS):
         return f"it is to be looked at in {wanted:.2f} s, and somebody comes back {when}"

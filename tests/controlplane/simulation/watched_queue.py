@@ -15,13 +15,13 @@ from collections.abc import Callable
 
 from controlplane.api.objects.resources import Key
 from controlplane.engine.backoff import BackOff
-from controlplane.engine.queue import Queue
+from controlplane.engine.work_queue import WorkQueue
 
 FIRST_SECONDS, LAST_SECONDS = 0.05, 30.0
 """Of the back-off."""
 
 
-class WatchedQueue(Queue):
+class WatchedQueue(WorkQueue):
     """Says to `complain` what it does otherwise than the model."""
 
     __slots__ = ("_again_asked", "_complain", "_drawn", "_failed", "_floors", "_held", "_rng", "_wanted")
@@ -65,17 +65,17 @@ class WatchedQueue(Queue):
         self._held.add(key)
         return key
 
-    def finish(self, key: Key, now: float, *, failed: bool, look_again_in: float | None = None) -> None:
-        super().finish(key, now, failed=failed, look_again_in=look_again_in)
+    def finish(self, key: Key, now: float, *, failed: bool, requeue_after: float | None = None) -> None:
+        super().finish(key, now, failed=failed, requeue_after=requeue_after)
         is_asked = key in self._again_asked
         self._again_asked.discard(key)
         self._held.discard(key)
         if failed:
-            self._floors[key] = self._wanted[key] = now + max(self._back_off(key), look_again_in or 0.0)
+            self._floors[key] = self._wanted[key] = now + max(self._back_off(key), requeue_after or 0.0)
         else:
             self._failed.pop(key, None)
-            if is_asked or look_again_in is not None:
-                self._wanted[key] = now if is_asked else now + max(0.0, look_again_in or 0.0)
+            if is_asked or requeue_after is not None:
+                self._wanted[key] = now if is_asked else now + max(0.0, requeue_after or 0.0)
         self._compare(f"{key} was finished")
 
     def due_at(self, key: Key) -> float | None:

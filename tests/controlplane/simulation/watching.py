@@ -18,7 +18,7 @@ import msgspec
 
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.errors import Gone
-from controlplane.kube.cache import number_of
+from controlplane.kube.cache import parse_resource_version
 from controlplane.kube.client import Client, Page, Selection
 from controlplane.kube.watch import WatchCache
 from controlplane.virt_controller.process import INDEXES
@@ -153,12 +153,17 @@ class Server:
         self, _unused: Selection, resource_version: str, *, timeout_seconds: int, silence_seconds: float
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         del timeout_seconds, silence_seconds
-        return self._stream(number_of(resource_version))
+        return self._stream(parse_resource_version(resource_version))
 
     @asynccontextmanager
-    async def _stream(self, position: int) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def _stream(self, resource_version: int) -> AsyncIterator[AsyncIterator[bytes]]:
         self._next = next(
-            (index for index in range(len(self._history), 0, -1) if self._history[index - 1].version <= position), 0
+            (
+                index
+                for index in range(len(self._history), 0, -1)
+                if self._history[index - 1].version <= resource_version
+            ),
+            0,
         )
         self._next, self._is_to_tell_again = max(0, self._next - self._is_to_tell_again), 0
         self.is_streaming = True
@@ -264,7 +269,7 @@ class WatchingCache(WatchCache):
 
     def bookmark(self) -> None:
         """Be told how far the history has come when nothing is left in it."""
-        if not self.is_behind and self.position < self._server.version:
+        if not self.is_behind and self.resource_version < self._server.version:
             self._go_on(self._server.bookmark_line())
 
     def repeat(self) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Self, cast
 import aiohttp
 from yarl import URL
 
-from controlplane.engine.errors import ApiError, Forbidden, NotFound, Throttled, Unavailable, Unjudged
+from controlplane.engine.errors import ApiError, Forbidden, NotFound, Throttled, Unavailable, WebhookFailed
 from controlplane.kube.credentials import Credentials
 from controlplane.kube.transport import Request, Transport
 from tests.controlplane.simulation.api_server import CODES, ApiServer, Reply, Target, status
@@ -62,7 +62,7 @@ FATES = (
     Fate("throttled", Throttled, Reply(429, b"too many", {"Retry-After": str(AWAY_SECONDS)})),
     Fate("forbidden", Forbidden, status(403, "Forbidden", "no")),
     Fate("expired token", Forbidden, status(401, "Unauthorized", "Unauthorized")),
-    Fate("webhook", Unjudged, status(500, "InternalError", BAD_WEBHOOK), of="write"),
+    Fate("webhook", WebhookFailed, status(500, "InternalError", BAD_WEBHOOK), of="write"),
     Fate("behind", Unavailable, status(504, "Timeout", "Too large resource version", TOO_LARGE), of="list"),
     Fate("no such kind", NotFound, status(404, "NotFound", "the server could not find it"), of="collection"),
 )
@@ -121,7 +121,7 @@ class Stream:
 
     def __init__(self, exchange: Exchange) -> None:
         self.by, self.target = exchange.by, exchange.target
-        self.position = int(exchange.target.query["resourceVersion"])
+        self.resource_version = int(exchange.target.query["resourceVersion"])
         self._chunks: list[bytes | Exception] = []
         self._reader: asyncio.Future[bytes] | None = None
         self.is_over = False

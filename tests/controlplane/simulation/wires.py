@@ -136,13 +136,13 @@ class WirePlay:
         return True
 
     def _lines(self, one: Stream) -> Iterator[bytes]:
-        for version, line in self._server.events(one.target, one.position):
-            one.position = version
+        for version, line in self._server.events(one.target, one.resource_version):
+            one.resource_version = version
             yield line
             if line == NO_EVENT:
                 return
-        if self._store.version > one.position and one.target.resource != EVENT:
-            one.position = self._store.version
+        if self._store.version > one.resource_version and one.target.resource != EVENT:
+            one.resource_version = self._store.version
             yield self._server.bookmark(one.target)
 
     def _break(self) -> None:

@@ -16,7 +16,7 @@ from collections import Counter
 
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Conflict, Forbidden, NotFound, NotLeader, Throttled, Unavailable
-from controlplane.engine.plan import Outcome, Plan, Problem
+from controlplane.engine.plan import Outcome, Plan, RefusedStep
 from controlplane.engine.reconcile import ROUNDS
 from controlplane.engine.runner import Runner
 from tests.controlplane.simulation.breach import Breach
@@ -43,9 +43,9 @@ class ToldQueue(WatchedQueue):
 
     __slots__ = ("ended",)
 
-    def finish(self, key: Key, now: float, *, failed: bool, look_again_in: float | None = None) -> None:
-        self.ended = key, failed, look_again_in
-        super().finish(key, now, failed=failed, look_again_in=look_again_in)
+    def finish(self, key: Key, now: float, *, failed: bool, requeue_after: float | None = None) -> None:
+        self.ended = key, failed, requeue_after
+        super().finish(key, now, failed=failed, requeue_after=requeue_after)
 
 
 class ToyReconciler:
@@ -102,14 +102,14 @@ class ToyReconciler:
         self.troubles[key] = error
         answer.set_exception(error)
 
-    def derive_status(self, world: Toy, problem: Problem[Do] | None) -> str | None:
+    def derive_status(self, world: Toy, problem: RefusedStep[Do] | None) -> str | None:
         del world, problem
         return None
 
     async def write_status(self, world: Toy, status: str) -> None:
         raise Breach("workers: there is nothing to say")
 
-    def tell_refusal(self, world: Toy, problem: Problem[Do]) -> None:
+    def report_refusal(self, world: Toy, problem: RefusedStep[Do]) -> None:
         """Nobody listens."""
 
 
@@ -168,7 +168,7 @@ class WorkPlay:
 
     def _passed(self, name: str, outcome: Outcome, seconds: float) -> None:
         """Compare what is told of a pass with what it met."""
-        key, failed, look_again_in = self._queue.ended
+        key, failed, requeue_after = self._queue.ended
         trouble = self._toy.troubles.pop(key, None)
         if name != "toy" or seconds < 0 or outcome.error is not trouble:
             self._complaints.append(f"{key} met {trouble!r}, and it is told of {name}: {outcome} in {seconds:.2f} s")
@@ -176,8 +176,8 @@ class WorkPlay:
             self._complaints.append(f"{key} met {trouble!r}, and its pass counts as {'failed' if failed else 'done'}")
         usual = 0.0 if self._toy.done.pop(key, 0) == ROUNDS else ALARM_SECONDS
         wanted = AWAY_SECONDS if isinstance(trouble, Throttled) else None if trouble else usual
-        if look_again_in != wanted:
-            self._complaints.append(f"{key} met {trouble!r}, wants {wanted}, and another look comes in {look_again_in}")
+        if requeue_after != wanted:
+            self._complaints.append(f"{key} met {trouble!r}, wants {wanted}, and another look comes in {requeue_after}")
 
     def _look(self, work: asyncio.Task[None]) -> None:
         self._loop.settle()

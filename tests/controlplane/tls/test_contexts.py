@@ -13,7 +13,7 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.kube.certificates import KeyPair, Subject, issue, make_authority
+from controlplane.kube.certificates import KeyPair, Subject, issue, make_ca
 from controlplane.tls.contexts import client_context, load_pair, server_context
 
 DAY = timedelta(days=1)
@@ -21,7 +21,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture(scope="module")
 def authority() -> KeyPair:
-    return make_authority("test", time.time(), DAY)
+    return make_ca("test", time.time(), DAY)
 
 
 @pytest.fixture

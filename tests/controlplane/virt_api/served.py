@@ -25,7 +25,7 @@ from yarl import URL
 
 from controlplane.api.admission.verdict import Settings
 from controlplane.engine.clock import SystemClock
-from controlplane.kube.certificates import KeyPair, make_authority
+from controlplane.kube.certificates import KeyPair, make_ca
 from controlplane.kube.client import Client
 from controlplane.virt_api.admission.eviction_review import Evictions
 from controlplane.virt_api.admission.migration_review import Migrations
@@ -54,7 +54,7 @@ def now() -> float:
 
 
 def an_authority(name: str) -> KeyPair:
-    return make_authority(name, now(), DAY)
+    return make_ca(name, now(), DAY)
 
 
 def a_client_pair(

@@ -34,7 +34,7 @@ from controlplane.api.registry import KINDS
 from controlplane.api.schema.crds import crd
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import AlreadyExists, ApiError, Forbidden, Invalid, NotFound, Throttled, Unavailable
-from controlplane.kube.certificates import split
+from controlplane.kube.certificates import split_bundle
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import from_kubeconfig
 from controlplane.kube.transport import Request, Transport
@@ -490,7 +490,7 @@ async def test_deleted_secrets_are_made_anew_while_the_old_pair_serves_on(
             await changed.wait()
     running.cancel()
 
-    kept = [split(base64.b64decode(one["data"]["ca.crt"])) for one in (old[authority], json.loads(raw))]
+    kept = [split_bundle(base64.b64decode(one["data"]["ca.crt"])) for one in (old[authority], json.loads(raw))]
     assert kept[0][0] in kept[1][1:], "what is served is still trusted"
     assert kept[0][0] != kept[1][0]
     await put(client, vm, "start", '{"dryRun": ["All"]}')

@@ -18,7 +18,7 @@ from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE_MIGRATION,
     Key,
 )
-from controlplane.api.vmi_id import vmi_id
+from controlplane.api.vmi_label import vmi_label_value
 from controlplane.engine.errors import ApiError, Conflict, Forbidden, Invalid, NotFound
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.transport import Request
@@ -71,7 +71,7 @@ async def migrate(client: Client, name: str, body: str = "") -> None:
 
 
 async def of(client: Client, vmi: str) -> list[dict[str, Any]]:
-    selected = Selection(KIND, "default", label_selector=f"{VMI_NAME}={vmi_id(vmi)}")
+    selected = Selection(KIND, "default", label_selector=f"{VMI_NAME}={vmi_label_value(vmi)}")
     return [json.loads(raw) for raw in (await client.list_page(selected)).items]
 
 
@@ -80,7 +80,7 @@ async def test_one_at_a_time_by_hand_and_by_the_subresource(client: Client, cont
     await have(client, controller, name)
     made = await client.create(KIND, "default", a_migration(name))
 
-    assert made["metadata"]["labels"] == {VMI_NAME: vmi_id(name)}
+    assert made["metadata"]["labels"] == {VMI_NAME: vmi_label_value(name)}
     assert made["metadata"]["finalizers"] == [MIGRATION_FINALIZER]
     refusal = rf"in-flight migration detected\. Active migration job \({made['metadata']['uid']}\)"
     with pytest.raises(Invalid, match=refusal):

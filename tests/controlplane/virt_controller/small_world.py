@@ -15,7 +15,7 @@ from typing import Any
 
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.errors import ApiError
-from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from tests.controlplane.simulation.cache import LaggingCache
 from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.controller import Told
@@ -66,7 +66,7 @@ class SmallWorld:
         self.caches = {resource: LaggingCache(self.store, resource) for resource in resources}
         self.overlays = {resource: ReadYourWritesCache(cache) for resource, cache in self.caches.items()}
         self.direct = StoreApi(self.store)
-        self.api = RememberingApi(self.direct, self.overlays)
+        self.api = ReadYourWritesApi(self.direct, self.overlays)
         self.told = Told()
 
     @property

@@ -26,7 +26,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POD_NAMESPACE", "kubevirt")
     monkeypatch.setenv("VIRT_LAUNCHER_IMAGE", "launcher:1")
     monkeypatch.setattr(__main__.logs, "configure", lambda *_unused: None)
-    monkeypatch.setattr(__main__, "allow_many", lambda: None)
+    monkeypatch.setattr(__main__, "raise_descriptor_limit", lambda: None)
 
 
 @pytest.mark.parametrize(

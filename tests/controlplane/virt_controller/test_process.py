@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from kubevirt_api.names import KEPT_FROM, KVM_DEVICE, QUARANTINED, SCHEDULABLE, VM_FINALIZER
+from kubevirt_api.names import EXCLUDED_NODES, KVM_DEVICE, QUARANTINED, SCHEDULABLE, VM_FINALIZER
 
 from controlplane.api.objects.data_volume import DEFINITION
 from controlplane.api.objects.lease import lease_name
@@ -30,7 +30,7 @@ from controlplane.api.objects.resources import (
     Resource,
 )
 from controlplane.api.version import VERSION
-from controlplane.kube.leader import Terms
+from controlplane.kube.leader import ElectionTiming
 from controlplane.virt_controller.certificates.observe import MUTATING
 from tests.controlplane.asked_over_http import fetch, free_port
 from tests.controlplane.kube.fake_api import Json
@@ -90,7 +90,7 @@ async def test_who_leads_no_more_writes_nothing_more(api: LateApi, caplog: pytes
         await virt_controller.until(lambda: api.writes("secrets"))  # it is at work
         await virt_controller.settle()
         before = api.writes()
-        virt_controller.clock.suspend(Terms().renew_deadline_seconds + 0.5)
+        virt_controller.clock.suspend(ElectionTiming().renew_deadline_seconds + 0.5)
         api.set(VIRTUAL_MACHINE, WEB, a_vm())
         await virt_controller.until(lambda: _refusals(caplog) or api.writes() != before)
         assert (api.writes(), _refusals(caplog)) == (before, ["cannot write: this process is not the leader any more"])
@@ -128,7 +128,7 @@ async def test_a_pod_is_made_as_the_settings_the_configuration_and_the_nodes_say
     (compute,) = pod["spec"]["containers"]
     assert (compute["image"], KVM_DEVICE in compute["resources"]["limits"]) == (SETTINGS.launcher_image, False)
     assert pod["spec"]["imagePullSecrets"] == [{"name": "pull"}]
-    assert pod["metadata"]["annotations"][KEPT_FROM] == ONE.name
+    assert pod["metadata"]["annotations"][EXCLUDED_NODES] == ONE.name
 
 
 async def test_users_are_told(api: LateApi) -> None:

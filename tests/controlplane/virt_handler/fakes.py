@@ -368,7 +368,7 @@ class FakeCache:
 
     def __init__(self) -> None:
         self.synced = True
-        self.position = 0
+        self.resource_version = 0
         self._raw: dict[Key, bytes] = {}
         self._callbacks: list[Callable[[Key, bytes | None, bytes | None], None]] = []
 
@@ -388,7 +388,7 @@ class FakeCache:
         """Tell nobody any more: whoever listened has ended."""
         self._callbacks.clear()
 
-    def follow(self, callback: Callable[[int], None]) -> None:
+    def on_resource_version(self, callback: Callable[[int], None]) -> None:
         """Nothing is told here of positions."""
 
     def put(self, body: Json) -> None:

@@ -21,8 +21,8 @@ import pytest
 from controlplane.api.objects.resources import Key
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.ports import Json
-from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
+from controlplane.engine.work_queue import WorkQueue
 from controlplane.virt_handler.launchers.ports import Send
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
@@ -131,7 +131,9 @@ class Node:
             def monotonic(self) -> float:
                 return real.time()
 
-        runner: Runner[Any, Any, Any] = Runner("vmi", reconciler, Queue(BackOff(random.Random(1).random)), Running())
+        runner: Runner[Any, Any, Any] = Runner(
+            "vmi", reconciler, WorkQueue(BackOff(random.Random(1).random)), Running()
+        )
         self.vmis.subscribe(lambda key, before, after: runner.add(key))
         add_all()
         try:

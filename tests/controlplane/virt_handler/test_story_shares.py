@@ -18,8 +18,8 @@ from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.clock import SystemClock
-from controlplane.engine.queue import Queue
 from controlplane.engine.runner import Runner
+from controlplane.engine.work_queue import WorkQueue
 from controlplane.virt_handler.launchers.verbs import Verbs
 from controlplane.virt_handler.vmi.ports import Granted
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
@@ -76,7 +76,7 @@ class Node:
         self._verbs: dict[str, Verbs] = {}
         self._clock = SystemClock()
         reconciler = VmiReconciler(NODE, self.vmis, self, self.api, self._clock, tell=self._tell, held=lambda: "")
-        queue = Queue(BackOff(random.Random(1).random))
+        queue = WorkQueue(BackOff(random.Random(1).random))
         self.runner: Runner[Any, Any, Any] = Runner("vmi", reconciler, queue, self._clock, limit=WORKERS)
         self.vmis.subscribe(lambda key, before, after: self.runner.add(key))
 

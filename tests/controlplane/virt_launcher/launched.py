@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from controlplane.api.launch_plan import CloudInit, ContainerDisk, Dhcp, EmptyDisk, Plan, parse_report
+from controlplane.api.launch_plan import CloudInit, ContainerDisk, Dhcp, EmptyDisk, LaunchPlan, parse_report
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.domain import layout
 from controlplane.domain.builders.domain import build_domain
@@ -49,7 +49,7 @@ VMI: dict[str, Any] = {
         ],
     },
 }
-PLAN = Plan(
+PLAN = LaunchPlan(
     domain=UID,
     title="default/vm",
     grace_period_seconds=30,

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from controlplane.api.launch_plan import Plan, render_plan
+from controlplane.api.launch_plan import LaunchPlan, render_plan
 from controlplane.domain import layout
 
 _IMAGE_ENVIRONMENT = ["LANG=C", "PATH=/usr/local/bin:/usr/bin:/usr/sbin"]
@@ -71,7 +71,7 @@ class LauncherPod:
 
     home: pathlib.Path
     images: Images
-    plan: Plan
+    plan: LaunchPlan
     mounts: dict[str, pathlib.Path] = field(default_factory=dict)
     """Read-only, by where they are in the Pod."""
     shared: dict[str, pathlib.Path] = field(default_factory=dict)

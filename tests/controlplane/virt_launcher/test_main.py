@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.api.launch_plan import PLAN_LIMIT_BYTES, Plan, render_plan
+from controlplane.api.launch_plan import PLAN_LIMIT_BYTES, LaunchPlan, render_plan
 from controlplane.virt_launcher import __main__
 from controlplane.virt_launcher.__main__ import Settings
 from controlplane.virt_launcher.errors import PreparationError
 
-PLAN = Plan(domain="uid", title="ns/vm", grace_period_seconds=30, container_disk_limit_bytes=1 << 30)
+PLAN = LaunchPlan(domain="uid", title="ns/vm", grace_period_seconds=30, container_disk_limit_bytes=1 << 30)
 
 
 def test_the_plan_comes_from_a_file(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
 def test_a_guest_that_cannot_be_prepared_fails_its_pod_and_says_why(
     trouble: Exception, said: str, last_words: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_unused: Plan) -> None:
+    def fail(_unused: LaunchPlan) -> None:
         raise trouble
 
     monkeypatch.setattr(__main__, "prepare", fail)
@@ -108,7 +108,7 @@ def test_a_pod_that_is_ended_while_disks_are_made_ends_at_once(
 def test_what_it_makes_is_for_its_own_group_at_most(last_words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = last_words.parent / "made"
 
-    def make(_unused: Plan) -> None:
+    def make(_unused: LaunchPlan) -> None:
         made.touch(0o777)
         raise OSError("enough")
 

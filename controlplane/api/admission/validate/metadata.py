@@ -12,7 +12,7 @@ from kubevirt_api import names
 
 from controlplane.api.admission.problem import EXCERPT, Problem, below, excerpt, key
 from controlplane.api.objects.meta import ObjectMeta, OwnerReference
-from controlplane.api.objects.run_limits import BOUNDS, read_limit
+from controlplane.api.objects.start_limits import BOUNDS, read_limit
 from controlplane.api.pod_metadata import held_back, passed_annotations
 from controlplane.api.schema.bounds import SUBDOMAIN
 from controlplane.api.schema.patterns import matches

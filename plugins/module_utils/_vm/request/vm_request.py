@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..._client import paths
 from ..._client.errors import BadArgument
 from ...kubevirt_api import names, run_strategies
-from ...kubevirt_api.asked import run_strategy
+from ...kubevirt_api.desired import run_strategy
 from .. import field_path
 from ..kinds import VM, Kind
 from . import manifest

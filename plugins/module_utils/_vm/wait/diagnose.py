@@ -13,7 +13,7 @@ from typing import Any
 
 from ..._client.api import Api, Resource
 from ..._client.errors import VirtError, cut
-from ...kubevirt_api import asked, names, phases, predicates, run_strategies
+from ...kubevirt_api import desired, names, phases, predicates, run_strategies
 from .. import kinds
 
 MESSAGE_LIMIT = 400
@@ -73,7 +73,7 @@ def reason(
         return deleting + (f"; its {_instance_text(instance)}" if instance is not None and vm is not None else "")
     causes = [text for pod in pods for text in pod_troubles(pod)]
     for obj in (instance, vm):
-        trouble = predicates.trouble(obj) if obj is not None else None
+        trouble = predicates.first_failure(obj) if obj is not None else None
         if trouble is not None:
             causes.append(f"{trouble[0]}: {trouble[1]}" if trouble[1] else trouble[0])
     causes += events[-1:]
@@ -99,7 +99,7 @@ def _progress(vm: Object | None, instance: Object | None, kind: str, read_error:
 
 def deletion(obj: Object | None) -> str | None:
     """Say since when an object is being deleted and which finalizers it has; None if it is not being deleted."""
-    if obj is None or not asked.is_deleting(obj):
+    if obj is None or not desired.is_deleting(obj):
         return None
     finalizers = ", ".join(map(str, obj["metadata"].get("finalizers") or ()))
     text = f"it waits for its finalizers: {finalizers}" if finalizers else "it has no finalizers"
@@ -114,7 +114,7 @@ def _instance_text(instance: Object) -> str:
 
 def _not_started(vm: Object) -> str | None:
     requests = (vm.get("status") or {}).get("stateChangeRequests")
-    return None if requests else _NOT_STARTED.get(asked.run_strategy(vm))
+    return None if requests else _NOT_STARTED.get(desired.run_strategy(vm))
 
 
 def _printable(vm: Object) -> str:

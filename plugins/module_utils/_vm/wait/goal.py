@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._client.waiter import Verdict
 from ...kubevirt_api import condition_types, phases, printable_statuses, run_strategies
-from ...kubevirt_api.asked import is_deleting, run_strategy
+from ...kubevirt_api.desired import is_deleting, run_strategy
 from ...kubevirt_api.predicates import condition, is_final, is_ready, is_up_to_date, phase
 from .. import kinds
 from ..write.guest_power import is_paused

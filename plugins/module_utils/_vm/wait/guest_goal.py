@@ -9,7 +9,7 @@ from typing import Any
 
 from ..._client.waiter import Verdict
 from ...kubevirt_api import condition_types, phases
-from ...kubevirt_api.asked import is_deleting
+from ...kubevirt_api.desired import is_deleting
 from ...kubevirt_api.predicates import condition, is_final, is_ready, phase
 from ..write.guest_power import is_frozen, is_paused
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..._client.api import Api, Resource
 from ..._client.waiter import Reached, Verdict, Waiter
-from ...kubevirt_api.asked import is_deleting, run_strategy
+from ...kubevirt_api.desired import is_deleting, run_strategy
 from ...kubevirt_api.predicates import is_ready
 from ...kubevirt_api.run_strategies import ALWAYS
 from .. import kinds

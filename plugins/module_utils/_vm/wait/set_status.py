@@ -11,7 +11,7 @@ from ..._client.api import Api
 from ..._client.errors import VirtError, cut
 from ..._client.waiter import Verdict
 from ...kubevirt_api import condition_types
-from ...kubevirt_api.asked import is_deleting
+from ...kubevirt_api.desired import is_deleting
 from ...kubevirt_api.predicates import condition, is_ready
 from .. import kinds
 from ..kinds import Kind

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..._client.api import Api
 from ..._client.errors import Conflict, NotFound, VirtError
-from ...kubevirt_api.asked import is_deleting
+from ...kubevirt_api.desired import is_deleting
 from ..kinds import POOL, VMI
 from ..request.vm_request import Terms, VmRequest
 from . import update

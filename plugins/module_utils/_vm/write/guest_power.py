@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...kubevirt_api import condition_types, phases
-from ...kubevirt_api.asked import is_deleting
+from ...kubevirt_api.desired import is_deleting
 from ...kubevirt_api.predicates import is_condition_true, is_final, phase
 from .power import Impossible, Operation
 

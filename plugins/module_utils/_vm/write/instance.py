@@ -15,7 +15,7 @@ from typing import Any
 from ..._client.api import Api
 from ..._client.errors import TimedOut, VirtError
 from ..._client.waiter import Verdict, Waiter
-from ...kubevirt_api.asked import is_deleting
+from ...kubevirt_api.desired import is_deleting
 from ...kubevirt_api.predicates import is_final, phase
 from .. import kinds
 from ..merge import compare, overlay

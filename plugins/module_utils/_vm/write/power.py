@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...kubevirt_api import phases, run_strategies
-from ...kubevirt_api.asked import is_deleting, run_strategy
+from ...kubevirt_api.desired import is_deleting, run_strategy
 from ...kubevirt_api.predicates import is_final, phase
 
 Object = dict[str, Any]

@@ -10,7 +10,7 @@ from typing import Any
 from ..._client.api import Api
 from ..._client.errors import ApiError, BadArgument, NotFound, VirtError
 from ...kubevirt_api import names
-from ...kubevirt_api.asked import run_strategy
+from ...kubevirt_api.desired import run_strategy
 from ...kubevirt_api.run_strategies import SELF_STARTING
 from .. import kinds
 from ..request.vm_request import Terms, VmRequest

@@ -13,7 +13,7 @@ from typing import Any
 from ..._client.api import FIELD_MANAGER
 from ..._client.errors import BadArgument
 from ...kubevirt_api import names, run_strategies
-from ...kubevirt_api.asked import run_strategy
+from ...kubevirt_api.desired import run_strategy
 from ..field_path import Path, value_at, with_value
 from ..kinds import POOL_TEMPLATE
 from ..merge import compare, overlay, ownership

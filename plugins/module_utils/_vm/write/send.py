@@ -9,7 +9,7 @@ from typing import Any
 
 from ..._client.api import FIELD_MANAGER, Api
 from ..._client.errors import BadArgument, Invalid, VirtError
-from ...kubevirt_api.asked import is_deleting
+from ...kubevirt_api.desired import is_deleting
 from .. import field_path
 from ..merge import compare, ownership
 from ..request.vm_request import Terms, VmRequest

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...kubevirt_api import run_strategies
-from ...kubevirt_api.asked import run_strategy
+from ...kubevirt_api.desired import run_strategy
 from ..field_path import value_at, with_value
 from ..merge import compare, overlay
 from ..request import manifest

@@ -13,11 +13,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from controlplane.api import reading
+from controlplane.api import decoders
 from tests.controlplane.api.objects.first_reads import DOORS
 
 CONTROL_PLANE = Path(__file__).resolve().parents[4] / "controlplane"
-MAKERS = {CONTROL_PLANE / "api/objects/decode.py", CONTROL_PLANE / "api/reading.py"}
+MAKERS = {CONTROL_PLANE / "api/objects/decode.py", CONTROL_PLANE / "api/decoders.py"}
 NOTING = {"convert", "type_info", "multi_type_info", "Decoder"}
 PLAIN = {"dict", "list", "tuple", "str", "int", "bool"}
 """Nothing is noted on these."""
@@ -38,11 +38,11 @@ def test_threads_that_read_the_first_objects_of_a_type_at_once_all_get_theirs(do
 
 def test_no_thread_finds_out_how_a_type_is_built_beside_another(monkeypatch: pytest.MonkeyPatch) -> None:
     beside: list[bool] = []
-    monkeypatch.setattr(reading.inspect, "type_info", lambda _kind: beside.append(reading._making.locked()))
-    monkeypatch.setattr(reading.msgspec.json, "Decoder", lambda _kind: beside.append(reading._making.locked()))
+    monkeypatch.setattr(decoders.inspect, "type_info", lambda _kind: beside.append(decoders._making.locked()))
+    monkeypatch.setattr(decoders.msgspec.json, "Decoder", lambda _kind: beside.append(decoders._making.locked()))
 
-    reading.structure(_Unread)
-    reading.decoder(_Unread)
+    decoders.inspect_type(_Unread)
+    decoders.decoder(_Unread)
 
     assert beside == [True, True]
 

@@ -11,13 +11,13 @@ from controlplane.api.objects import phase
 @pytest.mark.parametrize("final", sorted(phase.FINAL))
 @pytest.mark.parametrize("after", sorted(phase.TRANSITIONS))
 def test_a_final_phase_is_never_left(final: str, after: str) -> None:
-    assert phase.may_move(final, after) == (final == after)
+    assert phase.is_allowed_transition(final, after) == (final == after)
 
 
 @pytest.mark.parametrize("before", sorted(set(phase.TRANSITIONS) - phase.FINAL))
 def test_every_other_phase_may_fail_and_stay(before: str) -> None:
-    assert phase.may_move(before, phase.FAILED)
-    assert phase.may_move(before, before)
+    assert phase.is_allowed_transition(before, phase.FAILED)
+    assert phase.is_allowed_transition(before, before)
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,14 @@ def test_every_other_phase_may_fail_and_stay(before: str) -> None:
     ],
 )
 def test_phases_neither_go_back_nor_skip_the_hand_over(before: str, after: str) -> None:
-    assert not phase.may_move(before, after)
+    assert not phase.is_allowed_transition(before, after)
 
 
 @pytest.mark.parametrize("before", sorted(phase.AFTER_HAND_OVER))
 def test_a_run_that_was_handed_over_may_be_lost_and_found_in_whatever_phase(before: str) -> None:
     """Its Pod may be removed before the guest was seen up, and nobody knows what became of it."""
-    assert phase.may_move(before, phase.UNKNOWN)
-    assert phase.may_move(before, phase.RUNNING)
+    assert phase.is_allowed_transition(before, phase.UNKNOWN)
+    assert phase.is_allowed_transition(before, phase.RUNNING)
 
 
 def test_every_phase_has_one_owner() -> None:

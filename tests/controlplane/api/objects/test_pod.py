@@ -12,12 +12,12 @@ import pytest
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.pod import (
     MESSAGE_LIMIT,
+    Failure,
     Pod,
-    Trouble,
-    bounded,
-    find_end_trouble,
-    find_start_trouble,
-    word,
+    find_end_failure,
+    find_start_failure,
+    reason_word,
+    sanitize,
 )
 
 OURS = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web", "uid": "u", "controller": True}
@@ -54,11 +54,11 @@ def test_only_a_controlling_vmi_owns_a_launcher(reference: dict[str, Any], expec
     ids=["lines", "escape", "direction override", "long", "letters"],
 )
 def test_a_tenants_text_becomes_one_short_printable_line(text: str, expected: str) -> None:
-    assert bounded(text) == expected
+    assert sanitize(text) == expected
 
 
 def test_a_reason_is_one_word() -> None:
-    assert (word("Unexpected Admission-Error!"), word("///")) == ("UnexpectedAdmissionError", "PodFailed")
+    assert (reason_word("Unexpected Admission-Error!"), reason_word("///")) == ("UnexpectedAdmissionError", "PodFailed")
 
 
 @pytest.mark.parametrize(
@@ -120,23 +120,23 @@ def test_whether_a_launcher_ended_well_the_pod_says_before_its_container(
     assert decode({"status": {"phase": phase, "containerStatuses": statuses}}, Pod).has_succeeded is expected
 
 
-HEARD = Trouble("FailedMount", "no such volume")
+HEARD = Failure("FailedMount", "no such volume")
 
 
 @pytest.mark.parametrize(
     ("compute", "heard", "expected"),
     [
-        (WAITS, None, Trouble("ErrImagePull", "no such image")),
-        (WAITS, HEARD, Trouble("ErrImagePull", "no such image")),
+        (WAITS, None, Failure("ErrImagePull", "no such image")),
+        (WAITS, HEARD, Failure("ErrImagePull", "no such image")),
         (CREATING, HEARD, HEARD),
         (CREATING, None, None),
         (RUNS, HEARD, None),
     ],
     ids=["its word", "its word first", "what was heard", "nothing", "it has come up since"],
 )
-def test_what_keeps_a_launcher_from_starting(compute: Any, heard: Trouble | None, expected: Trouble | None) -> None:
+def test_what_keeps_a_launcher_from_starting(compute: Any, heard: Failure | None, expected: Failure | None) -> None:
     pod = decode({"status": {"phase": "Pending", "containerStatuses": [{"name": "compute", "state": compute}]}}, Pod)
-    assert find_start_trouble(pod, heard) == expected
+    assert find_start_failure(pod, heard) == expected
 
 
 def failed(*, compute: dict[str, Any] | None = None, **status: Any) -> Pod:
@@ -183,10 +183,10 @@ ENDS: dict[str, tuple[Pod, str, str]] = {
 
 @pytest.mark.parametrize(("pod", "reason", "message"), ENDS.values(), ids=ENDS.keys())
 def test_why_a_pod_failed(pod: Pod, reason: str, message: str) -> None:
-    assert find_end_trouble(pod) == (reason, message)
+    assert find_end_failure(pod) == (reason, message)
 
 
 def test_a_tenants_last_words_are_bounded_and_printable() -> None:
-    trouble = find_end_trouble(failed(compute=ended(message="\x1b[31mred\u202e\n" + "x" * 5000)))
+    trouble = find_end_failure(failed(compute=ended(message="\x1b[31mred\u202e\n" + "x" * 5000)))
     assert len(trouble.message) == MESSAGE_LIMIT
     assert trouble.message.isprintable()

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.launch_plan import Report
+from controlplane.api.launch_plan import LauncherReport
 from controlplane.domain.builders.disk import build_disks
 from controlplane.domain.builders.facts import Facts, NotBuildableError
 from tests.controlplane.domain.builders.vmis import KVM, a_vmi
 
 EMPTY = {"name": "a", "emptyDisk": {"capacity": "1Gi"}}
-SLOW = Facts(pod_uid="pod", epoch=1, is_kvm=True, report=Report(direct_io=False))
+SLOW = Facts(pod_uid="pod", epoch=1, is_kvm=True, report=LauncherReport(direct_io=False))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,15 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.launch_plan import ClaimDisk, CloudInit, ContainerDisk, EmptyDisk, FoundDisk, Report, Step
+from controlplane.api.launch_plan import (
+    ClaimDisk,
+    CloudInit,
+    ContainerDisk,
+    DiskSource,
+    EmptyDisk,
+    ImageFile,
+    LauncherReport,
+)
 from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.vmi.volumes import Volume
@@ -29,7 +37,7 @@ from controlplane.domain.volumes.registry import (
 from tests.controlplane.domain.builders.vmis import a_vmi
 
 GUEST = Guest("web", "the-uuid")
-REPORT = Report(container_disks=(FoundDisk("a", "/img/volumes/a/disk/x.img", "raw"),))
+REPORT = LauncherReport(container_disks=(ImageFile("a", "/img/volumes/a/disk/x.img", "raw"),))
 META = json.dumps({"instance-id": "the-uuid", "local-hostname": "web"})
 USER_SECRET = "userdata-ca978112ca1bbdca"
 CLAIM = {
@@ -44,7 +52,7 @@ IMAGE = {"name": "vol-a", "image": {"reference": "guest:1", "pullPolicy": "Never
 class Row:
     source: dict[str, Any]
     domain: DiskImage
-    step: Step
+    step: DiskSource
     takes: int
     """Bytes of the node's disk, where a containerDisk may take 1000."""
     pod: list[dict[str, Any]] = field(default_factory=list)
@@ -153,7 +161,7 @@ def test_a_claim_in_mode_block_is_a_device() -> None:
     assert [one.mount for one in needed.mounted] == [None]
     step = ClaimDisk("a", is_block=True, size_bytes=0, is_read_only=False, is_shared=True)
     assert volumes_in_plan(spec, GUEST, claims) == (step,)
-    disk = volume_in_domain(spec.volumes[0], Report(block_claims=("a",)))
+    disk = volume_in_domain(spec.volumes[0], LauncherReport(block_claims=("a",)))
     assert disk == DiskImage("/dev/vol-a", "raw", is_block=True)
 
 
@@ -162,7 +170,7 @@ def test_a_device_that_is_only_to_be_read_is_only_read() -> None:
     source = {"persistentVolumeClaim": {"claimName": "data", "readOnly": True}}
     (volume,) = a_vmi(volumes=[{"name": "a", **source}]).spec.volumes
 
-    disk = volume_in_domain(volume, Report(block_claims=("a",)))
+    disk = volume_in_domain(volume, LauncherReport(block_claims=("a",)))
 
     assert disk == DiskImage("/dev/vol-a", "raw", is_block=True, is_read_only=True)
 

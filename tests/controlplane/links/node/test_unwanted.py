@@ -82,13 +82,13 @@ async def test_a_signal_ends_each_wait() -> None:
 
 async def test_where_there_is_no_thread_it_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[bool] = []
-    begin = threads.begin
+    begin = threads.start_thread
 
     def none_left(*_unused: object, **__: object) -> None:
-        monkeypatch.setattr(threads, "begin", begin)
+        monkeypatch.setattr(threads, "start_thread", begin)
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(threads, "begin", none_left)
+    monkeypatch.setattr(threads, "start_thread", none_left)
     read, write = os.pipe()
     unwanted = Unwanted()
     unwanted.add(read, write)

@@ -13,7 +13,7 @@ import pytest
 from controlplane.api.objects.migration import FINAL, PHASES
 from controlplane.api.objects.phase import FAILED, RUNNING, SCHEDULING, SUCCEEDED, UNKNOWN
 from controlplane.api.objects.resources import Key
-from controlplane.api.vmi_id import vmi_id
+from controlplane.api.vmi_label import vmi_label_value
 from controlplane.engine.errors import ApiError
 from controlplane.virt_api.admission.migratable import LIMIT, why_not
 from tests.controlplane.kube.fake_api import FakeApi, a_client, status
@@ -113,7 +113,7 @@ async def test_of_all_migrations_only_its_own_are_asked_for() -> None:
         assert await why_not(client, Key("ns", name)) is None
 
     asked = [path for _unused, path, *_more in api.seen if path.startswith(MIGRATIONS)]
-    assert [f"labelSelector=kubevirt.io%2Fvmi-name%3D{vmi_id(name)}" in path for path in asked] == [True]
+    assert [f"labelSelector=kubevirt.io%2Fvmi-name%3D{vmi_label_value(name)}" in path for path in asked] == [True]
 
 
 async def test_what_is_not_known_is_not_guessed() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.api.objects.resources import Key
-from controlplane.kube.certificates import SKEW, KeyPair, make_authority
+from controlplane.kube.certificates import SKEW, KeyPair, make_ca
 from controlplane.virt_api.cluster import Cluster
 from controlplane.virt_api.http.key_pairs import PairInUse
 from controlplane.virt_api.http.tls import ServingTls, TlsError
@@ -23,7 +23,7 @@ from tests.controlplane.virt_api.served import Served, now, secret, serving
 
 NOW = 1_750_000_000.0
 DAY = 86400.0
-AUTHORITY = make_authority("ours", NOW - DAY, timedelta(days=400))
+AUTHORITY = make_ca("ours", NOW - DAY, timedelta(days=400))
 
 
 def a_pair(begins: float = -DAY, days: float = 90) -> KeyPair:
@@ -130,7 +130,7 @@ def test_a_pair_that_waits_is_looked_through_when_it_comes() -> None:
 async def test_clients_are_served_by_what_they_take(tmp_path: Path) -> None:
     """API servers said that the certificate is not valid yet: no write of a machine, and no subresource."""
     async with serving(tmp_path) as served:
-        served.serving_authority = make_authority("long", now(), timedelta(days=400))
+        served.serving_authority = make_ca("long", now(), timedelta(days=400))
         served.take_pair(served.serving_pair())
         assert (await called(served)) == 200
 
@@ -142,8 +142,8 @@ async def test_clients_are_served_by_what_they_take(tmp_path: Path) -> None:
 async def test_a_pair_that_waits_takes_no_client_of_a_front_proxy_that_is_gone() -> None:
     clock, gone, proxy = (
         Used(),
-        make_authority("gone", NOW, timedelta(days=1)),
-        make_authority("x", NOW, timedelta(days=1)),
+        make_ca("gone", NOW, timedelta(days=1)),
+        make_ca("x", NOW, timedelta(days=1)),
     )
     tls = ServingTls(now=lambda: clock.now)
     tls.use_authority(gone.certificate)

@@ -16,7 +16,7 @@ from controlplane.engine.errors import (
     NotFound,
     Throttled,
     Unavailable,
-    Unjudged,
+    WebhookFailed,
 )
 from controlplane.virt_api.http.response import api_failure
 
@@ -32,7 +32,7 @@ from controlplane.virt_api.http.response import api_failure
             Forbidden("virt-api may not"), 500, "InternalError", id="our own rights are nothing of the caller's"
         ),
         (Throttled("slower"), 429, "TooManyRequests"),
-        (Unjudged("a webhook is away"), 500, "InternalError"),
+        (WebhookFailed("a webhook is away"), 500, "InternalError"),
         (Unavailable("no answer"), 503, "ServiceUnavailable"),
         (ApiError("a teapot"), 500, "InternalError"),
     ],

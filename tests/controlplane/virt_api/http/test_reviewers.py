@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from controlplane.kube.certificates import KeyPair, make_authority
+from controlplane.kube.certificates import KeyPair, make_ca
 from controlplane.virt_api.http.identity import HookClients
 from controlplane.virt_api.http.routes import EVICTION
 from tests.controlplane.virt_api.served import CLIENTS, DAY, SERVERS, a_client_pair, now, serving
@@ -36,7 +36,7 @@ def by_its_own(reviewers: KeyPair) -> KeyPair:
 def by_a_namesake(reviewers: KeyPair) -> KeyPair:
     """A certificate of another CA that calls itself the same."""
     del reviewers
-    return a_client_pair(make_authority("reviewers", now(), DAY), NAME, usage=CLIENTS)
+    return a_client_pair(make_ca("reviewers", now(), DAY), NAME, usage=CLIENTS)
 
 
 IMPOSTORS: dict[str, Issue] = {
@@ -77,7 +77,7 @@ async def codes(directory: Path, issue: Issue, *, named: frozenset[str] | None) 
 
     named: who may send reviews; None where nobody is configured.
     """
-    reviewers, found = make_authority("reviewers", now(), DAY), set[Any]()
+    reviewers, found = make_ca("reviewers", now(), DAY), set[Any]()
     clients = None if named is None else HookClients(reviewers.certificate, named)
     async with serving(directory, hook_clients=clients) as served:
         pair = issue(reviewers)

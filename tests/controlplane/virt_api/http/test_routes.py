@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.kube.access import Attributes
+from controlplane.kube.access_review import Attributes
 from controlplane.virt_api.http.routes import (
     TABLE,
     VERSIONS,

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from controlplane.kube.certificates import SKEW, KeyPair, issue, join, life, make_authority, split
+from controlplane.kube.certificates import SKEW, KeyPair, issue, join_bundle, make_ca, split_bundle, validity
 from controlplane.virt_controller.certificates.apply import apply
 from controlplane.virt_controller.certificates.decide import (
     AUTHORITY_LIFE,
@@ -52,7 +52,7 @@ ALL_ANEW = 40
 
 def ours(begins_in: float) -> KeyPair:
     """An authority as we make them."""
-    return make_authority("kubevirt-ca", NOW + begins_in + SKEW.total_seconds(), AUTHORITY_LIFE)
+    return make_ca("kubevirt-ca", NOW + begins_in + SKEW.total_seconds(), AUTHORITY_LIFE)
 
 
 def a_pair(authority: KeyPair, begins_in: float) -> KeyPair:
@@ -74,7 +74,7 @@ async def lead(toy: Toy, ahead: float, seconds: float) -> int:
 
 def certificates(toy: Toy) -> dict[str, bytes]:
     pairs = {key.name: toy.data(key, "tls.crt") for key in PAIRS}
-    return pairs | {CA_KEY.name: split(toy.data(CA_KEY, "ca.crt"))[0]}
+    return pairs | {CA_KEY.name: split_bundle(toy.data(CA_KEY, "ca.crt"))[0]}
 
 
 def not_valid(toy: Toy) -> list[str]:
@@ -141,9 +141,9 @@ async def test_a_leader_that_is_behind_for_long_serves_nobody_what_has_ended() -
     await toy.live(DAY)
 
     after = certificates(toy)
-    assert all(life(after[name]).begins <= toy.now + toy.ahead for name in after)
-    assert all(life(after[name]).ends >= life(before[name]).ends for name in after)
-    assert all(life(after[name]).ends <= life(after[CA_KEY.name]).ends for name in after)
+    assert all(validity(after[name]).begins <= toy.now + toy.ahead for name in after)
+    assert all(validity(after[name]).ends >= validity(before[name]).ends for name in after)
+    assert all(validity(after[name]).ends <= validity(after[CA_KEY.name]).ends for name in after)
 
 
 async def test_a_clock_that_swings_makes_an_authority_a_minute_at_most_and_the_bundle_does_not_fill() -> None:
@@ -157,19 +157,19 @@ async def test_a_clock_that_swings_makes_an_authority_a_minute_at_most_and_the_b
         authorities[certificates(toy)[CA_KEY.name]] = None
 
     assert len(authorities) <= 1 + 2 * 240 / SETTLE_SECONDS
-    assert all(len(split(bundle)) <= MOST_KEPT for bundle in toy.recently_trusted)
+    assert all(len(split_bundle(bundle)) <= MOST_KEPT for bundle in toy.recently_trusted)
 
 
 def test_an_authority_of_ours_that_has_not_begun_is_made_anew_and_the_bundle_keeps_it() -> None:
     old, late = ours(-3600), ours(80 * DAY)
-    world = a_world(late, a_serving(old), join([late.certificate, old.certificate], NOW))
+    world = a_world(late, a_serving(old), join_bundle([late.certificate, old.certificate], NOW))
 
     (action,) = decide(world).actions
 
     assert isinstance(action, MakeAuthority)
     assert action.keep == (late.certificate, old.certificate)
     assert "has not begun" in action.because
-    assert action.ends == life(late.certificate).ends, "whose clock is right is not known: it ends no sooner"
+    assert action.ends == validity(late.certificate).ends, "whose clock is right is not known: it ends no sooner"
     assert not action.is_loss
 
 
@@ -182,7 +182,7 @@ def test_what_begins_within_what_clocks_differ_by_is_left_alone() -> None:
 
 def waiting(plan: Plan) -> float:
     assert plan.actions == ()
-    return plan.look_again_in
+    return plan.requeue_after
 
 
 def test_an_authority_that_was_made_a_moment_ago_is_not_made_anew_at_once() -> None:
@@ -196,7 +196,7 @@ def test_an_authority_that_was_made_a_moment_ago_is_not_made_anew_at_once() -> N
 def test_a_pair_that_has_not_begun_is_issued_anew_when_everybody_has_the_bundle() -> None:
     """Its holder may have one that counts; whoever is late with the bundle may trust that one's authority alone."""
     old, new = ours(-7200), ours(-3600)
-    both = join([new.certificate, old.certificate], NOW)
+    both = join_bundle([new.certificate, old.certificate], NOW)
     world = a_world(new, a_pair(old, 80 * DAY), both)
 
     (action,) = decide(world).actions
@@ -208,7 +208,7 @@ def test_a_pair_that_has_not_begun_is_issued_anew_when_everybody_has_the_bundle(
     assert 0 < waiting(decide(with_pair(world, used_for=20.0))) <= SETTLE_SECONDS - 20
     (action,) = decide(replace(world, verifiers=(replace(world.verifiers[0], bundles=(old.certificate,)),))).actions
     assert isinstance(action, PatchBundle)
-    assert split(action.bundle) == [new.certificate, old.certificate]
+    assert split_bundle(action.bundle) == [new.certificate, old.certificate]
 
 
 async def test_a_pair_that_may_last_longer_is_renewed_no_later() -> None:
@@ -243,7 +243,7 @@ def by_a_tool(path_length: int | None, *, says_usage: bool) -> KeyPair:
 
 
 AS_A_PERSON_MAKES_THEM: dict[str, Any] = {
-    "another name": lambda: make_authority("mine", NOW + DAY, AUTHORITY_LIFE),
+    "another name": lambda: make_ca("mine", NOW + DAY, AUTHORITY_LIFE),
     "our name, no usage": lambda: by_a_tool(0, says_usage=False),
     "our name, signs authorities": lambda: by_a_tool(None, says_usage=True),
 }
@@ -252,7 +252,7 @@ AS_A_PERSON_MAKES_THEM: dict[str, Any] = {
 @pytest.mark.parametrize("make", AS_A_PERSON_MAKES_THEM.values(), ids=AS_A_PERSON_MAKES_THEM)
 def test_an_authority_put_there_by_hand_waits_its_time_and_that_is_said(make: Any) -> None:
     old, new = ours(-3600), make()
-    world = a_world(new, a_serving(old), join([new.certificate, old.certificate], NOW))
+    world = a_world(new, a_serving(old), join_bundle([new.certificate, old.certificate], NOW))
 
     plan = decide(world)
     assert plan.actions == ()
@@ -277,4 +277,4 @@ async def test_a_longer_life_is_cut_at_the_authoritys_end() -> None:
 
     await apply(toy.api, IssuePair(world.pairs[0].held, authority, SUBJECT, "test", ends=NOW + 9000 * DAY), NOW)
 
-    assert life(toy.data(PAIRS[0], "tls.crt")).ends == life(authority.certificate).ends
+    assert validity(toy.data(PAIRS[0], "tls.crt")).ends == validity(authority.certificate).ends

@@ -30,14 +30,14 @@ from cryptography.x509.oid import NameOID
 from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.kube.certificates import (
     KeyPair,
-    belongs_together,
+    is_for_subject,
     is_issued_by,
-    is_of,
+    is_key_pair,
     issue,
-    join,
-    life,
-    make_authority,
-    split,
+    join_bundle,
+    make_ca,
+    split_bundle,
+    validity,
 )
 from controlplane.virt_controller.certificates.apply import apply
 from controlplane.virt_controller.certificates.decide import (
@@ -71,7 +71,7 @@ RESOURCE, NAME = VERIFIERS[2]
 
 
 def an_authority(age: float = 3600.0) -> KeyPair:
-    return make_authority("ca", NOW - age, AUTHORITY_LIFE)
+    return make_ca("ca", NOW - age, AUTHORITY_LIFE)
 
 
 def a_serving(authority: KeyPair, age: float = 3600.0, names: tuple[str, ...] = NAMES) -> KeyPair:
@@ -129,7 +129,7 @@ def test_nothing_is_written_when_all_is_well() -> None:
     plan = decide(a_world(authority, a_serving(authority), authority.certificate))
 
     assert plan.actions == ()
-    assert plan.look_again_in > 3600
+    assert plan.requeue_after > 3600
 
 
 def test_what_falls_due_in_a_moment_is_looked_at_in_a_second() -> None:
@@ -138,7 +138,7 @@ def test_what_falls_due_in_a_moment_is_looked_at_in_a_second() -> None:
         a_world(authority, a_serving(authority), authority.certificate), bundles_for=SETTLE_SECONDS - 0.01
     )
 
-    assert decide(settling).look_again_in == 1.0
+    assert decide(settling).requeue_after == 1.0
 
 
 MISSING = (Held(CA_KEY, "", EMPTY), Held(SERVING_KEY, "", EMPTY))
@@ -241,11 +241,11 @@ def test_an_authority_put_there_by_hand_is_used_when_the_bundle_has_settled(kind
 
     (action,) = decide(world).actions
     assert isinstance(action, PatchBundle)
-    assert split(action.bundle) == [new.certificate, old.certificate]
+    assert split_bundle(action.bundle) == [new.certificate, old.certificate]
 
     both = replace(world, verifiers=(replace(world.verifiers[0], bundles=(action.bundle,)),))
     assert decide(replace(both, bundles_for=0.0)).actions == ()
-    assert decide(replace(both, bundles_for=0.0)).look_again_in <= SETTLE_SECONDS
+    assert decide(replace(both, bundles_for=0.0)).requeue_after <= SETTLE_SECONDS
     (action,) = decide(replace(both, bundles_for=SETTLE_SECONDS)).actions
     assert isinstance(action, IssuePair)
     issued = issue(action.authority, action.subject, NOW, PAIR_LIFE)
@@ -256,7 +256,7 @@ def test_an_authority_put_there_by_hand_is_used_when_the_bundle_has_settled(kind
     assert decide(with_pair(later, used_for=0.0)).actions == ()
     (action,) = decide(with_pair(later, used_for=SETTLE_SECONDS)).actions
     assert isinstance(action, PatchBundle)
-    assert split(action.bundle) == [new.certificate]
+    assert split_bundle(action.bundle) == [new.certificate]
 
 
 def test_a_chain_in_odd_order_is_used_by_the_certificate_that_the_key_is_for() -> None:
@@ -266,12 +266,12 @@ def test_a_chain_in_odd_order_is_used_by_the_certificate_that_the_key_is_for() -
     (action,) = decide(a_world(chain, a_serving(ours), b"")).actions
 
     assert isinstance(action, PatchBundle)
-    assert split(action.bundle) == [ours.certificate, other.certificate]
+    assert split_bundle(action.bundle) == [ours.certificate, other.certificate]
 
 
 def test_an_authority_that_is_not_valid_yet_waits_its_time() -> None:
-    old, new = an_authority(), make_authority("ca", NOW + 3600, AUTHORITY_LIFE)
-    world = a_world(new, a_serving(old), join([new.certificate, old.certificate], NOW))
+    old, new = an_authority(), make_ca("ca", NOW + 3600, AUTHORITY_LIFE)
+    world = a_world(new, a_serving(old), join_bundle([new.certificate, old.certificate], NOW))
 
     assert decide(world).actions == ()
     (action,) = decide(replace(world, now=NOW + 3600 + SETTLE_SECONDS)).actions
@@ -306,7 +306,7 @@ def test_a_lost_serving_pair_waits_for_the_bundle_if_somebody_trusts_the_one_tha
     plan = decide(replace(world, bundles_for=bundles_for))
 
     assert [type(action) for action in plan.actions] == expected
-    assert plan.look_again_in > 0
+    assert plan.requeue_after > 0
 
 
 def test_a_bundle_does_not_grow_without_end() -> None:
@@ -344,18 +344,18 @@ def test_a_new_bundle_is_handed_out_before_anything_is_served_by_it() -> None:
     (action,) = decide(a_world(both, a_serving(old), old.certificate)).actions
 
     assert isinstance(action, PatchBundle)
-    assert split(action.bundle) == [new.certificate, old.certificate]
+    assert split_bundle(action.bundle) == [new.certificate, old.certificate]
 
 
 def test_a_serving_pair_of_the_old_authority_is_kept_until_the_bundle_has_settled() -> None:
     old = an_authority()
     new = an_authority(age=0)
     both = KeyPair(new.certificate + old.certificate, new.key)
-    world = a_world(both, a_serving(old), join(split(both.certificate), NOW))
+    world = a_world(both, a_serving(old), join_bundle(split_bundle(both.certificate), NOW))
 
     plan = decide(world)
     assert plan.actions == ()
-    assert plan.look_again_in <= SETTLE_SECONDS
+    assert plan.requeue_after <= SETTLE_SECONDS
 
     later = replace(world, now=NOW + SETTLE_SECONDS)
     (action,) = decide(later).actions
@@ -391,14 +391,14 @@ def test_an_ended_authority_leaves_the_bundle() -> None:
     (action,) = decide(a_world(both, a_serving(new), both.certificate)).actions
 
     assert isinstance(action, PatchBundle)
-    assert split(action.bundle) == [new.certificate]
+    assert split_bundle(action.bundle) == [new.certificate]
 
 
 LATE_SECONDS = SETTLE_SECONDS - 5
 
 
 def counts(certificate: bytes, now: float) -> bool:
-    return life(certificate).begins <= now < life(certificate).ends
+    return validity(certificate).begins <= now < validity(certificate).ends
 
 
 @dataclass
@@ -449,7 +449,7 @@ class Toy:
         """Let time pass, with whatever is due in it; return the number of writes."""
         end, writes = self.now + seconds, await self.settle()
         while self.now < end:
-            self.now = min(end, self.now + self.plan().look_again_in)
+            self.now = min(end, self.now + self.plan().requeue_after)
             self.check()
             writes += await self.settle()
         return writes
@@ -459,16 +459,14 @@ class Toy:
 
     def handed_out(self) -> set[bytes]:
         world = observe(self.caches(), "kubevirt", self.now)
-        return {one for verifier in world.trusting for bundle in verifier.bundles for one in split(bundle)}
+        return {one for verifier in world.trusting for bundle in verifier.bundles for one in split_bundle(bundle)}
 
     def check(self) -> None:
         """Everybody trusts everybody of ours, also those who learn of what is new LATE_SECONDS later."""
         world = observe(self.caches(), "kubevirt", self.now)
         for one in world.pairs:
             new, used = one.held.pair.certificate, self.used.get(one.held.key)
-            if belongs_together(one.held.pair) and (
-                used is None or counts(new, self.now) or not counts(used, self.now)
-            ):
+            if is_key_pair(one.held.pair) and (used is None or counts(new, self.now) or not counts(used, self.now)):
                 self.used[one.held.key] = new
         self.recently_served |= dict.fromkeys(self.used.values(), self.now)
         for verifier in world.trusting:
@@ -478,7 +476,7 @@ class Toy:
                 del recent[one]
         for bundle, served in product(self.recently_trusted, self.recently_served):
             assert counts(served, self.now)
-            assert any(is_issued_by(served, one) for one in split(bundle) if counts(one, self.now))
+            assert any(is_issued_by(served, one) for one in split_bundle(bundle) if counts(one, self.now))
 
 
 class _Reader:
@@ -503,8 +501,8 @@ async def test_an_installation_ends_with_everybody_trusting_the_serving_pair() -
 
     for role, key in zip(ROLES, (SERVING_KEY, *PEER_KEYS), strict=True):
         pair = KeyPair(toy.data(key, "tls.crt"), toy.data(key, "tls.key"))
-        assert belongs_together(pair)
-        assert is_of(pair.certificate, subject(role, "kubevirt"))
+        assert is_key_pair(pair)
+        assert is_for_subject(pair.certificate, subject(role, "kubevirt"))
         assert toy.data(key, "ca.crt") == (toy.data(CA_KEY, "ca.crt") if role.trusts else b"")
     hooks = toy.api.objects["mutatingwebhookconfigurations", VERIFIERS[0][1]]["webhooks"]
     assert [hook["name"] for hook in hooks] == ["a", "b"]
@@ -518,8 +516,8 @@ async def test_four_years_pass_without_a_moment_of_mistrust() -> None:
 
     while toy.now < end:
         writes += await toy.live(28 * DAY)
-        authorities.add(split(toy.data(CA_KEY, "ca.crt"))[0])
-        assert not any(life(one).is_over(toy.now) for one in toy.used.values())
+        authorities.add(split_bundle(toy.data(CA_KEY, "ca.crt"))[0])
+        assert not any(validity(one).is_over(toy.now) for one in toy.used.values())
 
     assert 4 <= len(authorities) <= 6
     assert writes < 120 + 30 * len(PEER_KEYS)
@@ -540,7 +538,7 @@ async def test_a_lost_secret_is_made_again_without_a_moment_of_mistrust(lose: st
     toy = Toy()
     await toy.create()
     await toy.live(30 * DAY)
-    (old,) = split(toy.data(CA_KEY, "ca.crt"))
+    (old,) = split_bundle(toy.data(CA_KEY, "ca.crt"))
 
     for key in keys:
         match lose:
@@ -553,8 +551,8 @@ async def test_a_lost_secret_is_made_again_without_a_moment_of_mistrust(lose: st
     await toy.live(3600)
 
     serving = KeyPair(toy.data(SERVING_KEY, "tls.crt"), toy.data(SERVING_KEY, "tls.key"))
-    known = split(toy.data(CA_KEY, "ca.crt"))
-    assert belongs_together(serving)
+    known = split_bundle(toy.data(CA_KEY, "ca.crt"))
+    assert is_key_pair(serving)
     assert all(is_issued_by(one, known[0]) for one in toy.used.values())
     assert old in known
     assert (known[0] == old) == (CA_KEY not in keys)
@@ -591,7 +589,7 @@ async def test_a_configuration_without_hooks_is_left_alone() -> None:
 def test_a_pair_is_issued_by_a_new_authority_when_its_peers_have_the_bundle_too(bundles: list[float]) -> None:
     """API servers may have it while virt-handlers have not."""
     old, new = an_authority(), by_hand()
-    both = join([new.certificate, old.certificate], NOW)
+    both = join_bundle([new.certificate, old.certificate], NOW)
     world = a_world(new, a_serving(old), both)
     peer = replace(world.pairs[0], bundle=old.certificate)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.kube.certificates import KeyPair, issue, make_authority
+from controlplane.kube.certificates import KeyPair, issue, make_ca
 from controlplane.virt_controller.certificates.decide import PAIR_LIFE
 from controlplane.virt_controller.certificates.roles import ROLES, Role, subject
 from tests.controlplane.virt_api.served import DAY, now
@@ -21,7 +21,7 @@ SERVERS = [role for role in ROLES if role.usage == "server"]
 
 @pytest.fixture(scope="module")
 def authority() -> KeyPair:
-    return make_authority("ca", now(), DAY)
+    return make_ca("ca", now(), DAY)
 
 
 def test_every_role_has_a_secret_a_name_and_a_uri_of_its_own() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from controlplane.api.objects.resources import SECRET, Key
 from controlplane.engine.errors import Conflict, Forbidden
-from controlplane.kube.certificates import KeyPair, Subject, issue, join, make_authority
+from controlplane.kube.certificates import KeyPair, Subject, issue, join_bundle, make_ca
 from controlplane.virt_controller.certificates.apply import apply
 from controlplane.virt_controller.certificates.decide import (
     AUTHORITY_LIFE,
@@ -125,7 +125,7 @@ def a_secret(version: int, **data: bytes) -> bytes:
 
 def hold(slots: list[Slot], authority: KeyPair, used: KeyPair, now: float) -> None:
     """Let all be well: pairs by the authority that is used, and everybody trusting both."""
-    both = join([authority.certificate, used.certificate], now)
+    both = join_bundle([authority.certificate, used.certificate], now)
     slots[0].raw = a_secret(1, ca_crt=both, ca_key=authority.key)
     for role, slot in zip(ROLES, slots[1:], strict=False):
         pair = issue(used, subject(role, "kubevirt"), now - 3600, PAIR_LIFE)
@@ -139,7 +139,7 @@ def hold(slots: list[Slot], authority: KeyPair, used: KeyPair, now: float) -> No
 async def test_when_nothing_is_due_it_looks_all_the_same_since_nothing_tells_that_a_clock_was_set() -> None:
     keeper, slots, _slept = a_keeper(MemoryApi(), b"")
     now = SimulatedClock().now()
-    authority = make_authority("kubevirt-ca", now - 3600, AUTHORITY_LIFE)
+    authority = make_ca("kubevirt-ca", now - 3600, AUTHORITY_LIFE)
     hold(slots, authority, authority, now)
 
     assert await keeper.step() == LOOK_SECONDS
@@ -148,7 +148,7 @@ async def test_when_nothing_is_due_it_looks_all_the_same_since_nothing_tells_tha
 async def test_an_authority_by_hand_that_waits_its_time_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     keeper, slots, _slept = a_keeper(MemoryApi(), b"")
     now = SimulatedClock().now()
-    used, late = (make_authority(name, now + when, AUTHORITY_LIFE) for name, when in (("a", -3600), ("b", 7200)))
+    used, late = (make_ca(name, now + when, AUTHORITY_LIFE) for name, when in (("a", -3600), ("b", 7200)))
 
     hold(slots, late, used, now)
     await keeper.step()
@@ -167,7 +167,7 @@ PLACE = Key("kubevirt", "x")
 SEEN = Held(PLACE, "1", KeyPair(b"", b""))
 WRITES: dict[str, Action] = {
     "authority": MakeAuthority(SEEN, (), "test"),
-    "pair": IssuePair(SEEN, make_authority("x", NOW, AUTHORITY_LIFE), Subject("x", "server", ("x",)), "test"),
+    "pair": IssuePair(SEEN, make_ca("x", NOW, AUTHORITY_LIFE), Subject("x", "server", ("x",)), "test"),
     "bundle": PatchBundle(Verifier(API_SERVICE, PLACE, "1", ()), b"", "test"),
     "bundle of a peer": PatchBundle(Verifier(SECRET, PLACE, "1", ()), b"", "test"),
 }

@@ -84,7 +84,7 @@ def test_who_gets_a_migration(case: str) -> None:
     world, expected = TABLE[case]
     plan = decide(world)
     assert steps(plan) == expected
-    assert (derive_back_off(world) is not None) == (plan.look_again_in is not None)
+    assert (derive_back_off(world) is not None) == (plan.requeue_after is not None)
 
 
 def test_a_back_off_is_told_once_for_each_failure() -> None:
@@ -93,7 +93,7 @@ def test_a_back_off_is_told_once_for_each_failure() -> None:
     assert told is not None
     assert told.failures == 1
     assert derive_back_off(a_world({}, evacuation(1, ago=5), told=told.after)) is None
-    assert decide(world).look_again_in == 15
+    assert decide(world).requeue_after == 15
 
 
 def test_a_wrong_clock_delays_by_the_back_off_at_most() -> None:

@@ -95,7 +95,7 @@ async def test_one_that_fails_is_followed_by_another_after_a_while(stage: Stage)
     stage.end_pod(stage.target)
     await stage.work()
     outcome = await reconcile(stage.evacuation, WEB)
-    assert outcome.look_again_in == 20
+    assert outcome.requeue_after == 20
     assert stage.reasons.count("MigrationBackoff") == 1
     assert len(migrations(stage)) == 1
     stage.clock.advance(20)

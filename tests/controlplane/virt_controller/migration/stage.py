@@ -24,7 +24,7 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.engine.errors import Unavailable
 from controlplane.engine.plan import Outcome
-from controlplane.engine.read_your_writes import RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesApi
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
 from controlplane.virt_controller.migration.node_labels import node_label_reader
@@ -73,7 +73,7 @@ class Stage(SmallWorld):
         """store: another one's, for a second virt-controller on the same objects."""
         super().__init__(RESOURCES, store)
         self.direct = self.lossy = LossyApi(self.store)
-        self.api = RememberingApi(self.direct, self.overlays)
+        self.api = ReadYourWritesApi(self.direct, self.overlays)
         self.configuration = KubeVirtConfiguration()
         self.reconciler, self.vmi_reconciler, self.evacuation, self.orphan = self.another()
         if store is None:

@@ -111,7 +111,7 @@ def test_a_pod_is_made_for_one_whose_turn_it_is_and_that_nobody_has_cancelled() 
 def test_an_ended_target_is_told_once(state: dict[str, str]) -> None:
     over = an_instance({**state, "failed": True, "completed": True})
     world = a_world(a_migration("Running"), over, target=a_target("Failed"))
-    assert steps(decide(world)) == "Tell"
+    assert steps(decide(world)) == "WriteStatus"
     assert next_phase(world).phase == FAILED
 
 

@@ -204,7 +204,7 @@ async def test_a_source_may_say_that_its_guest_has_left_when_its_launcher_has_en
     await stage.work()
     assert stage.status["phase"] == "Running"
     assert stage.target in stage.pods
-    assert (await reconcile(stage.vmi_reconciler, WEB)).look_again_in == 1
+    assert (await reconcile(stage.vmi_reconciler, WEB)).requeue_after == 1
     stage.leave()
     await stage.work()
     assert (stage.status["phase"], stage.status["nodeName"], stage.status["epoch"]) == ("Running", "node-2", 2)
@@ -489,8 +489,8 @@ async def test_a_target_that_does_not_come_up_is_given_up(
     stage.clock.advance(seconds - 1)
     await stage.work()
     assert stage.phase() == "Scheduling"
-    assert outcome.look_again_in is not None
-    stage.clock.advance(max(2.0, outcome.look_again_in - seconds + 1))
+    assert outcome.requeue_after is not None
+    stage.clock.advance(max(2.0, outcome.requeue_after - seconds + 1))
     await stage.work()
     assert stage.phase() == "Failed"
     assert stage.pods == [stage.source]
@@ -516,12 +516,12 @@ async def with_another(stage: Stage, **limits: int) -> None:
 async def test_a_target_that_finds_no_node_keeps_nobody_waiting_for_long(stage: Stage, limits: dict[str, int]) -> None:
     await with_another(stage, **limits)
     outcome = await stage.work()
-    assert outcome.look_again_in is not None
+    assert outcome.requeue_after is not None
     stage.clock.advance(29)
     await stage.work()
     assert (stage.phase(), stage.phase(SECOND)) == ("Scheduling", "Pending")
 
-    stage.clock.advance(outcome.look_again_in - 29)
+    stage.clock.advance(outcome.requeue_after - 29)
     await stage.work()
     await stage.work()
     assert (stage.phase(), stage.phase(SECOND)) == ("Failed", "Scheduling")
@@ -549,8 +549,8 @@ async def test_a_target_that_finds_no_node_is_waited_for_where_nobody_waits(stag
     stage.clock.advance(200)
     outcome = await stage.work()
     assert (stage.phase(), stage.phase(SECOND)) == ("Scheduling", "Scheduling")
-    assert outcome.look_again_in is not None
-    assert outcome.look_again_in <= 31, "others may begin to wait"
+    assert outcome.requeue_after is not None
+    assert outcome.requeue_after <= 31, "others may begin to wait"
 
 
 @pytest.mark.parametrize(("namespace", "is_given_up"), [("theirs", True), ("default", False)])
@@ -574,8 +574,8 @@ async def test_a_target_that_has_a_node_and_does_not_come_up_keeps_another_names
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"metadata": {"annotations": annotations}})
     stage.migrate("second", "other", namespace=namespace)
     outcome = await stage.work()
-    assert outcome.look_again_in is not None
-    assert outcome.look_again_in <= 31, "others may begin to wait"
+    assert outcome.requeue_after is not None
+    assert outcome.requeue_after <= 31, "others may begin to wait"
     stage.clock.advance(179)
     await stage.work()
     assert stage.phase() == "Scheduling"
@@ -609,7 +609,7 @@ async def test_a_clock_that_was_ahead_delays_no_beginning_for_more_than_as_long_
     stage.clock.advance(-ahead)
     for _unused in range(2):
         outcome = await stage.work()
-        assert outcome.look_again_in is None or outcome.look_again_in <= 150
+        assert outcome.requeue_after is None or outcome.requeue_after <= 150
         stage.clock.advance(150)
     await stage.work()
     assert stage.phase() == "Failed"
@@ -628,8 +628,8 @@ async def test_a_target_that_finds_no_node_has_the_time_that_its_migration_asks_
 async def test_one_that_nobody_begins_is_given_up(stage: Stage) -> None:
     await stage.until("TargetReady")
     outcome = await stage.work()
-    assert outcome.look_again_in is not None
-    stage.clock.advance(outcome.look_again_in)
+    assert outcome.requeue_after is not None
+    stage.clock.advance(outcome.requeue_after)
     await stage.work()
     assert stage.phase() == "Failed"
     assert stage.state["failed"]

@@ -24,7 +24,7 @@ def test_before_the_lease_was_watched_for_its_duration_nothing_is_concluded(unre
     plan = decide(a_world(unrenewed_for=unrenewed_for))
 
     assert plan.steps == ()
-    assert plan.look_again_in == pytest.approx(40 - unrenewed_for)
+    assert plan.requeue_after == pytest.approx(40 - unrenewed_for)
 
 
 @pytest.mark.parametrize("lease", [LEASE, None], ids=["not renewed", "none"])
@@ -40,7 +40,7 @@ def test_a_node_whose_virt_handler_is_silent_takes_no_new_machines(lease: Lease 
 def test_a_node_that_takes_none_is_left_alone(label: str | None) -> None:
     plan = decide(a_world(label, unrenewed_for=1e9))
 
-    assert (plan.steps, plan.look_again_in) == ((), None)
+    assert (plan.steps, plan.requeue_after) == ((), None)
 
 
 @pytest.mark.parametrize(

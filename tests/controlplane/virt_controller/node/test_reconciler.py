@@ -104,11 +104,11 @@ async def test_a_virt_handler_that_renews_keeps_its_node_on_the_list(stage: Stag
 
     outcome = await stage.look()
     assert (stage.label, stage.told.events) == ("true", [])
-    assert outcome.look_again_in == pytest.approx(40)
+    assert outcome.requeue_after == pytest.approx(40)
 
 
 async def test_a_silent_one_is_taken_off_once_and_an_event_tells_why(stage: Stage) -> None:
-    assert (await stage.look()).look_again_in == pytest.approx(40)
+    assert (await stage.look()).requeue_after == pytest.approx(40)
 
     await stage.look(after=40)
     assert stage.label == "false"
@@ -168,8 +168,8 @@ async def test_a_renewal_that_only_the_api_server_knows_is_noted(stage: Stage) -
     await stage.renew()
     assert isinstance((await stage.look()).error, Conflict)
 
-    assert (await stage.look(after=1)).look_again_in == pytest.approx(40)
-    assert (await stage.look(after=39)).look_again_in == pytest.approx(1)
+    assert (await stage.look(after=1)).requeue_after == pytest.approx(40)
+    assert (await stage.look(after=39)).requeue_after == pytest.approx(1)
 
 
 async def test_a_lease_that_is_gone_is_a_silence_too(stage: Stage) -> None:
@@ -211,7 +211,7 @@ async def test_another_node_of_the_same_name_is_not_written_to(stage: Stage) -> 
 async def test_a_node_that_is_gone_is_forgotten(stage: Stage) -> None:
     await stage.look()
     node = stage.api.objects.pop(("nodes", NODE_KEY))
-    assert (await stage.look(after=40)).look_again_in is None
+    assert (await stage.look(after=40)).requeue_after is None
     stage.api.objects["nodes", NODE_KEY] = node
 
     await stage.look()
@@ -223,7 +223,7 @@ async def test_a_lease_that_cannot_be_read_is_none(stage: Stage, caplog: pytest.
     stage.api.objects["leases", LEASE_KEY]["spec"] = 7
     stage.leases.tell(LEASE_KEY)
 
-    assert (await stage.look()).look_again_in == pytest.approx(40)
+    assert (await stage.look()).requeue_after == pytest.approx(40)
     assert "a Lease cannot be read" in caplog.text
 
 

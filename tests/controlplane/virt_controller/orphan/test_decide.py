@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from controlplane.api.objects.migration import VirtualMachineInstanceMigration
 from controlplane.api.objects.pod import ContainerState, ContainerStatus, Pod, Terminated
-from controlplane.engine.plan import Each, Plan
+from controlplane.engine.plan import IndependentActions, Plan
 from controlplane.virt_controller.migration.world import DeleteTarget
 from controlplane.virt_controller.orphan.decide import decide
 from controlplane.virt_controller.orphan.world import World
@@ -88,7 +88,7 @@ def test_what_is_done_about_what_is_left() -> None:
 
 
 def deleted(world: World) -> list[str]:
-    found = [each for one in decide(world).steps if isinstance(one, Each) for each in one.actions]
+    found = [each for one in decide(world).steps if isinstance(one, IndependentActions) for each in one.actions]
     return [one.uid for one in found if isinstance(one, DeleteTarget)]
 
 
@@ -156,4 +156,4 @@ def test_the_label_of_one_that_is_not_over_or_another_ones_stays(state: str) -> 
 @pytest.mark.parametrize("state", ["failed", "given"])
 def test_the_label_goes_last(state: str) -> None:
     found = [steps(decide(labelled(state, pods))) for pods in ("both", "none")]
-    assert found == ["Each", "RemoveTargetLabel"]
+    assert found == ["IndependentActions", "RemoveTargetLabel"]

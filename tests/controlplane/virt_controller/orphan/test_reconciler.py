@@ -105,7 +105,7 @@ async def test_one_that_is_there_is_its_own_controllers(stage: Stage, phase: str
     stage.calls.clear()
     before = stage.store.version
     outcome = await reconcile(stage.orphan, WEB)
-    assert (outcome.error, outcome.look_again_in, stage.calls, stage.store.version) == (None, None, [], before)
+    assert (outcome.error, outcome.requeue_after, stage.calls, stage.store.version) == (None, None, [], before)
 
 
 @pytest.mark.parametrize("phase", ["Scheduling", "Running"])

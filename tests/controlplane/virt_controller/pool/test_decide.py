@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.objects import share
+from controlplane.api.objects import int_or_percent
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.pool import VirtualMachinePool
-from controlplane.engine.plan import Each, Plan
+from controlplane.engine.plan import IndependentActions, Plan
 from controlplane.virt_controller.pool.decide import LOOK_AGAIN_SECONDS, decide
 from controlplane.virt_controller.pool.machine import build_vm, change, number_of
 from controlplane.virt_controller.pool.member import Member, Run
@@ -63,8 +63,8 @@ def a_world(pool: VirtualMachinePool, *members: Member, runs: tuple[Run, ...] = 
 
 def done(plan: Plan[Any]) -> list[str]:
     """Say in words what a plan does."""
-    (step,) = plan.steps or (Each(()),)
-    actions = step.actions if isinstance(step, Each) else (step,)
+    (step,) = plan.steps or (IndependentActions(()),)
+    actions = step.actions if isinstance(step, IndependentActions) else (step,)
     return [f"{type(one).__name__} {_about(one)}".rstrip() for one in actions]
 
 
@@ -122,7 +122,7 @@ def test_what_is_done(world: World, expected: list[str]) -> None:
 
 
 def test_a_new_leader_looks_again_by_itself() -> None:
-    assert decide(a_world(a_pool(1), is_past_known=False)).look_again_in == LOOK_AGAIN_SECONDS
+    assert decide(a_world(a_pool(1), is_past_known=False)).requeue_after == LOOK_AGAIN_SECONDS
 
 
 def test_no_more_than_a_burst_at_a_time() -> None:
@@ -242,7 +242,7 @@ def test_numbers_in_names(name: str, number: int | None) -> None:
 
 @pytest.mark.parametrize(("value", "count"), [(3, 3), ("25%", 2), ("100%", 10), ("1%", 1), ("nonsense", 10), (0, 10)])
 def test_shares(value: Any, count: int) -> None:
-    assert share.of(value, 10) == count
+    assert int_or_percent.of(value, 10) == count
 
 
 VOLUMES: list[Json] = [

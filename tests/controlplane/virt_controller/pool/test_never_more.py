@@ -107,7 +107,11 @@ class Play:
             self.happen()
 
     async def work(self, leader: Process) -> None:
-        self.is_leader, self.read, self.pools_read = True, leader.caches[VM].position, leader.caches[POOL].position
+        self.is_leader, self.read, self.pools_read = (
+            True,
+            leader.caches[VM].resource_version,
+            leader.caches[POOL].resource_version,
+        )
         await reconcile(leader.reconciler, WEB)
         self.is_leader = False
 

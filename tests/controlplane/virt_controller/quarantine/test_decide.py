@@ -110,7 +110,7 @@ def test_a_mark_rests_on_the_nodes_that_stay_and_says_why() -> None:
 
 
 def test_a_new_leader_looks_again_when_it_may_mark() -> None:
-    assert decide(a_world(bad(), GOOD, leading_for=20.0)).look_again_in == 40.0
+    assert decide(a_world(bad(), GOOD, leading_for=20.0)).requeue_after == 40.0
 
 
 LIFTED: dict[str, tuple[World, bool, float | None]] = {
@@ -134,7 +134,7 @@ LIFTED: dict[str, tuple[World, bool, float | None]] = {
 def test_which_node_takes_machines_again(title: str) -> None:
     world, is_lifted, again = LIFTED[title]
     plan = decide(world)
-    assert ([type(one) for one in plan.steps], plan.look_again_in) == ([Release] if is_lifted else [], again)
+    assert ([type(one) for one in plan.steps], plan.requeue_after) == ([Release] if is_lifted else [], again)
 
 
 def test_a_node_that_is_spared_for_the_sake_of_the_others_is_named_once() -> None:

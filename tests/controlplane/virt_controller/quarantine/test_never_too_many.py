@@ -22,7 +22,7 @@ from kubevirt_api.names import QUARANTINED
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.plan import Outcome
-from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.quarantine.quarantine_label import parse_label
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
@@ -58,7 +58,7 @@ class Process:
         self.reconciler = QuarantineReconciler(
             nodes=overlays[NODE],
             vmis=overlays[VMI],
-            api=RememberingApi(CallingApi(store), overlays),
+            api=ReadYourWritesApi(CallingApi(store), overlays),
             clock=clock,
             events=Told(),
             configuration=KubeVirtConfiguration,

@@ -97,7 +97,7 @@ async def test_a_node_where_runs_do_not_begin_gets_no_machines_for_a_while(stage
     told = stage.told_of("NodeQuarantined")
     assert sorted(about for about, _unused in told) == ["bad", "default/a-bad", "default/b-bad", "other/c-bad"]
     assert "kubectl label node bad virtops.kubevirt/quarantined-" in told[0][1]
-    assert (await stage.work()).look_again_in == pytest.approx(900)
+    assert (await stage.work()).requeue_after == pytest.approx(900)
     assert stage.calls == []
 
     stage.clock.advance(900)
@@ -243,7 +243,7 @@ async def test_a_mark_whose_answer_is_lost_is_said_to_be_in_doubt_and_not_set_tw
 async def test_a_new_leader_waits_until_what_the_last_one_asked_for_has_happened(stage: Stage) -> None:
     stage.quarantine.begin()
     stage.three_come_up()
-    assert (await stage.work()).look_again_in == pytest.approx(60)
+    assert (await stage.work()).requeue_after == pytest.approx(60)
     assert stage.mark_of("bad") is None
     stage.clock.advance(60)
     await stage.work()
@@ -253,7 +253,7 @@ async def test_a_new_leader_waits_until_what_the_last_one_asked_for_has_happened
 async def test_a_mark_that_a_new_process_finds_ends_in_time(stage: Stage) -> None:
     """Its wall clock may be a day behind: it ends what it has watched for as long as a mark lasts."""
     stage.label("bad", "20990101T000000Z")
-    assert (await stage.work()).look_again_in == pytest.approx(900)
+    assert (await stage.work()).requeue_after == pytest.approx(900)
     stage.clock.advance(900)
     await stage.work()
     assert stage.mark_of("bad") is None
@@ -264,7 +264,7 @@ async def test_a_mark_that_somebody_exchanges_for_another_time_is_watched_anew(s
     await stage.work()
     stage.clock.advance(600)
     stage.label("bad", "20990102T000000Z")
-    assert (await stage.work()).look_again_in == pytest.approx(900)
+    assert (await stage.work()).requeue_after == pytest.approx(900)
 
 
 async def test_who_does_not_lead_looks_and_does_nothing(stage: Stage) -> None:

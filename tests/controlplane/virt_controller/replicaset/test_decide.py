@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.engine.plan import Each, Plan
+from controlplane.engine.plan import IndependentActions, Plan
 from controlplane.virt_controller.replicaset.decide import decide
 from controlplane.virt_controller.replicaset.member import Member
 from controlplane.virt_controller.replicaset.world import (
@@ -33,7 +33,9 @@ STRANGER, LEAVING_STRANGER = a_member("stranger", app="db"), a_member("stranger"
 
 def words(plan: Plan[Action]) -> list[str]:
     """Spell a plan: what is done to whom."""
-    actions = [one for step in plan.steps for one in (step.actions if isinstance(step, Each) else (step,))]
+    actions = [
+        one for step in plan.steps for one in (step.actions if isinstance(step, IndependentActions) else (step,))
+    ]
     return [word(one) for one in actions]
 
 
@@ -187,7 +189,7 @@ def test_a_batch_needs_no_look_for_its_write_is_refused_on_an_old_copy() -> None
 
 def test_nothing_is_begun_while_what_was_made_before_may_not_be_seen_yet() -> None:
     unsure = decide(a_world(a_set(2), A, is_past_known=False))
-    assert (unsure.steps, unsure.look_again_in) == ((), 1.0)
+    assert (unsure.steps, unsure.requeue_after) == ((), 1.0)
 
 
 def test_nor_is_what_was_begun_gone_on_with() -> None:

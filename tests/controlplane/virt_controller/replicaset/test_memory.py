@@ -23,53 +23,53 @@ def at(version: int, batches: int = 0, size: int = 0, uid: str = "u") -> Virtual
 
 
 def test_of_a_set_for_which_nothing_was_begun_all_is_known() -> None:
-    assert Memories().is_past_known(WEB, at(10), position=0)
+    assert Memories().is_past_known(WEB, at(10), resource_version=0)
 
 
 def test_what_another_leader_began_is_known_when_the_cache_is_past_it() -> None:
     memories = Memories()
-    assert not memories.is_past_known(WEB, at(10, batches=1), position=9)
-    assert memories.is_past_known(WEB, at(10, batches=1), position=10)
+    assert not memories.is_past_known(WEB, at(10, batches=1), resource_version=9)
+    assert memories.is_past_known(WEB, at(10, batches=1), resource_version=10)
 
 
 def test_a_change_by_a_user_makes_nothing_unknown() -> None:
     """Scaling is not to wait for the next bookmark of an idle watch."""
     memories = Memories()
-    assert memories.is_past_known(WEB, at(10, batches=1), position=10)
-    assert memories.is_past_known(WEB, at(50, batches=1), position=10)
+    assert memories.is_past_known(WEB, at(10, batches=1), resource_version=10)
+    assert memories.is_past_known(WEB, at(50, batches=1), resource_version=10)
 
 
 def test_what_this_process_has_written_makes_nothing_unknown() -> None:
     memories = Memories()
-    assert memories.is_past_known(WEB, at(10), position=5)
+    assert memories.is_past_known(WEB, at(10), resource_version=5)
     memories.note_written(WEB, at(20, batches=1, size=2))
-    assert memories.is_past_known(WEB, at(20, batches=1, size=2), position=5)
+    assert memories.is_past_known(WEB, at(20, batches=1, size=2), resource_version=5)
     memories.note_written(WEB, at(30, batches=1))
-    assert memories.is_past_known(WEB, at(30, batches=1), position=5)
+    assert memories.is_past_known(WEB, at(30, batches=1), resource_version=5)
 
 
 def test_nor_does_it_make_anything_known() -> None:
     """Who completes another leader's batch has not seen the ones before it."""
     memories = Memories()
-    assert not memories.is_past_known(WEB, at(10, batches=2, size=2), position=5)
+    assert not memories.is_past_known(WEB, at(10, batches=2, size=2), resource_version=5)
     memories.note_written(WEB, at(20, batches=2))
-    assert not memories.is_past_known(WEB, at(20, batches=2), position=9)
-    assert memories.is_past_known(WEB, at(20, batches=2), position=10)
+    assert not memories.is_past_known(WEB, at(20, batches=2), resource_version=9)
+    assert memories.is_past_known(WEB, at(20, batches=2), resource_version=10)
 
 
 def test_a_batch_that_another_leader_began_or_completed_is_news() -> None:
     memories = Memories()
-    assert memories.is_past_known(WEB, at(10), position=5)
-    assert not memories.is_past_known(WEB, at(20, batches=1, size=2), position=5)
-    assert memories.is_past_known(WEB, at(20, batches=1, size=2), position=20)
-    assert not memories.is_past_known(WEB, at(30, batches=1), position=20)
-    assert not memories.is_past_known(WEB, at(40, batches=2), position=30)
+    assert memories.is_past_known(WEB, at(10), resource_version=5)
+    assert not memories.is_past_known(WEB, at(20, batches=1, size=2), resource_version=5)
+    assert memories.is_past_known(WEB, at(20, batches=1, size=2), resource_version=20)
+    assert not memories.is_past_known(WEB, at(30, batches=1), resource_version=20)
+    assert not memories.is_past_known(WEB, at(40, batches=2), resource_version=30)
 
 
 def test_another_set_of_the_name_is_news() -> None:
     memories = Memories()
-    assert memories.is_past_known(WEB, at(10, batches=1), position=10)
-    assert not memories.is_past_known(WEB, at(20, batches=1, uid="other"), position=10)
+    assert memories.is_past_known(WEB, at(10, batches=1), resource_version=10)
+    assert not memories.is_past_known(WEB, at(20, batches=1, uid="other"), resource_version=10)
 
 
 def test_a_set_is_current_as_the_api_server_has_told_it_or_stored_it() -> None:

@@ -268,7 +268,7 @@ async def test_a_leader_that_comes_begins_nothing_before_it_has_seen_what_was_ma
     await stand.run()
     successor.catch_up(SET)
     outcome = await successor.run(catch_up=False)
-    assert (outcome, len(stand.vmis)) == (Outcome(look_again_in=1.0), 2)
+    assert (outcome, len(stand.vmis)) == (Outcome(requeue_after=1.0), 2)
     successor.catch_up()
     assert (await successor.run(), len(stand.vmis)) == (Outcome(), 2)
 
@@ -290,7 +290,7 @@ async def test_a_leader_that_comes_goes_on_with_what_was_begun() -> None:
     await stand.run()
     assert len(stand.vmis) == 1
     successor.catch_up(SET)
-    assert (await successor.run(catch_up=False), len(stand.vmis)) == (Outcome(look_again_in=1.0), 1)
+    assert (await successor.run(catch_up=False), len(stand.vmis)) == (Outcome(requeue_after=1.0), 1)
     successor.catch_up()
     await successor.run()
     assert (len(stand.vmis), stand.set["status"]["batches"]) == (3, 1)
@@ -534,7 +534,7 @@ async def test_what_ends_before_it_runs_is_replaced_ever_later() -> None:
         began = stand.clock.monotonic()
         while not (outcome := await stand.run()).error and len(stand.staying) < 2:
             assert len(stand.staying) == 0
-            stand.clock.advance(outcome.look_again_in or 1.0)
+            stand.clock.advance(outcome.requeue_after or 1.0)
         waits.append(stand.clock.monotonic() - began)
     assert [10 <= waits[0] <= 15, 40 <= waits[1] <= 60, 90 <= waits[2] <= 135] == [True] * 3, waits
 

@@ -11,7 +11,7 @@ import pytest
 
 from controlplane.api.objects.decode import encode
 from controlplane.engine.errors import Forbidden, Invalid, Throttled
-from controlplane.engine.plan import Problem, Tell
+from controlplane.engine.plan import RefusedStep, WriteStatus
 from controlplane.virt_controller.replicaset.status import begun, derive_status
 from controlplane.virt_controller.replicaset.world import AdoptVmi, BeginBatch, CreateVmi, DeleteVmi
 from tests.controlplane.virt_controller.builders import STAMP
@@ -63,11 +63,11 @@ def test_a_pause_is_told_and_taken_back() -> None:
         (BeginBatch(1, "y"), Throttled("later"), "FailedCreate", "later; it is tried again by itself"),
         (DeleteVmi(A, "y"), Forbidden("no"), "FailedDelete", "no; look at"),
         (AdoptVmi(A, "y"), Forbidden("no"), "FailedUpdate", "no; look at"),
-        (Tell("y"), Invalid("no"), "FailedUpdate", "no; compare the installed CRDs"),
+        (WriteStatus("y"), Invalid("no"), "FailedUpdate", "no; compare the installed CRDs"),
     ],
 )
 def test_a_refusal_is_told_until_nothing_is_refused(step: Any, error: Any, reason: str, words: str) -> None:
-    found = status_of(a_set(), problem=Problem(step, error))
+    found = status_of(a_set(), problem=RefusedStep(step, error))
     assert found is not None
     (failure,) = found["conditions"]
     assert (failure["type"], failure["status"], failure["reason"]) == ("ReplicaFailure", "True", reason)

@@ -20,7 +20,7 @@ from controlplane.api.objects.phase import is_final
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.timestamps import format_timestamp
-from controlplane.engine.plan import Tell
+from controlplane.engine.plan import WriteStatus
 from controlplane.virt_api.subresources.lifecycle import (
     NotBuiltError,
     PatchInstance,
@@ -148,8 +148,8 @@ def run_to_rest(world: World) -> Played:
 def _turn(played: Played) -> bool:
     """Let one step happen; tell whether there was one."""
     plan = decide(played.world)
-    for step in (*plan.steps, Tell("the end of every plan")):
-        if not isinstance(step, Tell):
+    for step in (*plan.steps, WriteStatus("the end of every plan")):
+        if not isinstance(step, WriteStatus):
             _apply(played, step)
             return True
         status = derive_status(played.world, None)
@@ -160,8 +160,8 @@ def _turn(played: Played) -> bool:
     if vmi is not None and vmi.metadata.deletion_timestamp is not None:
         _set(played, vmi=None)  # the node and the VMI controller have done their part
         return True
-    if plan.look_again_in is not None:
-        _set(played, now=played.world.now + plan.look_again_in)
+    if plan.requeue_after is not None:
+        _set(played, now=played.world.now + plan.requeue_after)
         return True
     return False
 

@@ -54,12 +54,12 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Always, delete sent: wait": (vm_world(a_vm(**asked(STOP)), RUNNING, is_delete_sent=True), []),
     "Always, succeeded: delete": (vm_world(a_vm(), SUCCEEDED), ["DeleteVmi"]),
     "Always, failed after running: delete": (vm_world(a_vm(), FAILED), ["DeleteVmi"]),
-    "Always, failed before running: record first": (vm_world(a_vm(), NEVER_RAN), ["Tell", "DeleteVmi"]),
+    "Always, failed before running: record first": (vm_world(a_vm(), NEVER_RAN), ["WriteStatus", "DeleteVmi"]),
     "Always, ended by a person before running: wait": (vm_world(a_vm(), a_vmi("Failed", deleting=True)), []),
     "Always, an unknown phase: leave": (vm_world(a_vm(), a_vmi("WaitingForSync")), []),
     "Always, failed before running, after another: record first": (
         vm_world(a_vm(**COUNTED_BEFORE), NEVER_RAN),
-        ["Tell", "DeleteVmi"],
+        ["WriteStatus", "DeleteVmi"],
     ),
     "Always, failed start recorded: delete": (vm_world(a_vm(**COUNTED), NEVER_RAN), ["DeleteVmi"]),
     "Always, restart asked: delete": (vm_world(a_vm(**asked(STOP, START)), RUNNING), ["DeleteVmi"]),
@@ -78,7 +78,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Manual, none, restart asked: create": (vm_world(a_vm("Manual", **asked(STOP, START))), ["CreateVmi"]),
     "Manual, none, any stop done, start asked: trim first": (
         vm_world(a_vm("Manual", **asked({"action": "Stop"}, START))),
-        ["Tell", "CreateVmi"],
+        ["WriteStatus", "CreateVmi"],
     ),
     "Manual, alive: leave": (vm_world(a_vm("Manual"), RUNNING), []),
     "Manual, alive, stop asked: delete": (vm_world(a_vm("Manual", **asked(STOP)), RUNNING), ["DeleteVmi"]),
@@ -92,7 +92,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Manual, going, start asked: wait": (vm_world(a_vm("Manual", **asked(START)), GOING), []),
     "Manual, alive, start answered, stop asked: trim first": (
         vm_world(a_vm("Manual", **asked(START, STOP)), RUNNING),
-        ["Tell", "DeleteVmi"],
+        ["WriteStatus", "DeleteVmi"],
     ),
     # RerunOnFailure
     "Rerun, fresh: create": (vm_world(a_vm("RerunOnFailure")), ["CreateVmi"]),
@@ -106,16 +106,16 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Rerun, succeeded: delete": (vm_world(a_vm("RerunOnFailure", **ACTED_ON), SUCCEEDED), ["DeleteVmi"]),
     "Rerun, just switched to, succeeded: record first": (
         vm_world(a_vm("RerunOnFailure"), SUCCEEDED),
-        ["Tell", "DeleteVmi"],
+        ["WriteStatus", "DeleteVmi"],
     ),
     "Rerun, just switched to, stop asked: record first": (
         vm_world(a_vm("RerunOnFailure", **asked(STOP)), RUNNING),
-        ["Tell", "DeleteVmi"],
+        ["WriteStatus", "DeleteVmi"],
     ),
-    "Rerun, failed: ask for the next first": (vm_world(a_vm("RerunOnFailure"), FAILED), ["Tell", "DeleteVmi"]),
+    "Rerun, failed: ask for the next first": (vm_world(a_vm("RerunOnFailure"), FAILED), ["WriteStatus", "DeleteVmi"]),
     "Rerun, acted on before, failed: ask for the next first": (
         vm_world(a_vm("RerunOnFailure", **ACTED_ON), FAILED),
-        ["Tell", "DeleteVmi"],
+        ["WriteStatus", "DeleteVmi"],
     ),
     "Rerun, failed, stop asked: delete": (
         vm_world(a_vm("RerunOnFailure", **asked(STOP), **ACTED_ON), FAILED),
@@ -127,11 +127,11 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     ),
     "Rerun, start answered, failed: ask for the next first": (
         vm_world(a_vm("RerunOnFailure", **asked(START), **ACTED_ON), FAILED),
-        ["Tell", "DeleteVmi"],
+        ["WriteStatus", "DeleteVmi"],
     ),
     "Rerun, start answered, succeeded: trim first": (
         vm_world(a_vm("RerunOnFailure", **asked(START), **ACTED_ON), SUCCEEDED),
-        ["Tell", "DeleteVmi"],
+        ["WriteStatus", "DeleteVmi"],
     ),
     # Once
     "Once, none: create": (vm_world(a_vm("Once")), ["CreateVmi"]),
@@ -153,7 +153,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "Halted, the same, an instance goes: wait": (vm_world(a_vm("Halted", **asked(STOP, PAUSED_NOW)), GOING), []),
     "Always, failed paused start: ask for the next first": (
         vm_world(a_vm(**COUNTED), a_vmi("Failed", spec={"startStrategy": "Paused"})),
-        ["Tell", "DeleteVmi"],
+        ["WriteStatus", "DeleteVmi"],
     ),
     "Manual, nonsense asked: drop": (vm_world(a_vm("Manual", **asked({"action": "Dance"}))), ["DropRequest"]),
     # a strategy of a newer API
@@ -238,7 +238,7 @@ def test_a_stop_is_not_forgotten_while_its_instance_is_about_to_be_adopted() -> 
 def test_a_start_that_failed_delays_the_next(strategy: str, seconds: float | None) -> None:
     failure = {"consecutiveFailCount": 3, "lastFailedVMIUID": "x", "retryAfterTimestamp": "2026-01-01T00:00:40Z"}
     plan = decide(vm_world(a_vm(strategy, startFailure=failure)))
-    assert plan.look_again_in == seconds
+    assert plan.requeue_after == seconds
     assert bool(plan.steps) is (seconds is None)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from controlplane.engine.errors import Unavailable
-from controlplane.engine.read_your_writes import ReadYourWritesCache, RememberingApi
+from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from tests.controlplane.simulation.controller import vm_reconciler
 from tests.controlplane.simulation.store import Json
@@ -42,7 +42,7 @@ def end(stand: VmStand, phase: str) -> None:
 
 def next_leader(stand: VmStand) -> None:
     stand.overlays = {resource: ReadYourWritesCache(cache) for resource, cache in stand.caches.items()}
-    stand.api = RememberingApi(stand.direct, stand.overlays)
+    stand.api = ReadYourWritesApi(stand.direct, stand.overlays)
     stand.reconciler = vm_reconciler(
         VmReconciler, overlays=stand.overlays, api=stand.api, clock=stand.clock, events=stand.told
     )

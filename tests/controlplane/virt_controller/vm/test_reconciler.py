@@ -173,7 +173,7 @@ async def test_a_stop_whose_instance_is_gone_is_done_without_a_question_where_th
     stop = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Stop", "uid": "gone"}]}}
     stand.store.patch(VM, WEB, stop, subresource="status")
     stand.catch_up()
-    assert stand.overlays[VMI].position == int(stand.vm["metadata"]["resourceVersion"])
+    assert stand.overlays[VMI].resource_version == int(stand.vm["metadata"]["resourceVersion"])
     await stand.run()
     assert "get VirtualMachineInstance" not in stand.calls
     assert not stand.vm["status"].get("stateChangeRequests")

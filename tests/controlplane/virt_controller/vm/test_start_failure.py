@@ -152,14 +152,14 @@ def test_failed_starts_are_remembered_while_another_is_to_come(world: World) -> 
 def test_a_time_that_cannot_be_true_is_set_anew(stamp: str) -> None:
     """Another leader's clock was an hour ahead: the wait is one wait from now, and ends."""
     world = vm_world(a_vm(**looping(stamp)))
-    look_again_in = decide(world).look_again_in
-    assert look_again_in is not None
-    assert 0 < look_again_in <= 60
+    requeue_after = decide(world).requeue_after
+    assert requeue_after is not None
+    assert 0 < requeue_after <= 60
     status = derive_status(world, None)
     assert status is not None
     assert status.start_failure is not None
     assert parse_timestamp(status.start_failure.retry_after_timestamp or "") <= NOW + 60
-    later = dataclasses.replace(world, vm=_with(world.vm, status), now=NOW + look_again_in)
+    later = dataclasses.replace(world, vm=_with(world.vm, status), now=NOW + requeue_after)
     assert decide(later).steps
 
 
@@ -170,10 +170,10 @@ def test_no_step_of_the_clock_makes_a_start_wait_longer_than_five_minutes(now: f
     failure = {"consecutiveFailCount": count, "lastFailedVMIUID": "x", "retryAfterTimestamp": FUTURE}
     world, waited = vm_world(a_vm(startFailure=failure), now=now), 0.0
     while not (plan := decide(world)).steps:
-        assert plan.look_again_in is not None
-        waited += plan.look_again_in
+        assert plan.requeue_after is not None
+        waited += plan.requeue_after
         vm = _with(world.vm, derive_status(world, None) or world.vm.status)
-        world = dataclasses.replace(world, vm=vm, now=world.now + plan.look_again_in)
+        world = dataclasses.replace(world, vm=vm, now=world.now + plan.requeue_after)
         assert waited <= 300
 
 
@@ -195,7 +195,7 @@ def test_a_time_that_is_past_is_waited_for_no_more(ago: int) -> None:
 
 def test_the_last_half_second_is_waited_for_too() -> None:
     plan = decide(dataclasses.replace(vm_world(a_vm(**looping(format_timestamp(NOW)))), now=NOW - 0.5))
-    assert (plan.steps, plan.look_again_in) == ((), 0.5)
+    assert (plan.steps, plan.requeue_after) == ((), 0.5)
 
 
 def test_a_failure_without_a_time_does_not_wait() -> None:

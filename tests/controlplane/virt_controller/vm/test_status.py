@@ -15,7 +15,7 @@ from kubevirt_api.names import TEMPLATE_HASH
 from controlplane.api.objects import conditions
 from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
 from controlplane.engine.errors import Forbidden
-from controlplane.engine.plan import Problem
+from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.vm.start_failure import next_start_failure
 from controlplane.virt_controller.vm.status import derive_status, printable_status
 from controlplane.virt_controller.vm.template import template_hash
@@ -271,7 +271,7 @@ def test_a_deleted_vm_gets_its_word_and_nothing_else() -> None:
 
 def test_what_does_not_work_is_said_with_the_server_s_words_until_it_works() -> None:
     world = vm_world(a_vm())
-    status = derive_status(world, Problem(CreateVmi("x"), Forbidden("quota exceeded")))
+    status = derive_status(world, RefusedStep(CreateVmi("x"), Forbidden("quota exceeded")))
     assert status is not None
     failure = conditions.find(status.conditions, "Failure")
     assert failure is not None

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from controlplane.api.objects.vm import StateChangeRequest
-from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled, Unjudged
-from controlplane.engine.plan import Problem, Tell
+from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled, WebhookFailed
+from controlplane.engine.plan import RefusedStep, WriteStatus
 from controlplane.virt_controller.vm.world import (
     Action,
     AddFinalizer,
@@ -22,7 +22,7 @@ from controlplane.virt_controller.vm.world import (
 )
 from controlplane.virt_controller.vm.write_failure import explain_write_failure
 
-STEPS: dict[str, tuple[Action | Tell, str, str]] = {
+STEPS: dict[str, tuple[Action | WriteStatus, str, str]] = {
     "create": (CreateVmi("x"), "FailedCreate", "FailedCreate"),
     "delete": (DeleteVmi("x"), "FailedDelete", "FailedDelete"),
     "make a DataVolume": (CreateDataVolume("disk", "x"), "FailedDataVolumeCreate", "FailedDataVolumeCreate"),
@@ -30,13 +30,13 @@ STEPS: dict[str, tuple[Action | Tell, str, str]] = {
     "adopt": (AdoptVmi("x"), "FailedUpdateError", "FailedUpdate"),
     "finalizer": (AddFinalizer("x"), "FailedUpdateError", "FailedUpdate"),
     "drop": (DropRequest(StateChangeRequest(action="Start"), (), "x"), "FailedUpdateError", "FailedUpdate"),
-    "status": (Tell("x"), "FailedUpdateError", "FailedUpdate"),
+    "status": (WriteStatus("x"), "FailedUpdateError", "FailedUpdate"),
 }
 REMEDIES = {
     Forbidden: "ResourceQuota",
     Invalid: "CRDs",
     Throttled: "tried again by itself",
-    Unjudged: "behind that webhook",
+    WebhookFailed: "behind that webhook",
 }
 
 
@@ -44,7 +44,7 @@ REMEDIES = {
 @pytest.mark.parametrize("step", STEPS, ids=str)
 def test_a_refusal_is_told_with_the_server_s_words_and_a_remedy(step: str, kind: type[ApiError]) -> None:
     action, condition, event = STEPS[step]
-    told = explain_write_failure(Problem(action, kind("cannot do it: no")))
+    told = explain_write_failure(RefusedStep(action, kind("cannot do it: no")))
     assert (told.condition, told.event) == (condition, event)
     remedy = "correct spec.template" if (step, kind) == ("create", Invalid) else REMEDIES[kind]
     assert told.message.startswith("cannot do it: no; ")

@@ -15,7 +15,7 @@ from kubevirt_api.names import LAUNCHER_ROLE, MIGRATION_JOB, ROLE, VM_FINALIZER,
 from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.api.objects.phase import AFTER_HAND_OVER, OWNERS
-from controlplane.engine.plan import Each
+from controlplane.engine.plan import IndependentActions
 from controlplane.virt_controller.vmi.decide import RULES, decide
 from controlplane.virt_controller.vmi.evidence import NodeState
 from controlplane.virt_controller.vmi.world import ConfirmPodsAbsent, DeletePod, GrantStart, Role, World
@@ -52,14 +52,14 @@ CLAIMS = {"data": PersistentVolumeClaim()}
 
 TABLE: dict[str, tuple[World, list[str]]] = {
     # to the node
-    "fresh: the attempt is recorded first": (vmi_world(a_vmi()), ["Tell"]),
+    "fresh: the attempt is recorded first": (vmi_world(a_vmi()), ["WriteStatus"]),
     "without finalizer: that first": (vmi_world(a_vmi(finalizers=())), ["AddFinalizer"]),
     "attempt recorded: create the Pod": (vmi_world(a_vmi(**SCHEDULING)), ["CreatePod"]),
-    "a claim is not there: no Pod yet": (vmi_world(CLAIMING), ["Tell"]),
+    "a claim is not there: no Pod yet": (vmi_world(CLAIMING), ["WriteStatus"]),
     "its claims are there: create the Pod": (vmi_world(CLAIMING, claims=CLAIMS), ["CreatePod"]),
     "a claim went after its Pod was made: wait for the Pod": (vmi_world(CLAIMING, a_pod()), []),
-    "spec is wrong: say so, never more": (vmi_world(a_vmi("Pending"), problems=("x",)), ["Tell"]),
-    "spec is wrong, whatever was recorded: no Pod": (vmi_world(a_vmi(**SCHEDULING), problems=("x",)), ["Tell"]),
+    "spec is wrong: say so, never more": (vmi_world(a_vmi("Pending"), problems=("x",)), ["WriteStatus"]),
+    "spec is wrong, whatever was recorded: no Pod": (vmi_world(a_vmi(**SCHEDULING), problems=("x",)), ["WriteStatus"]),
     "Pod waits for a node: wait": (vmi_world(a_vmi(**SCHEDULING), a_pod()), []),
     "Pod placed: label": (vmi_world(a_vmi(**SCHEDULING), BOUND), ["LabelNode"]),
     "Pod placed, labelled: wait": (vmi_world(a_vmi(node="node-1", **SCHEDULING), BOUND), []),
@@ -68,13 +68,13 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(a_vmi(node="node-1", **SCHEDULING), a_pod("Running", node="node-1")),
         [],
     ),
-    "Pod going: say so": (vmi_world(a_vmi(**SCHEDULING), a_pod(node="node-1", deleting=True)), ["Tell"]),
+    "Pod going: say so": (vmi_world(a_vmi(**SCHEDULING), a_pod(node="node-1", deleting=True)), ["WriteStatus"]),
     "launcher ended, something beside it runs on: say so": (
         vmi_world(a_vmi(**SCHEDULING), a_pod("Running", node="node-1", compute={"terminated": {"exitCode": 1}})),
-        ["Tell"],
+        ["WriteStatus"],
     ),
-    "Pod failed: say so": (vmi_world(a_vmi(**SCHEDULING), a_pod("Failed", node="node-1")), ["Tell"]),
-    "Pod up and going: no grant": (vmi_world(a_vmi(**SCHEDULING), a_running_pod(deleting=True)), ["Tell"]),
+    "Pod failed: say so": (vmi_world(a_vmi(**SCHEDULING), a_pod("Failed", node="node-1")), ["WriteStatus"]),
+    "Pod up and going: no grant": (vmi_world(a_vmi(**SCHEDULING), a_running_pod(deleting=True)), ["WriteStatus"]),
     "Pod lost its label: put it back": (vmi_world(a_vmi(**SCHEDULING), STRIPPED), ["AdoptPod"]),
     "Pod lost its owner: put it back": (vmi_world(a_vmi(**SCHEDULING), a_running_pod(owner_name=None)), ["AdoptPod"]),
     "Pod names another owner while it runs: put it back": (
@@ -98,7 +98,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         ["LabelNode"],
     ),
     "Pod was there and is not seen: ask": (vmi_world(a_vmi(**SCHEDULING), **BEGUN), ["ConfirmPodsAbsent"]),
-    "Pod was deleted: never made again": (vmi_world(a_vmi(**SCHEDULING), **BEGUN, **ABSENT), ["Tell"]),
+    "Pod was deleted: never made again": (vmi_world(a_vmi(**SCHEDULING), **BEGUN, **ABSENT), ["WriteStatus"]),
     "a migration's Pod is none to start in": (vmi_world(a_vmi(**SCHEDULING), TARGET), ["CreatePod"]),
     "the attempt's Pod, whatever label it got, is the one to start in": (
         vmi_world(a_vmi(**SCHEDULING), NAMESAKE),
@@ -118,7 +118,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "an earlier attempt's Pod is gone: create the next": (vmi_world(SECOND, **ABSENT), ["CreatePod"]),
     "Pod without a node asks for KVM under emulation: a further attempt is recorded": (
         vmi_world(a_vmi(**SCHEDULING), a_pod(has_kvm=True), **EMULATED),
-        ["Tell"],
+        ["WriteStatus"],
     ),
     "Pod with a node asks for KVM under emulation: it is left as it is": (
         vmi_world(a_vmi(node="node-1", **SCHEDULING), a_pod(node="node-1", has_kvm=True), **EMULATED),
@@ -180,19 +180,19 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     ),
     "Pod lost its label while it runs: put it back": (vmi_world(RUNNING, STRIPPED), ["AdoptPod"]),
     "Pod not seen: ask the API server": (vmi_world(RUNNING, node=HERE), ["ConfirmPodsAbsent"]),
-    "Pod gone from the API: say what that means": (vmi_world(RUNNING, node=HERE, **ABSENT), ["Tell"]),
+    "Pod gone from the API: say what that means": (vmi_world(RUNNING, node=HERE, **ABSENT), ["WriteStatus"]),
     "Pod gone, last words known: no need to ask": (
         vmi_world(RUNNING, node=HERE, last_words=(a_pod("Failed", node="node-1"),)),
-        ["Tell"],
+        ["WriteStatus"],
     ),
     "Pod gone, last words known, its node not seen: no need to ask": (
         vmi_world(RUNNING, node=UNSEEN, last_words=(a_pod("Failed", node="node-1"),)),
-        ["Tell"],
+        ["WriteStatus"],
     ),
     "Pod gone, its node not seen: ask for that, too": (vmi_world(RUNNING, node=UNSEEN, **ABSENT), ["ConfirmNode"]),
     "Pod gone, its node gone: say so": (
         vmi_world(RUNNING, node=replace(UNSEEN, is_gone=True), **ABSENT),
-        ["Tell"],
+        ["WriteStatus"],
     ),
     "Pod gone, its node looks off: ask for that, too": (
         vmi_world(RUNNING, node=replace(HERE, looks_out_of_service=True), **ABSENT),
@@ -200,14 +200,14 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     ),
     "Pod gone, its node is off by the API server's word: say so": (
         vmi_world(RUNNING, node=replace(HERE, looks_out_of_service=True, is_out_of_service=True), **ABSENT),
-        ["Tell"],
+        ["WriteStatus"],
     ),
     "another Pod has its name: ask": (
         vmi_world(a_vmi("Scheduled", **OTHER_GRANT), a_running_pod()),
         ["ConfirmPodsAbsent"],
     ),
     "a migration's Pod failed: the source runs on": (vmi_world(RUNNING, a_running_pod(), TARGET), []),
-    "no Pod was named, asked: no more asking": (vmi_world(a_vmi("Running"), **ABSENT), ["Tell"]),
+    "no Pod was named, asked: no more asking": (vmi_world(a_vmi("Running"), **ABSENT), ["WriteStatus"]),
     # final
     "final, Pod over: keep it": (vmi_world(a_vmi("Failed", **GRANTED), a_pod("Failed")), []),
     "final, its Pod ends by itself": (vmi_world(a_vmi("Failed", **GRANTED), a_running_pod()), []),
@@ -243,11 +243,11 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "deleted, no Pod seen: ask": (vmi_world(a_vmi("Failed", deleting=True)), ["ConfirmPodsAbsent"]),
     "deleted, no Pod, never started: say how it ended first": (
         vmi_world(a_vmi(deleting=True, **SCHEDULING), **ABSENT),
-        ["Tell"],
+        ["WriteStatus"],
     ),
     "deleted, Pod gone without proof: say so, hold on": (
         vmi_world(a_vmi("Running", deleting=True, **GRANTED), node=HERE, **ABSENT),
-        ["Tell"],
+        ["WriteStatus"],
     ),
     "deleted, Pod gone, node not seen: ask for it": (
         vmi_world(a_vmi("Unknown", deleting=True, **GRANTED), node=UNSEEN, **ABSENT),
@@ -275,7 +275,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
 @pytest.mark.parametrize(("world", "steps"), TABLE.values(), ids=TABLE.keys())
 def test_the_next_step(world: World, steps: list[str]) -> None:
     plan = decide(world)
-    actions = [each for one in plan.steps for each in (one.actions if isinstance(one, Each) else (one,))]
+    actions = [each for one in plan.steps for each in (one.actions if isinstance(one, IndependentActions) else (one,))]
     assert [type(one).__name__ for one in actions] == steps
     assert all(one.because for one in actions)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from controlplane.api.objects.phase import AFTER_HAND_OVER, FAILED, OWNERS, UNKNOWN, is_final, may_move
+from controlplane.api.objects.phase import AFTER_HAND_OVER, FAILED, OWNERS, UNKNOWN, is_allowed_transition, is_final
 from controlplane.api.objects.pod import Pod
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.evidence import NodeState
@@ -89,6 +89,6 @@ def test_a_pod_is_made_where_none_was_and_nothing_was_granted() -> None:
 def test_every_move_is_one_of_the_table_and_an_end_stays_an_end() -> None:
     for one in CELLS:
         phase, (_unused, after) = one[0], outcome(*one)
-        assert after == phase or may_move(phase, after), one
+        assert after == phase or is_allowed_transition(phase, after), one
         assert not is_final(phase) or after == phase, one
     assert FAILED in {outcome(*one)[1] for one in CELLS}

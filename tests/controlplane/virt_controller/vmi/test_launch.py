@@ -16,7 +16,7 @@ from controlplane.api.launch_plan import (
     ContainerDisk,
     EmptyDisk,
     GuestNetwork,
-    Plan,
+    LaunchPlan,
     parse_plan,
     render_plan,
 )
@@ -24,7 +24,7 @@ from controlplane.api.objects.decode import decode, decode_vmi
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.api.vmi_id import vmi_id
+from controlplane.api.vmi_label import vmi_label_value
 from controlplane.domain.guest import guest_of
 from controlplane.domain.mac import guest_mac
 from controlplane.virt_controller.vmi.launch import build_plan, derive_launch, guest_network
@@ -39,7 +39,7 @@ def with_spec(devices: dict[str, Any] | None = None, **spec: Any) -> VirtualMach
     return a_vmi(spec={"domain": domain, **spec})
 
 
-def plan_of(vmi: VirtualMachineInstance) -> Plan:
+def plan_of(vmi: VirtualMachineInstance) -> LaunchPlan:
     return build_plan(vmi, guest_of(vmi), 1 << 30, network=guest_network(vmi, is_target=False))
 
 
@@ -175,11 +175,11 @@ def test_pull_secrets_are_named_once() -> None:
 
 
 def test_a_long_name_becomes_a_label_value_that_is_still_unique() -> None:
-    first, second = vmi_id("n" * 64 + "a"), vmi_id("n" * 64 + "b")
+    first, second = vmi_label_value("n" * 64 + "a"), vmi_label_value("n" * 64 + "b")
     assert first != second
     assert len(first) == 63
-    assert vmi_id("web") == "web"
-    assert vmi_id("n" * 63) == "n" * 63
+    assert vmi_label_value("web") == "web"
+    assert vmi_label_value("n" * 63) == "n" * 63
 
 
 @pytest.mark.parametrize(("said", "policy"), [("", "IfNotPresent"), ("Always", "Always"), ("Never", "Never")])

@@ -15,7 +15,7 @@ from controlplane.api.objects.decode import decode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import Pod
 from controlplane.engine.errors import Forbidden
-from controlplane.engine.plan import Problem
+from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.next_attempt import MESSAGE_LENGTH, explain_next_attempt, find_retriable_failure
 from controlplane.virt_controller.vmi.status import derive_status, next_phase
@@ -265,7 +265,7 @@ def test_a_refusal_of_the_former_pod_is_not_told_of_the_next_attempt() -> None:
     vmi = a_vmi("Scheduling", attempt=2, failedAttempts=[OLD])
     reasons = []
     for attempt in (1, 2):
-        refusal = Problem(CreatePod(attempt, because="x"), Forbidden("one of this name exists and is not ours"))
+        refusal = RefusedStep(CreatePod(attempt, because="x"), Forbidden("one of this name exists and is not ours"))
         status = derive_status(vmi_world(vmi), refusal)
         assert status is not None
         reasons += [one.reason for one in status.conditions if one.type == "Synchronized"]

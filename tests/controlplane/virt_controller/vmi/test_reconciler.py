@@ -23,7 +23,7 @@ from controlplane.engine.errors import (
     NotFound,
     Throttled,
     Unavailable,
-    Unjudged,
+    WebhookFailed,
 )
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vmi.controller_state import EVENT_HOLD_SECONDS
@@ -152,7 +152,7 @@ async def test_a_launcher_that_does_not_come_up_is_given_up_in_time_whatever_clo
     key = await stage.until_begun()
     stage.place(key, {"phase": "Pending", "conditions": []})
     outcome = await stage.work()
-    assert outcome.look_again_in == pytest.approx(600)
+    assert outcome.requeue_after == pytest.approx(600)
     stage.clock.advance(599)
     stage.machines_clock.offset = 86400.0
     await stage.work()
@@ -169,7 +169,7 @@ async def test_a_process_that_begins_to_look_gives_a_launcher_all_its_time(stage
     stage.clock.advance(599)
     stage.reconciler = stage.another()
     outcome = await stage.work()
-    assert outcome.look_again_in == pytest.approx(600)
+    assert outcome.requeue_after == pytest.approx(600)
 
 
 async def test_a_pod_keeps_from_the_nodes_that_are_quarantined_and_goes_when_one_is_free_again(stage: Stage) -> None:
@@ -755,7 +755,7 @@ async def test_a_delete_names_the_pod_that_was_decided_on(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    "refusal", [Forbidden("exceeded quota"), Invalid("bad"), Throttled("later"), Unjudged("webhook")], ids=repr
+    "refusal", [Forbidden("exceeded quota"), Invalid("bad"), Throttled("later"), WebhookFailed("webhook")], ids=repr
 )
 async def test_a_refused_pod_is_told_and_backs_off(stage: Stage, refusal: ApiError) -> None:
     stage.direct.refusals["create Pod"] = refusal

@@ -12,7 +12,7 @@ import pytest
 
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.pod import Pod, Trouble
+from controlplane.api.objects.pod import Failure, Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vmi.controller_state import VmiState
 from controlplane.virt_controller.vmi.decide import decide
@@ -45,8 +45,8 @@ def waiting(reason: str, *conditions: Any, message: str = "") -> Pod:
 READY = a_condition("PodReadyToStartContainers", "True")
 SILENT = a_pod(node="node-1")
 PULLING = waiting("ContainerCreating", READY)
-MISSING = {POD_UID: Trouble("FailedMount", 'secret "user" not found')}
-NO_SANDBOX = {POD_UID: Trouble("FailedCreatePodSandBox", "no address is left")}
+MISSING = {POD_UID: Failure("FailedMount", 'secret "user" not found')}
+NO_SANDBOX = {POD_UID: Failure("FailedCreatePodSandBox", "no address is left")}
 ASKED = KubeVirtConfiguration(run_timeout_seconds=100)
 NEVER = KubeVirtConfiguration(run_timeout_seconds=0)
 
@@ -84,7 +84,7 @@ def test_how_long_it_may_still_take(title: str) -> None:
 
 
 def test_who_waits_looks_again_when_the_time_is_over() -> None:
-    assert decide(vmi_world(a_vmi_with(), SILENT, placed_for=100.0)).look_again_in == 500.0
+    assert decide(vmi_world(a_vmi_with(), SILENT, placed_for=100.0)).requeue_after == 500.0
 
 
 def test_a_run_whose_attempts_have_all_timed_out_says_so_with_what_was_heard() -> None:

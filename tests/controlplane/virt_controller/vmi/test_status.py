@@ -16,11 +16,11 @@ from kubevirt_api.condition_types import UNPAUSED
 from controlplane.api.objects import conditions
 from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
-from controlplane.api.objects.phase import FINAL, TRANSITIONS, may_move
-from controlplane.api.objects.pod import Trouble
+from controlplane.api.objects.phase import FINAL, TRANSITIONS, is_allowed_transition
+from controlplane.api.objects.pod import Failure
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.engine.errors import Forbidden
-from controlplane.engine.plan import Problem
+from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.vmi.evidence import NodeState
 from controlplane.virt_controller.vmi.status import derive_status, grant, next_phase
 from controlplane.virt_controller.vmi.world import AddFinalizer, CreatePod, World
@@ -153,7 +153,7 @@ def test_phases_follow_the_table_whatever_is_true(phase: str) -> None:
         world = vmi_world(vmi, *pods, node=node, is_absence_confirmed=absent and not pods, was_begun=begun)
         status = derive_status(world, None)
         after = phase if status is None else status.phase
-        assert may_move(phase, after)
+        assert is_allowed_transition(phase, after)
         assert phase not in FINAL or after == phase
 
 
@@ -252,11 +252,11 @@ def test_nothing_is_written_between_the_two() -> None:
 WAITING = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
 CREATING = {"waiting": {"reason": "ContainerCreating"}}
 UNPLACED = (a_condition("PodScheduled", "False", "Unschedulable", "0/3 nodes are available"),)
-MOUNT = Trouble("FailedMount", 'secret "seed" not found')
+MOUNT = Failure("FailedMount", 'secret "seed" not found')
 NO_SECRET = {POD_UID: MOUNT}
-QUOTA = Problem(CreatePod(1, because="x"), Forbidden("exceeded quota: pods=5"))
+QUOTA = RefusedStep(CreatePod(1, because="x"), Forbidden("exceeded quota: pods=5"))
 
-TROUBLES: dict[str, tuple[World, Problem[Any] | None, tuple[str, str, str] | None]] = {
+TROUBLES: dict[str, tuple[World, RefusedStep[Any] | None, tuple[str, str, str] | None]] = {
     "no image": (
         vmi_world(LABELLED, a_pod(compute=WAITING)),
         None,
@@ -299,7 +299,7 @@ TROUBLES: dict[str, tuple[World, Problem[Any] | None, tuple[str, str, str] | Non
     "Pod refused": (vmi_world(a_vmi(**S)), QUOTA, ("Synchronized", "FailedCreate", "exceeded quota: pods=5")),
     "label refused": (
         vmi_world(a_vmi(**S)),
-        Problem(AddFinalizer("x"), Forbidden("no")),
+        RefusedStep(AddFinalizer("x"), Forbidden("no")),
         ("Synchronized", "FailedUpdate", "no"),
     ),
     "spec is wrong": (
@@ -317,7 +317,7 @@ TROUBLES: dict[str, tuple[World, Problem[Any] | None, tuple[str, str, str] | Non
 
 @pytest.mark.parametrize(("world", "problem", "said"), TROUBLES.values(), ids=TROUBLES.keys())
 def test_what_keeps_it_from_starting_is_said(
-    world: World, problem: Problem[Any] | None, said: tuple[str, str, str] | None
+    world: World, problem: RefusedStep[Any] | None, said: tuple[str, str, str] | None
 ) -> None:
     status = derive_status(world, problem)
     assert status is not None

@@ -65,7 +65,7 @@ def test_its_pod_is_made_when_its_disks_are_what_they_are_to_be(
 ) -> None:
     steps = decide(a_world(volume, claims, volumes)).steps
 
-    assert [type(step).__name__ for step in steps] == (["CreatePod"] if starts else ["Tell"])
+    assert [type(step).__name__ for step in steps] == (["CreatePod"] if starts else ["WriteStatus"])
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from controlplane.api.objects.kubevirt import KubeVirt
 from controlplane.api.objects.migration import VirtualMachineInstanceMigration
 from controlplane.api.objects.resources import Key
 from controlplane.api.timestamps import format_timestamp
-from controlplane.engine.plan import Each
+from controlplane.engine.plan import IndependentActions
 from controlplane.virt_controller.workload_update.decide import LABELS, decide
 from controlplane.virt_controller.workload_update.instance_view import InstanceView
 from controlplane.virt_controller.workload_update.status import derive_status
@@ -55,7 +55,9 @@ def an_update(
 
 def planned(kubevirt: KubeVirt, *candidates: Candidate, **facts: Any) -> str:
     plan = decide(World(kubevirt=kubevirt, candidates=candidates, now=NOW, **facts))
-    actions = [one for step in plan.steps for one in (step.actions if isinstance(step, Each) else (step,))]
+    actions = [
+        one for step in plan.steps for one in (step.actions if isinstance(step, IndependentActions) else (step,))
+    ]
     return "+".join(type(one).__name__ for one in actions) or "-"
 
 
@@ -172,7 +174,7 @@ def test_while_virt_handlers_are_rolled_out_they_are_labelled_and_stay() -> None
     waiting = World(
         kubevirt=a_kubevirt(BOTH, last=NOW - 10), candidates=candidates, now=NOW, outdated_nodes=("node-2",)
     )
-    assert decide(waiting).look_again_in is None
+    assert decide(waiting).requeue_after is None
 
 
 @pytest.mark.parametrize("limits", [{"parallelMigrationsPerCluster": 3}, {"parallelOutboundMigrationsPerNode": 3}])
@@ -200,7 +202,7 @@ def test_batches_are_as_large_and_as_rare_as_the_strategy_says() -> None:
 
 def test_it_looks_again_when_somebody_has_waited() -> None:
     def look(methods: list[str], *candidates: Candidate, **options: Any) -> float | None:
-        return decide(World(kubevirt=a_kubevirt(methods, **options), candidates=candidates, now=NOW)).look_again_in
+        return decide(World(kubevirt=a_kubevirt(methods, **options), candidates=candidates, now=NOW)).requeue_after
 
     assert look(EVICT, a_candidate(), last=NOW - 10) == 50
     assert look(EVICT, a_candidate(), last=NOW + 50) == 60
@@ -216,7 +218,7 @@ def test_who_has_failed_less_comes_first() -> None:
     kubevirt = a_kubevirt(MOVE, limits={"parallelMigrationsPerCluster": 1})
     candidates = (a_candidate("a", refusals=1, **CAN), a_candidate("b", **CAN))
     (step,) = decide(World(kubevirt=kubevirt, candidates=candidates, now=NOW)).steps
-    assert isinstance(step, Each)
+    assert isinstance(step, IndependentActions)
     assert [one.instance.key.name for one in step.actions if hasattr(one, "instance")] == ["b"]
 
 

@@ -260,7 +260,7 @@ async def test_one_whose_eviction_is_refused_is_told_and_holds_up_nobody() -> No
     stage.refusal = Throttled("cannot evict Pod: it is to stay")
     outcome = await stage.update()
     assert outcome.error is None
-    assert outcome.look_again_in == 20
+    assert outcome.requeue_after == 20
     assert stage.reasons.count("FailedEvict") == 2
     stage.refusal = None
     stage.clock.advance(60)
@@ -287,7 +287,7 @@ async def test_one_that_fails_is_followed_by_another_after_a_while() -> None:
     stage.end_pod(stage.target)
     await stage.work()
     outcome = await stage.update()
-    assert outcome.look_again_in == 20
+    assert outcome.requeue_after == 20
     await stage.update()
     assert stage.reasons.count("MigrationBackoff") == 1
     assert len(stage.migrations) == 1

@@ -19,7 +19,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from controlplane.kube.certificates import KeyPair, Subject, issue, life
+from controlplane.kube.certificates import KeyPair, Subject, issue, validity
 from controlplane.links import handler as link
 from controlplane.links.handler import Answer, Done, Guest, NotDone, Power
 from controlplane.tls.contexts import VIRT_API_CLIENT, client_context, role_uri
@@ -281,7 +281,7 @@ def test_a_pair_counts_whatever_the_clock_said_when_it_was_made(
     """A virt-handler that began while its clock was far ahead could not be asked until it began anew."""
     monkeypatch.setattr(time, "time", lambda: begins)
     own_pair.main(NODE, "server")
-    made = life(capsysbinary.readouterr().out)
+    made = validity(capsysbinary.readouterr().out)
 
     assert made.begins <= 0
     assert made.ends >= datetime(9999, 12, 31, tzinfo=UTC).timestamp()

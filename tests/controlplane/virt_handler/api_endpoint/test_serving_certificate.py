@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.kube.certificates import life
+from controlplane.kube.certificates import validity
 from controlplane.virt_handler.api_endpoint import serving_certificate as own_pair
 from controlplane.virt_handler.api_endpoint.serving_certificate import PairError, make_own_pair
 from tests.controlplane.virt_handler.builders import NODE, NOW
@@ -49,7 +49,7 @@ def test_a_pair_is_good_where_clocks_differ_and_for_as_long_as_any_process_lives
 ) -> None:
     monkeypatch.setattr(time, "time", lambda: NOW)
     own_pair.main(NODE, "server")
-    made = life(capsysbinary.readouterr().out)
+    made = validity(capsysbinary.readouterr().out)
     assert made.begins <= NOW - 30 * DAY
     assert made.ends >= NOW + 3650 * DAY
 

@@ -12,7 +12,7 @@ import pytest
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.engine.errors import Invalid
-from controlplane.engine.plan import Plan, Problem
+from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.virt_handler.incoming.decide import decide
 from controlplane.virt_handler.incoming.ports import NoPlace
 from controlplane.virt_handler.incoming.status import TRIES, derive_status
@@ -74,7 +74,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "a network is being set up": (world(moving(), launcher(FRESH, doing="prepare the network")), Plan((OPEN,))),
     "a network of which nothing came": (
         world(moving(), launcher(FRESH, setback=Setback("no", is_refusal=True, at=1000.0, count=2))),
-        Plan((OPEN,), look_again_in=0.2),
+        Plan((OPEN,), requeue_after=0.2),
     ),
     "a network": (world(moving(), launcher(SET_UP)), Plan((DIAL, OPEN))),
     "a network, and a door": (world(moving(), launcher(SET_UP), door=DOOR), Plan((DIAL,))),
@@ -94,7 +94,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "failed, its guest is here": (world(begun(**FAILED), launcher(target(WHOLE))), Plan((END,), 10.0)),
     "failed, its guest was told": (
         world(begun(**FAILED), launcher(target(WHOLE, destroy_asked_at=997.0))),
-        Plan(look_again_in=7.0),
+        Plan(requeue_after=7.0),
     ),
     "failed, its guest has ended": (world(begun(**FAILED), launcher(target(OFF))), Plan()),
     "failed, and it is this Pod's by a later grant": (
@@ -153,7 +153,7 @@ TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
 }
 
 
-NOWHERE: Problem[Action] = Problem(OPEN, NoPlace("no address on migration0"))
+NOWHERE: RefusedStep[Action] = RefusedStep(OPEN, NoPlace("no address on migration0"))
 
 
 def test_a_node_that_cannot_be_reached_by_migrations_says_so_before_one_begins() -> None:
@@ -168,13 +168,13 @@ def test_a_node_that_cannot_be_reached_by_migrations_says_so_before_one_begins()
 @pytest.mark.parametrize(
     ("vmi", "problem"),
     [
-        (moving(), Problem(OPEN, Invalid("the other has not said by what it is known"))),
-        (moving(), Problem(DIAL, NoPlace("no address on migration0"))),
+        (moving(), RefusedStep(OPEN, Invalid("the other has not said by what it is known"))),
+        (moving(), RefusedStep(DIAL, NoPlace("no address on migration0"))),
         (begun(), NOWHERE),
     ],
     ids=["what may pass", "another step", "begun"],
 )
-def test_no_other_refusal_ends_a_migration(vmi: VirtualMachineInstance, problem: Problem[Action]) -> None:
+def test_no_other_refusal_ends_a_migration(vmi: VirtualMachineInstance, problem: RefusedStep[Action]) -> None:
     assert derive_status(world(vmi, launcher(target())), problem) is None
 
 

@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import cache
 
-from controlplane.kube.certificates import Subject, make_own
+from controlplane.kube.certificates import Subject, make_self_signed
 from controlplane.links.handler import server_name
 from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
 from controlplane.virt_handler.migration.handshake import Binding, Channel
@@ -33,7 +33,7 @@ SECONDS = 10.0
 @cache
 def pair_of(node: str) -> OwnPair:
     subject = Subject("virt-handler", "peer", (server_name(node),))
-    made = make_own(subject, time.time() - 60, timedelta(days=1))
+    made = make_self_signed(subject, time.time() - 60, timedelta(days=1))
     return OwnPair(made.certificate, made.key)
 
 

@@ -96,11 +96,11 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "it ran, which nobody could write, and libvirt has lost it": (
         a_world(a_vmi(), a_launcher(seen(State(Life.SHUT_OFF, "unknown"), has_run=True))),
-        Plan((LOST,), look_again_in=1.0),
+        Plan((LOST,), requeue_after=1.0),
     ),
     "it ran, and libvirt knows no domain": (
         a_world(a_vmi(), a_launcher(seen(None, has_run=True))),
-        Plan((LOST,), look_again_in=1.0),
+        Plan((LOST,), requeue_after=1.0),
     ),
     "a Pod that is over is not dialled": (
         a_world(a_vmi(), a_launcher(Sighting(is_here=True), pod=a_pod(phase="Failed"))),
@@ -109,7 +109,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "before the grant nobody is dialled": (a_world(a_vmi("Scheduling"), a_launcher(Sighting(is_here=True))), Plan()),
     "a Pod that is granted nothing is not dialled": (
         a_world(a_vmi(), a_launcher(Sighting(is_here=True), pod=a_pod("another"))),
-        Plan((LOOK,), look_again_in=1.0),
+        Plan((LOOK,), requeue_after=1.0),
     ),
     "read before the hand-over, not prepared yet": (
         a_world(None, a_launcher(Sighting(), expected=EXPECTED)),
@@ -186,7 +186,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "a start failed a moment ago": (
         a_world(a_vmi(), a_launcher(seen(None), setback=Setback("no memory", is_refusal=True, at=999.9, count=3))),
-        Plan(look_again_in=pytest.approx(0.1)),
+        Plan(requeue_after=pytest.approx(0.1)),
     ),
     "a start failed a while ago": (
         a_world(a_vmi(), a_launcher(seen(None), setback=Setback("no memory", is_refusal=True, at=999.7, count=3))),
@@ -194,7 +194,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "a start failed for the hundredth time": (
         a_world(a_vmi(), a_launcher(seen(None), setback=Setback("no answer", is_refusal=False, at=990.0, count=100))),
-        Plan(look_again_in=20.0),
+        Plan(requeue_after=20.0),
     ),
     "a network could not be set up a moment ago, before the hand-over": (
         a_world(
@@ -205,18 +205,18 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
                 setback=Setback("no eth0", is_refusal=True, at=1000.0),
             ),
         ),
-        Plan(look_again_in=0.05),
+        Plan(requeue_after=0.05),
     ),
     "addresses could not be asked for a moment ago": (
         a_world(
             a_vmi(),
             a_launcher(seen(is_network_ready=False), setback=Setback("no eth0", is_refusal=True, at=1000.0)),
         ),
-        Plan(look_again_in=0.05),
+        Plan(requeue_after=0.05),
     ),
     "deleted, while another verb hangs": (
         a_world(a_vmi("Running", deleting=True), a_launcher(seen(), doing="resume"), deleting_since=1000.0),
-        Plan(look_again_in=5.0),
+        Plan(requeue_after=5.0),
     ),
     "handed over, prepared": (a_world(a_vmi(), a_launcher(seen(None))), Plan((START,))),
     "a domain defined by a predecessor that died": (
@@ -229,7 +229,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         Plan((START,)),
     ),
     "granted to another Pod": (a_world(a_vmi(), a_launcher(seen(None), a_pod("cccc"))), Plan((LOOK,), 1.0)),
-    "granted, while not all Pods are known": (a_world(a_vmi(), are_launchers_known=False), Plan(look_again_in=10.0)),
+    "granted, while not all Pods are known": (a_world(a_vmi(), are_launchers_known=False), Plan(requeue_after=10.0)),
     "deleted before its start": (
         a_world(a_vmi(deleting=True), a_launcher(seen(None)), deleting_since=1000.0),
         Plan(),
@@ -247,7 +247,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "Running, libvirt knows no domain, QEMU is there": (
         a_world(a_vmi("Running"), a_launcher(seen(None)), look=a_look(processes=3, emulators=1, at=1000.0)),
-        Plan(look_again_in=1.0),
+        Plan(requeue_after=1.0),
     ),
     "Running, libvirt knows no domain, QEMU is not there": (
         a_world(a_vmi("Running"), a_launcher(seen(None)), look=a_look(processes=2)),
@@ -255,7 +255,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "told to end a moment ago": (
         a_world(a_vmi("Failed"), a_launcher(seen(destroy_asked_at=999.0))),
-        Plan(look_again_in=9.0),
+        Plan(requeue_after=9.0),
     ),
     "told to end a while ago": (
         a_world(a_vmi("Failed"), a_launcher(seen(destroy_asked_at=990.0))),
@@ -269,7 +269,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "runs, its network could not be seen to just now": (
         a_world(a_vmi("Running"), a_launcher(seen(is_network_ready=False), setback=Setback("no", True, at=1000.0))),
-        Plan(look_again_in=0.05),
+        Plan(requeue_after=0.05),
     ),
     "runs without an interface": (
         a_world(a_vmi("Running", domain={"devices": {}}), a_launcher(seen(is_network_ready=False))),
@@ -281,7 +281,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "found paused by an I/O error, its network not seen": (
         a_world(a_vmi("Running"), a_launcher(seen(IOERROR, is_network_ready=False))),
-        Plan((Resume(POD_UID, "it was paused by an I/O error, which may be over"),), look_again_in=10.0),
+        Plan((Resume(POD_UID, "it was paused by an I/O error, which may be over"),), requeue_after=10.0),
     ),
     "was let go on, its network not seen to": (
         a_world(
@@ -291,15 +291,15 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
                 setback=Setback("no", True, at=1000.0, count=30),
             ),
         ),
-        Plan(look_again_in=6.0),
+        Plan(requeue_after=6.0),
     ),
     "runs, is to end, its network not seen": (
         a_world(a_vmi("Running", deleting=True), a_launcher(seen(is_network_ready=False)), deleting_since=1000.0),
-        Plan((SHUT_DOWN,), look_again_in=5.0),
+        Plan((SHUT_DOWN,), requeue_after=5.0),
     ),
     "runs, its Pod removed, its network not seen": (
         a_world(a_vmi("Running"), a_launcher(seen(is_network_ready=False, destroy_asked_at=999.0), gone=True)),
-        Plan(look_again_in=9.0),
+        Plan(requeue_after=9.0),
     ),
     "runs, its Pod is being deleted": (a_world(a_vmi("Running"), a_launcher(seen(), a_pod(deleting=True))), Plan()),
     "started by a predecessor that died before it said so": (
@@ -317,19 +317,19 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "resumed a moment ago": (
         a_world(a_vmi("Running"), a_launcher(seen(IOERROR, resume_asked_at=996.0))),
-        Plan(look_again_in=6.0),
+        Plan(requeue_after=6.0),
     ),
     "resumed twice, the last time a while ago": (
         a_world(a_vmi("Running"), a_launcher(seen(IOERROR, resume_asked_at=985.0, resumes=2))),
-        Plan(look_again_in=5.0),
+        Plan(requeue_after=5.0),
     ),
     "resumed many times": (
         a_world(a_vmi("Running"), a_launcher(seen(IOERROR, resume_asked_at=900.0, resumes=50))),
-        Plan(look_again_in=200.0),
+        Plan(requeue_after=200.0),
     ),
     "runs, resumed a moment ago": (
         a_world(a_vmi("Running"), a_launcher(seen(resume_asked_at=996.0, resumes=1))),
-        Plan(look_again_in=6.0),
+        Plan(requeue_after=6.0),
     ),
     "paused by a user after it was resumed": (
         a_world(a_vmi("Running"), a_launcher(seen(State(Life.PAUSED, "user"), resume_asked_at=100.0, resumes=3))),
@@ -355,7 +355,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "deleted, asked a moment ago": (
         a_world(a_vmi("Running", deleting=True), a_launcher(seen(shutdown_asked_at=998.0)), deleting_since=998.0),
-        Plan(look_again_in=3.0),
+        Plan(requeue_after=3.0),
     ),
     "deleted, asked long ago": (
         a_world(a_vmi("Running", deleting=True), a_launcher(seen(shutdown_asked_at=995.0)), deleting_since=990.0),
@@ -363,7 +363,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "deleted, little of the grace period left": (
         a_world(a_vmi("Running", deleting=True), a_launcher(seen(shutdown_asked_at=999.0)), deleting_since=972.0),
-        Plan(look_again_in=2.0),
+        Plan(requeue_after=2.0),
     ),
     "grace period over": (
         a_world(a_vmi("Running", deleting=True), a_launcher(seen(shutdown_asked_at=999.0)), deleting_since=970.0),
@@ -394,11 +394,11 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "not listed, Unknown": (a_world(a_vmi("Unknown")), Plan((LOOK,), 1.0)),
     "not listed, not started": (a_world(a_vmi()), Plan((LOOK,), 1.0)),
     "not listed, virt-node away for a moment": (a_world(a_vmi("Running"), node_trouble=away(29)), Plan((LOOK,), 1.0)),
-    "not listed, virt-node away": (a_world(a_vmi("Running"), node_trouble=away(30)), Plan(look_again_in=1.0)),
+    "not listed, virt-node away": (a_world(a_vmi("Running"), node_trouble=away(30)), Plan(requeue_after=1.0)),
     "not listed, over": (a_world(a_vmi("Failed")), Plan()),
     "not listed, while not all Pods are known": (
         a_world(a_vmi("Running"), are_launchers_known=False),
-        Plan(look_again_in=10.0),
+        Plan(requeue_after=10.0),
     ),
     "ends, while not all Pods are known": (
         a_world(a_vmi("Running", deleting=True), a_launcher(seen()), deleting_since=1000.0, are_launchers_known=False),
@@ -411,12 +411,12 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "looked just now, something is left": (
         a_world(a_vmi("Running"), look=a_look(directory=True)),
-        Plan(look_again_in=1.0),
+        Plan(requeue_after=1.0),
     ),
     "looked a second ago": (a_world(a_vmi("Running"), look=a_look(processes=1, at=999.0)), Plan((LOOK,), 1.0)),
     "looked often, a second ago": (
         a_world(a_vmi("Running"), look=a_look(processes=1, at=999.0, count=9)),
-        Plan(look_again_in=14.0),
+        Plan(requeue_after=14.0),
     ),
     "looked, nothing is left": (a_world(a_vmi("Running"), look=a_look(at=0.0)), Plan()),
     "nothing left, and yet it is seen alive": (
@@ -425,7 +425,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "gone before all Pods are known": (
         a_world(a_vmi(), a_launcher(seen(None, is_network_ready=False), gone=True), are_launchers_known=False),
-        Plan(look_again_in=10.0),
+        Plan(requeue_after=10.0),
     ),
     "started by a predecessor, Pod removed by force": (
         a_world(a_vmi(), a_launcher(seen(is_network_ready=False), gone=True)),
@@ -442,7 +442,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     ),
     "not among this node's VMIs for a moment": (
         a_world(None, a_launcher(seen()), orphaned_since=990.0),
-        Plan(look_again_in=50.0),
+        Plan(requeue_after=50.0),
     ),
     "not among this node's VMIs for a minute": (
         a_world(None, a_launcher(seen()), orphaned_since=940.0),
@@ -523,7 +523,7 @@ def test_nothing_starts_while_its_node_is_not_clear_of_what_is_no_longer_its_own
         for phase in BY_PHASE:
             free, waits = (decide(a_world(a_vmi(phase), launcher, held=why)) for why in ("", held))
             if any(isinstance(one, StartDomain) for one in free.steps):
-                assert waits == Plan(look_again_in=HELD_SECONDS)
+                assert waits == Plan(requeue_after=HELD_SECONDS)
             else:
                 assert waits == free
 
@@ -603,12 +603,12 @@ def test_a_pod_without_an_owner_is_never_started() -> None:
 
 @pytest.mark.parametrize(("waited", "again"), [(0.0, PATIENCE_SECONDS), (7.0, PATIENCE_SECONDS - 7.0)])
 def test_who_waits_for_a_launcher_looks_when_patience_ends(waited: float, again: float) -> None:
-    assert decide(waiting_since(waited)).look_again_in == pytest.approx(again)
+    assert decide(waiting_since(waited)).requeue_after == pytest.approx(again)
 
 
 @pytest.mark.parametrize("waited", [PATIENCE_SECONDS, PATIENCE_SECONDS + 0.5, 1000.0])
 def test_who_has_waited_long_looks_now_and_then(waited: float) -> None:
-    assert decide(waiting_since(waited)).look_again_in == PATIENCE_SECONDS
+    assert decide(waiting_since(waited)).requeue_after == PATIENCE_SECONDS
 
 
 def waiting_since(seconds: float) -> World:

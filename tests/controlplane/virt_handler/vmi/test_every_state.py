@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from controlplane.api.objects.phase import AFTER_HAND_OVER, OWNERS, is_final, may_move
+from controlplane.api.objects.phase import AFTER_HAND_OVER, OWNERS, is_allowed_transition, is_final
 from controlplane.domain.state import Life, State
 from controlplane.virt_handler.vmi.decide import decide
 from controlplane.virt_handler.vmi.status import derive_status
@@ -92,5 +92,5 @@ def test_what_is_not_known_is_no_end() -> None:
 def test_every_move_is_one_of_the_table_and_an_end_stays_an_end() -> None:
     for one in CELLS:
         phase, (_unused, after) = one[0], outcome(*one)
-        assert after == phase or may_move(phase, after), one
+        assert after == phase or is_allowed_transition(phase, after), one
         assert not is_final(phase) or after == phase, one

@@ -98,7 +98,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "cancelled": (world(begun(abortRequested=True), transfer=SENDING), Plan((ABORT,), 5.0)),
     "cancelled, libvirt was told": (
         world(begun(abortRequested=True), transfer=Transfer(MIGRATION, abort_asked_at=998.0)),
-        Plan(look_again_in=3.0),
+        Plan(requeue_after=3.0),
     ),
     "another migration by now": (world(begun(), transfer=Transfer("other")), Plan((ABORT,), 5.0)),
     "failed by virt-controller's word": (
@@ -114,7 +114,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "left paused by another process": (world(begun(), BY_MIGRATION), Plan((HERE,))),
     "left paused, and nothing came of it": (
         world(begun(), BY_MIGRATION, setback=Setback("no", is_refusal=False, at=1000.0, count=3)),
-        Plan(look_again_in=0.2),
+        Plan(requeue_after=0.2),
     ),
     "paused in the last step": (world(begun(), BY_MIGRATION, transfer=SENDING), Plan()),
     "stopped so that it can be sent": (world(stopping(), BY_MIGRATION, transfer=SENDING), Plan()),

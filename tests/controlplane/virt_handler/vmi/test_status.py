@@ -22,7 +22,7 @@ from controlplane.api.objects.vmi.instance import (
 from controlplane.domain.observed import Observed
 from controlplane.domain.state import Life, State
 from controlplane.engine.errors import Invalid, Unavailable
-from controlplane.engine.plan import Problem
+from controlplane.engine.plan import RefusedStep
 from controlplane.virt_handler.vmi.decide import decide
 from controlplane.virt_handler.vmi.status import derive_status
 from controlplane.virt_handler.vmi.world import (
@@ -243,7 +243,7 @@ def test_a_contact_that_broke_is_no_trouble_of_the_vmi() -> None:
 
 
 def test_a_start_that_does_not_get_on_says_why_and_stays_scheduled() -> None:
-    problem = Problem(StartDomain(POD_UID, "x"), Invalid("cannot start domain: no space left"))
+    problem = RefusedStep(StartDomain(POD_UID, "x"), Invalid("cannot start domain: no space left"))
     status = derive_status(a_world(a_vmi(), a_launcher(seen(None))), problem)
     assert status is not None
     found = conditions.find(status.conditions, "Synchronized")
@@ -253,7 +253,7 @@ def test_a_start_that_does_not_get_on_says_why_and_stays_scheduled() -> None:
 
 
 def test_a_start_that_gets_on_after_all_takes_the_trouble_back() -> None:
-    problem = Problem(StartDomain(POD_UID, "x"), Invalid("no space left"))
+    problem = RefusedStep(StartDomain(POD_UID, "x"), Invalid("no space left"))
     world = a_world(a_vmi(), a_launcher(seen(None)))
     status = derive_status(world, problem)
     assert status is not None
@@ -444,8 +444,8 @@ def test_what_others_say_takes_a_bounded_room_in_the_status(world: World) -> Non
 
 def test_it_is_looked_at_again_when_patience_ends() -> None:
     """And after that now and then: it may wait for something else."""
-    assert decide(a_world(scheduled("2023-11-14T22:13:00Z"), a_launcher())).look_again_in == 10.0
-    assert decide(a_world(scheduled("2023-11-14T22:12:00Z"), a_launcher())).look_again_in == 30.0
+    assert decide(a_world(scheduled("2023-11-14T22:13:00Z"), a_launcher())).requeue_after == 10.0
+    assert decide(a_world(scheduled("2023-11-14T22:12:00Z"), a_launcher())).requeue_after == 30.0
 
 
 @pytest.mark.parametrize("state", [None, *(State(Life.SHUT_OFF, one) for one in ("unknown", "failed", "daemon"))])
@@ -529,7 +529,7 @@ def test_a_trouble_that_virt_controller_has_told_is_not_told_in_other_words() ->
     assert derive_status(a_world(vmi, look=a_look(processes=1, count=2)), None) is None
 
 
-FAILED_START = Problem(StartDomain(POD_UID, "x"), Invalid("cannot start domain: no space left"))
+FAILED_START = RefusedStep(StartDomain(POD_UID, "x"), Invalid("cannot start domain: no space left"))
 
 
 @pytest.mark.parametrize(
@@ -620,7 +620,7 @@ def test_only_a_guest_that_is_paused_is_said_to_be(state: State, reason: str | N
 )
 def test_what_failed_on_the_way_to_a_start_is_told_as_that(step: Any, reasons: list[str]) -> None:
     world = a_world(a_vmi(), a_launcher(seen(None)))
-    status = derive_status(world, Problem(step, Unavailable("no")))
+    status = derive_status(world, RefusedStep(step, Unavailable("no")))
     listed = () if status is None else status.conditions
     assert [one.reason for one in listed if one.type == "Synchronized"] == reasons
 

@@ -17,9 +17,9 @@ from controlplane.api.launch_plan import (
     CloudInit,
     ContainerDisk,
     EmptyDisk,
-    FoundDisk,
-    Plan,
-    Report,
+    ImageFile,
+    LauncherReport,
+    LaunchPlan,
     parse_report,
 )
 from controlplane.domain import layout
@@ -29,7 +29,7 @@ from controlplane.virt_launcher.errors import PreparationError
 from controlplane.virt_launcher.files import write_file
 
 MIB = 1 << 20
-PLAN = Plan(
+PLAN = LaunchPlan(
     domain="uid",
     title="ns/vm",
     grace_period_seconds=30,
@@ -42,7 +42,7 @@ PLAN = Plan(
 
 
 def test_the_report_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
-    report = Report((FoundDisk("root", "/img/volumes/root/disk/a", "raw"),), direct_io=False)
+    report = LauncherReport((ImageFile("root", "/img/volumes/root/disk/a", "raw"),), direct_io=False)
     write_report(report, str(tmp_path / "report.json"))
     data = (tmp_path / "report.json").read_bytes()
     assert parse_report(data, mounts={"root": "/img/volumes/root"}) == report
@@ -55,7 +55,7 @@ def test_a_report_that_is_not_written_to_its_end_is_not_there(tmp_path: Path, mo
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left"):
-        write_report(Report(), str(tmp_path / "report.json"))
+        write_report(LauncherReport(), str(tmp_path / "report.json"))
     assert not (tmp_path / "report.json").exists()
 
 

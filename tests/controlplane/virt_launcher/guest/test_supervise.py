@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.launch_plan import Plan
+from controlplane.api.launch_plan import LaunchPlan
 from controlplane.virt_launcher.guest import supervise
 from controlplane.virt_launcher.guest.libvirtd_liveness import LibvirtdLiveness
 from controlplane.virt_launcher.guest.watch import Verdict
 
-PLAN = Plan(domain="uid", title="ns/vm", grace_period_seconds=30, container_disk_limit_bytes=1 << 30)
+PLAN = LaunchPlan(domain="uid", title="ns/vm", grace_period_seconds=30, container_disk_limit_bytes=1 << 30)
 SEEN, BROUGHT_ABOUT = Verdict(0, "the guest shut down"), Verdict(1, "the Pod was ended before its guest ran")
 
 
@@ -46,7 +46,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervise, "GuestWatch", Watch)
 
 
-async def begin(plan: Plan = PLAN, *, is_told: bool) -> asyncio.Task[Verdict]:
+async def begin(plan: LaunchPlan = PLAN, *, is_told: bool) -> asyncio.Task[Verdict]:
     """Wait for the end of a guest, until that has begun; told to end it, or not."""
     told = asyncio.Event()
     if is_told:

@@ -11,7 +11,7 @@ import pytest
 from kubevirt_api import names
 
 from controlplane.api.admission.verdict import Request, Settings, Verdict, review
-from controlplane.api.vmi_id import vmi_id
+from controlplane.api.vmi_label import vmi_label_value
 from tests.controlplane.api import golden
 from tests.controlplane.api.corpus import Row
 
@@ -89,7 +89,7 @@ def test_the_label_of_a_long_name_is_one_all_the_same() -> None:
     """Upstream's is the name itself: such an instance cannot be migrated there."""
     (label,) = made(**{"spec/vmiName": LONG})["metadata"]["labels"].values()
 
-    assert label == vmi_id(LONG)
+    assert label == vmi_label_value(LONG)
     assert len(label) <= 63
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import pytest
 
 from controlplane.api.objects.meta import Condition
-from controlplane.api.objects.vmi.end import End, explain_end
+from controlplane.api.objects.vmi.end_events import EndEvent, end_events
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus as Status
 
 SAYS_WHY = (Condition(type="Synchronized", status="False", reason="LauncherFailed", message="no disk"),)
-CRASHED = End("The VirtualMachineInstance crashed.", is_warning=True)
+CRASHED = EndEvent("The VirtualMachineInstance crashed.", is_warning=True)
 
 
 @pytest.mark.parametrize(
@@ -23,12 +23,12 @@ CRASHED = End("The VirtualMachineInstance crashed.", is_warning=True)
         pytest.param(Status(phase="Unknown"), (), id="nobody knows"),
         pytest.param(
             Status(phase="Succeeded"),
-            (End("The VirtualMachineInstance was shut down.", is_warning=False),),
+            (EndEvent("The VirtualMachineInstance was shut down.", is_warning=False),),
             id="succeeded",
         ),
         pytest.param(
             Status(phase="Failed", conditions=SAYS_WHY),
-            (End("The VirtualMachineInstance failed: no disk", is_warning=True),),
+            (EndEvent("The VirtualMachineInstance failed: no disk", is_warning=True),),
             id="failed",
         ),
         pytest.param(
@@ -39,7 +39,9 @@ CRASHED = End("The VirtualMachineInstance crashed.", is_warning=True)
         pytest.param(
             Status(phase="Failed", reason="GuestPanicked", conditions=SAYS_WHY),
             (
-                End("GuestPanicked: the kernel of the guest has panicked.", is_warning=True, reason="GuestPanicked"),
+                EndEvent(
+                    "GuestPanicked: the kernel of the guest has panicked.", is_warning=True, reason="GuestPanicked"
+                ),
                 CRASHED,
             ),
             id="panicked",
@@ -47,5 +49,5 @@ CRASHED = End("The VirtualMachineInstance crashed.", is_warning=True)
         pytest.param(Status(phase="Failed"), (CRASHED,), id="nobody says why"),
     ],
 )
-def test_an_end_is_told_and_nothing_else(status: Status, end: tuple[End, ...]) -> None:
-    assert explain_end(status) == end
+def test_an_end_is_told_and_nothing_else(status: Status, end: tuple[EndEvent, ...]) -> None:
+    assert end_events(status) == end

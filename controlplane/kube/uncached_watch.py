@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from controlplane.engine.errors import ApiError, Forbidden, Gone, NotFound, Unavailable, retry_after_seconds
 from controlplane.engine.ports import Clock
-from controlplane.kube.cache import number_of, peek
+from controlplane.kube.cache import parse_resource_version, read_partial
 from controlplane.kube.client import SHORTEST_STREAM_SECONDS, Client, Selection
 from controlplane.kube.errors import IN_THE_WAY, NO_EVENT, translate_event
 from controlplane.kube.unreadable import UnreadableError, read_event
@@ -29,7 +29,7 @@ STREAM_SECONDS, SILENCE_SECONDS = 120, 150.0
 said until the stream ends as it was asked to. Silence beyond that is a connection that is dead."""
 
 
-class Follower:
+class UncachedWatch:
     """Tells what it hears, as the server wrote it, to one listener, while `run` runs."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Follower:
     async def _listen(self) -> None:
         if not self._position:
             page = await self._client.list_page(self._selection, limit=1)
-            self._position = number_of(page.resource_version)
+            self._position = parse_resource_version(page.resource_version)
         stream = self._client.watch(
             self._selection,
             str(self._position),
@@ -88,7 +88,7 @@ class Follower:
             if kind == "ERROR":
                 raise translate_event(raw, f"watch {self._selection}")
             try:
-                version = number_of(peek(raw).metadata.resource_version)
+                version = parse_resource_version(read_partial(raw).metadata.resource_version)
             except UnreadableError:
                 continue  # it costs itself; the position moves with the next one
             if kind in ("ADDED", "MODIFIED"):

@@ -34,7 +34,7 @@ _decoder = msgspec.json.Decoder(_Object)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CachedVersion:
     """Which state of which object the cache has, or had."""
 
     version: int
@@ -43,7 +43,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredObject:
     """An object as the API server stored or found it."""
 
     version: int
@@ -53,33 +53,33 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Expectation:
     """What is known about the object of one UID and may be news to the cache."""
 
     uid: str
     until: int = 0
     """Once the cache has read up to here, it knows as much as the answer, and its silence means something."""
-    answer: Answer | None = None
+    answer: StoredObject | None = None
     is_delete_sent: bool = False
     is_gone: bool = False
     """The API server said that it exists no more: neither the answer nor the cache's copy is to be shown."""
 
     @property
-    def shown(self) -> Answer | None:
+    def shown(self) -> StoredObject | None:
         return None if self.is_gone else self.answer
 
 
-def look(raw: bytes) -> Seen:
+def read_version(raw: bytes) -> CachedVersion:
     """Decode what records are compared with. Raises msgspec.DecodeError for what is no object."""
     meta = _decoder.decode(raw).metadata
-    return Seen(int(meta.resource_version), meta.uid, meta.deletion_timestamp is not None)
+    return CachedVersion(int(meta.resource_version), meta.uid, meta.deletion_timestamp is not None)
 
 
-def read_answer(body: Json) -> Answer:
+def read_stored(body: Json) -> StoredObject:
     """Take from an answer's metadata, once, all that is asked of it later."""
     meta = body["metadata"]
     owners = frozenset(owner["uid"] for owner in meta.get("ownerReferences") or ())
-    return Answer(int(meta["resourceVersion"]), msgspec.json.encode(body), owners, "deletionTimestamp" in meta)
+    return StoredObject(int(meta["resourceVersion"]), msgspec.json.encode(body), owners, "deletionTimestamp" in meta)
 
 
 def is_last_state(body: Json) -> bool:
@@ -89,9 +89,9 @@ def is_last_state(body: Json) -> bool:
     return "deletionTimestamp" in meta and not waits
 
 
-def settle(record: Record, cached: Seen | None, position: int) -> Record | None:
+def advance(record: Expectation, cached: CachedVersion | None, resource_version: int) -> Expectation | None:
     """Return what is left of a record when the cache has read up to position and holds `cached` under the name."""
-    is_ahead = position < record.until
+    is_ahead = resource_version < record.until
     is_cached = cached is not None and cached.uid == record.uid
     answer = record.answer if is_ahead else None
     shown = answer or (cached if is_cached else None)

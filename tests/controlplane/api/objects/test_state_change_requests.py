@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.api.objects.requests import asks_paused, pending, start_request, switches_on
+from controlplane.api.objects.state_change_requests import asks_paused, pending, start_request, switches_on
 from controlplane.api.objects.vm import StateChangeRequest
 
 START = StateChangeRequest(action="Start")

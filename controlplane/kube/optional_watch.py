@@ -32,7 +32,9 @@ class OptionalWatch:
         self._listeners: list[Callable[[], None]] = []
         self._told = (False, False)
         definition.subscribe(lambda *_unused: self._notice())
-        definition.follow(lambda _position: self._notice())  # the first list tells of its end by that alone
+        definition.on_resource_version(
+            lambda _position: self._notice()
+        )  # the first list tells of its end by that alone
         cache.on_synced(self._notice)
 
     @property
@@ -43,7 +45,7 @@ class OptionalWatch:
     @property
     def is_absent(self) -> bool:
         """Tell whether the cluster is known not to serve the kind."""
-        return self._definition.position > 0 and not self.is_served
+        return self._definition.resource_version > 0 and not self.is_served
 
     @property
     def is_known(self) -> bool:

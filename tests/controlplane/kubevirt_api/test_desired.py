@@ -6,13 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kubevirt_api import asked
+from kubevirt_api import desired
 
 
 @pytest.mark.parametrize("empty", [{}, {"metadata": None, "spec": None}])
 def test_an_object_that_says_nothing_is_an_answer_everywhere(empty: dict[str, Any]) -> None:
-    assert not asked.is_deleting(empty)
-    assert asked.run_strategy(empty) == "Halted"
+    assert not desired.is_deleting(empty)
+    assert desired.run_strategy(empty) == "Halted"
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ def test_an_object_that_says_nothing_is_an_answer_everywhere(empty: dict[str, An
     [({"running": True}, "Always"), ({"running": False}, "Halted"), ({"runStrategy": "Manual"}, "Manual")],
 )
 def test_the_old_switch_stands_for_a_strategy(spec: dict[str, Any], strategy: str) -> None:
-    assert asked.run_strategy({"spec": spec}) == strategy
+    assert desired.run_strategy({"spec": spec}) == strategy

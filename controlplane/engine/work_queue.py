@@ -22,7 +22,7 @@ from controlplane.engine.backoff import BackOff
 
 
 @dataclass(slots=True)
-class Queue:
+class WorkQueue:
     backoff: BackOff
     _due: dict[Key, tuple[float, int]] = field(default_factory=dict)
     """(due, arrival) of the keys that wait for their time."""
@@ -74,8 +74,8 @@ class Queue:
         idle = next((one for one in self._ripe if one not in self._at_work), None)
         return min(self._ripe, key=lambda one: self._at_work[one]) if idle is None else idle
 
-    def finish(self, key: Key, now: float, *, failed: bool, look_again_in: float | None = None) -> None:
-        """Return a taken key. failed: back off, look_again_in at least; otherwise its failures are forgotten."""
+    def finish(self, key: Key, now: float, *, failed: bool, requeue_after: float | None = None) -> None:
+        """Return a taken key. failed: back off, requeue_after at least; otherwise its failures are forgotten."""
         self._working.remove(key)
         self._at_work[key.namespace] -= 1
         if not self._at_work[key.namespace]:
@@ -83,14 +83,14 @@ class Queue:
         again = key in self._again
         self._again.discard(key)
         if failed:
-            self._not_before[key] = now + max(self.backoff.fail(key), look_again_in or 0.0)
+            self._not_before[key] = now + max(self.backoff.fail(key), requeue_after or 0.0)
             self._push(key, self._not_before[key])
             return
         self.backoff.forget(key)
         if again:
             self._push(key, now)
-        elif look_again_in is not None:
-            self._push(key, now + max(0.0, look_again_in))
+        elif requeue_after is not None:
+            self._push(key, now + max(0.0, requeue_after))
 
     def next_due(self) -> float | None:
         """When the next key becomes due, or became it; None while nothing waits."""

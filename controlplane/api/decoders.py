@@ -29,7 +29,7 @@ def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     return _DECODERS[kind]
 
 
-def structure(kind: type[msgspec.Struct]) -> inspect.Type:
+def inspect_type(kind: type[msgspec.Struct]) -> inspect.Type:
     """Return how a type is built."""
     with _making:
         return inspect.type_info(kind)

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from controlplane.api.objects.resources import POD
-from controlplane.kube import follow
+from controlplane.kube import uncached_watch
 from controlplane.kube.client import Selection
-from controlplane.kube.follow import BACK_OFF_LIMIT, Follower
+from controlplane.kube.uncached_watch import BACK_OFF_LIMIT, UncachedWatch
 from tests.controlplane.kube.fake_api import FakeApi, a_client, status
 from tests.controlplane.kube.streaming import Streaming
 from tests.controlplane.simulation.clock import SimulatedClock
@@ -44,7 +44,7 @@ class Listening(Streaming):
 async def listening(api: FakeApi) -> AsyncIterator[Listening]:
     async with a_client(api) as client:
         found = Listening(api=api)
-        follower = Follower(
+        follower = UncachedWatch(
             client, Selection(POD, "ns"), found.told, clock=found.clock, jitter=lambda: 1.0, sleep=found.sleep
         )
         running = asyncio.create_task(follower.run())
@@ -145,7 +145,7 @@ async def test_a_server_that_ends_every_stream_at_once_is_not_asked_without_a_pa
             await found.until(lambda number=number: len(found.pauses) > number)  # type: ignore[misc]
 
     assert found.pauses[:3] == sorted(found.pauses[:3])
-    assert found.pauses[0] >= follow.BACK_OFF_FIRST
+    assert found.pauses[0] >= uncached_watch.BACK_OFF_FIRST
 
 
 async def test_a_stream_in_which_nothing_was_said_is_taken_up_again_without_a_pause(api: FakeApi) -> None:
@@ -153,7 +153,7 @@ async def test_a_stream_in_which_nothing_was_said_is_taken_up_again_without_a_pa
     async with listening(api) as found:
         for number in range(3):
             await found.until_open(number + 1)
-            found.clock.advance(follow.STREAM_SECONDS)
+            found.clock.advance(uncached_watch.STREAM_SECONDS)
             api.cut()
         await found.until_open(4)
         api.put(f"{PODS}/b", {})
@@ -165,4 +165,4 @@ async def test_a_stream_in_which_nothing_was_said_is_taken_up_again_without_a_pa
 
 
 def test_a_healthy_server_ends_a_silent_stream_before_it_is_given_up() -> None:
-    assert follow.STREAM_SECONDS < follow.SILENCE_SECONDS
+    assert uncached_watch.STREAM_SECONDS < uncached_watch.SILENCE_SECONDS

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 
 
-def vmi_id(name: str) -> str:
+def vmi_label_value(name: str) -> str:
     """Return the VMI's name as a label value: whole if it fits, else cut and made unique by its SHA-1."""
     if len(name) <= 63:
         return name

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from controlplane.engine.errors import Unavailable
-from controlplane.kube.access import Attributes, User, review_access, review_body
+from controlplane.kube.access_review import Attributes, User, review_access, review_body
 
 USER = User("jane", ("dev", "system:authenticated"), {"scopes": ("a", "b")})
 START = Attributes("update", "subresources.kubevirt.io", "v1", "virtualmachines", "start", "ns", "web")

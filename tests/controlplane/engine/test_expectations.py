@@ -11,15 +11,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.engine.answers import Answer, Record, Seen, is_last_state, look, read_answer, settle
+from controlplane.engine.expectations import (
+    CachedVersion,
+    Expectation,
+    StoredObject,
+    advance,
+    is_last_state,
+    read_stored,
+    read_version,
+)
 
 STAMP = "2026-01-01T00:00:00Z"
-ANSWER = Answer(version=10, raw=b"{}", owners=frozenset(), is_deleting=False)
-TOLD = Record("u", until=10, answer=ANSWER)
-SENT = Record("u", until=10, is_delete_sent=True)
-GONE = Record("u", until=10, is_gone=True)
-HERE, GOING = Seen(8, "u", is_deleting=False), Seen(8, "u", is_deleting=True)
-OTHER = Seen(8, "another", is_deleting=False)
+ANSWER = StoredObject(version=10, raw=b"{}", owners=frozenset(), is_deleting=False)
+TOLD = Expectation("u", until=10, answer=ANSWER)
+SENT = Expectation("u", until=10, is_delete_sent=True)
+GONE = Expectation("u", until=10, is_gone=True)
+HERE, GOING = CachedVersion(8, "u", is_deleting=False), CachedVersion(8, "u", is_deleting=True)
+OTHER = CachedVersion(8, "another", is_deleting=False)
 
 
 def an_object(**metadata: Any) -> dict[str, Any]:
@@ -27,21 +35,23 @@ def an_object(**metadata: Any) -> dict[str, Any]:
 
 
 def test_a_state_is_known_by_version_uid_and_whether_it_is_being_deleted() -> None:
-    assert look(msgspec.json.encode(an_object())) == Seen(7, "u", is_deleting=False)
-    assert look(msgspec.json.encode(an_object(deletionTimestamp=STAMP))) == Seen(7, "u", is_deleting=True)
+    assert read_version(msgspec.json.encode(an_object())) == CachedVersion(7, "u", is_deleting=False)
+    assert read_version(msgspec.json.encode(an_object(deletionTimestamp=STAMP))) == CachedVersion(
+        7, "u", is_deleting=True
+    )
 
 
 @pytest.mark.parametrize("raw", [b"{}", b"[]", b"{", b'{"metadata": {"uid": "u"}}'])
 def test_what_has_no_version_is_no_object(raw: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):
-        look(raw)
+        read_version(raw)
 
 
 def test_an_answer_is_read_once() -> None:
     body = an_object(ownerReferences=[{"uid": "a"}, {"uid": "b"}], deletionTimestamp=STAMP)
-    assert read_answer(body) == Answer(7, msgspec.json.encode(body), frozenset({"a", "b"}), is_deleting=True)
-    assert read_answer(an_object()).owners == frozenset()
-    assert not read_answer(an_object()).is_deleting
+    assert read_stored(body) == StoredObject(7, msgspec.json.encode(body), frozenset({"a", "b"}), is_deleting=True)
+    assert read_stored(an_object()).owners == frozenset()
+    assert not read_stored(an_object()).is_deleting
 
 
 @pytest.mark.parametrize(
@@ -60,13 +70,13 @@ def test_the_write_that_takes_the_last_finalizer_ends_an_object(metadata: dict[s
     assert is_last_state(an_object(**metadata)) is is_last
 
 
-@pytest.mark.parametrize(("position", "is_kept"), [(9, True), (10, False), (11, False)])
-def test_an_answer_ends_when_the_cache_has_come_as_far(position: int, is_kept: bool) -> None:
-    assert (settle(TOLD, None, position) is not None) is is_kept
+@pytest.mark.parametrize(("resource_version", "is_kept"), [(9, True), (10, False), (11, False)])
+def test_an_answer_ends_when_the_cache_has_come_as_far(resource_version: int, is_kept: bool) -> None:
+    assert (advance(TOLD, None, resource_version) is not None) is is_kept
 
 
 @pytest.mark.parametrize(
-    ("cached", "position", "is_kept"),
+    ("cached", "resource_version", "is_kept"),
     [
         (HERE, 9, True),
         (HERE, 11, True),
@@ -77,24 +87,24 @@ def test_an_answer_ends_when_the_cache_has_come_as_far(position: int, is_kept: b
     ],
 )
 def test_that_a_deletion_was_sent_is_known_until_it_is_seen_or_the_object_is_not(
-    cached: Seen | None, position: int, is_kept: bool
+    cached: CachedVersion | None, resource_version: int, is_kept: bool
 ) -> None:
-    assert (settle(SENT, cached, position) is not None) is is_kept
+    assert (advance(SENT, cached, resource_version) is not None) is is_kept
 
 
 def test_that_a_deletion_was_sent_is_known_by_an_answer_that_the_cache_does_not_have() -> None:
     created_and_deleted = replace(SENT, answer=ANSWER)
-    left = settle(created_and_deleted, None, 9)
+    left = advance(created_and_deleted, None, 9)
     assert left is not None
     assert left.is_delete_sent
     answered = replace(SENT, answer=replace(ANSWER, is_deleting=True))
-    left = settle(answered, HERE, 9)
+    left = advance(answered, HERE, 9)
     assert left is not None
     assert not left.is_delete_sent, "the answer is newer than the cache, and says that it is being deleted"
 
 
 @pytest.mark.parametrize(
-    ("cached", "position", "is_kept"),
+    ("cached", "resource_version", "is_kept"),
     [
         (HERE, 9, True),
         (HERE, 11, True),
@@ -113,9 +123,9 @@ def test_that_a_deletion_was_sent_is_known_by_an_answer_that_the_cache_does_not_
     ],
 )
 def test_what_is_gone_is_not_shown_while_the_cache_shows_it_or_may(
-    cached: Seen | None, position: int, is_kept: bool
+    cached: CachedVersion | None, resource_version: int, is_kept: bool
 ) -> None:
-    assert (settle(GONE, cached, position) is not None) is is_kept
+    assert (advance(GONE, cached, resource_version) is not None) is is_kept
 
 
 def test_nothing_is_shown_of_what_is_gone() -> None:

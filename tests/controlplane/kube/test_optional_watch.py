@@ -12,7 +12,7 @@ import pytest
 
 from controlplane.api.objects.resources import CUSTOM_RESOURCE_DEFINITION, DATA_VOLUME, Key
 from controlplane.kube.cache import Store
-from controlplane.kube.optional import OptionalWatch
+from controlplane.kube.optional_watch import OptionalWatch
 from controlplane.kube.watch import WatchCache
 
 DEFINITION = b'{"metadata":{"name":"a","resourceVersion":"1"},"spec":{"is":true}}'

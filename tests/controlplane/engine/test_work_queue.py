@@ -11,13 +11,13 @@ import pytest
 
 from controlplane.api.objects.resources import Key
 from controlplane.engine.backoff import BackOff
-from controlplane.engine.queue import Queue
+from controlplane.engine.work_queue import WorkQueue
 
 WEB, DB = Key("default", "web"), Key("default", "db")
 
 
-def a_queue() -> Queue:
-    return Queue(BackOff(lambda: 1.0, base_seconds=10.0))
+def a_queue() -> WorkQueue:
+    return WorkQueue(BackOff(lambda: 1.0, base_seconds=10.0))
 
 
 def test_keys_come_in_the_order_in_which_they_became_due() -> None:
@@ -57,7 +57,7 @@ def test_an_alarm_brings_it_back_in_time_and_a_change_earlier() -> None:
     queue = a_queue()
     queue.add(WEB, 0)
     queue.take(0)
-    queue.finish(WEB, 0, failed=False, look_again_in=60)
+    queue.finish(WEB, 0, failed=False, requeue_after=60)
     assert queue.take(59) is None
     queue.add(WEB, 59)
     assert queue.take(59) == WEB
@@ -113,7 +113,7 @@ def test_a_failing_key_waits_at_least_as_long_as_the_server_asked(asked: float, 
     queue = a_queue()
     queue.add(WEB, 0.0)
     queue.take(0.0)
-    queue.finish(WEB, 0.0, failed=True, look_again_in=asked)
+    queue.finish(WEB, 0.0, failed=True, requeue_after=asked)
     queue.add(WEB, 1.0)
     assert queue.next_due() == due
 
@@ -125,7 +125,7 @@ def test_looking_again_later_leaves_nothing_behind_when_events_come_sooner() -> 
         for key in (WEB, DB):
             queue.add(key, second)
             assert queue.take(second) == key
-            queue.finish(key, second, failed=False, look_again_in=300)
+            queue.finish(key, second, failed=False, requeue_after=300)
             most = max(most, len(queue._heap))
     assert most <= 4, "as many stale entries as live ones, at most"
     assert (queue.next_due(), queue.take(1298), queue.take(1299), queue.take(1299)) == (1299, None, WEB, DB)
@@ -148,7 +148,7 @@ def test_a_change_during_a_pass_comes_before_the_alarm_that_the_pass_wants() -> 
     queue.add(WEB, 0)
     queue.take(0)
     queue.add(WEB, 1)
-    queue.finish(WEB, 2, failed=False, look_again_in=300)
+    queue.finish(WEB, 2, failed=False, requeue_after=300)
     assert queue.take(2) == WEB
 
 

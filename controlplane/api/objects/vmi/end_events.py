@@ -18,7 +18,7 @@ STOPPED = "Stopped"
 """The reason of the Event that tells every end."""
 
 
-class End(NamedTuple):
+class EndEvent(NamedTuple):
     """One Event."""
 
     message: str
@@ -26,12 +26,12 @@ class End(NamedTuple):
     reason: str = STOPPED
 
 
-_SUCCEEDED = End("The VirtualMachineInstance was shut down.", is_warning=False)
-_CRASHED = End("The VirtualMachineInstance crashed.", is_warning=True)
-_PANICKED = End("GuestPanicked: the kernel of the guest has panicked.", is_warning=True, reason=GUEST_PANICKED)
+_SUCCEEDED = EndEvent("The VirtualMachineInstance was shut down.", is_warning=False)
+_CRASHED = EndEvent("The VirtualMachineInstance crashed.", is_warning=True)
+_PANICKED = EndEvent("GuestPanicked: the kernel of the guest has panicked.", is_warning=True, reason=GUEST_PANICKED)
 
 
-def explain_end(status: VirtualMachineInstanceStatus) -> tuple[End, ...]:
+def end_events(status: VirtualMachineInstanceStatus) -> tuple[EndEvent, ...]:
     """Say how the run ended, in this order; nothing while it has not."""
     if status.reason == GUEST_PANICKED and status.phase == FAILED:
         return _PANICKED, _CRASHED
@@ -39,10 +39,10 @@ def explain_end(status: VirtualMachineInstanceStatus) -> tuple[End, ...]:
     return () if end is None else (end,)
 
 
-def _explain(status: VirtualMachineInstanceStatus) -> End | None:
+def _explain(status: VirtualMachineInstanceStatus) -> EndEvent | None:
     if status.phase != FAILED:
         return _SUCCEEDED if status.phase == SUCCEEDED else None
     trouble = conditions.find(status.conditions, condition_types.SYNCHRONIZED)
     if status.reason == GUEST_CRASHED or trouble is None:
         return _CRASHED
-    return End(f"The VirtualMachineInstance failed: {trouble.message}", is_warning=True)
+    return EndEvent(f"The VirtualMachineInstance failed: {trouble.message}", is_warning=True)
