@@ -13,7 +13,7 @@ VENV := .venv
 export NAMESPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help deps inputs quickstart test test-unit lint simulate chaos nightly bench clean
+.PHONY: help deps inputs quickstart test test-unit lint mutation simulate chaos nightly bench clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST)
@@ -37,13 +37,16 @@ test-unit: deps  ## Unit, golden and story tests: no root, no cluster, about six
 lint: deps  ## Format, lint, types, import contracts, Ansible's own checks
 	@$(VENV)/bin/nox -s lint sanity
 
+mutation: deps  ## Mutants of all files that decide, a score for each file: hours. Some files: make mutation FILES='*/vm/*'
+	@$(VENV)/bin/python -m tests.mutation all $(or $(FILES),'*')
+
 simulate: deps  ## The reconcilers under random faults: make simulate STEPS=100000 SEED=7, or PLAY=migrations
 	@$(VENV)/bin/python -m tests.controlplane.simulation --steps $(STEPS) --seed $(SEED) --play $(or $(PLAY),all)
 
 chaos: deps  ## Random people and random faults on two nodes: make chaos SECONDS=3600 SEED=7, or MIGRATIONS=200
 	@$(VENV)/bin/python -m tests.chaos --seconds $(SECONDS) --seed $(SEED) --migrations $(or $(MIGRATIONS),0)
 
-nightly: deps  ## What is too long for `make test`
+nightly: deps  ## What is too long for `make test`: all mutants, long simulations, chaos, other versions of ansible-core
 	@$(VENV)/bin/nox -s nightly sanity_all in_turn
 
 bench: deps  ## The benchmarks: one JSON line per figure

@@ -22,7 +22,7 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/s
 os.environ["PYTHONPATH"] = f"{ROOT}:{ROOT / 'plugins/module_utils'}"
 
 nox.options.default_venv_backend = "none"
-SESSIONS = "texts unit images component lab e2e molecule"
+SESSIONS = "texts unit mutation images component lab e2e molecule"
 TEXTS = "sanity lint galaxy docs"
 """Sessions of one thread each, the longest first."""
 nox.options.sessions = SESSIONS.split()
@@ -31,6 +31,7 @@ PYTEST = ("python", "-m", "pytest", "-q", "--durations=10", "--timeout=900")
 """The longest test takes five minutes: one that waits for ever ends, and says where, before the whole run must."""
 SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files at a time, in the order of collection: their labs differ by name."""
+SIMULATION = ("python", "-m", "tests.controlplane.simulation", "--workers", "2")
 BY_DAY = "not nightly"
 """What `make test` leaves to `make nightly`."""
 OUTSIDE = "component or lab or guest or root"
@@ -65,6 +66,12 @@ def unit(session: nox.Session) -> None:
     All of tests/ is collected, so that a test that does not even load fails here, in the first minute.
     """
     session.run(*PYTEST, "-n", "2", "-m", f"not ({OUTSIDE}) and {BY_DAY}", "tests", *session.posargs)
+
+
+@nox.session
+def mutation(session: nox.Session) -> None:
+    """Run the mutants of lines that have changed since their file's score was recorded, for two minutes at most."""
+    session.run("python", "-m", "tests.mutation", "changed", *session.posargs)
 
 
 @nox.session
@@ -137,6 +144,9 @@ def molecule(session: nox.Session) -> None:
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """Run the tests that are too long for `make test`, and all Molecule scenarios."""
+    """Run the tests that are too long for `make test`, all Molecule scenarios, long simulations, all mutants."""
     session.run(*PYTEST, *SIDE_BY_SIDE, "-m", "nightly", "tests", *session.posargs)
     session.run("python", "-m", "tests.molecule", "--all")
+    session.run(*SIMULATION, "--steps", "100000", "--seeds", "8")
+    session.run(*SIMULATION, "--steps", "20000", "--seeds", "4", "--play", "migrations")
+    session.run("python", "-m", "tests.mutation", "all")
