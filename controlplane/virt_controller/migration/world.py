@@ -11,6 +11,7 @@ from kubevirt_api.names import MIGRATION_JOB, MIGRATION_TARGET_NODE
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.migration import FINAL, PENDING, UNSET, VirtualMachineInstanceMigration
+from controlplane.api.objects.migration_stage import MigrationStage, migration_stage
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.phase import RUNNING, is_final
@@ -128,8 +129,8 @@ class World:
     @property
     def is_committed(self) -> bool:
         """Tell whether the run was given to the target."""
-        moving, vmi = self.state, self.vmi
-        return moving is not None and vmi is not None and moving.target_pod_uid in vmi.status.active_pods
+        active_pods = {} if self.vmi is None else self.vmi.status.active_pods
+        return migration_stage(self.state, active_pods) is MigrationStage.COMMITTED
 
 
 def is_made_for(pod: Pod, vmi: VirtualMachineInstance, migration_uid: str) -> bool:
@@ -153,8 +154,7 @@ def can_move(vmi: VirtualMachineInstance | None) -> bool:
 
 def awaits_commit(vmi: VirtualMachineInstance) -> bool:
     """Tell whether the guest has left, and the run is yet to be given to its target."""
-    moving = vmi.status.migration_state
-    return moving is not None and moving.has_moved and moving.source_pod_uid in vmi.status.active_pods
+    return migration_stage(vmi.status.migration_state, vmi.status.active_pods) is MigrationStage.LEFT
 
 
 def _rank(migration: VirtualMachineInstanceMigration) -> tuple[bool, str, str]:

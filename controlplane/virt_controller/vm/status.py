@@ -16,6 +16,7 @@ from kubevirt_api.run_strategies import ALWAYS, BUILT
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
+from controlplane.api.objects.migration_stage import BEING_SENT, migration_stage
 from controlplane.api.objects.phase import PENDING, RUNNING, SCHEDULED, SCHEDULING, is_final
 from controlplane.api.objects.readiness import readiness
 from controlplane.api.objects.vm import StartFailure, StateChangeRequest, VirtualMachineStatus
@@ -92,8 +93,7 @@ def _alive_status(world: World, own: VirtualMachineInstance) -> str:
 
 
 def _is_migrating(own: VirtualMachineInstance) -> bool:
-    moving = own.status.migration_state
-    return moving is not None and moving.start_timestamp is not None and not moving.is_over
+    return migration_stage(own.status.migration_state, own.status.active_pods) in BEING_SENT
 
 
 def _what_it_waits_for(world: World, listed: conditions.Conditions) -> str:
