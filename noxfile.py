@@ -49,7 +49,6 @@ def lint(session: nox.Session) -> None:
     """Format, lint, types, import contracts, Ansible's and YAML's linters."""
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
-    session.run("python", "-m", "tests.sanity.comparisons")
     session.run("mypy", "controlplane", "plugins/module_utils/kubevirt_api", "lab", "tests/bench", "tests/chaos")
     session.run("lint-imports")
     session.run("yamllint", "--strict", ".")

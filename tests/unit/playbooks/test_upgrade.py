@@ -142,8 +142,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict
     [
         ("mistyped", "does not know: upgrade_wait_machine (is upgrade_wait_machines meant?)."),
         ("rather_mistyped", "does not know: upgrade_wait_time (is upgrade_wait_timeout meant?)."),
-        ("no_number", "upgrade_wait_timeout is to be a number from 1, not 'soon'."),
-        ("no_truth", "upgrade_not_ready_nodes is to be true or false, not 'perhaps'."),
+        ("no_number", "upgrade_wait_timeout must be a number from 1, not 'soon'."),
+        ("no_truth", "upgrade_not_ready_nodes must be true or false, not 'perhaps'."),
         ("unwaited", "control_plane_wait is false."),
         ("in_vain", "control_plane_workload_update_methods has nobody move them."),
         ("empty", "no control plane of this collection that could be upgraded. Playbook virtops.kubevirt.deploy"),

@@ -10,7 +10,7 @@ removes the field from the live object. definition.py and option_volumes.py hold
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..._client.errors import BadArgument
@@ -22,18 +22,53 @@ from . import shape
 
 SIZE_LIMIT = 1 << 20
 """Bytes of JSON; the API server stores no larger object."""
-_MACHINE_OPTIONS = (
-    "spec", "cpu", "memory", "image", "cloud_init", "disks", "volumes", "interfaces", "networks", "instancetype",
-    "preference", "data_volume_templates", "eviction_strategy", "further_attempts", "run_timeout",
-)  # fmt: skip
 
 Object = dict[str, Any]
+
+
+def _from_volume(option: str) -> Callable[[Any], Any]:
+    def value(given: Any) -> Any:
+        from . import option_volumes
+
+        return [option_volumes.volume(option, given)]
+
+    return value
+
+
+def _annotation(option: str, name: str) -> Callable[[Any], Any]:
+    def value(given: int) -> Any:
+        if given < 0:
+            raise BadArgument(f"{option} is {given}; it must be 0 or more")
+        return {name: str(given)}
+
+    return value
+
+
+OPTIONS: dict[str, tuple[Path, Callable[[Any], Any] | None]] = {
+    "spec": (shape.MACHINE, None),
+    "cpu": ((*shape.DOMAIN, "cpu"), lambda cpu: {key: value for key, value in cpu.items() if value is not None}),
+    "memory": ((*shape.DOMAIN, "memory"), lambda memory: {"guest": memory}),
+    "disks": (shape.DISKS, None),
+    "interfaces": ((*shape.DEVICES, "interfaces"), None),
+    "volumes": (shape.VOLUMES, None),
+    "networks": ((*shape.MACHINE, "networks"), None),
+    "data_volume_templates": (("spec", "dataVolumeTemplates"), None),
+    "instancetype": (("spec", "instancetype"), None),
+    "preference": (("spec", "preference"), None),
+    "image": (shape.VOLUMES, _from_volume("image")),
+    "cloud_init": (shape.VOLUMES, _from_volume("cloud_init")),
+    "eviction_strategy": (shape.MACHINE, lambda strategy: {"evictionStrategy": strategy}),
+    "further_attempts": (shape.ANNOTATIONS, _annotation("further_attempts", names.FURTHER_ATTEMPTS)),
+    "run_timeout": (shape.ANNOTATIONS, _annotation("run_timeout", names.RUN_TIMEOUT)),
+}
+"""The options that describe a machine, in the order in which one is laid over the other: the path of the fragment in a
+VirtualMachine, and the function that makes the fragment of the option's value (None: it is the value)."""
 
 
 def has_machine(params: Mapping[str, Any]) -> bool:
     """Tell whether the options describe the machine, not only its name, labels or power state."""
     definition = params.get("definition") or {}
-    return bool(definition.get("spec")) or any(params.get(name) for name in _MACHINE_OPTIONS)
+    return bool(definition.get("spec")) or any(params.get(name) for name in OPTIONS)
 
 
 class Declaration:
@@ -137,34 +172,11 @@ def _with_labels(obj: Object, params: Mapping[str, Any], kind: Kind) -> Object:
 
 def _machine(params: Mapping[str, Any], kind: Kind) -> list[tuple[str, Path, Any]]:
     """Return option, path and value of each fragment of the machine, in the order in which they are laid."""
-    cpu = {key: value for key, value in (params.get("cpu") or {}).items() if value is not None}  # None: not given
-    fragments = [
-        ("spec", shape.MACHINE, params.get("spec")),
-        ("cpu", (*shape.DOMAIN, "cpu"), cpu),
-        ("memory", (*shape.DOMAIN, "memory"), {"guest": params["memory"]} if params.get("memory") else None),
-        ("disks", shape.DISKS, params.get("disks")),
-        ("interfaces", (*shape.DEVICES, "interfaces"), params.get("interfaces")),
-        ("volumes", shape.VOLUMES, params.get("volumes")),
-        ("networks", (*shape.MACHINE, "networks"), params.get("networks")),
-        ("data_volume_templates", ("spec", "dataVolumeTemplates"), params.get("data_volume_templates")),
-        ("instancetype", ("spec", "instancetype"), params.get("instancetype")),
-        ("preference", ("spec", "preference"), params.get("preference")),
-    ]
-    if params.get("image") or params.get("cloud_init"):
-        from . import option_volumes
-
-        fragments += option_volumes.volumes(params)
-    if params.get("eviction_strategy"):
-        fragments.append(("eviction_strategy", shape.MACHINE, {"evictionStrategy": params["eviction_strategy"]}))
-    for option, name in (("further_attempts", names.FURTHER_ATTEMPTS), ("run_timeout", names.RUN_TIMEOUT)):
-        if params.get(option) is not None:
-            fragments.append((option, shape.ANNOTATIONS, {name: str(_count(option, params[option]))}))
+    fragments = []
+    for option, (path, make) in OPTIONS.items():
+        value = params.get(option)
+        if value not in (None, "", [], {}):
+            fragments.append((option, path, make(value) if make else value))
     if params.get("start_paused") and kind is VMI:
         fragments.append(("start_paused", shape.MACHINE, {"startStrategy": "Paused"}))
     return [(option, kind.inside(path), value) for option, path, value in fragments if value]
-
-
-def _count(option: str, value: int) -> int:
-    if value < 0:
-        raise BadArgument(f"{option} is {value}; it must be 0 or more")
-    return value

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..._client.errors import BadArgument
 from ..kinds import Kind
-from .vm_request import ENTRY_OPTIONS, VmRequest, build_request, useless_options
+from .vm_request import VmRequest, build_request, useless_options
 
 
 def requests_of(params: Mapping[str, Any], kind: Kind) -> list[VmRequest]:
@@ -35,8 +35,8 @@ def requests_of(params: Mapping[str, Any], kind: Kind) -> list[VmRequest]:
 
 
 def _with_task_options(entry: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry with the task's options in place of those that it leaves out."""
-    options = {key: entry[key] if entry.get(key) is not None else params.get(key) for key in ENTRY_OPTIONS}
+    """Return the task's options overridden by those of an entry."""
+    options = {**params, **{key: value for key, value in entry.items() if value is not None}}
     metadata = (entry.get("definition") or {}).get("metadata")
     namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
     if namespace and not entry.get("namespace"):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._client.errors import BadArgument
-from ..field_path import Path, nested, value_at
+from ..field_path import nested, value_at
 from ..kinds import Kind
 from ..merge.keyed_lists import key_of
 from . import shape
@@ -20,16 +20,11 @@ CLOUD_INIT_VOLUME = "cloudinit"
 Object = dict[str, Any]
 
 
-def volumes(params: Mapping[str, Any]) -> list[tuple[str, Path, Any]]:
-    """Return option, path and value of each volume that an option declares."""
-    fragments: list[tuple[str, Path, Any]] = []
-    if params.get("image"):
-        source = {"containerDisk": {"image": params["image"]}}
-        fragments.append(("image", shape.VOLUMES, [{"name": IMAGE_VOLUME, **source}]))
-    if params.get("cloud_init"):
-        source = _cloud_init(params["cloud_init"])
-        fragments.append(("cloud_init", shape.VOLUMES, [{"name": CLOUD_INIT_VOLUME, **source}]))
-    return fragments
+def volume(option: str, value: Any) -> Object:
+    """Return the volume that an option declares."""
+    if option == "image":
+        return {"name": IMAGE_VOLUME, "containerDisk": {"image": value}}
+    return {"name": CLOUD_INIT_VOLUME, **_cloud_init(value)}
 
 
 def with_disks(obj: Object, params: Mapping[str, Any], kind: Kind) -> tuple[Object, frozenset[str]]:

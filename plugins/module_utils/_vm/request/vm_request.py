@@ -17,14 +17,6 @@ from .. import field_path
 from ..kinds import VM, Kind
 from . import manifest
 
-ENTRY_OPTIONS = (
-    "name", "generate_name", "namespace", "state", "definition", "annotations", "labels", "running", "run_strategy",
-    "instancetype", "preference", "data_volume_templates", "spec", "cpu", "memory", "image", "cloud_init", "disks",
-    "volumes", "interfaces", "networks", "eviction_strategy", "further_attempts", "run_timeout", "force",
-    "delete_options", "grace_period_seconds", "start_paused", "unfreeze_timeout",
-)  # fmt: skip
-"""Options of an entry of `vms` or `vmis`. The task's option of that name applies where an entry leaves it out."""
-
 UNFREEZE_SECONDS = 300
 """Default time after which frozen file systems are thawed, as in virtctl."""
 
@@ -168,7 +160,7 @@ def build_request(params: Mapping[str, Any], prefix: str, kind: Kind) -> VmReque
         declaration=declaration,
         has_machine=manifest.has_machine(params),
         is_complete=bool((params.get("definition") or {}).get("spec")),
-        options={option: _entry_names(params[option]) for option in ENTRY_OPTIONS if params.get(option)},
+        options={option: _entry_names(value) for option, value in params.items() if value},
         force=bool(params.get("force")),
         delete_options=_delete_options(params.get("delete_options") or {}),
         grace_period_seconds=params.get("grace_period_seconds"),

@@ -16,6 +16,11 @@ def test_known_names_are_not_mistyped() -> None:
     assert mistyped(KNOWN[:2], KNOWN) == []
 
 
+def test_known_names_that_differ_in_strokes_only_are_all_known() -> None:
+    known = ["control_plane_replicas", "controlplane_replicas"]
+    assert mistyped(known, known) == mistyped(known, known, alike=0.9) == []
+
+
 @pytest.mark.parametrize(
     ("name", "meant"),
     [

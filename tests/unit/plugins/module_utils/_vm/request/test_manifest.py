@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.kinds import REPLICA_SET, VM, VMI, Kind
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import manifest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import argspec, manifest
 
 
 def declared(params: dict[str, Any]) -> dict[str, Any]:
@@ -147,3 +147,8 @@ def test_how_a_run_is_tried_and_evicted_is_said_where_its_kind_has_it(kind: Kind
 def test_less_than_nothing_is_refused(option: str) -> None:
     with pytest.raises(BadArgument, match=f"{option} is -1; it must be 0 or more"):
         declared({**NAMED, option: -1})
+
+
+def test_every_option_of_a_machine_is_laid() -> None:
+    """An option in the argument spec without a row here would be ignored."""
+    assert argspec.machine().keys() <= manifest.OPTIONS.keys()

@@ -10,19 +10,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import VirtError
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import argspec, instance_argspec
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request.vm_request import ENTRY_OPTIONS
 from ansible_collections.virtops.kubevirt.plugins.module_utils.kubevirt_api.names import FURTHER_ATTEMPTS, RUN_TIMEOUT
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
 
 Task = Callable[..., dict[str, Any]]
 MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
-
-
-def test_every_option_of_an_entry_is_used() -> None:
-    """One that the argument specification takes and nobody reads is lost without a word."""
-    of_vms, of_vmis = argspec.vm_spec()["vms"]["options"], instance_argspec.vmi_spec()["vmis"]["options"]
-    assert set(ENTRY_OPTIONS) == {*of_vms, *of_vmis}
 
 
 @pytest.mark.parametrize("of_the_task", [False, True])
