@@ -40,11 +40,11 @@ from controlplane.links.node.messages import HostCpu, KvmFinding, NodeState
 from controlplane.process import logs
 from controlplane.process.descriptors import raise_descriptor_limit
 from controlplane.process.signals import run_until_signal
-from controlplane.virt_handler.api_endpoint.client_ca import CALLERS, take_authority
-from controlplane.virt_handler.api_endpoint.guest_info import Inquiries
-from controlplane.virt_handler.api_endpoint.power import PowerVerbs
-from controlplane.virt_handler.api_endpoint.server import Door, DoorTls
-from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair, make_own_pair
+from controlplane.virt_handler.api_endpoint.client_ca import API_SERVICE_SELECTOR, use_client_ca
+from controlplane.virt_handler.api_endpoint.guest_info import GuestInfo
+from controlplane.virt_handler.api_endpoint.power import PowerRequests
+from controlplane.virt_handler.api_endpoint.server import Door, EndpointTls
+from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair, make_self_signed_pair
 from controlplane.virt_handler.incoming.reconciler import IncomingReconciler
 from controlplane.virt_handler.incoming.world import Action as IncomingAction
 from controlplane.virt_handler.incoming.world import World as Coming
@@ -52,14 +52,14 @@ from controlplane.virt_handler.launchers.ports import Connection
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.metrics import HandlerMetrics
-from controlplane.virt_handler.migration.incoming_tunnels import MigrationDoors
+from controlplane.virt_handler.migration.incoming_tunnels import IncomingTunnels
 from controlplane.virt_handler.migration.network import has_network, waiting_address
-from controlplane.virt_handler.migration.peer import announcement
-from controlplane.virt_handler.migration.sender import Sending
+from controlplane.virt_handler.migration.peer import certificate_annotation
+from controlplane.virt_handler.migration.sender import Sender
 from controlplane.virt_handler.node import labels as node
-from controlplane.virt_handler.node.heartbeat import keep_listed
+from controlplane.virt_handler.node.heartbeat import keep_schedulable
 from controlplane.virt_handler.node.virt_node_client import NodeClient, dial_virt_node
-from controlplane.virt_handler.node_recovery.recovery import Clearing
+from controlplane.virt_handler.node_recovery.recovery import NodeRecovery
 from controlplane.virt_handler.settings import Settings, SettingsError, read_settings
 from controlplane.virt_handler.vmi.events import Told
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
@@ -77,7 +77,9 @@ _OFFERED_SECONDS = 0.5
 class Handler:
     """Everything this process runs, wired."""
 
-    def __init__(self, settings: Settings, client: Client, pair: OwnPair, migration_pair: OwnPair) -> None:
+    def __init__(
+        self, settings: Settings, client: Client, pair: SelfSignedPair, migration_pair: SelfSignedPair
+    ) -> None:
         """pair: what the door serves with. migration_pair: what is shown to other virt-handlers."""
         self._migration_pair = migration_pair
         self._settings = settings
@@ -90,7 +92,7 @@ class Handler:
         self._vmis = WatchCache(client, self._select_vmis(), self._clock)
         self._coming = WatchCache(client, self._select_coming(), self._clock)
         known, coming = ReadYourWritesCache(self._vmis), ReadYourWritesCache(self._coming)
-        sending = Sending(
+        sending = Sender(
             *(migration_pair, self._node, client, self._clock),
             directory=settings.sockets,
             progressed=self._metrics.progressed,
@@ -98,7 +100,7 @@ class Handler:
         )
         tools = Tools(self._node, self._clock, _connect, started=self._metrics.started, send=sending.send)
         self._registry = Registry(self._pods, tools, self._enqueue)
-        doors = MigrationDoors(
+        doors = IncomingTunnels(
             migration_pair,
             partial(waiting_address, settings.address, settings.migration_network),
             self._node,
@@ -138,21 +140,21 @@ class Handler:
             observed=self._metrics.observed,
         )
         known.subscribe(lambda key, _before, _after: self._enqueue(key))
-        self._door_tls = DoorTls(pair)
+        self._door_tls = EndpointTls(pair)
         self._door = Door(
             self._door_tls,
             settings.namespace,
             {
-                Power: PowerVerbs(settings.node, self._registry, known, self._clock, self._tell).answer,
-                Inquire: Inquiries(settings.node, self._registry).answer,
+                Power: PowerRequests(settings.node, self._registry, known, self._clock, self._tell).answer,
+                Inquire: GuestInfo(settings.node, self._registry).answer,
             },
         )
-        self._callers = WatchCache(client, Selection(API_SERVICE, field_selector=CALLERS), self._clock)
-        self._callers.subscribe(lambda _unused, __, after: take_authority(self._door_tls, after))
+        self._callers = WatchCache(client, Selection(API_SERVICE, field_selector=API_SERVICE_SELECTOR), self._clock)
+        self._callers.subscribe(lambda _unused, __, after: use_client_ca(self._door_tls, after))
         self._health = Health(settings.port, self._metrics.registry, self._waiting_for, address=settings.address)
         self._missing = {"virt-node"}
         self._heartbeat = self._make_heartbeat()
-        self._clearing = Clearing(
+        self._clearing = NodeRecovery(
             self._registry, client, self._clock, self._heartbeat, changed=self._cleared, tell=self._tell
         )
 
@@ -278,7 +280,7 @@ class Handler:
         settings = self._settings
         door = {
             **node.door_annotations(settings.address, settings.door_port, self._pair.der),
-            **announcement(self._migration_pair),
+            **certificate_annotation(self._migration_pair),
             CONTROL_PLANE_IMAGE: settings.image,
         }
 
@@ -292,7 +294,7 @@ class Handler:
                 processor=node.processor_labels(found, cpu),
             )
 
-        await keep_listed(self._client, settings.node, serving, self._heartbeat, held=lambda: self._clearing.held)
+        await keep_schedulable(self._client, settings.node, serving, self._heartbeat, held=lambda: self._clearing.held)
 
     async def _leave(self) -> None:
         try:
@@ -322,7 +324,9 @@ async def _connect(path: str) -> Connection:
 async def _serve(settings: Settings) -> None:
     register_event_loop()
     credentials = await load(os.environ, time.monotonic)
-    pair, migration_pair = await asyncio.gather(make_own_pair(settings.node), make_own_pair(settings.node, "peer"))
+    pair, migration_pair = await asyncio.gather(
+        make_self_signed_pair(settings.node), make_self_signed_pair(settings.node, "peer")
+    )
     async with Transport(credentials, COMPONENT) as transport:
         client = Client(transport, field_manager=COMPONENT)
         await run_until_signal(Handler(settings, client, pair, migration_pair).run)

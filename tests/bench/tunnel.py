@@ -22,16 +22,16 @@ from contextlib import suppress
 from multiprocessing.queues import Queue
 from typing import Any
 
-from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair, make_own_pair
-from controlplane.virt_handler.migration.copy_thread import Lane
-from controlplane.virt_handler.migration.handshake import Binding, Channel
-from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
-from controlplane.virt_handler.migration.tunnel_client import Passage, Target
-from controlplane.virt_handler.migration.tunnel_server import Entrance, dial_socket
+from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair, make_self_signed_pair
+from controlplane.virt_handler.migration.copy_thread import CopyThread
+from controlplane.virt_handler.migration.handshake import Channel, MigrationIdentity
+from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, server_tls_context
+from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
+from controlplane.virt_handler.migration.tunnel_server import TunnelServer, dial_socket
 
 MB_A_SECOND_AT_LEAST = 300.0
 BYTES, CHUNK = 2 << 30, 1 << 20
-BINDING = Binding("migration", "source", "target")
+BINDING = MigrationIdentity("migration", "source", "target")
 SOURCE, TARGET = "node-a", "node-b"
 SECONDS = 120.0
 _LOOK_SECONDS = 0.005
@@ -68,14 +68,14 @@ def run(report: Report) -> None:
         raise AssertionError(f"{tunnel['rate']:.0f} MB/s, and {bare:.0f} by a bare relay")
 
 
-async def _make_pairs() -> dict[str, OwnPair]:
-    return {node: await make_own_pair(node, "peer") for node in (SOURCE, TARGET)}
+async def _make_pairs() -> dict[str, SelfSignedPair]:
+    return {node: await make_self_signed_pair(node, "peer") for node in (SOURCE, TARGET)}
 
 
 def _measure(
-    target: Callable[[str, dict[str, OwnPair], Queue[float]], None],
-    source: Callable[[str, dict[str, OwnPair], int, Queue[float]], None],
-    pairs: dict[str, OwnPair],
+    target: Callable[[str, dict[str, SelfSignedPair], Queue[float]], None],
+    source: Callable[[str, dict[str, SelfSignedPair], int, Queue[float]], None],
+    pairs: dict[str, SelfSignedPair],
 ) -> Figures:
     """Run the four processes; return MB/s, the processor time of the two in the middle, and the longest wait."""
     with tempfile.TemporaryDirectory() as home:
@@ -138,23 +138,23 @@ def _listen(path: str) -> socket.socket:
     return listening
 
 
-def _tunnel_target(home: str, pairs: dict[str, OwnPair], told: Queue[float]) -> None:
+def _tunnel_target(home: str, pairs: dict[str, SelfSignedPair], told: Queue[float]) -> None:
     async def dial(_channel: Channel) -> socket.socket:
         return await dial_socket(f"{home}/launcher.sock")
 
     async def serve() -> None:
-        entrance = Entrance(BINDING, listening_context(pairs[TARGET], pairs[SOURCE].der), dial)
-        told.put(float(await Lane().run(entrance.open("127.0.0.1"))))
+        entrance = TunnelServer(BINDING, server_tls_context(pairs[TARGET], pairs[SOURCE].der), dial)
+        told.put(float(await CopyThread().run(entrance.open("127.0.0.1"))))
         await asyncio.Event().wait()
 
     asyncio.run(serve())
 
 
-def _tunnel_source(home: str, pairs: dict[str, OwnPair], port: int, told: Queue[float]) -> None:
+def _tunnel_source(home: str, pairs: dict[str, SelfSignedPair], port: int, told: Queue[float]) -> None:
     async def serve() -> None:
-        context = calling_context(pairs[SOURCE], pairs[TARGET].der)
-        passage = Passage(BINDING, Target("127.0.0.1", port, context, name_of(TARGET)), home)
-        await Lane().run(passage.open({"memory": _listen(f"{home}/memory.sock")}))
+        context = client_tls_context(pairs[SOURCE], pairs[TARGET].der)
+        passage = TunnelClient(BINDING, Target("127.0.0.1", port, context, certificate_host(TARGET)), home)
+        await CopyThread().run(passage.open({"memory": _listen(f"{home}/memory.sock")}))
         told.put(0.0)
         told.put(await _longest_wait(home))
         await asyncio.Event().wait()
@@ -171,7 +171,7 @@ async def _longest_wait(home: str) -> float:
     return longest
 
 
-def _bare_target(home: str, _pairs: dict[str, OwnPair], told: Queue[float]) -> None:
+def _bare_target(home: str, _pairs: dict[str, SelfSignedPair], told: Queue[float]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         told.put(float(listening.getsockname()[1]))
         connection, _unused = listening.accept()
@@ -180,7 +180,7 @@ def _bare_target(home: str, _pairs: dict[str, OwnPair], told: Queue[float]) -> N
         _copy(connection, launcher)
 
 
-def _bare_source(home: str, _pairs: dict[str, OwnPair], port: int, told: Queue[float]) -> None:
+def _bare_source(home: str, _pairs: dict[str, SelfSignedPair], port: int, told: Queue[float]) -> None:
     with _listen(f"{home}/memory.sock") as listening:
         told.put(0.0)
         told.put(0.0)

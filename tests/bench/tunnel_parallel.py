@@ -26,15 +26,15 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.queues import Queue
 from typing import Any
 
-from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
+from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from controlplane.virt_handler.migration import tunnel_client as passage
 from controlplane.virt_handler.migration import tunnel_server as entrance
-from controlplane.virt_handler.migration.byte_copy import End
-from controlplane.virt_handler.migration.copy_thread import Lane
+from controlplane.virt_handler.migration.byte_copy import TunnelSocket
+from controlplane.virt_handler.migration.copy_thread import CopyThread
 from controlplane.virt_handler.migration.handshake import MOST, Channel
-from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
-from controlplane.virt_handler.migration.tunnel_client import Passage, Target
-from controlplane.virt_handler.migration.tunnel_server import Entrance, dial_socket
+from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, server_tls_context
+from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
+from controlplane.virt_handler.migration.tunnel_server import TunnelServer, dial_socket
 from tests.bench.tunnel import (
     _LOOK_SECONDS,
     BINDING,
@@ -117,7 +117,7 @@ def _figure(way: Way, seen: list[Seen], one: list[Seen]) -> dict[str, Any]:
     }
 
 
-def _measure(way: Way, pairs: dict[str, OwnPair]) -> Seen:
+def _measure(way: Way, pairs: dict[str, SelfSignedPair]) -> Seen:
     """Run the processes of a way once."""
     told: dict[str, Queue[float]] = {name: _context.Queue() for name in ("reader", "target", "source")}
     is_over = _context.Event()
@@ -178,9 +178,9 @@ def _read(home: str, way: Way, told: Queue[float]) -> None:
         _take(listening, way, told, 0)
 
 
-def _discard(_home: str, way: Way, pairs: dict[str, OwnPair], told: Queue[float]) -> None:
+def _discard(_home: str, way: Way, pairs: dict[str, SelfSignedPair], told: Queue[float]) -> None:
     """Be a target that proves itself, and then lets what comes go by."""
-    context = listening_context(pairs[TARGET], pairs[SOURCE].der)
+    context = server_tls_context(pairs[TARGET], pairs[SOURCE].der)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         told.put(float(listening.getsockname()[1]))
         _take(listening, way, told, socket.MSG_TRUNC, context)
@@ -212,27 +212,27 @@ def _take(
     told.put(sum(counts) / (time.monotonic() - min(began)) / 1e6)
 
 
-def _target(home: str, way: Way, pairs: dict[str, OwnPair], told: Queue[float]) -> None:
+def _target(home: str, way: Way, pairs: dict[str, SelfSignedPair], told: Queue[float]) -> None:
     async def dial(_channel: Channel) -> socket.socket:
         return await dial_socket(f"{home}/launcher.sock")
 
     async def serve() -> None:
         _spread(entrance, way)
-        opened = Entrance(BINDING, listening_context(pairs[TARGET], pairs[SOURCE].der), dial)
-        told.put(float(await Lane().run(opened.open("127.0.0.1"))))
+        opened = TunnelServer(BINDING, server_tls_context(pairs[TARGET], pairs[SOURCE].der), dial)
+        told.put(float(await CopyThread().run(opened.open("127.0.0.1"))))
         await asyncio.Event().wait()
 
     asyncio.run(serve())
 
 
 def _source(
-    home: str, way: Way, pairs: dict[str, OwnPair], port: int, told: Queue[float], is_over: threading.Event
+    home: str, way: Way, pairs: dict[str, SelfSignedPair], port: int, told: Queue[float], is_over: threading.Event
 ) -> None:
     async def serve() -> None:
         _spread(passage, way)
-        context = calling_context(pairs[SOURCE], pairs[TARGET].der)
-        opened = Passage(BINDING, Target("127.0.0.1", port, context, name_of(TARGET)), home)
-        await Lane().run(opened.open({"memory": listen(f"{home}/memory.sock")}))
+        context = client_tls_context(pairs[SOURCE], pairs[TARGET].der)
+        opened = TunnelClient(BINDING, Target("127.0.0.1", port, context, certificate_host(TARGET)), home)
+        await CopyThread().run(opened.open({"memory": listen(f"{home}/memory.sock")}))
         told.put(0.0)
         longest = 0.0
         while not is_over.is_set():
@@ -250,12 +250,12 @@ def _spread(module: Any, way: Way) -> None:
     MOST["memory"] = max(CONNECTIONS)
     if not way.has_lanes:
         return
-    lanes = cycle([Lane() for _unused in range(way.connections)])
+    lanes = cycle([CopyThread() for _unused in range(way.connections)])
 
-    async def again(left: End, right: End) -> None:
-        await copy(End(left._socket), End(right._socket))
+    async def again(left: TunnelSocket, right: TunnelSocket) -> None:
+        await copy(TunnelSocket(left._socket), TunnelSocket(right._socket))
 
-    async def elsewhere(left: End, right: End) -> None:
+    async def elsewhere(left: TunnelSocket, right: TunnelSocket) -> None:
         await next(lanes).run(again(left, right))
 
     copy, module.pump = module.pump, elsewhere

@@ -15,11 +15,11 @@ import logging
 
 import msgspec
 
-from controlplane.virt_handler.api_endpoint.server import DoorTls
+from controlplane.virt_handler.api_endpoint.server import EndpointTls
 
 log = logging.getLogger(__name__)
 
-CALLERS = "metadata.name=v1.subresources.kubevirt.io"
+API_SERVICE_SELECTOR = "metadata.name=v1.subresources.kubevirt.io"
 """Selects the APIService by which users reach virt-api."""
 
 
@@ -34,7 +34,7 @@ class _ApiService(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_ApiService)
 
 
-def take_authority(tls: DoorTls, raw: bytes | None) -> None:
+def use_client_ca(tls: EndpointTls, raw: bytes | None) -> None:
     """Take callers by the bundle that an APIService holds; an empty or broken one leaves the one that is in use."""
     if raw is None:
         return

@@ -22,7 +22,7 @@ from controlplane.virt_handler.vmi.world import Launcher
 log = logging.getLogger(__name__)
 
 
-class Talkative(Protocol):
+class AgentSession(Protocol):
     """A launcher whose guest's agent can be asked."""
 
     def launcher(self) -> Launcher: ...
@@ -34,10 +34,10 @@ class Talkative(Protocol):
 class Launchers(Protocol):
     """The launchers of this node."""
 
-    def session(self, pod_uid: str) -> Talkative | None: ...
+    def session(self, pod_uid: str) -> AgentSession | None: ...
 
 
-class Inquiries:
+class GuestInfo:
     """The row of the door's table for handler_link.Inquire."""
 
     def __init__(self, node: str, launchers: Launchers) -> None:
@@ -60,7 +60,7 @@ class Inquiries:
             return NotDone("lost", sanitize(str(error)))
         return Details(read_details(answers, DETAILS_LIMIT_BYTES))
 
-    def _find(self, guest: Guest) -> Talkative | None:
+    def _find(self, guest: Guest) -> AgentSession | None:
         session = self._launchers.session(guest.pod_uid)
         if guest.node != self._node or session is None or not is_own(session.launcher(), guest.vmi_uid):
             return None

@@ -15,10 +15,10 @@ from controlplane.api.objects.decode import DecodeError, decode_vmi
 from controlplane.api.objects.phase import is_final
 from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
-from controlplane.virt_handler.vmi.migration_source import is_pause_told
+from controlplane.virt_handler.vmi.migration_source import is_user_pause_reported
 
 
-class ToldPauses:
+class PauseWaiter:
     """Of this node's instances, as the cache has them."""
 
     def __init__(self, vmis: Cache) -> None:
@@ -55,7 +55,7 @@ class ToldPauses:
             return None
         if vmi is None or vmi.metadata.uid != uid or is_final(vmi.status.phase):
             return False
-        return True if is_pause_told(vmi) else None
+        return True if is_user_pause_reported(vmi) else None
 
     def _changed(self, key: Key, _before: bytes | None, __: bytes | None) -> None:
         for word, uid in self._waiting.get(key, {}).items():

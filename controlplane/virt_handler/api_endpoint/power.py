@@ -22,8 +22,8 @@ from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Cache, Clock
 from controlplane.hypervisor.share import Bucket
 from controlplane.links.handler import Answer, Done, Guest, NotDone, Power, Verb
-from controlplane.virt_handler.api_endpoint.pause_waiter import ToldPauses
-from controlplane.virt_handler.vmi.events import TellEvent, about, story_of_verb
+from controlplane.virt_handler.api_endpoint.pause_waiter import PauseWaiter
+from controlplane.virt_handler.vmi.events import RecordEvent, about, user_request_event
 from controlplane.virt_handler.vmi.liveness import is_own
 from controlplane.virt_handler.vmi.ports import Busy, NoContact, VerbRefused
 from controlplane.virt_handler.vmi.world import Launcher
@@ -34,7 +34,7 @@ _STORIES, _STORIES_RATE = 60, 0.5
 """Events of verbs that a node tells at once, and how many more in a second: whoever may pause may pause without end."""
 
 
-class Obedient(Protocol):
+class UserRequestSession(Protocol):
     """A launcher that does what a person asks."""
 
     def launcher(self) -> Launcher: ...
@@ -46,19 +46,19 @@ class Obedient(Protocol):
 class Launchers(Protocol):
     """The launchers of this node."""
 
-    def session(self, pod_uid: str) -> Obedient | None: ...
+    def session(self, pod_uid: str) -> UserRequestSession | None: ...
 
 
-class PowerVerbs:
+class PowerRequests:
     """The row of the door's table for handler_link.Power."""
 
-    def __init__(self, node: str, launchers: Launchers, vmis: Cache, clock: Clock, tell: TellEvent) -> None:
+    def __init__(self, node: str, launchers: Launchers, vmis: Cache, clock: Clock, tell: RecordEvent) -> None:
         self._node = node
         self._launchers = launchers
         self._vmis = vmis
         self._clock = clock
         self._tell = tell
-        self._pauses = ToldPauses(vmis)
+        self._pauses = PauseWaiter(vmis)
         self._may_tell = Bucket(_STORIES, _STORIES_RATE)
         self._telling: set[asyncio.Task[None]] = set()
 
@@ -96,11 +96,11 @@ class PowerVerbs:
 
     async def _try_to_tell(self, vmi: VirtualMachineInstance, verb: Verb) -> None:
         try:
-            await self._tell(about(vmi), story_of_verb(verb, self._clock.now()))
+            await self._tell(about(vmi), user_request_event(verb, self._clock.now()))
         except ApiError as error:
             log.warning("cannot tell an Event", extra={"verb": verb, "error": str(error)})
 
-    def _find(self, guest: Guest) -> Obedient | None:
+    def _find(self, guest: Guest) -> UserRequestSession | None:
         session = self._launchers.session(guest.pod_uid)
         if guest.node != self._node or session is None or not is_own(session.launcher(), guest.vmi_uid):
             return None

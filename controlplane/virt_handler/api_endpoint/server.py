@@ -31,7 +31,7 @@ from controlplane.links.handler import (
     read_question,
 )
 from controlplane.tls.contexts import VIRT_API_CLIENT, load_pair, names_role, role_uri, server_context
-from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
+from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 
 log = logging.getLogger(__name__)
 
@@ -44,10 +44,10 @@ Answers = Mapping[type[Any], Callable[[Any], Awaitable[Answer]]]
 """By the type of the question: who answers it. It never raises for what a launcher did."""
 
 
-class DoorTls:
+class EndpointTls:
     """What is listened with: our pair, and the authority of those who may call, exchanged without a cut."""
 
-    def __init__(self, pair: OwnPair) -> None:
+    def __init__(self, pair: SelfSignedPair) -> None:
         self._pair = pair
         self._current: ssl.SSLContext | None = None
         self.listening = _context()
@@ -80,7 +80,7 @@ class DoorTls:
 class Door:
     """Listens until closed."""
 
-    def __init__(self, tls: DoorTls, namespace: str, answers: Answers) -> None:
+    def __init__(self, tls: EndpointTls, namespace: str, answers: Answers) -> None:
         """namespace: that of the control plane, whose virt-api may ask."""
         self._uri = role_uri(namespace, VIRT_API_CLIENT)
         self._answers = answers

@@ -32,7 +32,7 @@ class PairError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class OwnPair:
+class SelfSignedPair:
     """Certificate and key, PEM."""
 
     certificate: bytes
@@ -47,7 +47,7 @@ class OwnPair:
         return ssl.PEM_cert_to_DER_cert(self.certificate.decode("ascii"))
 
 
-async def make_own_pair(node: str, usage: Usage = "server") -> OwnPair:
+async def make_self_signed_pair(node: str, usage: Usage = "server") -> SelfSignedPair:
     """Make a pair of this process. PairError."""
     isolated = ("-I",) if sys.flags.isolated else ()
     child = await asyncio.create_subprocess_exec(
@@ -62,7 +62,7 @@ async def make_own_pair(node: str, usage: Usage = "server") -> OwnPair:
     certificate, end, key = made.partition(_END)
     if child.returncode != 0 or not key:
         raise PairError(f"a pair to serve with could not be made: exit code {child.returncode}; see above")
-    return OwnPair(certificate + end, key)
+    return SelfSignedPair(certificate + end, key)
 
 
 def main(node: str, usage: Usage) -> None:

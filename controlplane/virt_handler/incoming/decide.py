@@ -10,19 +10,19 @@ failed: then it never ran here (docs/adr/0016).
 from __future__ import annotations
 
 from controlplane.engine.plan import Plan
-from controlplane.virt_handler.incoming.world import Action, CloseDoor, OpenDoor, World
+from controlplane.virt_handler.incoming.world import Action, CloseTunnel, OpenTunnel, World
 from controlplane.virt_handler.vmi.world import Destroy, Dial, Launcher, PrepareNetwork
 
 AGAIN_SECONDS = 0.1
-"""A network of which nothing came is tried again after so long at first (Setback.seconds_left)."""
+"""A network of which nothing came is tried again after so long at first (FailedOperation.seconds_left)."""
 END_AGAIN_SECONDS = 10.0
 
 
 def decide(world: World) -> Plan[Action]:
     """Choose the next step."""
-    stale = [one for one in sorted(world.open_doors) if one != world.moving.migration_uid or not world.is_expected]
+    stale = [one for one in sorted(world.open_tunnels) if one != world.moving.migration_uid or not world.is_expected]
     if stale:
-        return Plan(tuple(CloseDoor(one, because="nothing comes by it any more") for one in stale))
+        return Plan(tuple(CloseTunnel(one, because="nothing comes by it any more") for one in stale))
     launcher = world.launcher
     if launcher is None or launcher.is_gone or launcher.pod.is_over:
         return Plan()
@@ -35,16 +35,16 @@ def _prepare(world: World, launcher: Launcher) -> Plan[Action]:
     """Towards a launcher that can take a guest in, and a door for it, which needs no launcher: both at once."""
     door: tuple[Action, ...] = ()
     if world.door is None:
-        door = (OpenDoor(world.moving.migration_uid, because="a guest is to come"),)
-    sighting, uid = launcher.sighting, launcher.pod.uid
-    if not sighting.is_here or launcher.doing:
+        door = (OpenTunnel(world.moving.migration_uid, because="a guest is to come"),)
+    status, uid = launcher.status, launcher.pod.uid
+    if not status.is_here or launcher.operation:
         return Plan(door)
-    if not sighting.is_network_ready:
+    if not status.is_network_ready:
         pause = _pause(world, launcher)
         if pause > 0:
             return Plan(door, requeue_after=pause)
         return Plan((PrepareNetwork(uid, because="a guest is to come to its launcher"), *door))
-    if not sighting.is_admitted:
+    if not status.is_admitted:
         return Plan((Dial(uid, because="a guest is to come to its launcher"), *door))
     return Plan(door)
 
@@ -54,9 +54,9 @@ def _end(world: World, launcher: Launcher) -> Plan[Action]:
     state, moving = world.state, world.moving
     granted = {} if world.vmi is None else world.vmi.status.active_pods
     is_mine = moving.target_pod_uid == launcher.pod.uid and launcher.pod.uid not in granted
-    if not is_mine or not moving.failed or state is None or not state.life.is_up or launcher.doing:
+    if not is_mine or not moving.failed or state is None or not state.life.is_up or launcher.operation:
         return Plan()
-    asked = launcher.sighting.destroy_asked_at
+    asked = launcher.status.destroy_asked_at
     left = 0.0 if asked is None else END_AGAIN_SECONDS - (world.monotonic - asked)
     if left > 0:
         return Plan(requeue_after=left)
@@ -64,5 +64,5 @@ def _end(world: World, launcher: Launcher) -> Plan[Action]:
 
 
 def _pause(world: World, launcher: Launcher) -> float:
-    setback = launcher.setback
-    return 0.0 if setback is None else setback.seconds_left(world.monotonic, AGAIN_SECONDS)
+    failed_operation = launcher.failed_operation
+    return 0.0 if failed_operation is None else failed_operation.seconds_left(world.monotonic, AGAIN_SECONDS)

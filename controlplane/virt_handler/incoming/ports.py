@@ -12,7 +12,7 @@ from controlplane.engine.errors import Invalid
 from controlplane.virt_handler.incoming.world import Door
 
 
-class NoPlace(Invalid):
+class NoMigrationAddress(Invalid):
     """This node has no address at which it may wait for a migration, and will have none by itself."""
 
 

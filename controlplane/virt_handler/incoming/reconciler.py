@@ -18,7 +18,7 @@ from controlplane.engine.ports import Api, Cache, Clock
 from controlplane.virt_handler.incoming.decide import decide
 from controlplane.virt_handler.incoming.ports import Doors
 from controlplane.virt_handler.incoming.status import derive_status
-from controlplane.virt_handler.incoming.world import Action, CloseDoor, OpenDoor, World
+from controlplane.virt_handler.incoming.world import Action, CloseTunnel, OpenTunnel, World
 from controlplane.virt_handler.vmi.ports import NoContact, Sessions
 from controlplane.virt_handler.vmi.world import Destroy, Dial, PrepareNetwork
 
@@ -54,7 +54,7 @@ class IncomingReconciler:
             vmi=vmi,
             launcher=next((one for one in launchers if one.pod.uid == moving.target_pod_uid), None),
             door=self._doors.door(moving.migration_uid),
-            open_doors=self._doors.open_for(vmi.metadata.uid),
+            open_tunnels=self._doors.open_for(vmi.metadata.uid),
             now=self._clock.now(),
             monotonic=self._clock.monotonic(),
         )
@@ -62,8 +62,8 @@ class IncomingReconciler:
     def _gone(self, key: Key) -> World | None:
         """Have the doors closed of an instance that is not to come any more."""
         uid = self._uids.get(key, "")
-        open_doors = self._doors.open_for(uid) if uid else frozenset()
-        if not open_doors:
+        open_tunnels = self._doors.open_for(uid) if uid else frozenset()
+        if not open_tunnels:
             self._uids.pop(key, None)
             return None
         return World(
@@ -71,7 +71,7 @@ class IncomingReconciler:
             vmi=None,
             launcher=None,
             door=None,
-            open_doors=open_doors,
+            open_tunnels=open_tunnels,
             now=self._clock.now(),
             monotonic=self._clock.monotonic(),
         )
@@ -84,11 +84,11 @@ class IncomingReconciler:
 
     async def apply(self, world: World, action: Action) -> None:
         """Do one action; a verb of a launcher only begins. Unavailable: it cannot, from which nothing follows."""
-        if isinstance(action, CloseDoor):
+        if isinstance(action, CloseTunnel):
             await self._doors.close(action.migration_uid)
         elif (vmi := world.vmi) is None:
             return
-        elif isinstance(action, OpenDoor):
+        elif isinstance(action, OpenTunnel):
             await self._doors.open(vmi.metadata.uid, world.moving)
         else:
             self._begin(vmi, action)

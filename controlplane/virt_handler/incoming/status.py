@@ -12,8 +12,8 @@ from controlplane.api.objects.pod import sanitize
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.domain.state import State
 from controlplane.engine.plan import RefusedStep
-from controlplane.virt_handler.incoming.ports import NoPlace
-from controlplane.virt_handler.incoming.world import Action, OpenDoor, World
+from controlplane.virt_handler.incoming.ports import NoMigrationAddress
+from controlplane.virt_handler.incoming.world import Action, OpenTunnel, World
 from controlplane.virt_handler.vmi.status import format_stamp
 
 TRIES = 5
@@ -52,7 +52,7 @@ def _with_domain(world: World, old: MigrationState) -> MigrationState:
 
 def _with_door(world: World, new: MigrationState) -> MigrationState:
     """Say where the source is waited for, when the launcher can take the guest in. Once it has begun, it knows."""
-    can_take = world.launcher is not None and world.launcher.sighting.is_connected
+    can_take = world.launcher is not None and world.launcher.status.is_connected
     if world.door is None or not can_take or new.start_timestamp is not None:
         return new
     ports = {str(world.door.port): TUNNEL}
@@ -63,7 +63,7 @@ def _with_door(world: World, new: MigrationState) -> MigrationState:
 
 def _is_own(world: World) -> bool:
     launcher, vmi = world.launcher, world.vmi
-    observed = None if launcher is None else launcher.sighting.observed
+    observed = None if launcher is None else launcher.status.observed
     identity = None if observed is None else observed.identity
     return (
         launcher is not None
@@ -75,12 +75,17 @@ def _is_own(world: World) -> bool:
 
 def _trouble(world: World, problem: RefusedStep[Action] | None) -> str:
     """Say why it cannot come here: for good, before anything was sent."""
-    if problem is not None and isinstance(problem.step, OpenDoor) and isinstance(problem.error, NoPlace):
+    if problem is not None and isinstance(problem.step, OpenTunnel) and isinstance(problem.error, NoMigrationAddress):
         return f"the target cannot be prepared: {problem.error}"
     launcher = world.launcher
     if launcher is None:
         return ""
-    setback = launcher.setback
-    if setback is not None and setback.is_refusal and not launcher.sighting.is_network_ready and setback.count > TRIES:
-        return f"the target cannot be prepared: {setback.message}"
+    failed_operation = launcher.failed_operation
+    if (
+        failed_operation is not None
+        and failed_operation.is_refusal
+        and not launcher.status.is_network_ready
+        and failed_operation.count > TRIES
+    ):
+        return f"the target cannot be prepared: {failed_operation.message}"
     return ""

@@ -30,7 +30,7 @@ class World:
     """The Pod that it is to come to."""
     door: Door | None
     """None: none is open for this migration."""
-    open_doors: frozenset[str] = frozenset()
+    open_tunnels: frozenset[str] = frozenset()
     """UIDs of migrations of this instance for which one is open."""
     now: float
     """Seconds since the epoch."""
@@ -50,12 +50,12 @@ class World:
     @property
     def state(self) -> State | None:
         """What its domain does here; None: there is none, or nobody knows."""
-        seen = None if self.launcher is None else self.launcher.sighting
+        seen = None if self.launcher is None else self.launcher.status
         return seen.state if seen is not None and seen.is_connected else None
 
 
 @dataclass(frozen=True, slots=True)
-class OpenDoor:
+class OpenTunnel:
     """Wait for the source's virt-handler, for this migration alone."""
 
     migration_uid: str
@@ -63,11 +63,11 @@ class OpenDoor:
 
 
 @dataclass(frozen=True, slots=True)
-class CloseDoor:
+class CloseTunnel:
     """Wait no more."""
 
     migration_uid: str
     because: str
 
 
-Action = PrepareNetwork | Dial | Destroy | OpenDoor | CloseDoor
+Action = PrepareNetwork | Dial | Destroy | OpenTunnel | CloseTunnel

@@ -20,7 +20,7 @@ from controlplane.virt_handler.launchers.ports import Guest
 log = logging.getLogger(__name__)
 
 
-class Observation:
+class DomainReader:
     """What is known of one launcher's domain, over one connection after the other."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """Between looks. A guest may never take it, or give back some of it only: then it is looked at as every other."""
 
 
-class Taking:
+class MemoryProgress:
     """One launcher's, over one connection after the other."""
 
     def __init__(self, look: Callable[[], Awaitable[None]], seen: Callable[[], Observed | None]) -> None:

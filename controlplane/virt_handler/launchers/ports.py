@@ -85,7 +85,7 @@ class Failed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class TransferRequest:
     """A guest that is to be sent to the target of its migration."""
 
     vmi: VirtualMachineInstance
@@ -93,7 +93,7 @@ class Order:
     pod_uid: str
     """Of its launcher here."""
     guest: Guest
-    is_held: bool
+    is_paused_by_user: bool
     """A person has paused it: it stays paused there."""
     writes: Writes
     """Asked before the first byte is sent, and before the guest is stopped."""
@@ -105,7 +105,7 @@ class Order:
     """Set when nobody wants it to be sent any more."""
 
 
-Send = Callable[[Order], Awaitable[None]]
+Send = Callable[[TransferRequest], Awaitable[None]]
 """Send a guest; it returns when QEMU here is gone for good. Failed, NoContact, NodeError, HypervisorError, ApiError."""
 
 

@@ -47,7 +47,7 @@ class Registry:
 
     @property
     def connected(self) -> int:
-        return sum(1 for one in self._sessions.values() if one.launcher().sighting.is_connected)
+        return sum(1 for one in self._sessions.values() if one.launcher().status.is_connected)
 
     @property
     def synced(self) -> bool:
@@ -161,7 +161,7 @@ class Registry:
     def _end_if_over(self, session: Session) -> None:
         """Stop waiting for a launcher that will not come (back); one that is still there is listened to."""
         task = self._tasks.get(session.pod.uid)
-        if task is not None and session.is_over and not session.launcher().sighting.is_connected:
+        if task is not None and session.is_over and not session.launcher().status.is_connected:
             task.cancel()
 
     def _begin(self, group: asyncio.TaskGroup, session: Session, after: asyncio.Task[None] | None = None) -> None:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Contact with one launcher, for as long as its Pod is there: socket, connection, what the domain does, the verbs.
 
-One task owns it (`run`); the verbs run in tasks of their own (verbs.py). What it knows is published as a Sighting, and
-`changed` is called whenever that may be another one. Losing contact changes nothing but `is_connected`.
+One task owns it (`run`); the operations run in tasks of their own (verbs.py). `changed` is called whenever the
+LauncherStatus is another one. Losing contact changes nothing but `is_connected`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from controlplane.hypervisor.events import ConnectionClosed, Event, cause_of_end
 from controlplane.links.handler import Verb
 from controlplane.virt_handler.launchers.agent import QUESTIONS, Agent, NoAgent
 from controlplane.virt_handler.launchers.description import describe_domain, has_kvm, masquerade_of
-from controlplane.virt_handler.launchers.domain_reader import Observation
+from controlplane.virt_handler.launchers.domain_reader import DomainReader
 from controlplane.virt_handler.launchers.freeze import Freeze
-from controlplane.virt_handler.launchers.memory_progress import Taking
+from controlplane.virt_handler.launchers.memory_progress import MemoryProgress
 from controlplane.virt_handler.launchers.network import Network
 from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, DomainLooks, Pauses, resync_pause
 from controlplane.virt_handler.launchers.ports import (
@@ -43,18 +43,18 @@ from controlplane.virt_handler.launchers.ports import (
     NodeAway,
     NodeError,
     NotThere,
-    Order,
     Refused,
     Send,
+    TransferRequest,
 )
 from controlplane.virt_handler.launchers.soft_reboot import soft_reboot
 from controlplane.virt_handler.vmi.hotplug import is_to_be_still
 from controlplane.virt_handler.vmi.io_error_resume import count_next
 from controlplane.virt_handler.vmi.liveness import is_own, is_startable
-from controlplane.virt_handler.vmi.migration_source import is_migrations, is_pause_told, is_sending
+from controlplane.virt_handler.vmi.migration_source import is_migrating_or_stopped, is_sending, is_user_pause_reported
 from controlplane.virt_handler.vmi.ports import Granted, NoContact, StartRefused, VerbRefused, Writes
-from controlplane.virt_handler.vmi.user_requests import hold_after, is_held, refuse
-from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, Sighting, Transfer
+from controlplane.virt_handler.vmi.user_requests import is_paused_by_user, refuse, user_pause_after
+from controlplane.virt_handler.vmi.world import Expected, Failure, Launcher, LauncherStatus, Transfer
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ _START_PATIENCE_SECONDS = 2.0
 _UNREADABLE = State(Life.UNKNOWN, "unknown")
 
 
-async def _send_nobody(order: Order) -> None:
+async def _send_nobody(order: TransferRequest) -> None:
     raise Failed(f"guest of Pod {order.pod_uid} cannot be sent from here")
 
 
@@ -94,7 +94,7 @@ class Session:
         self._vmi_uid = vmi_uid
         self._tools = tools
         self._changed = changed
-        self._sighting = Sighting()
+        self._sighting = LauncherStatus()
         self._expected: Expected | None = None
         self._admitted = asyncio.Event()
         self._connection: Connection | None = None
@@ -110,8 +110,8 @@ class Session:
         """A start was not answered, and nobody has looked since."""
         self._cause = ""
         """Why QEMU ends, as events have told (State.explain_crash)."""
-        self._observation = Observation()
-        self._taking = Taking(self._look_anew, lambda: self._sighting.observed)
+        self._observation = DomainReader()
+        self._taking = MemoryProgress(self._look_anew, lambda: self._sighting.observed)
         self._agent = Agent(tools.clock, tools.random, tools.questions, self._hear)
         self._freeze = Freeze(self._agent, tools.clock)
         self._network = Network(
@@ -130,7 +130,7 @@ class Session:
 
     def launcher(self) -> Launcher:
         """Say what is known now."""
-        return Launcher(self.pod, is_gone=self.is_gone, sighting=self._sighting, expected=self._expected)
+        return Launcher(self.pod, is_gone=self.is_gone, status=self._sighting, expected=self._expected)
 
     def expect(self, expected: Expected) -> None:
         """Keep what was read of its VMI before the hand-over."""
@@ -268,13 +268,13 @@ class Session:
         """
         await self.refresh()
         seen = self._sighting
-        if is_migrations(vmi, seen):
+        if is_migrating_or_stopped(vmi, seen):
             raise VerbRefused("VMI is migrating; try again when that is over")
         state, observed = seen.state, seen.observed
         if state is None or observed is None or not _is_up(state) or not is_own(self.launcher(), self._vmi_uid):
             raise VerbRefused("VMI is not running")
-        held, has_agent = is_held(vmi, seen), observed.is_agent_connected
-        if verb == "pause" and held and vmi is not None and not is_pause_told(vmi):
+        held, has_agent = is_paused_by_user(vmi, seen), observed.is_agent_connected
+        if verb == "pause" and held and vmi is not None and not is_user_pause_reported(vmi):
             return  # it was done for somebody who was told nothing of it yet, and is answered when it is told
         if refusal := refuse(verb, state, held=held, has_acpi=observed.has_acpi, has_agent=has_agent):
             raise VerbRefused(refusal)
@@ -282,11 +282,11 @@ class Session:
             case "pause":
                 await self._press(lambda guest: guest.pause())
                 await self.refresh()  # or an I/O error that has come in between would have it resumed
-                self._publish(is_held=hold_after(True, self._sighting.state))
+                self._publish(is_paused_by_user=user_pause_after(True, self._sighting.state))
             case "unpause":
                 if state.reason != "ioerror":  # that one goes on as every guest does that an I/O error has paused
                     await self._press(lambda guest: guest.resume())
-                self._publish(is_held=False)
+                self._publish(is_paused_by_user=False)
             case "reset":
                 await self._press(lambda guest: guest.reset())
             case "softreboot":
@@ -316,7 +316,7 @@ class Session:
         self._publish(transfer=Transfer(moving.migration_uid), has_gone_on=False)
 
     async def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
-        """Send the guest to its migration's target; what came of it is in the sighting. Nothing is raised."""
+        """Send the guest to its migration's target; what came of it is in the status. Nothing is raised."""
         why, has_moved, uid = "virt-handler is being stopped", False, moving.migration_uid
 
         def left() -> None:
@@ -328,10 +328,12 @@ class Session:
             guest = await self._require().guest(self._vmi_uid)
             if guest is None or not is_own(self.launcher(), self._vmi_uid):
                 raise Failed("VMI is not running")
-            held = is_held(vmi, self._sighting)
+            held = is_paused_by_user(vmi, self._sighting)
             still = is_to_be_still(self._sighting)
             unwanted = self._unwanted
-            order = Order(vmi, moving, self.pod.uid, guest, held, writes, is_still=still, left=left, unwanted=unwanted)
+            order = TransferRequest(
+                vmi, moving, self.pod.uid, guest, held, writes, is_still=still, left=left, unwanted=unwanted
+            )
             await self._tools.send(order)
             has_moved = True
         except (Failed, NoContact, NodeError, HypervisorError, ApiError, OSError) as error:
@@ -350,7 +352,7 @@ class Session:
             self._publish(transfer=Transfer(uid, is_over=True, has_moved=has_moved, reason=failure))
 
     async def abort_transfer(self) -> None:
-        """Have libvirt give up the migration that is under way; what comes of it is in the sighting."""
+        """Have libvirt give up the migration that is under way; what comes of it is in the status."""
         transfer = self._sighting.transfer
         if transfer is None or transfer.is_over:
             return
@@ -376,9 +378,14 @@ class Session:
                 if state is not None and observed is None:
                     state = _UNREADABLE
                 has_run = self._sighting.has_run or _is_up(state)
-                held = hold_after(self._sighting.is_held, state)
+                held = user_pause_after(self._sighting.is_paused_by_user, state)
                 self._publish(
-                    has_run=has_run, is_connected=True, state=state, observed=observed, is_held=held, trouble=""
+                    has_run=has_run,
+                    is_connected=True,
+                    state=state,
+                    observed=observed,
+                    is_paused_by_user=held,
+                    trouble="",
                 )
                 if (runs := state is not None and state.life.is_going_on) and not is_sending(self._sighting):
                     self._publish(has_gone_on=True)

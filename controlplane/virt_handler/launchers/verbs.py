@@ -22,7 +22,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.ports import Clock
 from controlplane.links.handler import Verb
 from controlplane.virt_handler.vmi.ports import Busy, Granted, NoContact, StartRefused, VerbRefused, Writes
-from controlplane.virt_handler.vmi.world import Expected, Launcher, Setback
+from controlplane.virt_handler.vmi.world import Expected, FailedOperation, Launcher
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class Verbs:
         self._changed = changed
         self._started = started
         self._doing = ""
-        self._setback: Setback | None = None
+        self._setback: FailedOperation | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -88,7 +88,7 @@ class Verbs:
 
     def launcher(self) -> Launcher:
         """Say what is known now."""
-        return replace(self._contact.launcher(), doing=self._doing, setback=self._setback)
+        return replace(self._contact.launcher(), operation=self._doing, failed_operation=self._setback)
 
     def expect(self, expected: Expected) -> None:
         """Keep what was read of its VMI before the hand-over."""
@@ -145,7 +145,7 @@ class Verbs:
 
         thaw_after: seconds after which what was frozen is thawed by itself; 0: never.
 
-        Whoever waits may give up: the verb goes on. It is no step of the reconciler's, so nothing of it is a setback.
+        Whoever waits may give up: the verb goes on. It is no step of the reconciler's, so its failure is not counted.
         """
         if self._doing:
             raise Busy(f"the launcher is busy with another verb ({self._doing}); try again in a moment")
@@ -182,7 +182,7 @@ class Verbs:
         self._spawn(self._carry_out(verb, do))
 
     async def _carry_out(self, verb: str, do: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        came: Setback | None = None
+        came: FailedOperation | None = None
         try:
             await do()
         except StartRefused as error:
@@ -196,11 +196,11 @@ class Verbs:
             self._doing, self._setback = "", came
             self._changed()
 
-    def _setback_of(self, verb: str, message: str, *, is_refusal: bool) -> Setback:
+    def _setback_of(self, verb: str, message: str, *, is_refusal: bool) -> FailedOperation:
         extra = {"verb": verb, "pod": self._contact.launcher().pod.metadata.name, "error": sanitize(message)}
         log.warning("nothing came of a verb", extra=extra)
         count = 1 if self._setback is None else self._setback.count + 1
-        return Setback(sanitize(message), is_refusal=is_refusal, at=self._clock.monotonic(), count=count)
+        return FailedOperation(sanitize(message), is_refusal=is_refusal, at=self._clock.monotonic(), count=count)
 
     async def _timed_start(self, granted: Granted) -> None:
         began = self._clock.monotonic()

@@ -18,7 +18,7 @@ AGAIN_SECONDS = 1.0
 """After an accept(2) that failed: there may be no descriptor left."""
 
 
-class Reception:
+class Acceptor:
     """Of one socket, which is its own from now on; of the running event loop."""
 
     def __init__(

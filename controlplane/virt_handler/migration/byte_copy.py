@@ -20,7 +20,7 @@ BUFFER_BYTES = 256 << 10
 _WANTS_READ = (BlockingIOError, ssl.SSLWantReadError)
 
 
-class End:
+class TunnelSocket:
     """A connected socket, plain or TLS, of the running event loop. TLS is good for nothing before `prove`."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -135,22 +135,22 @@ class End:
             self._writable.set_result(None)
 
 
-class Ends:
+class TunnelSockets:
     """Those of one migration that somebody else is at the other end of: cut when they do not end by themselves."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ends: set[End] = set()
+        self._ends: set[TunnelSocket] = set()
         self._is_cut = False
 
-    def add(self, end: End) -> None:
+    def add(self, end: TunnelSocket) -> None:
         """Have it cut with the others, at once if they are."""
         with self._lock:
             self._ends.add(end)
             if self._is_cut:
                 end.cut()
 
-    def discard(self, end: End) -> None:
+    def discard(self, end: TunnelSocket) -> None:
         """Take note that it is closed."""
         with self._lock:
             self._ends.discard(end)
@@ -163,7 +163,7 @@ class Ends:
                 end.cut()
 
 
-def secure(connection: socket.socket, context: ssl.SSLContext, *, server_name: str | None = None) -> End:
+def secure(connection: socket.socket, context: ssl.SSLContext, *, server_name: str | None = None) -> TunnelSocket:
     """Wrap a connection, which is not proven yet. server_name: of the side that calls. OSError: it is closed."""
     context.options |= ssl.OP_IGNORE_UNEXPECTED_EOF  # see `finish`
     try:
@@ -179,10 +179,10 @@ def secure(connection: socket.socket, context: ssl.SSLContext, *, server_name: s
     except BaseException:
         connection.close()
         raise
-    return End(wrapped)
+    return TunnelSocket(wrapped)
 
 
-async def pump(left: End, right: End) -> None:
+async def copy_both_ways(left: TunnelSocket, right: TunnelSocket) -> None:
     """Copy both ways until both have ended, or one breaks; then close both. OSError is no news."""
     ways = {asyncio.ensure_future(_copy(left, right)), asyncio.ensure_future(_copy(right, left))}
     try:
@@ -195,7 +195,7 @@ async def pump(left: End, right: End) -> None:
         await asyncio.gather(*ways, return_exceptions=True)
 
 
-async def _copy(source: End, target: End) -> None:
+async def _copy(source: TunnelSocket, target: TunnelSocket) -> None:
     buffer = memoryview(bytearray(BUFFER_BYTES))
     while count := await source.receive(buffer):
         await target.send(buffer[:count])

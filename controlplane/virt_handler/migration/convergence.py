@@ -89,7 +89,7 @@ class Pace:
         """Seconds that it may take; 0 is no bound."""
         return self.settings.completion_timeout_per_gib * max(1, ceil(self.total / GIB)) * self.shares
 
-    def is_to_stop(self, now: float) -> bool:
+    def is_stop_announced(self, now: float) -> bool:
         """Tell whether the guest is to be stopped so that the rest of it can be sent."""
         return self.is_stoppable and 0 < self.longest < now - self.began
 
@@ -117,7 +117,7 @@ class Watch:
         clock: MonotonicClock,
         write_stop: Write,
         *,
-        is_held: bool = False,
+        is_paused_by_user: bool = False,
         spare: int = 0,
         most: float = inf,
         progressed: Callable[[Progress], None] = lambda _unused: None,
@@ -130,7 +130,7 @@ class Watch:
         self._clock = clock
         self._write_stop = write_stop
         self._progressed = progressed
-        may_stop = settings.allow_workload_disruption and not is_held
+        may_stop = settings.allow_workload_disruption and not is_paused_by_user
         self._pace = Pace(settings, clock.monotonic(), may_stop, spare, most)
         self._stopping: asyncio.Task[None] | None = None
 
@@ -147,7 +147,7 @@ class Watch:
                 self._pace.note(progress, now)
             if why := self._pace.too_long(now):
                 return why
-            if self._pace.is_to_stop(now):
+            if self._pace.is_stop_announced(now):
                 await self.stop()
 
     async def stop(self) -> None:

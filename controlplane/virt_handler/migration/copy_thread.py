@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Lane:
+class CopyThread:
     """Made in the process's own loop."""
 
     def __init__(self) -> None:

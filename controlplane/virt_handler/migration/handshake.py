@@ -18,11 +18,11 @@ MOST: dict[Channel, int] = {"control": 1, "memory": 1, "disks": 8}
 _Uid = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
-class BindingError(Exception):
+class HandshakeError(Exception):
     """A connection does not begin with a line of its migration."""
 
 
-class Binding(msgspec.Struct, frozen=True):
+class MigrationIdentity(msgspec.Struct, frozen=True):
     """Whom a tunnel is for."""
 
     migration: _Uid
@@ -30,32 +30,32 @@ class Binding(msgspec.Struct, frozen=True):
     target_pod: _Uid
 
 
-class Greeting(msgspec.Struct, frozen=True):
+class Handshake(msgspec.Struct, frozen=True):
     """The first line of a connection."""
 
-    binding: Binding
+    binding: MigrationIdentity
     channel: Channel
 
 
-_decoder = msgspec.json.Decoder(Greeting)
+_decoder = msgspec.json.Decoder(Handshake)
 
 
-def binding_of(moving: MigrationState) -> Binding:
+def migration_identity(moving: MigrationState) -> MigrationIdentity:
     """Return whom the tunnel of a migration is for."""
-    return Binding(moving.migration_uid, moving.source_pod_uid, moving.target_pod_uid)
+    return MigrationIdentity(moving.migration_uid, moving.source_pod_uid, moving.target_pod_uid)
 
 
-def render(greeting: Greeting) -> bytes:
+def render(greeting: Handshake) -> bytes:
     """Return the line."""
     return msgspec.json.encode(greeting) + b"\n"
 
 
-def read(line: bytes, expected: Binding) -> Channel:
+def read(line: bytes, expected: MigrationIdentity) -> Channel:
     """Return the channel that a line names. BindingError: it is none, or of another migration."""
     try:
         greeting = _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BindingError("it does not begin with a line that names its migration") from error
+        raise HandshakeError("it does not begin with a line that names its migration") from error
     if greeting.binding != expected:
-        raise BindingError("it is of another migration")
+        raise HandshakeError("it is of another migration")
     return greeting.channel

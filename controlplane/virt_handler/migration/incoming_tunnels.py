@@ -15,13 +15,13 @@ from socket import socket
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.engine.errors import Unavailable
 from controlplane.engine.ports import Api
-from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
+from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from controlplane.virt_handler.incoming.world import Door
 from controlplane.virt_handler.launchers.ports import Node, NodeError
-from controlplane.virt_handler.migration.copy_thread import Lane
-from controlplane.virt_handler.migration.handshake import Channel, binding_of
-from controlplane.virt_handler.migration.peer import find_peer, listening_context
-from controlplane.virt_handler.migration.tunnel_server import Entrance, dial_socket
+from controlplane.virt_handler.migration.copy_thread import CopyThread
+from controlplane.virt_handler.migration.handshake import Channel, migration_identity
+from controlplane.virt_handler.migration.peer import read_peer_certificate, server_tls_context
+from controlplane.virt_handler.migration.tunnel_server import TunnelServer, dial_socket
 
 log = logging.getLogger(__name__)
 
@@ -35,17 +35,17 @@ DOOR_SECONDS = 86400.0
 class _Open:
     vmi_uid: str
     door: Door
-    entrance: Entrance
-    lane: Lane
+    entrance: TunnelServer
+    lane: CopyThread
     timer: asyncio.TimerHandle
 
 
-class MigrationDoors:
+class IncomingTunnels:
     """Implements incoming.ports.Doors."""
 
     def __init__(
         self,
-        pair: OwnPair,
+        pair: SelfSignedPair,
         address: Callable[[], str],
         node: Node,
         api: Api,
@@ -72,13 +72,13 @@ class MigrationDoors:
         """Open a door to the source that the migration names. ApiError when that one is not known; NoPlace when
         this node has none for it."""
         uid, address = moving.migration_uid, self._address()
-        peer = await find_peer(self._api, moving.source_node)
-        context, lane = listening_context(self._pair, peer), Lane()
+        peer = await read_peer_certificate(self._api, moving.source_node)
+        context, lane = server_tls_context(self._pair, peer), CopyThread()
 
         async def dial(channel: Channel) -> socket:
             return await lane.home(self._dial(moving.target_pod_uid, channel))
 
-        entrance = Entrance(binding_of(moving), context, dial)
+        entrance = TunnelServer(migration_identity(moving), context, dial)
         try:
             port = await lane.run(entrance.open(address))
         except OSError as error:

@@ -15,7 +15,7 @@ import struct
 from ipaddress import IPv6Address
 from pathlib import Path
 
-from controlplane.virt_handler.incoming.ports import NoPlace
+from controlplane.virt_handler.incoming.ports import NoMigrationAddress
 
 INTERFACE = "migration0"
 """What such a network's is called in virt-handler's Pod (upstream's name)."""
@@ -32,7 +32,7 @@ def waiting_address(pod_address: str, network: str = "", *, interface: str = INT
     """
     found = _ipv4(interface) or _ipv6(interface)
     if not found and network:
-        raise NoPlace(
+        raise NoMigrationAddress(
             f"virt-handler's Pod has no address on {interface}, by which migrations are to come "
             f"(control_plane_migration_network: {network}): "
             "see that Multus runs on this node, and that the NetworkAttachmentDefinition is there and gives addresses"

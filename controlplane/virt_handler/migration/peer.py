@@ -19,24 +19,24 @@ from controlplane.engine.errors import Invalid
 from controlplane.engine.ports import Api
 from controlplane.links.handler import server_name
 from controlplane.tls.contexts import client_context, load_pair, server_context
-from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
+from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 
 CERTIFICATE = "kubevirt.io/migration-certificate"
 """Annotation of a Node: by what its virt-handler is known in migrations (DER, base64). No other is taken for it."""
 _CERTIFICATE_LIMIT = 4096
 
 
-def announcement(pair: OwnPair) -> dict[str, str]:
+def certificate_annotation(pair: SelfSignedPair) -> dict[str, str]:
     """Say by which certificate this process is known."""
     return {CERTIFICATE: base64.b64encode(pair.der).decode("ascii")}
 
 
-async def find_peer(api: Api, node: str) -> bytes:
+async def read_peer_certificate(api: Api, node: str) -> bytes:
     """Read by what another node's virt-handler is known (DER). ApiError; Invalid when it has not said so."""
-    return certificate_of(await api.get(NODE, Key("", node)), node)
+    return peer_certificate(await api.get(NODE, Key("", node)), node)
 
 
-def certificate_of(found: Mapping[str, Any], node: str) -> bytes:
+def peer_certificate(found: Mapping[str, Any], node: str) -> bytes:
     """Read the same of a Node that was read already. Invalid."""
     said = (found.get("metadata", {}).get("annotations") or {}).get(CERTIFICATE, "")
     if not said or len(said) > _CERTIFICATE_LIMIT:
@@ -47,7 +47,7 @@ def certificate_of(found: Mapping[str, Any], node: str) -> bytes:
         raise Invalid(f"what virt-handler of node {node} is known by in migrations is no certificate") from error
 
 
-def listening_context(pair: OwnPair, peer: bytes) -> ssl.SSLContext:
+def server_tls_context(pair: SelfSignedPair, peer: bytes) -> ssl.SSLContext:
     """Return a context that lets in one peer, known by its certificate (DER). Invalid."""
     context = server_context(ssl.TLSVersion.TLSv1_3, ssl.CERT_REQUIRED)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # what is trusted is the peer's certificate itself
@@ -59,7 +59,7 @@ def listening_context(pair: OwnPair, peer: bytes) -> ssl.SSLContext:
     return context
 
 
-def calling_context(pair: OwnPair, peer: bytes) -> ssl.SSLContext:
+def client_tls_context(pair: SelfSignedPair, peer: bytes) -> ssl.SSLContext:
     """Return a context to call one peer with, known by its certificate (DER). Invalid."""
     try:
         context = client_context(peer, pair.certificate, pair.key)
@@ -69,6 +69,6 @@ def calling_context(pair: OwnPair, peer: bytes) -> ssl.SSLContext:
     return context
 
 
-def name_of(node: str) -> str:
+def certificate_host(node: str) -> str:
     """Return the host name in the certificate of a node's virt-handler."""
     return server_name(node)

@@ -30,16 +30,16 @@ from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest, Progress
 from controlplane.hypervisor.migration import Options, migrate
 from controlplane.links.node.messages import MigrationChannel
-from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
-from controlplane.virt_handler.launchers.ports import Failed, Node, Order
+from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
+from controlplane.virt_handler.launchers.ports import Failed, Node, TransferRequest
 from controlplane.virt_handler.migration.convergence import Watch
-from controlplane.virt_handler.migration.copy_thread import Lane
-from controlplane.virt_handler.migration.handshake import Channel, binding_of
+from controlplane.virt_handler.migration.copy_thread import CopyThread
+from controlplane.virt_handler.migration.handshake import Channel, migration_identity
 from controlplane.virt_handler.migration.network import has_network
-from controlplane.virt_handler.migration.peer import calling_context, certificate_of, name_of
-from controlplane.virt_handler.migration.source_exit import Departure
+from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, peer_certificate
+from controlplane.virt_handler.migration.source_exit import SourceExit
 from controlplane.virt_handler.migration.target_address import address_of
-from controlplane.virt_handler.migration.tunnel_client import Passage, Target
+from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
 from controlplane.virt_handler.vmi.migration_source import is_migrated
 
 log = logging.getLogger(__name__)
@@ -59,12 +59,12 @@ def _tell_nobody(_unused: Key, __: Progress | None) -> None:
     return None
 
 
-class Sending:
+class Sender:
     """Implements launchers.ports.Send."""
 
     def __init__(
         self,
-        pair: OwnPair,
+        pair: SelfSignedPair,
         node: Node,
         api: Api,
         clock: Clock,
@@ -82,11 +82,11 @@ class Sending:
         self._progressed = progressed
         self._has_network = has_network
 
-    async def send(self, order: Order) -> None:
+    async def send(self, order: TransferRequest) -> None:
         """Send a guest; it returns when QEMU here is gone for good."""
         moving = order.moving
-        passage = Passage(binding_of(moving), await self._target(moving), self._directory)
-        lane = Lane()
+        passage = TunnelClient(migration_identity(moving), await self._target(moving), self._directory)
+        lane = CopyThread()
         try:
             path = await lane.run(passage.open(await self._listen(order.pod_uid)))
             target = await _reach(path, order)
@@ -108,8 +108,8 @@ class Sending:
             raise Failed("the target has not said on which port it listens")
         source, target = [await self._api.get(NODE, Key("", one)) for one in (moving.source_node, moving.target_node)]
         address = address_of(moving, source, target, has_network=self._has_network())
-        context = calling_context(self._pair, certificate_of(target, moving.target_node))
-        return Target(address, int(ports[0]), context, name_of(moving.target_node))
+        context = client_tls_context(self._pair, peer_certificate(target, moving.target_node))
+        return Target(address, int(ports[0]), context, certificate_host(moving.target_node))
 
     async def _listen(self, pod_uid: str) -> dict[Channel, socket]:
         made: dict[Channel, socket] = {}
@@ -123,7 +123,7 @@ class Sending:
             raise
         return made
 
-    async def _send(self, order: Order, target: Connection) -> None:
+    async def _send(self, order: TransferRequest, target: Connection) -> None:
         guest = order.guest
         if not isinstance(guest, Guest):
             raise Failed("the guest is none of libvirt's")
@@ -134,12 +134,12 @@ class Sending:
             settings,
             self._clock,
             order.writes.stop,
-            is_held=order.is_held,
+            is_paused_by_user=order.is_paused_by_user,
             spare=spare_bytes(order.vmi.spec.domain, order.vmi.status.memory),
             most=most_to_send(order.vmi),
             progressed=partial(self._progressed, key),
         )
-        departure = Departure(self._node, order.pod_uid, guest.name, target)
+        departure = SourceExit(self._node, order.pod_uid, guest.name, target)
         ahead = asyncio.create_task(_go_ahead(departure, order))
         try:
             there = await _migrate(guest, target, _options(order, settings), watch, departure, unwanted=order.unwanted)
@@ -153,7 +153,7 @@ class Sending:
         finally:
             ahead.cancel()
             self._progressed(key, None)
-        if not order.is_held:
+        if not order.is_paused_by_user:
             await _let_go_on(there)
 
     async def _until_gone(self, guest: Guest) -> None:
@@ -176,7 +176,7 @@ class Sending:
             await asyncio.sleep(0.1)
 
 
-async def _reach(path: str, order: Order) -> Connection:
+async def _reach(path: str, order: TransferRequest) -> Connection:
     """Connect to the target's libvirtd, and have it written meanwhile that the migration begins: both, or neither."""
     opening = asyncio.create_task(open_connection(socket_uri(path)))
     try:
@@ -189,18 +189,18 @@ async def _reach(path: str, order: Order) -> Connection:
     return await opening
 
 
-async def _go_ahead(departure: Departure, order: Order) -> None:
+async def _go_ahead(departure: SourceExit, order: TransferRequest) -> None:
     """Have the guest go on at the target as soon as it has left, and say so, ahead of libvirt's word of it."""
     await departure.watch()
     if departure.there is None:
         return
-    if not order.is_held:
+    if not order.is_paused_by_user:
         await _let_go_on(departure.there)
     order.left()
 
 
 async def _migrate(
-    guest: Guest, target: Connection, options: Options, watch: Watch, departure: Departure, *, unwanted: asyncio.Event
+    guest: Guest, target: Connection, options: Options, watch: Watch, departure: SourceExit, *, unwanted: asyncio.Event
 ) -> Guest | None:
     """Have libvirt send it, and look to its end; return it, or None when it has left already, whatever libvirt says.
 
@@ -250,7 +250,7 @@ async def _let_go_on(there: Guest) -> None:
         log.warning("a guest that has moved is yet to go on", extra={"domain": there.name, "error": str(error)})
 
 
-def _options(order: Order, settings: MigrationConfiguration) -> Options:
+def _options(order: TransferRequest, settings: MigrationConfiguration) -> Options:
     moving, vmi = order.moving, order.vmi
     names = device_names(vmi)
     return Options(

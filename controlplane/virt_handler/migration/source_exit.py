@@ -33,7 +33,7 @@ class FindTraces(Protocol):
     async def find_traces(self, pod_uid: str) -> Traces: ...
 
 
-class Departure:
+class SourceExit:
     """Of one guest. `there` is the guest at the target, once nothing of it is left here."""
 
     def __init__(self, node: FindTraces, pod_uid: str, name: str, target: Connection) -> None:

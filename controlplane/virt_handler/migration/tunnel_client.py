@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import uuid4
 
-from controlplane.virt_handler.migration.acceptor import Reception
-from controlplane.virt_handler.migration.byte_copy import End, Ends, pump, secure
-from controlplane.virt_handler.migration.handshake import MOST, Binding, Channel, Greeting, render
+from controlplane.virt_handler.migration.acceptor import Acceptor
+from controlplane.virt_handler.migration.byte_copy import TunnelSocket, TunnelSockets, copy_both_ways, secure
+from controlplane.virt_handler.migration.handshake import MOST, Channel, Handshake, MigrationIdentity, render
 
 log = logging.getLogger(__name__)
 
@@ -41,17 +41,17 @@ class Target:
     """In its certificate."""
 
 
-class Passage:
+class TunnelClient:
     """Of one migration."""
 
-    def __init__(self, binding: Binding, target: Target, directory: str) -> None:
+    def __init__(self, binding: MigrationIdentity, target: Target, directory: str) -> None:
         """directory: where virt-handler may make files that nobody else sees."""
         self._binding = binding
         self._target = target
         self._home = directory
         self._own = ""
-        self._receptions: list[Reception] = []
-        self._ends = Ends()
+        self._receptions: list[Acceptor] = []
+        self._ends = TunnelSockets()
 
     async def open(self, listening: dict[Channel, socket.socket]) -> str:
         """Serve sockets that listen in the launcher, by channel, and one of our own; return that one's path. OSError.
@@ -66,7 +66,7 @@ class Passage:
             own.listen(MOST["control"])
             for channel, one in listening.items():
                 most = MOST[channel]
-                self._receptions.append(Reception(one, partial(self._carry, channel), most=most, in_all=most * CALLS))
+                self._receptions.append(Acceptor(one, partial(self._carry, channel), most=most, in_all=most * CALLS))
         except BaseException:
             await self.close()
             for one in listening.values():
@@ -87,12 +87,12 @@ class Passage:
                 os.unlink(self._own)
 
     async def _carry(self, channel: Channel, connection: socket.socket) -> None:
-        caller = End(connection)
+        caller = TunnelSocket(connection)
         try:
             there = await self._call()
             try:
-                await there.send(memoryview(render(Greeting(self._binding, channel))))
-                await pump(caller, there)
+                await there.send(memoryview(render(Handshake(self._binding, channel))))
+                await copy_both_ways(caller, there)
             finally:
                 self._ends.discard(there)
                 there.close()
@@ -101,7 +101,7 @@ class Passage:
         finally:
             caller.close()
 
-    async def _call(self) -> End:
+    async def _call(self) -> TunnelSocket:
         """Reach the target's virt-handler, and know that it is. OSError, TimeoutError."""
         target = self._target
         async with asyncio.timeout(CONNECT_SECONDS):

@@ -18,9 +18,16 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from controlplane.virt_handler.migration.acceptor import Reception
-from controlplane.virt_handler.migration.byte_copy import End, Ends, pump, secure
-from controlplane.virt_handler.migration.handshake import LINE_LIMIT_BYTES, MOST, Binding, BindingError, Channel, read
+from controlplane.virt_handler.migration.acceptor import Acceptor
+from controlplane.virt_handler.migration.byte_copy import TunnelSocket, TunnelSockets, copy_both_ways, secure
+from controlplane.virt_handler.migration.handshake import (
+    LINE_LIMIT_BYTES,
+    MOST,
+    Channel,
+    HandshakeError,
+    MigrationIdentity,
+    read,
+)
 
 log = logging.getLogger(__name__)
 
@@ -35,24 +42,24 @@ Dial = Callable[[Channel], Awaitable[socket.socket]]
 """Connect to what listens in the target's launcher. OSError, TimeoutError."""
 
 
-class Entrance:
+class TunnelServer:
     """Of one migration."""
 
-    def __init__(self, binding: Binding, context: ssl.SSLContext, dial: Dial) -> None:
+    def __init__(self, binding: MigrationIdentity, context: ssl.SSLContext, dial: Dial) -> None:
         self._binding = binding
         self._context = context
         self._dial = dial
-        self._reception: Reception | None = None
+        self._reception: Acceptor | None = None
         self._open: Counter[Channel] = Counter()
         self._unproven: Counter[str] = Counter()
-        self._ends = Ends()
+        self._ends = TunnelSockets()
 
     async def open(self, address: str) -> int:
         """Listen on a port of its own; return it. OSError."""
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         listening = socket.create_server((address, 0), family=family, backlog=CONNECTIONS)
         port: int = listening.getsockname()[1]
-        self._reception = Reception(listening, self._serve, most=CONNECTIONS)
+        self._reception = Acceptor(listening, self._serve, most=CONNECTIONS)
         return port
 
     def cut(self) -> None:
@@ -69,7 +76,7 @@ class Entrance:
             host = connection.getpeername()[0]
             if self._unproven[host] < UNPROVEN:
                 await self._let_in(connection, host)
-        except (BindingError, TimeoutError, OSError, ValueError) as error:
+        except (HandshakeError, TimeoutError, OSError, ValueError) as error:
             log.warning("turned away from a migration", extra={"uid": self._binding.migration, "because": str(error)})
 
     async def _let_in(self, connection: socket.socket, host: str) -> None:
@@ -83,17 +90,17 @@ class Entrance:
             finally:
                 self._unproven -= Counter((host,))
             if self._open[channel] >= MOST[channel]:
-                raise BindingError(f"it has more connections for {channel} than it needs")
+                raise HandshakeError(f"it has more connections for {channel} than it needs")
             self._open[channel] += 1
             try:
-                await pump(caller, End(await self._dial(channel)))
+                await copy_both_ways(caller, TunnelSocket(await self._dial(channel)))
             finally:
                 self._open[channel] -= 1
         finally:
             self._ends.discard(caller)
             caller.close()
 
-    async def _prove(self, caller: End) -> Channel:
+    async def _prove(self, caller: TunnelSocket) -> Channel:
         """Have it prove that it is the source, and say what it is of. As `_let_in`."""
         async with asyncio.timeout(PROOF_SECONDS):
             await caller.prove()

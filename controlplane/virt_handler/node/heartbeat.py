@@ -19,7 +19,7 @@ from controlplane.api.objects.resources import NODE, Key
 from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Api, Json
 from controlplane.kube.lease import Heartbeat
-from controlplane.virt_handler.node.labels import held_back, is_needed
+from controlplane.virt_handler.node.labels import is_needed, unschedulable
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ RETRY_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 30.0
 
 
-async def keep_listed(
+async def keep_schedulable(
     api: Api,
     name: str,
     serving: Callable[[Json], Json],
@@ -57,7 +57,7 @@ async def keep_listed(
 
 
 def _with(patch: Json, held: str) -> Json:
-    return held_back(patch) if held else patch
+    return unschedulable(patch) if held else patch
 
 
 async def _look(api: Api, name: str, serving: Callable[[Json], Json], heartbeat: Heartbeat) -> None:

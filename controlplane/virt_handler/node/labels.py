@@ -77,7 +77,7 @@ def processor_labels(node: Mapping[str, Any], cpu: HostCpu | None) -> dict[str, 
     return {**dict.fromkeys(said), **wanted}
 
 
-def held_back(patch: dict[str, Any]) -> dict[str, Any]:
+def unschedulable(patch: dict[str, Any]) -> dict[str, Any]:
     """Say the same of the Node, but that no new machines can be scheduled here yet."""
     meta = patch["metadata"]
     return {"metadata": {**meta, "labels": {**meta["labels"], SCHEDULABLE: "false"}}}

@@ -25,7 +25,7 @@ async def for_each(things: Iterable[T], do: Callable[[T], Awaitable[None]], at_o
             group.create_task(work())
 
 
-class Job:
+class BackgroundJob:
     """Something that is under way once at most."""
 
     def __init__(self, do: Callable[[], Awaitable[None]]) -> None:

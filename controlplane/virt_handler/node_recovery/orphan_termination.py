@@ -11,7 +11,7 @@ from typing import Protocol
 
 from controlplane.engine.ports import Clock
 from controlplane.virt_handler.node_recovery.concurrency import for_each
-from controlplane.virt_handler.node_recovery.orphans import DEADLINE_SECONDS, Orphan, Seen, decide_round
+from controlplane.virt_handler.node_recovery.orphans import DEADLINE_SECONDS, Orphan, Seen, decide_orphans
 from controlplane.virt_handler.node_recovery.recovery_report import who
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Session
 from controlplane.virt_handler.vmi.world import Launcher, Traces
@@ -32,7 +32,7 @@ class Launchers(Protocol):
     async def find_traces(self, pod_uid: str) -> Traces: ...
 
 
-class Ending:
+class OrphanTermination:
     """The orphans of this node that may run yet."""
 
     def __init__(self, launchers: Launchers, clock: Clock) -> None:
@@ -71,7 +71,7 @@ class Ending:
     def _end(self, orphans: Iterable[Orphan]) -> None:
         """Tell those to end that can be told: it takes no look at the node."""
         seen = [Seen(one, self.launcher(one.pod_uid), None) for one in orphans]
-        for orphan in decide_round(seen, self._clock.monotonic()).end:
+        for orphan in decide_orphans(seen, self._clock.monotonic()).end:
             self._destroy(orphan)
 
     def launcher(self, pod_uid: str) -> Launcher | None:
@@ -94,7 +94,7 @@ class Ending:
 
     def _is_out_of_contact(self, orphan: Orphan) -> bool:
         launcher = self.launcher(orphan.pod_uid)
-        return launcher is None or not launcher.sighting.is_connected
+        return launcher is None or not launcher.status.is_connected
 
     async def _look_for(self, orphan: Orphan) -> None:
         """Forget an orphan that is down; see that one can be told to end that runs yet."""
@@ -104,7 +104,7 @@ class Ending:
         except CannotLook as error:
             log.warning("cannot look for an orphan", extra={"pod_uid": uid, "error": str(error)})
             traces = None
-        turn = decide_round([Seen(orphan, self.launcher(uid), traces)], self._clock.monotonic())
+        turn = decide_orphans([Seen(orphan, self.launcher(uid), traces)], self._clock.monotonic())
         if turn.dial and (session := self._launchers.session(uid)) is not None:
             session.admit()
         if not turn.left:

@@ -71,7 +71,7 @@ class Round:
     """Those that may run yet."""
 
 
-def why_orphan(launcher: Launcher, vmi: Run | None) -> str:
+def orphan_reason(launcher: Launcher, vmi: Run | None) -> str:
     """Say why a launcher is not this node's to run any more; "" when it may be.
 
     vmi: what the API server has under the name that the launcher's Pod gives; None: it says that there is none.
@@ -94,12 +94,12 @@ def _may_run(vmi: Run) -> tuple[str, ...]:
     return (*vmi.status.active_pods, *coming)
 
 
-def decide_round(seen: Collection[Seen], now: float) -> Round:
+def decide_orphans(seen: Collection[Seen], now: float) -> Round:
     """Dial an orphan that cannot be told to end, and tell it; again now and then, until it is known to be down."""
     left = [one for one in seen if not _is_down(one)]
     there = [(one.orphan, one.launcher) for one in left if one.launcher is not None]
     return Round(
-        dial=tuple(orphan for orphan, launcher in there if not launcher.sighting.is_admitted),
+        dial=tuple(orphan for orphan, launcher in there if not launcher.status.is_admitted),
         end=tuple(orphan for orphan, launcher in there if _is_to_be_told(launcher, now)),
         left=tuple(one.orphan for one in left),
     )
@@ -111,16 +111,16 @@ def _is_down(seen: Seen) -> bool:
     Not by its Pod's phase, which others than the kubelet write of a node that is away. While a verb is under way, a
     start may be it, whose guest is not there yet.
     """
-    may_be_up = seen.launcher is not None and (_is_up(seen.launcher) or seen.launcher.doing != "")
+    may_be_up = seen.launcher is not None and (_is_up(seen.launcher) or seen.launcher.operation != "")
     return seen.traces is not None and seen.traces.emulators == 0 and not may_be_up
 
 
 def _is_up(launcher: Launcher) -> bool:
-    sighting = launcher.sighting
-    return sighting.is_connected and sighting.state is not None and sighting.state.life.is_up
+    status = launcher.status
+    return status.is_connected and status.state is not None and status.state.life.is_up
 
 
 def _is_to_be_told(launcher: Launcher, now: float) -> bool:
-    asked = launcher.sighting.destroy_asked_at
+    asked = launcher.status.destroy_asked_at
     is_due = asked is None or now - asked >= END_AGAIN_SECONDS
-    return _is_up(launcher) and is_due and not launcher.doing
+    return _is_up(launcher) and is_due and not launcher.operation

@@ -23,11 +23,17 @@ from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from controlplane.engine.errors import ApiError, NotFound
 from controlplane.engine.ports import Api, Clock
-from controlplane.virt_handler.node_recovery.concurrency import Job, for_each
-from controlplane.virt_handler.node_recovery.orphan_termination import Ending, Launchers
-from controlplane.virt_handler.node_recovery.orphans import DEADLINE_SECONDS, END_AGAIN_SECONDS, Orphan, Run, why_orphan
-from controlplane.virt_handler.node_recovery.recovery_report import UNANSWERED, about, story_of_orphan, who
-from controlplane.virt_handler.vmi.events import TellEvent, Told
+from controlplane.virt_handler.node_recovery.concurrency import BackgroundJob, for_each
+from controlplane.virt_handler.node_recovery.orphan_termination import Launchers, OrphanTermination
+from controlplane.virt_handler.node_recovery.orphans import (
+    DEADLINE_SECONDS,
+    END_AGAIN_SECONDS,
+    Orphan,
+    Run,
+    orphan_reason,
+)
+from controlplane.virt_handler.node_recovery.recovery_report import UNANSWERED, about, orphan_event, who
+from controlplane.virt_handler.vmi.events import RecordEvent, Told
 from controlplane.virt_handler.vmi.world import Launcher
 
 log = logging.getLogger(__name__)
@@ -41,7 +47,7 @@ AT_ONCE = 8
 failures without an answer the others are left for the next time."""
 
 
-class Heard(Protocol):
+class HeartbeatHistory(Protocol):
     """When the API server has heard from this node (kube.lease.Heartbeat)."""
 
     @property
@@ -57,7 +63,7 @@ class Heard(Protocol):
 
 
 @dataclass(slots=True)
-class Asking:
+class OwnershipCheck:
     """Questions that are asked in one go."""
 
     at: float
@@ -70,7 +76,7 @@ class Asking:
     failures: int = 0
 
 
-class Clearing:
+class NodeRecovery:
     """Holds the node until it is clear. `changed` is called when it is not held any more."""
 
     def __init__(
@@ -78,10 +84,10 @@ class Clearing:
         launchers: Launchers,
         api: Api,
         clock: Clock,
-        heard: Heard,
+        heard: HeartbeatHistory,
         *,
         changed: Callable[[], None],
-        tell: TellEvent,
+        tell: RecordEvent,
         wait: Callable[[asyncio.Event, float], Awaitable[None]] | None = None,
     ) -> None:
         """wait: for the event, so long at most."""
@@ -104,7 +110,7 @@ class Clearing:
         """About how many the last questions were, where nobody answered any."""
         self._failures: dict[str, int] = {}
         """Of the questions about a launcher, in a row. Both by the UID of the Pod."""
-        self._ending = Ending(launchers, clock)
+        self._ending = OrphanTermination(launchers, clock)
         self._told: set[tuple[str, str]] = set()
         """What was said of which Pod."""
         self._was_held = True
@@ -134,7 +140,7 @@ class Clearing:
 
     async def run(self) -> None:
         """Clear the node whenever it comes back, until cancelled. The launchers are all known when this begins."""
-        asking, looking, telling = Job(self._ask), Job(self._ending.look), Job(self._say)
+        asking, looking, telling = BackgroundJob(self._ask), BackgroundJob(self._ending.look), BackgroundJob(self._say)
         async with asyncio.TaskGroup() as group:
             while True:
                 self._wake.clear()
@@ -186,20 +192,20 @@ class Clearing:
         self._pause = ASK_SECONDS if is_answered else min(self._pause * 2, longest)
         self._rested_at = self._clock.monotonic()
 
-    def _come_back(self, known: Iterable[str]) -> Asking:
+    def _come_back(self, known: Iterable[str]) -> OwnershipCheck:
         """Begin anew. A launcher that had its time and is not answered yet does not hold the node once more."""
         now, silences = self._clock.monotonic(), self._heard.silences
         since = self._missing if silences == self._silences else self._given_up()
-        asking = Asking(now, silences, {uid: since.get(uid, now) for uid in known})
+        asking = OwnershipCheck(now, silences, {uid: since.get(uid, now) for uid in known})
         if self._is_heard or not asking.missing:
             self._reach(asking)
         return asking
 
-    def _ask_on(self, known: Mapping[str, Launcher]) -> Asking:
+    def _ask_on(self, known: Mapping[str, Launcher]) -> OwnershipCheck:
         self._missing = {uid: since for uid, since in self._missing.items() if uid in known}
-        return Asking(self._clock.monotonic(), self._silences, self._missing, is_reached=True)
+        return OwnershipCheck(self._clock.monotonic(), self._silences, self._missing, is_reached=True)
 
-    def _reach(self, asking: Asking) -> None:
+    def _reach(self, asking: OwnershipCheck) -> None:
         asking.is_reached = True
         self._asked_at, self._silences, self._missing = asking.at, asking.silences, asking.missing
 
@@ -208,9 +214,9 @@ class Clearing:
 
     def _turn(self, launcher: Launcher) -> tuple[int, bool]:
         """Put those first that were answered so far, and of them those with contact, which can be ended."""
-        return self._failures.get(launcher.pod.uid, 0), not launcher.sighting.is_connected
+        return self._failures.get(launcher.pod.uid, 0), not launcher.status.is_connected
 
-    async def _settle(self, launcher: Launcher, asking: Asking) -> None:
+    async def _settle(self, launcher: Launcher, asking: OwnershipCheck) -> None:
         """Ask about one, and end it at once if it is an orphan."""
         uid = launcher.pod.uid
         if asking.failures >= AT_ONCE and not asking.has_answers:
@@ -235,16 +241,16 @@ class Clearing:
         if key is None:
             return ""
         try:
-            return why_orphan(launcher, decode(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key), Run))
+            return orphan_reason(launcher, decode(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key), Run))
         except NotFound:
-            return why_orphan(launcher, None)
+            return orphan_reason(launcher, None)
         except DecodeError as error:
             log.warning("a VMI cannot be read", extra={**who(launcher), "error": str(error)})
             return ""
 
     async def _say(self) -> None:
         """Say once what is left where the node is held no more."""
-        left = [(one.pod_uid, story_of_orphan(one)) for one in self._ending.left]
+        left = [(one.pod_uid, orphan_event(one)) for one in self._ending.left]
         left += [(uid, UNANSWERED) for uid in self._missing]
         told, self._told = self._told, {(said.reason, uid) for uid, said in left}
         await for_each([one for one in left if (one[1].reason, one[0]) not in told], self._say_of, AT_ONCE)

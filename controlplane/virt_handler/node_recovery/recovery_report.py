@@ -24,7 +24,7 @@ UNANSWERED = Told(
 """Nobody knows whose a guest is."""
 
 
-def story_of_orphan(orphan: Orphan) -> Told:
+def orphan_event(orphan: Orphan) -> Told:
     """Say that an orphan may run yet."""
     said = f"{orphan.because}, and its guest is not known to have ended in {_SO_LONG}: machines start beside it"
     return Told("OrphanLeft", said, is_warning=True)

@@ -17,7 +17,7 @@ from controlplane.virt_handler.vmi.world import Look
 
 
 @dataclass(slots=True)
-class Memory:
+class VmiState:
     """What was learned about one VMI."""
 
     uid: str
@@ -40,23 +40,23 @@ class Memory:
         return True
 
 
-class Memories:
+class ControllerState:
     """Of the VMIs of this node, and of names that launchers of this node have and no VMI."""
 
     def __init__(self) -> None:
-        self._by_vmi: dict[Key, Memory] = {}
+        self._by_vmi: dict[Key, VmiState] = {}
         self._orphaned_since: dict[Key, float] = {}
 
     def __len__(self) -> int:
         return len(self._by_vmi.keys() | self._orphaned_since.keys())
 
-    def of(self, vmi: VirtualMachineInstance) -> Memory:
+    def of(self, vmi: VirtualMachineInstance) -> VmiState:
         """Return what is known of exactly this VMI, not of a former one of its name."""
         key = Key(vmi.metadata.namespace, vmi.metadata.name)
         self._orphaned_since.pop(key, None)
         memory = self._by_vmi.get(key)
         if memory is None or memory.uid != vmi.metadata.uid:
-            memory = self._by_vmi[key] = Memory(vmi.metadata.uid)
+            memory = self._by_vmi[key] = VmiState(vmi.metadata.uid)
         return memory
 
     def orphaned_since(self, key: Key, monotonic: float) -> float:

@@ -30,10 +30,15 @@ from controlplane.domain.state import Life
 from controlplane.engine.plan import IndependentActions, Plan, WriteStatus
 from controlplane.virt_handler.vmi import io_error_resume as resume
 from controlplane.virt_handler.vmi.hotplug import missing_cpus, missing_memory
-from controlplane.virt_handler.vmi.liveness import Alive, Unknown, Verdict, is_startable, judge, sought_pod, weigh
-from controlplane.virt_handler.vmi.migration_source import Seen, decide_leaving, is_pause_told, is_paused_by_migration
-from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, missed_node, seconds_since_hand_over
-from controlplane.virt_handler.vmi.user_requests import is_held
+from controlplane.virt_handler.vmi.liveness import Alive, Liveness, Unknown, is_startable, judge, judge_run, missing_pod
+from controlplane.virt_handler.vmi.migration_source import (
+    Seen,
+    decide_migration_source,
+    has_arrived_paused,
+    is_user_pause_reported,
+)
+from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, lasting_node_trouble, seconds_since_hand_over
+from controlplane.virt_handler.vmi.user_requests import is_paused_by_user
 from controlplane.virt_handler.vmi.world import (
     Action,
     BeginTransfer,
@@ -57,7 +62,7 @@ SHUTDOWN_AGAIN_SECONDS = 5.0
 """Some guests miss the power button while they boot."""
 DESTROY_AGAIN_SECONDS = 10.0
 AGAIN_SECONDS = 0.05
-"""A start or a network of which nothing came is tried again after so long at first (Setback.seconds_left)."""
+"""A start or a network of which nothing came is tried again after so long at first (FailedOperation.seconds_left)."""
 ORPHAN_SECONDS = 60.0
 HELD_SECONDS = 15.0
 """Between looks at a start that waits for the node to be clear."""
@@ -74,7 +79,7 @@ def decide(world: World) -> Plan[Action]:
     plan = _decide(world)
     if not world.are_launchers_known:
         plan = Plan(plan.steps, min(UNKNOWN_SECONDS, plan.requeue_after or UNKNOWN_SECONDS))
-    busy = {one.pod.uid for one in world.launchers if one.doing}
+    busy = {one.pod.uid for one in world.launchers if one.operation}
     steps = tuple(one for one in plan.steps if isinstance(one, _NO_VERBS) or one.pod_uid not in busy)
     return plan if steps == plan.steps else Plan(steps, plan.requeue_after)
 
@@ -107,7 +112,7 @@ def refuse_start(vmi: VirtualMachineInstance, node: str, launcher: Launcher) -> 
 def _dial(world: World, vmi: VirtualMachineInstance) -> tuple[Action, ...]:
     """Make contact with the Pod that is granted the run and no other: whoever looks like a launcher may be none."""
     launcher = world.launcher
-    if launcher is None or launcher.sighting.is_admitted or launcher.pod.is_over:
+    if launcher is None or launcher.status.is_admitted or launcher.pod.is_over:
         return ()
     is_granted = vmi.status.active_pods.get(launcher.pod.uid) == world.node
     return (Dial(launcher.pod.uid, because="its VMI grants it the run"),) if is_granted else ()
@@ -119,34 +124,34 @@ def _nothing(_unused: World, __: VirtualMachineInstance) -> Plan[Action]:
 
 def _scheduled(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
     """Start it, if it is not on already."""
-    launcher, verdict = world.launcher, weigh(world)
-    if launcher is not None and isinstance(verdict, Alive):
+    launcher, liveness = world.launcher, judge_run(world)
+    if launcher is not None and isinstance(liveness, Alive):
         if _lacks_network(world, launcher):
             return _prepare(world, launcher, "its addresses are not known")
-        return _while_alive(world, vmi, launcher, verdict)
-    if sought_pod(world):
-        return _look(world, verdict)
+        return _while_alive(world, vmi, launcher, liveness)
+    if missing_pod(world):
+        return _look(world, liveness)
     return Plan() if launcher is None else _before_start(world, vmi, launcher)
 
 
 def _running(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
     """Keep it going until it is to end; what each virt-handler finds of its network may be lost, or of an older one."""
-    launcher, verdict = world.launcher, weigh(world)
-    if launcher is not None and isinstance(verdict, Alive):
-        plan = _while_alive(world, vmi, launcher, verdict)
+    launcher, liveness = world.launcher, judge_run(world)
+    if launcher is not None and isinstance(liveness, Alive):
+        plan = _while_alive(world, vmi, launcher, liveness)
         has_interface = bool(vmi.spec.domain.devices.interfaces)
         if plan.steps or not has_interface or not _lacks_network(world, launcher):
             return plan
         found = _prepare(world, launcher, "this process has not seen to its network")
         looks = [one.requeue_after for one in (plan, found) if one.requeue_after is not None]
         return Plan(found.steps, min(looks, default=None))
-    return _look(world, verdict) if sought_pod(world) else Plan()
+    return _look(world, liveness) if missing_pod(world) else Plan()
 
 
 def _over(world: World, _unused: VirtualMachineInstance) -> Plan[Action]:
     """See that nothing of it goes on."""
     launcher = world.launcher
-    if launcher is None or not isinstance(weigh(world), Alive):
+    if launcher is None or not isinstance(judge_run(world), Alive):
         return Plan()
     return _end_now(world, launcher, "its run is over")
 
@@ -164,11 +169,11 @@ BY_PHASE: dict[str, Callable[[World, VirtualMachineInstance], Plan[Action]]] = {
 """Every phase there is. About a phase that is not in here (of another version) nothing is done and nothing written."""
 
 
-def _look(world: World, verdict: Verdict) -> Plan[Action]:
+def _look(world: World, liveness: Liveness) -> Plan[Action]:
     """Look for a launcher that is not listed, until nothing of it is left."""
-    if not isinstance(verdict, Unknown):
+    if not isinstance(liveness, Unknown):
         return Plan()
-    if missed_node(world) is not None:
+    if lasting_node_trouble(world) is not None:
         return Plan(requeue_after=LOOK_SECONDS[0])  # so that the VMI says so; until then it is tried
     pause = 0.0
     if world.look is not None:
@@ -177,18 +182,18 @@ def _look(world: World, verdict: Verdict) -> Plan[Action]:
     if pause > 0:
         return Plan(requeue_after=pause)
     because = "its Pod is not listed on this node any more" if world.lost_pod else "libvirt lost its domain"
-    return Plan((LookForLauncher(sought_pod(world), because=because),), requeue_after=LOOK_SECONDS[0])
+    return Plan((LookForLauncher(missing_pod(world), because=because),), requeue_after=LOOK_SECONDS[0])
 
 
 def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:
-    sighting, uid = launcher.sighting, launcher.pod.uid
+    status, uid = launcher.status, launcher.pod.uid
     if vmi.metadata.deletion_timestamp is not None or launcher.is_gone or launcher.pod.is_over:
         return Plan()
-    if not is_startable(sighting):
+    if not is_startable(status):
         return _wait_for_contact(world)
     if (pause := _pause(world, launcher)) > 0:
         return Plan(requeue_after=pause)
-    if not sighting.is_network_ready:
+    if not status.is_network_ready:
         return Plan((PrepareNetwork(uid, because="its launcher is up"),))
     return _start(world, vmi, launcher)
 
@@ -197,12 +202,12 @@ def _start(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Pla
     if refuse_start(vmi, world.node, launcher) is not None:
         return Plan()
     if world.held:  # its end wakes all, as that of a verb does
-        return Plan(requeue_after=None if launcher.doing else HELD_SECONDS)
+        return Plan(requeue_after=None if launcher.operation else HELD_SECONDS)
     return Plan((StartDomain(launcher.pod.uid, because="it was handed to this Pod and has no domain"),))
 
 
 def _lacks_network(world: World, launcher: Launcher) -> bool:
-    return not launcher.sighting.is_network_ready and not launcher.is_gone and world.deleting_since is None
+    return not launcher.status.is_network_ready and not launcher.is_gone and world.deleting_since is None
 
 
 def _prepare(world: World, launcher: Launcher, because: str) -> Plan[Action]:
@@ -221,15 +226,15 @@ def _wait_for_contact(world: World) -> Plan[Action]:
 
 def _pause(world: World, launcher: Launcher) -> float:
     """Tell how long to wait after a verb of which nothing came."""
-    setback = launcher.setback
-    return 0.0 if setback is None else setback.seconds_left(world.monotonic, AGAIN_SECONDS)
+    failed_operation = launcher.failed_operation
+    return 0.0 if failed_operation is None else failed_operation.seconds_left(world.monotonic, AGAIN_SECONDS)
 
 
-def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, verdict: Alive) -> Plan[Action]:
+def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, liveness: Alive) -> Plan[Action]:
     if launcher.is_gone:
         # A Pod that goes in the ordinary way is there until its containers are dead.
         return _paced(world, launcher, DestroyRemoved(launcher.pod.uid, because="its Pod was removed by force"))
-    if vmi.status.phase == RUNNING and (leaving := _leave(world, vmi, launcher, verdict)) is not None:
+    if vmi.status.phase == RUNNING and (leaving := _leave(world, vmi, launcher, liveness)) is not None:
         return leaving
     if world.deleting_since is not None:
         return _end(world, vmi, launcher)
@@ -237,7 +242,7 @@ def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, 
         if (pause := _pause(world, launcher)) > 0:
             return Plan(requeue_after=pause)
         return Plan((plug,))
-    return _with_io_errors(world, launcher, verdict)
+    return _with_io_errors(world, launcher, liveness)
 
 
 def _plug(vmi: VirtualMachineInstance, launcher: Launcher) -> PlugCpus | PlugMemory | None:
@@ -248,17 +253,17 @@ def _plug(vmi: VirtualMachineInstance, launcher: Launcher) -> PlugCpus | PlugMem
     return None
 
 
-def _leave(world: World, vmi: VirtualMachineInstance, launcher: Launcher, verdict: Alive) -> Plan[Action] | None:
+def _leave(world: World, vmi: VirtualMachineInstance, launcher: Launcher, liveness: Alive) -> Plan[Action] | None:
     """Take the next step of a migration; a guest that it has left paused is let go on, ever less often."""
-    if is_paused_by_migration(vmi, launcher.sighting):
+    if has_arrived_paused(vmi, launcher.status):
         plan: Plan[Action] | None = Plan((Resume(launcher.pod.uid, because="it has come here by its migration"),))
     else:
         is_to_end = world.deleting_since is not None
-        plan = decide_leaving(
-            Seen(vmi=vmi, launcher=launcher, state=verdict.state, is_to_end=is_to_end, monotonic=world.monotonic)
+        plan = decide_migration_source(
+            Seen(vmi=vmi, launcher=launcher, state=liveness.state, is_to_end=is_to_end, monotonic=world.monotonic)
         )
     is_begun = plan is not None and any(isinstance(one, BeginTransfer) for one in plan.steps)
-    if is_begun and is_held(vmi, launcher.sighting) is not is_pause_told(vmi):
+    if is_begun and is_paused_by_user(vmi, launcher.status) is not is_user_pause_reported(vmi):
         return None  # whoever has the guest next knows of a person's pause by the VMI alone: first that is written
     is_resumed = plan is not None and any(isinstance(one, Resume) for one in plan.steps)
     return Plan(requeue_after=pause) if is_resumed and (pause := _pause(world, launcher)) > 0 else plan
@@ -270,7 +275,7 @@ def _end(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[
     The period is counted from when this process saw the deletion: clocks of other machines do not matter. A restart
     of this process begins it anew; the launcher, which got the kubelet's SIGTERM, counts on its own.
     """
-    uid, asked = launcher.pod.uid, launcher.sighting.shutdown_asked_at
+    uid, asked = launcher.pod.uid, launcher.status.shutdown_asked_at
     since = world.monotonic if world.deleting_since is None else world.deleting_since
     left = vmi.spec.grace_period_seconds - (world.monotonic - since)
     if left <= 0:
@@ -287,18 +292,18 @@ def _end_now(world: World, launcher: Launcher, because: str) -> Plan[Action]:
 
 def _paced(world: World, launcher: Launcher, action: Action) -> Plan[Action]:
     """Ask libvirt to end a guest now and then: whoever asks is woken by having asked."""
-    asked = launcher.sighting.destroy_asked_at
+    asked = launcher.status.destroy_asked_at
     left = 0.0 if asked is None else DESTROY_AGAIN_SECONDS - (world.monotonic - asked)
     return Plan(requeue_after=left) if left > 0 else Plan((action,), requeue_after=DESTROY_AGAIN_SECONDS)
 
 
-def _with_io_errors(world: World, launcher: Launcher, verdict: Alive) -> Plan[Action]:
+def _with_io_errors(world: World, launcher: Launcher, liveness: Alive) -> Plan[Action]:
     """Let a guest go on that was paused by an I/O error, ever less often; whoever else paused it has their reason."""
-    wait = resume.seconds_until_next(launcher.sighting, world.monotonic)
-    if is_held(world.vmi, launcher.sighting):
+    wait = resume.seconds_until_next(launcher.status, world.monotonic)
+    if is_paused_by_user(world.vmi, launcher.status):
         return Plan()
-    if (verdict.state.life, verdict.state.reason) != (Life.PAUSED, "ioerror"):
-        left = resume.seconds_on_trial(launcher.sighting, world.monotonic)
+    if (liveness.state.life, liveness.state.reason) != (Life.PAUSED, "ioerror"):
+        left = resume.seconds_on_trial(launcher.status, world.monotonic)
         return Plan(requeue_after=left if left > 0 else None)
     if wait > 0:
         return Plan(requeue_after=wait)
@@ -336,8 +341,8 @@ def _expect(world: World) -> Plan[Action]:
     if launcher.expected is None:
         return Plan((ReadVmi(uid, because="its launcher is here before it was handed over"),))
     is_wanted = vmi is not None and vmi.metadata.deletion_timestamp is None and _may_come(vmi, launcher)
-    sighting = launcher.sighting
-    if not is_wanted or sighting.is_network_ready or not sighting.is_here or sighting.failure is not None:
+    status = launcher.status
+    if not is_wanted or status.is_network_ready or not status.is_here or status.failure is not None:
         return Plan()
     return _prepare(world, launcher, "its launcher is up")
 

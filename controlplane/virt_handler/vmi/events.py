@@ -30,7 +30,7 @@ class Told:
     """Two of equal words are one Event, unless they differ by this."""
 
 
-TellEvent = Callable[[Json, Told], Awaitable[None]]
+RecordEvent = Callable[[Json, Told], Awaitable[None]]
 """Create an Event about an object (apiVersion, kind, metadata); ApiError."""
 
 _STARTED = Told("Started", "VirtualMachineInstance started.")
@@ -44,14 +44,14 @@ _BY_VERB: dict[Verb, tuple[str, str]] = {
 }
 
 
-def story_of_phase(status: VirtualMachineInstanceStatus) -> tuple[Told, ...]:
+def phase_events(status: VirtualMachineInstanceStatus) -> tuple[Told, ...]:
     """Say what a phase means to a user; nothing of one that is told by others."""
     if status.phase == RUNNING:
         return (_STARTED,)
     return tuple(Told(end.reason, end.message, is_warning=end.is_warning) for end in end_events(status))
 
 
-def story_of_action(action: Action) -> Told | None:
+def action_event(action: Action) -> Told | None:
     """Say how a guest is made to end; None for what is no end."""
     match action:
         case ShutDown():
@@ -61,7 +61,7 @@ def story_of_action(action: Action) -> Told | None:
     return None
 
 
-def story_of_verb(verb: Verb, when: float) -> Told:
+def user_request_event(verb: Verb, when: float) -> Told:
     """Say what a person has done to a guest. when: tells it from the last time."""
     return Told(*_BY_VERB[verb], once=f"{when:.3f}")
 

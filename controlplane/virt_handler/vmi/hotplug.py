@@ -16,7 +16,7 @@ from controlplane.api.objects.guest_memory import amount_in_bytes, guest_bytes, 
 from controlplane.api.objects.meta import Quantity
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.api.objects.vmi.status import CpuTopology
-from controlplane.virt_handler.vmi.world import Launcher, Sighting
+from controlplane.virt_handler.vmi.world import Launcher, LauncherStatus
 
 
 def missing_cpus(vmi: VirtualMachineInstance, launcher: Launcher) -> int:
@@ -34,7 +34,7 @@ def with_cpus(
     cpu, told, has = vmi.spec.domain.cpu, new.current_cpu_topology, _has(vmi, launcher)
     if cpu is None or told is None or has in (0, told.vcpus):
         return new
-    observed, whole = launcher.sighting.observed, CpuTopology.of(cpu)
+    observed, whole = launcher.status.observed, CpuTopology.of(cpu)
     sockets, rest = divmod(has, whole.cores * whole.threads)
     is_counted = has == cpu.vcpus or (observed is not None and observed.vcpus > 0)
     if not is_counted or not sockets or rest:
@@ -44,7 +44,7 @@ def with_cpus(
 
 def _has(vmi: VirtualMachineInstance, launcher: Launcher) -> int:
     """Return how many it has; 0 while that is not known."""
-    cpu, observed = vmi.spec.domain.cpu, launcher.sighting.observed
+    cpu, observed = vmi.spec.domain.cpu, launcher.status.observed
     if cpu is None or observed is None:
         return 0
     return observed.vcpus or cpu.most_vcpus
@@ -52,7 +52,7 @@ def _has(vmi: VirtualMachineInstance, launcher: Launcher) -> int:
 
 def missing_memory(vmi: VirtualMachineInstance, launcher: Launcher) -> int | None:
     """Return how many bytes the guest is to be asked to have beside what it began with; None where it is right."""
-    boot, observed, domain = _at_boot(vmi), launcher.sighting.observed, vmi.spec.domain
+    boot, observed, domain = _at_boot(vmi), launcher.status.observed, vmi.spec.domain
     if not boot or observed is None or observed.requested_bytes is None or not most_bytes(domain):
         return None
     wanted = guest_bytes(domain) - boot
@@ -68,7 +68,7 @@ def with_memory(
 
     One whose domain has no device for it, by a virt-handler that knew none, is asked for nothing.
     """
-    boot, observed, told = _at_boot(vmi), launcher.sighting.observed, new.memory
+    boot, observed, told = _at_boot(vmi), launcher.status.observed, new.memory
     most = most_bytes(vmi.spec.domain)
     if not boot or observed is None or told is None or not most:
         return new
@@ -85,9 +85,9 @@ def with_memory(
     return new if memory == told else msgspec.structs.replace(new, memory=memory)
 
 
-def is_to_be_still(sighting: Sighting) -> bool:
+def is_to_be_still(status: LauncherStatus) -> bool:
     """Tell whether a guest is not to write while its memory is sent (docs/adr/0017): QEMU's emulation dies of it."""
-    observed = sighting.observed
+    observed = status.observed
     return observed is not None and not observed.is_kvm and bool(observed.requested_bytes or observed.taken_bytes)
 
 

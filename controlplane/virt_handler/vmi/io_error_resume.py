@@ -9,7 +9,7 @@ since it mostly meets the same error again within a moment.
 
 from __future__ import annotations
 
-from controlplane.virt_handler.vmi.world import Sighting
+from controlplane.virt_handler.vmi.world import LauncherStatus
 
 FIRST_SECONDS, LAST_SECONDS = 10.0, 300.0
 TRIAL_SECONDS = 10.0
@@ -17,20 +17,20 @@ FORGET_SECONDS = 600.0
 """A guest that was let go on so long ago meets another error, not the same."""
 
 
-def seconds_until_next(sighting: Sighting, now: float) -> float:
+def seconds_until_next(status: LauncherStatus, now: float) -> float:
     """Tell when a guest paused by an I/O error may go on; 0 or less: now."""
-    if sighting.resume_asked_at is None:
+    if status.resume_asked_at is None:
         return 0.0
-    pause = min(LAST_SECONDS, FIRST_SECONDS * 2.0 ** min(max(sighting.resumes - 1, 0), 30))
-    return pause - (now - sighting.resume_asked_at)
+    pause = min(LAST_SECONDS, FIRST_SECONDS * 2.0 ** min(max(status.resumes - 1, 0), 30))
+    return pause - (now - status.resume_asked_at)
 
 
-def seconds_on_trial(sighting: Sighting, now: float) -> float:
+def seconds_on_trial(status: LauncherStatus, now: float) -> float:
     """Tell how long a guest that runs is on trial yet; 0 or less: it is not."""
-    return 0.0 if sighting.resume_asked_at is None else TRIAL_SECONDS - (now - sighting.resume_asked_at)
+    return 0.0 if status.resume_asked_at is None else TRIAL_SECONDS - (now - status.resume_asked_at)
 
 
-def count_next(sighting: Sighting, now: float) -> int:
+def count_next(status: LauncherStatus, now: float) -> int:
     """Count the resume that is asked for now."""
-    asked = sighting.resume_asked_at
-    return 1 if asked is None or now - asked > FORGET_SECONDS else sighting.resumes + 1
+    asked = status.resume_asked_at
+    return 1 if asked is None or now - asked > FORGET_SECONDS else status.resumes + 1

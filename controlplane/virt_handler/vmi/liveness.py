@@ -16,8 +16,8 @@ from controlplane.api.objects.pod import GUEST_CRASHED, REASONS, Pod, find_end_f
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.observed import Identity
 from controlplane.domain.state import Life, Outcome, State, derive_outcome
-from controlplane.virt_handler.vmi.migration_source import has_left_for_nothing
-from controlplane.virt_handler.vmi.world import Launcher, Look, Sighting, World
+from controlplane.virt_handler.vmi.migration_source import was_lost_in_migration
+from controlplane.virt_handler.vmi.world import Launcher, LauncherStatus, Look, World
 
 STARTABLE = frozenset({"unknown", "failed"})
 """Reasons of a domain that is off because it was never on: only defined, or its start failed."""
@@ -43,27 +43,27 @@ class Unknown:
     why: str
 
 
-Verdict = Alive | Dead | Unknown
+Liveness = Alive | Dead | Unknown
 
 
-def weigh(world: World) -> Verdict:
+def judge_run(world: World) -> Liveness:
     """Say how the run of the world's VMI is: by its launcher, else by what a look at the node has found."""
     vmi, launcher = world.vmi, world.launcher
     if vmi is None:
         return Unknown("no VMI was handed to this node")
-    verdict: Verdict = Unknown("its launcher Pod is not known here")
+    liveness: Liveness = Unknown("its launcher Pod is not known here")
     if launcher is not None:
-        verdict = _with_cause(judge(launcher, vmi.metadata.uid), vmi, launcher)
-    if isinstance(verdict, Unknown) and launcher is not None and has_left_for_nothing(vmi, launcher.sighting):
-        verdict = Dead("Failed", "GuestLost", "the guest has left for a target that has ended")
-    if not isinstance(verdict, Unknown):
-        return verdict
+        liveness = _with_cause(judge(launcher, vmi.metadata.uid), vmi, launcher)
+    if isinstance(liveness, Unknown) and launcher is not None and was_lost_in_migration(vmi, launcher.status):
+        liveness = Dead("Failed", "GuestLost", "the guest has left for a target that has ended")
+    if not isinstance(liveness, Unknown):
+        return liveness
     if world.lost_pod:
         return _by_traces(world.lost_pod, world.look)
-    return _by_emulators(world.look) if sought_pod(world) else verdict
+    return _by_emulators(world.look) if missing_pod(world) else liveness
 
 
-def sought_pod(world: World) -> str:
+def missing_pod(world: World) -> str:
     """Return the UID of the Pod of which only the node itself can say whether its guest lives; "" when there is none.
 
     The API server does not list it, or libvirt in it does not know the domain any more that has run there.
@@ -71,60 +71,60 @@ def sought_pod(world: World) -> str:
     vmi, launcher = world.vmi, world.launcher
     if world.lost_pod or vmi is None or launcher is None:
         return world.lost_pod
-    sighting = launcher.sighting
-    if not (vmi.has_run or sighting.has_run or _was_up(sighting.state)):
+    status = launcher.status
+    if not (vmi.has_run or status.has_run or _was_up(status.state)):
         return ""
-    is_lost = sighting.is_connected and _is_lost(sighting.state)
-    return launcher.pod.uid if is_lost and not _foreign(sighting, vmi.metadata.uid, launcher.pod.uid) else ""
+    is_lost = status.is_connected and _is_lost(status.state)
+    return launcher.pod.uid if is_lost and not _foreign(status, vmi.metadata.uid, launcher.pod.uid) else ""
 
 
-def judge(launcher: Launcher, vmi_uid: str) -> Verdict:
+def judge(launcher: Launcher, vmi_uid: str) -> Liveness:
     """Weigh what was seen. A domain that carries another identity says nothing about this VMI."""
-    sighting, pod = launcher.sighting, launcher.pod
-    state = sighting.state if sighting.is_connected else None
-    foreign = _foreign(sighting, vmi_uid, pod.uid)
+    status, pod = launcher.status, launcher.pod
+    state = status.state if status.is_connected else None
+    foreign = _foreign(status, vmi_uid, pod.uid)
     if state is not None and not foreign:
         if state.life.is_up:
             return Unknown("QEMU is being started") if state.is_starting else Alive(state)
-        outcome = derive_outcome(state, is_acpi_expected=_is_acpi_expected(sighting))
+        outcome = derive_outcome(state, is_acpi_expected=_is_acpi_expected(status))
         if outcome is not None:
             return _ended(state, outcome)
     if pod.is_over or pod.compute.terminated is not None:
         return _by_pod(pod)
-    if sighting.failure is not None:
-        return Dead("Failed", sighting.failure.reason, sighting.failure.message)
-    return Unknown(foreign or ("the domain is not started" if sighting.is_connected else "the launcher is not reached"))
+    if status.failure is not None:
+        return Dead("Failed", status.failure.reason, status.failure.message)
+    return Unknown(foreign or ("the domain is not started" if status.is_connected else "the launcher is not reached"))
 
 
 def is_own(launcher: Launcher, vmi_uid: str) -> bool:
     """Tell whether a launcher is this VMI's: it controls the Pod, and a domain in there is no other's."""
     owner = launcher.pod.owner
-    return owner is not None and owner.uid == vmi_uid and not _foreign(launcher.sighting, vmi_uid, launcher.pod.uid)
+    return owner is not None and owner.uid == vmi_uid and not _foreign(launcher.status, vmi_uid, launcher.pod.uid)
 
 
-def is_startable(sighting: Sighting) -> bool:
+def is_startable(status: LauncherStatus) -> bool:
     """Tell whether there is contact, and no domain that ever ran."""
-    if not sighting.is_connected or sighting.failure is not None:
+    if not status.is_connected or status.failure is not None:
         return False
-    state = sighting.state
+    state = status.state
     return state is None or (state.life is Life.SHUT_OFF and state.reason in STARTABLE)
 
 
-def _with_cause(verdict: Verdict, vmi: VirtualMachineInstance, launcher: Launcher) -> Verdict:
+def _with_cause(liveness: Liveness, vmi: VirtualMachineInstance, launcher: Launcher) -> Liveness:
     """Name the cause of an end that somebody wanted: it is no crash."""
-    state = launcher.sighting.state
+    state = launcher.status.state
     was_ended = state is not None and state.life is Life.SHUT_OFF and state.reason in ("destroyed", "crashed")
-    if not isinstance(verdict, Dead) or not was_ended or state is None:
-        return verdict
+    if not isinstance(liveness, Dead) or not was_ended or state is None:
+        return liveness
     if launcher.is_gone:
         return Dead("Failed", "PodRemoved", "its launcher Pod was removed by force, and the guest was ended with it")
     is_hurried = state.reason == "crashed" or vmi.spec.grace_period_seconds == 0
-    if verdict.outcome == "Failed" and vmi.metadata.deletion_timestamp is not None and is_hurried:
+    if liveness.outcome == "Failed" and vmi.metadata.deletion_timestamp is not None and is_hurried:
         return Dead("Failed", "Deleted", "the guest was ended because its VMI is deleted")
-    return verdict
+    return liveness
 
 
-def _by_traces(pod_uid: str, look: Look | None) -> Verdict:
+def _by_traces(pod_uid: str, look: Look | None) -> Liveness:
     if look is None:
         return Unknown(f"the API server does not list Pod {pod_uid} on this node")
     if look.traces.is_clean:
@@ -135,7 +135,7 @@ def _by_traces(pod_uid: str, look: Look | None) -> Verdict:
     return Unknown(f"the API server does not list Pod {pod_uid}, but this node has {' and '.join(left)}")
 
 
-def _by_emulators(look: Look | None) -> Verdict:
+def _by_emulators(look: Look | None) -> Liveness:
     """Judge a guest that libvirt lost: that libvirt does not know it is no proof, that QEMU is not there is."""
     lost = "libvirt in the launcher knows the domain no more that has run there"
     if look is None:
@@ -154,17 +154,17 @@ def _is_lost(state: State | None) -> bool:
     return state is None or (state.life is Life.SHUT_OFF and state.reason in LOST)
 
 
-def _foreign(sighting: Sighting, vmi_uid: str, pod_uid: str) -> str:
-    if sighting.state is None or sighting.observed is None:
+def _foreign(status: LauncherStatus, vmi_uid: str, pod_uid: str) -> str:
+    if status.state is None or status.observed is None:
         return ""
-    identity: Identity | None = sighting.observed.identity
+    identity: Identity | None = status.observed.identity
     if identity is None or (identity.uid, identity.pod_uid) != (vmi_uid, pod_uid):
         return "the launcher's domain carries another identity"
     return ""
 
 
-def _is_acpi_expected(sighting: Sighting) -> bool:
-    observed = sighting.observed
+def _is_acpi_expected(status: LauncherStatus) -> bool:
+    observed = status.observed
     if observed is None or observed.identity is None:
         return True
     return observed.has_acpi and observed.identity.grace_period_seconds > 0

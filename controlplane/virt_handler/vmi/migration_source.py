@@ -27,8 +27,8 @@ from controlplane.virt_handler.vmi.world import (
     Action,
     BeginTransfer,
     Launcher,
+    LauncherStatus,
     Resume,
-    Sighting,
     Transfer,
 )
 
@@ -52,53 +52,55 @@ class Seen:
     monotonic: float
 
 
-def under_way(vmi: VirtualMachineInstance) -> MigrationState | None:
+def migration_under_way(vmi: VirtualMachineInstance) -> MigrationState | None:
     """Return the migration that was handed over and is not over."""
     moving = vmi.status.migration_state
     return moving if moving is not None and moving.is_under_way else None
 
 
-def is_sending(sighting: Sighting) -> bool:
+def is_sending(status: LauncherStatus) -> bool:
     """Tell whether this process is carrying a migration out."""
-    return sighting.transfer is not None and not sighting.transfer.is_over
+    return status.transfer is not None and not status.transfer.is_over
 
 
-def is_left_paused(vmi: VirtualMachineInstance, launcher: Launcher, state: State) -> bool:
+def is_left_paused_by_migration(vmi: VirtualMachineInstance, launcher: Launcher, state: State) -> bool:
     """Tell whether a migration has paused the guest that nobody is carrying out any more."""
-    transfer = launcher.sighting.transfer
+    transfer = launcher.status.transfer
     if transfer is not None and transfer.has_moved:
         return False  # it is gone: libvirt is yet to say so
-    by_migration = state.life is Life.PAUSED and (state.reason == "migration" or is_stopped(vmi, launcher.sighting))
-    return by_migration and not is_sending(launcher.sighting)
+    by_migration = state.life is Life.PAUSED and (
+        state.reason == "migration" or is_stopped_to_send(vmi, launcher.status)
+    )
+    return by_migration and not is_sending(launcher.status)
 
 
-def is_to_stop(vmi: VirtualMachineInstance | None) -> bool:
+def is_stop_announced(vmi: VirtualMachineInstance | None) -> bool:
     """Tell whether a migration that is not over has, or is about to have, the guest stopped so that it can be sent."""
-    moving = None if vmi is None else under_way(vmi)
+    moving = None if vmi is None else migration_under_way(vmi)
     return vmi is not None and moving is not None and moving.mode == STOPPED and _is_here(vmi, moving)
 
 
-def is_stopped(vmi: VirtualMachineInstance | None, sighting: Sighting) -> bool:
+def is_stopped_to_send(vmi: VirtualMachineInstance | None, status: LauncherStatus) -> bool:
     """Tell whether the guest is paused so that it can be sent. Nobody else pauses one from the word of that on."""
-    state = sighting.state
+    state = status.state
     if vmi is None or state is None or state.life is not Life.PAUSED or state.reason not in ("migration", "user"):
         return False
-    return is_to_stop(vmi) or _was_stopped(vmi, sighting)
+    return is_stop_announced(vmi) or _was_stopped(vmi, status)
 
 
-def _was_stopped(vmi: VirtualMachineInstance, sighting: Sighting) -> bool:
+def _was_stopped(vmi: VirtualMachineInstance, status: LauncherStatus) -> bool:
     """Tell whether a guest that is paused was stopped by a migration that is over: whoever ended that did not see it.
 
     One that has gone on since was paused by somebody else.
     """
     moving, told = vmi.status.migration_state, conditions.find(vmi.status.conditions, condition_types.PAUSED)
-    if sighting.has_gone_on or is_pause_told(vmi):
+    if status.has_gone_on or is_user_pause_reported(vmi):
         return False
     by_word = told is not None and (told.status, told.reason) == ("True", condition_types.PAUSED_BY_MONITOR)
     return by_word or (moving is not None and moving.failed and moving.mode == STOPPED and _is_here(vmi, moving))
 
 
-def is_pause_told(vmi: VirtualMachineInstance) -> bool:
+def is_user_pause_reported(vmi: VirtualMachineInstance) -> bool:
     """Tell whether the VMI says that a person has paused its guest."""
     told = conditions.find(vmi.status.conditions, condition_types.PAUSED)
     return told is not None and (told.status, told.reason) == ("True", condition_types.PAUSED_BY_USER)
@@ -108,13 +110,13 @@ def _is_here(vmi: VirtualMachineInstance, moving: MigrationState) -> bool:
     return moving.source_pod_uid in vmi.status.active_pods
 
 
-def decide_leaving(seen: Seen) -> Plan[Action] | None:
+def decide_migration_source(seen: Seen) -> Plan[Action] | None:
     """Choose the next step; None when no migration keeps the guest from what else is to be done about it."""
-    moving, uid = under_way(seen.vmi), seen.launcher.pod.uid
-    transfer = seen.launcher.sighting.transfer
+    moving, uid = migration_under_way(seen.vmi), seen.launcher.pod.uid
+    transfer = seen.launcher.status.transfer
     if transfer is not None and not transfer.is_over:
         return _while_sending(seen, moving, transfer)
-    if is_left_paused(seen.vmi, seen.launcher, seen.state):
+    if is_left_paused_by_migration(seen.vmi, seen.launcher, seen.state):
         return Plan((Resume(uid, because="its migration has ended, and it is here"),))
     if moving is None or moving.start_timestamp is not None or _own(moving, transfer) is not None:
         return None
@@ -140,18 +142,18 @@ def _own(moving: MigrationState, transfer: Transfer | None) -> Transfer | None:
     return transfer if transfer is not None and transfer.migration_uid == moving.migration_uid else None
 
 
-def tell_up(seen: Seen, stamp: str) -> MigrationState | None:
+def migration_while_up(seen: Seen, stamp: str) -> MigrationState | None:
     """Say how a migration stands whose guest is up here; None when what is written is right."""
-    moving = under_way(seen.vmi)
+    moving = migration_under_way(seen.vmi)
     if moving is None:
         return None
-    transfer = _own(moving, seen.launcher.sighting.transfer)
+    transfer = _own(moving, seen.launcher.status.transfer)
     if transfer is not None and not transfer.is_over:
         is_news = moving.abort_requested and not moving.abort_status
         return msgspec.structs.replace(moving, abort_status=ABORTING) if is_news else None
     if transfer is not None and transfer.has_moved:  # this process knows more than it was told of libvirt last
-        return tell_gone(moving, seen.launcher.sighting, stamp)
-    if is_sending(seen.launcher.sighting) or is_left_paused(seen.vmi, seen.launcher, seen.state):
+        return migration_when_gone(moving, seen.launcher.status, stamp)
+    if is_sending(seen.launcher.status) or is_left_paused_by_migration(seen.vmi, seen.launcher, seen.state):
         return None  # another one is being ended, or the guest is yet to go on
     why = _why_over(seen, moving, transfer)
     return None if why is None else _failed(moving, why, stamp)
@@ -168,12 +170,12 @@ def _why_over(seen: Seen, moving: MigrationState, transfer: Transfer | None) -> 
     return CANCELLED if seen.is_to_end else None
 
 
-def tell_gone(moving: MigrationState, sighting: Sighting, stamp: str) -> MigrationState | None:
+def migration_when_gone(moving: MigrationState, status: LauncherStatus, stamp: str) -> MigrationState | None:
     """Say of a guest whose QEMU is gone that it has moved; None when it has not: it has ended.
 
     By libvirt's word, by what this process has carried out, or by the target, where it goes on.
     """
-    transfer, state = _own(moving, sighting.transfer), sighting.state
+    transfer, state = _own(moving, status.transfer), status.state
     if transfer is not None and not transfer.is_over:
         return None  # the guest is being let go on at the target, by a tunnel that ends with the migration
     has_moved = (transfer is not None and transfer.has_moved) or (state is not None and is_migrated(state))
@@ -184,7 +186,7 @@ def tell_gone(moving: MigrationState, sighting: Sighting, stamp: str) -> Migrati
     )
 
 
-def tell_ended(moving: MigrationState, stamp: str) -> MigrationState:
+def migration_when_ended(moving: MigrationState, stamp: str) -> MigrationState:
     """Say of a migration whose guest has ended that it failed."""
     return _failed(moving, GUEST_ENDED, stamp)
 
@@ -194,42 +196,42 @@ def is_migrated(state: State) -> bool:
     return state.life is Life.SHUT_OFF and state.reason == "migrated"
 
 
-def has_left_for_nothing(vmi: VirtualMachineInstance, sighting: Sighting) -> bool:
+def was_lost_in_migration(vmi: VirtualMachineInstance, status: LauncherStatus) -> bool:
     """Tell whether a guest has left by a migration that has failed since: its target has ended, and the guest with it.
 
     Nothing leaves before it is written that a migration begins: where one is yet to begin, it was by an earlier one.
     """
     moving = vmi.status.migration_state
-    if moving is None or sighting.state is None or not is_migrated(sighting.state):
+    if moving is None or status.state is None or not is_migrated(status.state):
         return False
     return moving.failed or (moving.is_under_way and moving.start_timestamp is None)
 
 
-def is_to_be_given_away(vmi: VirtualMachineInstance) -> bool:
+def awaits_hand_over(vmi: VirtualMachineInstance) -> bool:
     """Tell whether it was said that the guest has moved, and the run is yet to be given to its target."""
     moved = vmi.status.migration_state
     return moved is not None and moved.has_moved and moved.source_pod_uid in vmi.status.active_pods
 
 
-def is_paused_by_migration(vmi: VirtualMachineInstance | None, sighting: Sighting) -> bool:
+def has_arrived_paused(vmi: VirtualMachineInstance | None, status: LauncherStatus) -> bool:
     """Tell whether a guest that has come here is paused by nothing but its migration: it was not let go on yet.
 
     libvirt gives the pause in which a migration leaves a guest the reason of a person's. A person's own is told in the
     VMI before it comes here, and remembered by whoever carries it out here.
     """
-    state = sighting.state
-    if vmi is None or state is None or state.life is not Life.PAUSED or sighting.has_gone_on:
+    state = status.state
+    if vmi is None or state is None or state.life is not Life.PAUSED or status.has_gone_on:
         return False
-    return _has_come(vmi, sighting) and not is_sending(sighting) and not is_pause_told(vmi)
+    return _has_come(vmi, status) and not is_sending(status) and not is_user_pause_reported(vmi)
 
 
-def is_migrations(vmi: VirtualMachineInstance | None, sighting: Sighting) -> bool:
+def is_migrating_or_stopped(vmi: VirtualMachineInstance | None, status: LauncherStatus) -> bool:
     """Tell whether a migration has the guest paused, or may do so: nobody could tell a person's pause from it."""
-    is_leaving = is_sending(sighting) or is_to_stop(vmi) or is_stopped(vmi, sighting)
-    return is_leaving or is_paused_by_migration(vmi, sighting)
+    is_leaving = is_sending(status) or is_stop_announced(vmi) or is_stopped_to_send(vmi, status)
+    return is_leaving or has_arrived_paused(vmi, status)
 
 
-def _has_come(vmi: VirtualMachineInstance, sighting: Sighting) -> bool:
+def _has_come(vmi: VirtualMachineInstance, status: LauncherStatus) -> bool:
     """Tell whether a guest has come here: by its migration, or by its domain where another one was handed over since.
 
     A run is given to where it begins in its first epoch, and in a later one to where it has moved.
@@ -237,7 +239,7 @@ def _has_come(vmi: VirtualMachineInstance, sighting: Sighting) -> bool:
     moved, granted = vmi.status.migration_state, vmi.status.active_pods
     if moved is not None and moved.has_moved and moved.target_pod_uid in granted:
         return True
-    identity = None if sighting.observed is None else sighting.observed.identity
+    identity = None if status.observed is None else status.observed.identity
     return identity is not None and identity.epoch > FIRST_EPOCH and identity.pod_uid in granted
 
 

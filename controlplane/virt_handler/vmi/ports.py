@@ -59,7 +59,8 @@ class Writes:
 class Session(Protocol):
     """Contact with one launcher. A verb only begins here, one at a time (NoContact when another is under way).
 
-    Its effect shows in `launcher()`: `doing` while it lasts, `setback` when nothing came of it. Its end wakes the key.
+    Its effect shows in `launcher()`: `operation` while it lasts, `failed_operation` if it failed. Its end enqueues
+    the key.
     """
 
     def launcher(self) -> Launcher:
@@ -93,7 +94,7 @@ class Session(Protocol):
         """Ask the guest to have so much memory beside what it began with."""
 
     def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
-        """Send the guest to its migration's target, beside whatever verb: how it goes is told in the sighting."""
+        """Send the guest to its migration's target, beside whatever verb: how it goes is told in the status."""
 
     def abort_transfer(self) -> None:
         """Give that up."""

@@ -21,10 +21,10 @@ from controlplane.engine.errors import ApiError, Invalid, NotFound, Unavailable
 from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Cache, Clock, Json
-from controlplane.virt_handler.vmi.controller_state import Memories, Memory
+from controlplane.virt_handler.vmi.controller_state import ControllerState, VmiState
 from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
-from controlplane.virt_handler.vmi.events import TellEvent, Told, about, story_of_action, story_of_phase
-from controlplane.virt_handler.vmi.liveness import sought_pod
+from controlplane.virt_handler.vmi.events import RecordEvent, Told, about, action_event, phase_events
+from controlplane.virt_handler.vmi.liveness import missing_pod
 from controlplane.virt_handler.vmi.migration_writes import writes_of
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Session, Sessions
 from controlplane.virt_handler.vmi.status import derive_status
@@ -64,7 +64,7 @@ class VmiReconciler:
         api: Api,
         clock: Clock,
         *,
-        tell: TellEvent,
+        tell: RecordEvent,
         held: Callable[[], str],
     ) -> None:
         """held: why no guest is started on this node now; "" when it may be."""
@@ -75,7 +75,7 @@ class VmiReconciler:
         self._clock = clock
         self._tell = tell
         self._held = held
-        self.memories = Memories()
+        self.controller_state = ControllerState()
 
     def observe(self, key: Key) -> World | None:
         """Read caches and sessions. Unavailable while this node's VMIs are not all known: absence means nothing then.
@@ -89,13 +89,13 @@ class VmiReconciler:
         if vmi is None or vmi.status.node_name != self._node:
             launchers = self._launchers.launchers_named(key)
             if not launchers:
-                self.memories.forget(key)
+                self.controller_state.forget(key)
                 return None
-            since = self.memories.orphaned_since(key, monotonic)
+            since = self.controller_state.orphaned_since(key, monotonic)
             return World(
                 node=self._node, vmi=None, launchers=launchers, now=now, monotonic=monotonic, orphaned_since=since
             )
-        memory = self.memories.of(vmi)
+        memory = self.controller_state.of(vmi)
         _note_phase(key, vmi, memory)
         if vmi.metadata.deletion_timestamp is not None and memory.deleting_since is None:
             memory.deleting_since = monotonic
@@ -110,7 +110,7 @@ class VmiReconciler:
             node_trouble=self._launchers.node_trouble,
             held=self._held(),
         )
-        if memory.look is not None and memory.sought != sought_pod(world):
+        if memory.look is not None and memory.sought != missing_pod(world):
             memory.look = None  # it is listed again, or another one is granted
         return replace(world, look=memory.look)
 
@@ -132,8 +132,8 @@ class VmiReconciler:
             await self._do(world, session, action)
         except NoContact as error:
             raise Unavailable(str(error)) from error
-        told = story_of_action(action)
-        if told is not None and world.vmi is not None and self.memories.of(world.vmi).is_news(told.reason):
+        told = action_event(action)
+        if told is not None and world.vmi is not None and self.controller_state.of(world.vmi).is_news(told.reason):
             await self._try_to_tell(about(world.vmi), told)
 
     async def _try_to_tell(self, whom: Json, told: Told) -> None:
@@ -157,7 +157,7 @@ class VmiReconciler:
             resource_version=meta.resource_version,
             uid=meta.uid,
         )
-        story = () if status.phase == vmi.status.phase else story_of_phase(status)
+        story = () if status.phase == vmi.status.phase else phase_events(status)
         if story:
             log.info(
                 "phase moved", extra={"key": f"{meta.namespace}/{meta.name}", "uid": meta.uid, "phase": status.phase}
@@ -178,7 +178,7 @@ class VmiReconciler:
         except CannotLook as error:
             raise Unavailable(str(error)) from error
         count = 1 if world.look is None else world.look.count + 1
-        memory = self.memories.of(world.vmi)
+        memory = self.controller_state.of(world.vmi)
         memory.sought, memory.look = action.pod_uid, Look(traces, self._clock.monotonic(), count)
 
     async def _do(self, world: World, session: Session, action: SessionAction) -> None:
@@ -296,7 +296,7 @@ class VmiReconciler:
             return None
 
 
-def _note_phase(key: Key, vmi: VirtualMachineInstance, memory: Memory) -> None:
+def _note_phase(key: Key, vmi: VirtualMachineInstance, memory: VmiState) -> None:
     """Log a phase that this version does not know, once."""
     phase = vmi.status.phase
     if phase not in BY_PHASE and memory.strange_phase != phase:

@@ -32,20 +32,20 @@ from controlplane.virt_handler.vmi import agent_status as guest_told
 from controlplane.virt_handler.vmi import io_error_resume as resume
 from controlplane.virt_handler.vmi.guest_network import interface_mac
 from controlplane.virt_handler.vmi.hotplug import with_cpus, with_memory
-from controlplane.virt_handler.vmi.liveness import Alive, Dead, Unknown, Verdict, is_startable, sought_pod, weigh
+from controlplane.virt_handler.vmi.liveness import Alive, Dead, Liveness, Unknown, is_startable, judge_run, missing_pod
 from controlplane.virt_handler.vmi.migration_source import (
     Seen,
+    awaits_hand_over,
+    has_arrived_paused,
     is_migrated,
-    is_paused_by_migration,
     is_sending,
-    is_stopped,
-    is_to_be_given_away,
-    tell_ended,
-    tell_gone,
-    tell_up,
-    under_way,
+    is_stopped_to_send,
+    migration_under_way,
+    migration_when_ended,
+    migration_when_gone,
+    migration_while_up,
 )
-from controlplane.virt_handler.vmi.user_requests import is_held
+from controlplane.virt_handler.vmi.user_requests import is_paused_by_user
 from controlplane.virt_handler.vmi.world import Action, Launcher, NodeTrouble, PrepareNetwork, StartDomain, World
 
 TCG_MESSAGE = "QEMU emulates the processor (TCG): slow, and not an isolation boundary"
@@ -65,27 +65,27 @@ def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualM
     vmi = world.vmi
     if vmi is None or vmi.status.node_name != world.node or vmi.status.phase not in AFTER_HAND_OVER:
         return None
-    verdict = weigh(world)
-    if isinstance(verdict, Dead) and (left := _has_left(world, vmi)) is not None:
+    liveness = judge_run(world)
+    if isinstance(liveness, Dead) and (left := _has_left(world, vmi)) is not None:
         return msgspec.structs.replace(vmi.status, migration_state=left)
-    if isinstance(verdict, Dead) and world.launcher is not None and is_sending(world.launcher.sighting):
+    if isinstance(liveness, Dead) and world.launcher is not None and is_sending(world.launcher.status):
         return None  # what is gone here may be about to go on at the target: this process is to know in a moment
-    if isinstance(verdict, Alive) and world.launcher is not None and world.launcher.is_gone:
+    if isinstance(liveness, Alive) and world.launcher is not None and world.launcher.is_gone:
         return None  # it is about to be ended: nothing better is said of a guest whose Pod was removed
-    is_busy = world.launcher is not None and world.launcher.doing != ""
-    if is_to_be_given_away(vmi) or (isinstance(verdict, Alive) and vmi.status.phase == SCHEDULED and is_busy):
+    is_busy = world.launcher is not None and world.launcher.operation != ""
+    if awaits_hand_over(vmi) or (isinstance(liveness, Alive) and vmi.status.phase == SCHEDULED and is_busy):
         return None  # it is the target's guest; or its start has not ended, or its addresses are not known yet
-    new = _with_guests_word(world, _at_home(world, vmi, _move(world, vmi, verdict)), verdict)
-    new = _with_migration(world, vmi, new, verdict)
-    if isinstance(verdict, Alive) and new.phase == RUNNING and world.launcher is not None:
+    new = _with_guests_word(world, _at_home(world, vmi, _move(world, vmi, liveness)), liveness)
+    new = _with_migration(world, vmi, new, liveness)
+    if isinstance(liveness, Alive) and new.phase == RUNNING and world.launcher is not None:
         new = with_memory(vmi, with_cpus(vmi, new, world.launcher), world.launcher)
-    new = msgspec.structs.replace(new, conditions=_conditions(world, vmi, new, verdict, problem))
+    new = msgspec.structs.replace(new, conditions=_conditions(world, vmi, new, liveness, problem))
     return None if new == vmi.status else new
 
 
-def _move(world: World, vmi: VirtualMachineInstance, verdict: Verdict) -> VirtualMachineInstanceStatus:
+def _move(world: World, vmi: VirtualMachineInstance, liveness: Liveness) -> VirtualMachineInstanceStatus:
     old = vmi.status
-    match verdict:
+    match liveness:
         case Alive():
             phase, reason = RUNNING, ""
         case Dead(outcome=outcome, reason=why):
@@ -105,30 +105,30 @@ def _move(world: World, vmi: VirtualMachineInstance, verdict: Verdict) -> Virtua
 
 def _has_left(world: World, vmi: VirtualMachineInstance) -> MigrationState | None:
     """Say that a guest whose QEMU is gone has moved; None when it has ended."""
-    moving, launcher = under_way(vmi), world.launcher
+    moving, launcher = migration_under_way(vmi), world.launcher
     if moving is None or moving.start_timestamp is None or launcher is None:
         return None
-    return tell_gone(moving, launcher.sighting, format_stamp(world.now))
+    return migration_when_gone(moving, launcher.status, format_stamp(world.now))
 
 
 def _with_migration(
-    world: World, vmi: VirtualMachineInstance, new: VirtualMachineInstanceStatus, verdict: Verdict
+    world: World, vmi: VirtualMachineInstance, new: VirtualMachineInstanceStatus, liveness: Liveness
 ) -> VirtualMachineInstanceStatus:
     """Add how its migration stands."""
-    moving, launcher, stamp = under_way(vmi), world.launcher, format_stamp(world.now)
+    moving, launcher, stamp = migration_under_way(vmi), world.launcher, format_stamp(world.now)
     if moving is None or launcher is None:
         return new
     told: MigrationState | None = None
-    match verdict:
+    match liveness:
         case Alive(state=state):
             is_to_end = world.deleting_since is not None
-            told = tell_up(
+            told = migration_while_up(
                 Seen(vmi=vmi, launcher=launcher, state=state, is_to_end=is_to_end, monotonic=world.monotonic), stamp
             )
         case Dead():
-            told = tell_ended(moving, stamp)
-        case _ if launcher.sighting.state is not None and is_migrated(launcher.sighting.state):
-            told = tell_gone(moving, launcher.sighting, stamp)
+            told = migration_when_ended(moving, stamp)
+        case _ if launcher.status.state is not None and is_migrated(launcher.status.state):
+            told = migration_when_gone(moving, launcher.status, stamp)
     return new if told is None else msgspec.structs.replace(new, migration_state=told)
 
 
@@ -139,7 +139,7 @@ def _at_home(
     moved, launcher = new.migration_state, world.launcher
     if moved is None or launcher is None or new.phase != RUNNING or moved.target_pod_uid != launcher.pod.uid:
         return new
-    pod = launcher.sighting.interface
+    pod = launcher.status.interface
     listed = new.interfaces[0].ip_addresses if new.interfaces else ()
     if pod is None or not new.interfaces or listed == pod.addresses[:ADDRESSES_LIMIT]:
         return new
@@ -147,11 +147,11 @@ def _at_home(
 
 
 def _with_guests_word(
-    world: World, new: VirtualMachineInstanceStatus, verdict: Verdict
+    world: World, new: VirtualMachineInstanceStatus, liveness: Liveness
 ) -> VirtualMachineInstanceStatus:
     """Add what the guest's agent has told, while the guest runs."""
-    told = None if world.launcher is None else world.launcher.sighting.told
-    is_told = isinstance(verdict, Alive) and new.phase == RUNNING and told is not None
+    told = None if world.launcher is None else world.launcher.status.told
+    is_told = isinstance(liveness, Alive) and new.phase == RUNNING and told is not None
     return guest_told.with_guests_word(new, told) if is_told and told is not None else new
 
 
@@ -167,7 +167,7 @@ def _describe(
     vmi: VirtualMachineInstance, launcher: Launcher, moved: VirtualMachineInstanceStatus
 ) -> VirtualMachineInstanceStatus:
     """Add what is known of a guest that runs; all in the one write that says so."""
-    observed = launcher.sighting.observed
+    observed = launcher.status.observed
     memory = moved.memory
     return msgspec.structs.replace(
         moved,
@@ -178,7 +178,7 @@ def _describe(
 
 
 def _interfaces(vmi: VirtualMachineInstance, launcher: Launcher) -> tuple[InterfaceStatus, ...]:
-    pod = launcher.sighting.interface
+    pod = launcher.status.interface
     addresses = () if pod is None else pod.addresses[:ADDRESSES_LIMIT]
     return tuple(
         InterfaceStatus(
@@ -199,20 +199,20 @@ def _conditions(
     world: World,
     vmi: VirtualMachineInstance,
     new: VirtualMachineInstanceStatus,
-    verdict: Verdict,
+    liveness: Liveness,
     problem: RefusedStep[Action] | None,
 ) -> conditions.Conditions:
     stamp = format_stamp(world.now)
     listed = new.conditions
-    stale = _stale(world, verdict, listed)
-    paused = _paused(world, verdict) or _still_paused(world, new, verdict)
+    stale = _stale(world, liveness, listed)
+    paused = _paused(world, liveness) or _still_paused(world, new, liveness)
     for kind, found in (
-        (condition_types.SOFTWARE_EMULATION, _emulation(world, verdict)),
-        (condition_types.LIVE_MIGRATABLE, _migratable(vmi, verdict)),
+        (condition_types.SOFTWARE_EMULATION, _emulation(world, liveness)),
+        (condition_types.LIVE_MIGRATABLE, _migratable(vmi, liveness)),
         (condition_types.PAUSED, paused),
         (
             condition_types.SYNCHRONIZED,
-            _trouble(world, verdict, problem) or _waiting(world, verdict) or _lost(world, new, verdict),
+            _trouble(world, liveness, problem) or _waiting(world, liveness) or _lost(world, new, liveness),
         ),
         (condition_types.READY, _ready(world, new, is_paused=paused is not None)),
     ):
@@ -220,17 +220,17 @@ def _conditions(
             listed = conditions.put(listed, found, stamp)
         elif kind in stale:
             listed = conditions.remove(listed, kind)
-    return _with_agent(world, new, verdict, listed)
+    return _with_agent(world, new, liveness, listed)
 
 
 def _with_agent(
-    world: World, new: VirtualMachineInstanceStatus, verdict: Verdict, listed: conditions.Conditions
+    world: World, new: VirtualMachineInstanceStatus, liveness: Liveness, listed: conditions.Conditions
 ) -> conditions.Conditions:
     """Say whether there is an agent: as long as that is not known, as it was; a run that is over has none."""
-    told = None if world.launcher is None else world.launcher.sighting.told
-    if not isinstance(verdict, Dead) and (not isinstance(verdict, Alive) or told is None or new.phase != RUNNING):
+    told = None if world.launcher is None else world.launcher.status.told
+    if not isinstance(liveness, Dead) and (not isinstance(liveness, Alive) or told is None or new.phase != RUNNING):
         return listed
-    found = guest_told.agent_conditions(new, told) if isinstance(verdict, Alive) and told is not None else ()
+    found = guest_told.agent_conditions(new, told) if isinstance(liveness, Alive) and told is not None else ()
     true = {one.type: one for one in found}
     for kind in guest_told.KINDS:
         listed = (
@@ -251,16 +251,16 @@ def _ready(world: World, new: VirtualMachineInstanceStatus, *, is_paused: bool) 
     return ready if is_news or conditions.is_true(vmi.status.conditions, ready.type) else None
 
 
-def _emulation(world: World, verdict: Verdict) -> Condition | None:
+def _emulation(world: World, liveness: Liveness) -> Condition | None:
     launcher = world.launcher
-    observed = None if launcher is None else launcher.sighting.observed
-    if not isinstance(verdict, Alive) or observed is None or observed.is_kvm:
+    observed = None if launcher is None else launcher.status.observed
+    if not isinstance(liveness, Alive) or observed is None or observed.is_kvm:
         return None
     return Condition(type=condition_types.SOFTWARE_EMULATION, status="True", reason="NoKvmDevice", message=TCG_MESSAGE)
 
 
-def _migratable(vmi: VirtualMachineInstance, verdict: Verdict) -> Condition | None:
-    if not isinstance(verdict, Alive):
+def _migratable(vmi: VirtualMachineInstance, liveness: Liveness) -> Condition | None:
+    if not isinstance(liveness, Alive):
         return None
     obstacle = find_obstacle(vmi)
     if obstacle is None:
@@ -270,44 +270,49 @@ def _migratable(vmi: VirtualMachineInstance, verdict: Verdict) -> Condition | No
     )
 
 
-def _paused(world: World, verdict: Verdict) -> Condition | None:
-    if not isinstance(verdict, Alive) or verdict.state.life is not Life.PAUSED or world.launcher is None:
+def _paused(world: World, liveness: Liveness) -> Condition | None:
+    if not isinstance(liveness, Alive) or liveness.state.life is not Life.PAUSED or world.launcher is None:
         return None
-    if is_paused_by_migration(world.vmi, world.launcher.sighting):
+    if has_arrived_paused(world.vmi, world.launcher.status):
         return None
     reason = (
         condition_types.PAUSED_BY_USER
-        if is_held(world.vmi, world.launcher.sighting)
+        if is_paused_by_user(world.vmi, world.launcher.status)
         else condition_types.PAUSED_BY_MONITOR
-        if is_stopped(world.vmi, world.launcher.sighting)
-        else _PAUSES.get(verdict.state.reason)
+        if is_stopped_to_send(world.vmi, world.launcher.status)
+        else _PAUSES.get(liveness.state.reason)
     )
     if reason is None:
         return None
     return Condition(type=condition_types.PAUSED, status="True", reason=reason, message=_PAUSE_MESSAGES[reason])
 
 
-def _still_paused(world: World, new: VirtualMachineInstanceStatus, verdict: Verdict) -> Condition | None:
+def _still_paused(world: World, new: VirtualMachineInstanceStatus, liveness: Liveness) -> Condition | None:
     """Keep saying that an I/O error has paused the guest until it has run for a while: no two writes per attempt."""
     told, launcher = conditions.find(new.conditions, condition_types.PAUSED), world.launcher
-    if told is None or told.reason != _PAUSES["ioerror"] or launcher is None or not isinstance(verdict, Alive):
+    if told is None or told.reason != _PAUSES["ioerror"] or launcher is None or not isinstance(liveness, Alive):
         return None
-    is_on_trial = resume.seconds_on_trial(launcher.sighting, world.monotonic) > 0
-    return told if is_on_trial and verdict.state.life is not Life.PAUSED else None
+    is_on_trial = resume.seconds_on_trial(launcher.status, world.monotonic) > 0
+    return told if is_on_trial and liveness.state.life is not Life.PAUSED else None
 
 
-def _trouble(world: World, verdict: Verdict, problem: RefusedStep[Action] | None) -> Condition | None:
+def _trouble(world: World, liveness: Liveness, problem: RefusedStep[Action] | None) -> Condition | None:
     """Say why the run failed, or why its start does not get on."""
-    match verdict:
+    match liveness:
         case Dead(outcome="Failed", reason=reason, message=message):
             return _out_of_sync(reason, message)
-        case Alive() if world.launcher is not None and world.launcher.sighting.network_trouble:
-            return _out_of_sync("NetworkNotReady", world.launcher.sighting.network_trouble)
-    setback = None if world.launcher is None else world.launcher.setback
+        case Alive() if world.launcher is not None and world.launcher.status.network_trouble:
+            return _out_of_sync("NetworkNotReady", world.launcher.status.network_trouble)
+    failed_operation = None if world.launcher is None else world.launcher.failed_operation
     if problem is not None and isinstance(problem.step, StartDomain | PrepareNetwork):
         return _out_of_sync("StartFailed", str(problem.error))
-    if setback is not None and setback.is_refusal and not isinstance(verdict, Alive) and setback.message:
-        return _out_of_sync("StartFailed", setback.message)
+    if (
+        failed_operation is not None
+        and failed_operation.is_refusal
+        and not isinstance(liveness, Alive)
+        and failed_operation.message
+    ):
+        return _out_of_sync("StartFailed", failed_operation.message)
     return None
 
 
@@ -334,50 +339,50 @@ def seconds_since_hand_over(world: World) -> float | None:
         return None
 
 
-def _waiting(world: World, verdict: Verdict) -> Condition | None:
+def _waiting(world: World, liveness: Liveness) -> Condition | None:
     waited, launcher = seconds_since_hand_over(world), world.launcher
-    if not isinstance(verdict, Unknown) or waited is None or waited < PATIENCE_SECONDS:
+    if not isinstance(liveness, Unknown) or waited is None or waited < PATIENCE_SECONDS:
         return None
     if world.node_trouble is not None:
         return _out_of_sync(VIRT_NODE_NOT_READY, f"waiting for virt-node on {world.node}: {world.node_trouble.why}")
     if launcher is None:
         return None
-    if world.held and is_startable(launcher.sighting) and not launcher.doing:
+    if world.held and is_startable(launcher.status) and not launcher.operation:
         return _out_of_sync("NodeNotClear", f"waiting for {world.node}: {world.held}")
-    said = f"waiting for libvirt in the launcher Pod: {launcher.sighting.trouble or verdict.why}"
+    said = f"waiting for libvirt in the launcher Pod: {launcher.status.trouble or liveness.why}"
     return _out_of_sync("LauncherNotReady", said)
 
 
-def missed_node(world: World) -> NodeTrouble | None:
+def lasting_node_trouble(world: World) -> NodeTrouble | None:
     """Tell what is the matter with virt-node once that lasts: it is away for a moment at every roll-out."""
     away = world.node_trouble
     return away if away is not None and world.monotonic - away.since >= PATIENCE_SECONDS else None
 
 
-def _stale(world: World, verdict: Verdict, listed: conditions.Conditions) -> tuple[str, ...]:
+def _stale(world: World, liveness: Liveness, listed: conditions.Conditions) -> tuple[str, ...]:
     """Name the conditions that are taken back where there is nothing better to say; who is dead waits for nothing."""
-    if isinstance(verdict, Alive):
+    if isinstance(liveness, Alive):
         return condition_types.PAUSED, condition_types.SYNCHRONIZED
     told = conditions.find(listed, condition_types.SYNCHRONIZED)
     is_node_missed = told is not None and told.reason == VIRT_NODE_NOT_READY and world.node_trouble is None
-    return (condition_types.SYNCHRONIZED,) if is_node_missed or isinstance(verdict, Dead) else ()
+    return (condition_types.SYNCHRONIZED,) if is_node_missed or isinstance(liveness, Dead) else ()
 
 
-def _lost(world: World, new: VirtualMachineInstanceStatus, verdict: Verdict) -> Condition | None:
+def _lost(world: World, new: VirtualMachineInstanceStatus, liveness: Liveness) -> Condition | None:
     """Say what is left of a launcher that is not listed, unless its trouble has been told: one teller is enough.
 
     Not after the first look: the watch of Pods may only be behind that of VMIs.
     """
     told = conditions.find(new.conditions, condition_types.SYNCHRONIZED)
     is_told = told is not None and told.reason not in (VIRT_NODE_NOT_READY, condition_types.VIRT_HANDLER_SILENT)
-    if not isinstance(verdict, Unknown) or is_told:
+    if not isinstance(liveness, Unknown) or is_told:
         return None
-    if sought_pod(world) and (missed := missed_node(world)) is not None:
-        return _out_of_sync(VIRT_NODE_NOT_READY, f"{verdict.why}, and it cannot be looked for: {missed.why}")
+    if missing_pod(world) and (missed := lasting_node_trouble(world)) is not None:
+        return _out_of_sync(VIRT_NODE_NOT_READY, f"{liveness.why}, and it cannot be looked for: {missed.why}")
     is_early = world.look is None or world.look.count < 2
     if not world.lost_pod or is_early:
         return None
-    said = f"{verdict.why}; it counts as running until nothing of it is left"
+    said = f"{liveness.why}; it counts as running until nothing of it is left"
     return _out_of_sync("LauncherLost", said)
 
 

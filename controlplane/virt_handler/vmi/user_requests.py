@@ -3,9 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a person may ask of a guest in a state, and whose pause it is in. Pure.
 
-libvirt keeps one reason for a pause, the first: a guest that an I/O error has paused stays so for libvirt when a person
-pauses it, too. That person's pause is remembered beside it (Sighting.is_held), and, over restarts of virt-handler, by
-the VMI's condition.
+libvirt keeps only the first reason of a pause: a guest that an I/O error paused keeps that reason when a user pauses it
+too. LauncherStatus keeps the user's pause; after a restart of virt-handler the VMI's condition tells of it.
 """
 
 from __future__ import annotations
@@ -13,23 +12,27 @@ from __future__ import annotations
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.links.handler import Verb
-from controlplane.virt_handler.vmi.migration_source import is_pause_told, is_paused_by_migration, is_stopped
-from controlplane.virt_handler.vmi.world import Sighting
+from controlplane.virt_handler.vmi.migration_source import (
+    has_arrived_paused,
+    is_stopped_to_send,
+    is_user_pause_reported,
+)
+from controlplane.virt_handler.vmi.world import LauncherStatus
 
 
-def is_held(vmi: VirtualMachineInstance | None, sighting: Sighting) -> bool:
+def is_paused_by_user(vmi: VirtualMachineInstance | None, status: LauncherStatus) -> bool:
     """Tell whether a person has paused the guest and nobody has unpaused it since, whatever else has paused it."""
-    state = sighting.state
+    state = status.state
     if state is None or state.life is not Life.PAUSED:
         return False
-    if is_paused_by_migration(vmi, sighting) or is_stopped(vmi, sighting):
+    if has_arrived_paused(vmi, status) or is_stopped_to_send(vmi, status):
         return False
-    if state.reason == "user" or sighting.is_held is not None:
-        return state.reason == "user" or sighting.is_held is True
-    return vmi is not None and is_pause_told(vmi)
+    if state.reason == "user" or status.is_paused_by_user is not None:
+        return state.reason == "user" or status.is_paused_by_user is True
+    return vmi is not None and is_user_pause_reported(vmi)
 
 
-def hold_after(held: bool | None, state: State | None) -> bool | None:
+def user_pause_after(held: bool | None, state: State | None) -> bool | None:
     """Return what is remembered of a person's pause when the guest is seen so: it ends with the pause it came to."""
     if state is None or (state.life is Life.PAUSED and state.reason != "user"):
         return held

@@ -40,7 +40,7 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class LauncherStatus:
     """What was last seen of a launcher over our own connection. The default says: nothing is known."""
 
     is_here: bool = False
@@ -69,7 +69,7 @@ class Sighting:
     resume_asked_at: float | None = None
     resumes: int = 0
     """How often the guest was told to go on after an I/O error, in a row."""
-    is_held: bool | None = None
+    is_paused_by_user: bool | None = None
     """A person has paused a guest that something else had paused before; None: this process has not seen yet (person).
     """
     has_gone_on: bool = False
@@ -89,7 +89,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Setback:
+class FailedOperation:
     """What came of the last verb: nothing. It is tried again later, and ever later."""
 
     message: str
@@ -113,12 +113,12 @@ class Launcher:
     pod: Pod
     is_gone: bool = False
     """The API server does not know the Pod any more."""
-    sighting: Sighting = field(default_factory=Sighting)
+    status: LauncherStatus = field(default_factory=LauncherStatus)
     expected: Expected | None = None
     """None: not read yet."""
-    doing: str = ""
+    operation: str = ""
     """The verb that is being carried out; "" when none is. Its end wakes the VMI's key."""
-    setback: Setback | None = None
+    failed_operation: FailedOperation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,8 +194,8 @@ def written(path: str, state: State, told: Told | None = None) -> Callable[[Fact
     def body(facts: Facts) -> Json:
         vmi = decode_vmi(facts[path.removesuffix("/status")])
         (pod_uid,), uid = vmi.status.active_pods, vmi.metadata.uid
-        sighting = seen(state, observed=observed(uid=uid, pod_uid=pod_uid), told=told)
-        said = derive_status(a_world(vmi, a_launcher(sighting, a_pod(pod_uid, owner_uid=uid))), None)
+        status = seen(state, observed=observed(uid=uid, pod_uid=pod_uid), told=told)
+        said = derive_status(a_world(vmi, a_launcher(status, a_pod(pod_uid, owner_uid=uid))), None)
         assert said is not None
         return {"status": merge_patch(encode(vmi.status), encode(said))}
 

@@ -24,7 +24,7 @@ def end_follows(asked: Asked, launcher_of: Callable[[str], Launcher | None]) -> 
         return None
     (pod_uid,) = vmi["status"]["activePods"]
     launcher = launcher_of(pod_uid)
-    seen = None if launcher is None else launcher.sighting
+    seen = None if launcher is None else launcher.status
     if launcher is None or seen is None or not seen.is_connected or seen.state is None:
         return None
     if seen.state.life is not Life.SHUT_OFF and not is_provisional(seen.state):
@@ -53,5 +53,5 @@ def _expected(reason: str, launcher: Launcher, vmi: Json) -> tuple[str, str] | N
 
 def _had_no_time(launcher: Launcher) -> bool:
     """Tell whether the domain was defined for a machine that is never asked to shut down: so it was to end."""
-    observed = launcher.sighting.observed
+    observed = launcher.status.observed
     return observed is not None and observed.identity is not None and observed.identity.grace_period_seconds == 0

@@ -19,11 +19,11 @@ from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWrit
 from controlplane.kube.lease import Heartbeat
 from controlplane.links.handler import Done, Guest, Power, Verb
 from controlplane.links.node.messages import KvmFinding
-from controlplane.virt_handler.api_endpoint.power import PowerVerbs
+from controlplane.virt_handler.api_endpoint.power import PowerRequests
 from controlplane.virt_handler.launchers.session import Tools
-from controlplane.virt_handler.node.heartbeat import keep_listed
+from controlplane.virt_handler.node.heartbeat import keep_schedulable
 from controlplane.virt_handler.node.labels import serving_patch
-from controlplane.virt_handler.node_recovery.recovery import Clearing
+from controlplane.virt_handler.node_recovery.recovery import NodeRecovery
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import Launcher, World
 from tests.controlplane.simulation import launcher as host
@@ -87,7 +87,7 @@ class Handler(Process):
         self.run(self.sessions.run())
         api = ReadYourWritesApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._known})
         self._heartbeat = _heartbeat_of(node, api)
-        self._clearing = Clearing(
+        self._clearing = NodeRecovery(
             self.sessions, CallingApi(store), node.clock, self._heartbeat, changed=self._cleared, tell=_tell
         )
         self.reconciler = build(
@@ -96,7 +96,7 @@ class Handler(Process):
         self._observe = self.reconciler.observe
         self.reconciler.observe = self._look  # type: ignore[method-assign]
         self.work = {"vmi": (queue, self.reconciler)}
-        self._power = PowerVerbs(node.name, self.sessions, self._known, node.clock, _tell)
+        self._power = PowerRequests(node.name, self.sessions, self._known, node.clock, _tell)
         self._going: dict[str, float] = {}
         """When (monotonic) a look first saw the deletion of a VMI, by its UID."""
         self._orphans = OrphanClock()
@@ -126,7 +126,7 @@ class Handler(Process):
         def serving(_unused: Json) -> Json:
             return serving_patch(KVM, self.node.clock.now(), {})
 
-        await keep_listed(api, self.node.name, serving, self._heartbeat, held=lambda: self._clearing.held)
+        await keep_schedulable(api, self.node.name, serving, self._heartbeat, held=lambda: self._clearing.held)
 
     def _cleared(self) -> None:
         for key in self.keys("vmi"):

@@ -42,7 +42,7 @@ def owed(
     is_held: nothing starts here, until the node is clear.
     orphan_left: seconds until it is to be asked, once more, whether a guest is anybody's of which no VMI is seen.
     """
-    if any(one.doing for one in launchers):
+    if any(one.operation for one in launchers):
         return None  # its end wakes the key
     if vmi is None or vmi.get("status", {}).get("nodeName") != node:
         is_orphan = any(map(has_guest, launchers))
@@ -68,13 +68,13 @@ def owed(
 
 
 def has_guest(launcher: Launcher) -> bool:
-    seen = launcher.sighting
+    seen = launcher.status
     return seen.is_connected and seen.state is not None and is_alive(seen.state) and not is_provisional(seen.state)
 
 
 def _is_stalled(launcher: Launcher, vmi: Json | None, *, is_let_go_on: bool) -> bool:
     """Tell whether an I/O error, and no person, has paused a guest that can be let go on."""
-    seen = launcher.sighting
+    seen = launcher.status
     listed = [] if vmi is None else vmi.get("status", {}).get("conditions", [])
     is_told = any((one["type"], one.get("reason")) == ("Paused", "PausedByUser") for one in listed)
     is_held = is_told if seen.is_held is None else seen.is_held
@@ -82,7 +82,7 @@ def _is_stalled(launcher: Launcher, vmi: Json | None, *, is_let_go_on: bool) -> 
 
 
 def _may_start(launcher: Launcher) -> bool:
-    seen, pod = launcher.sighting, launcher.pod
+    seen, pod = launcher.status, launcher.pod
     is_over = launcher.is_gone or pod.is_over or pod.metadata.deletion_timestamp is not None or seen.has_run
     is_free = seen.is_connected and seen.state is None and seen.failure is None
-    return launcher.setback is not None and is_free and not is_over
+    return launcher.failed_operation is not None and is_free and not is_over

@@ -75,11 +75,11 @@ def _start_is_granted(asked: Asked, node: str, launcher_of: LauncherOf) -> str |
     launcher = launcher_of(uids["pod_uid"])
     if asked.call.verb == "define" and (launcher is None or launcher.is_gone or _is_ending(launcher.pod)):
         return "its Pod is gone, going or over"
-    state = None if launcher is None else launcher.sighting.state
+    state = None if launcher is None else launcher.status.state
     if asked.call.verb == "define" and state is not None and (state.life.value, state.reason) not in NEVER_ON:
         return f"it is known that its domain is {state.life.value}, {state.reason}"
-    if asked.call.verb == "define" and launcher is not None and launcher.sighting.failure is not None:
-        return f"it can never be started: {launcher.sighting.failure.reason}"
+    if asked.call.verb == "define" and launcher is not None and launcher.status.failure is not None:
+        return f"it can never be started: {launcher.status.failure.reason}"
     return None
 
 
@@ -87,7 +87,7 @@ def _guest_may_come(asked: Asked, launcher_of: LauncherOf) -> str | None:
     """A network is for a guest that is to run: one that is to end needs none, and waits for none. One that has one may
     use it until it has ended, and it is seen to."""
     launcher = launcher_of(asked.call.asked["pod_uid"])
-    if launcher is not None and launcher.sighting.is_network_ready:
+    if launcher is not None and launcher.status.is_network_ready:
         return None
     vmi = _read(asked.view.vmi)
     return "its VMI goes, or is over" if vmi is not None and _is_over(vmi) else None
@@ -173,11 +173,11 @@ def _phase_is_seen(asked: Asked, launcher_of: LauncherOf) -> str | None:
 
 
 def _guest_is_seen(launcher: Launcher | None, *, is_first: bool) -> str | None:
-    if launcher is not None and launcher.doing and is_first:
-        return f"Running, and somebody is yet to {launcher.doing}"
+    if launcher is not None and launcher.operation and is_first:
+        return f"Running, and somebody is yet to {launcher.operation}"
     if launcher is not None and launcher.is_gone:
         return "Running, and its Pod was removed: its guest is about to be ended"
-    seen = None if launcher is None else launcher.sighting
+    seen = None if launcher is None else launcher.status
     if seen is None or not seen.is_connected or seen.state is None or not is_alive(seen.state):
         return "Running, and no guest is seen"
     return "Running, and the guest is seen to be starting" if is_provisional(seen.state) else None

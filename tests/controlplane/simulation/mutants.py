@@ -29,12 +29,12 @@ from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.launchers.agent import Agent
 from controlplane.virt_handler.launchers.freeze import Freeze
 from controlplane.virt_handler.node_recovery import orphans
-from controlplane.virt_handler.node_recovery.recovery import Clearing
+from controlplane.virt_handler.node_recovery.recovery import NodeRecovery
 from controlplane.virt_handler.vmi import decide as handler_decide
 from controlplane.virt_handler.vmi import liveness as verdict
 from controlplane.virt_handler.vmi import reconciler as handler_module
 from controlplane.virt_handler.vmi import world as handler_world
-from controlplane.virt_handler.vmi.controller_state import Memories as HandlerMemories
+from controlplane.virt_handler.vmi.controller_state import ControllerState as HandlerMemories
 from tests.controlplane.simulation import (
     planted,
     planted_agents,
@@ -127,11 +127,11 @@ MUTANTS: dict[str, Mutant] = {
         )
     ),
     "guest ended whose VMI is not seen": Mutant(handler=planted.EndsOrphansUnasked),
-    "nobody asked whose a node's guests are": Mutant(swapped=((Clearing, "_ask", planted_returns.asks_nobody),)),
+    "nobody asked whose a node's guests are": Mutant(swapped=((NodeRecovery, "_ask", planted_returns.asks_nobody),)),
     "a silence of the node forgotten": Mutant(
         swapped=(
-            (Clearing, "_is_to_ask", property(lambda clearing: clearing._asked_at is None)),
-            (Clearing, "_silent_in", lambda _unused: 60.0),
+            (NodeRecovery, "_is_to_ask", property(lambda clearing: clearing._asked_at is None)),
+            (NodeRecovery, "_silent_in", lambda _unused: 60.0),
         )
     ),
     "virt-handler writes without resourceVersion": Mutant(handler=planted.HandlerWritesBlindly),

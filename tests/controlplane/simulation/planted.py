@@ -261,7 +261,7 @@ class EndsOrphansUnasked(handler_module.VmiReconciler):
     """Ends a guest whose VMI it does not see at once, and without asking."""
 
     def decide(self, world: handler_world.World) -> Plan[handler_world.Action]:
-        up = [one for one in world.launchers if one.sighting.state is not None and one.sighting.state.life.is_up]
+        up = [one for one in world.launchers if one.status.state is not None and one.status.state.life.is_up]
         if world.vmi is None and up:
             return Plan((handler_world.Destroy(up[0].pod.uid, because="nobody owns it"),))
         return super().decide(world)
@@ -284,9 +284,9 @@ def dead_when_absent(pod: Pod | None, node: Any, *, uid: str, is_absence_confirm
     return evidence.Dead("Failed", found.trouble) if isinstance(found, evidence.Unknown) else found
 
 
-def dead_when_silent(launcher: Any, vmi_uid: str) -> verdict.Verdict:
+def dead_when_silent(launcher: Any, vmi_uid: str) -> verdict.Liveness:
     """Take a launcher that is not reached for one that ended."""
-    if launcher.sighting.is_network_ready and not launcher.sighting.is_connected:
+    if launcher.status.is_network_ready and not launcher.status.is_connected:
         return verdict.Dead("Failed", "GuestLost", "it does not answer")
     return _judge(launcher, vmi_uid)
 

@@ -53,7 +53,7 @@ def of_whoever_has_the_name(memories: controller_state.ControllerState, vmi: Any
 
 def down_while_it_is_started(seen: orphans.Seen) -> bool:
     """Take an orphan for down before its start has come to its end."""
-    launcher = None if seen.launcher is None else replace(seen.launcher, doing="")
+    launcher = None if seen.launcher is None else replace(seen.launcher, operation="")
     return _is_down(replace(seen, launcher=launcher))
 
 

@@ -31,7 +31,7 @@ from controlplane.virt_handler.incoming import decide as incoming_decide
 from controlplane.virt_handler.incoming import status as incoming_status
 from controlplane.virt_handler.incoming.world import World as IncomingWorld
 from controlplane.virt_handler.migration.convergence import Watch
-from controlplane.virt_handler.migration.sender import Sending
+from controlplane.virt_handler.migration.sender import Sender
 from controlplane.virt_handler.vmi import decide as handler_decide
 from controlplane.virt_handler.vmi import hotplug as plugging
 from controlplane.virt_handler.vmi import migration_source as leaving
@@ -43,11 +43,11 @@ from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.transit import TransitPlay
 
 
-async def _waits_for_nothing(_unused: Sending, __: Guest) -> None:
+async def _waits_for_nothing(_unused: Sender, __: Guest) -> None:
     """Let the guest go on at the target as soon as libvirt's call has ended."""
 
 
-async def _ends_who_did_not_hear(one: Sending, guest: Guest) -> None:
+async def _ends_who_did_not_hear(one: Sender, guest: Guest) -> None:
     """End a source that did not hear that it has left, so that the target can go on."""
     while not leaving.is_migrated(state := await guest.state()) and state.life.is_up:
         await guest.destroy()
@@ -114,7 +114,7 @@ def _serves_wherever_it_may_be(world: World) -> Plan[Any]:
 PLANTED: dict[str, Swaps] = {
     "Services told of a target": ((vmi_decide, "_label", lambda world, _node: _serves_wherever_it_may_be(world)),),
     "Services not told": ((vmi_decide, "_let_serve", lambda _world, _pod: ()),),
-    "the target goes on before the source is gone": ((Sending, "_until_gone", _waits_for_nothing),),
+    "the target goes on before the source is gone": ((Sender, "_until_gone", _waits_for_nothing),),
     "committed when the target has a domain": (
         (vmi_decide, "find_arrived_migration", _EARLY),
         (vmi_status, "find_arrived_migration", _EARLY),
@@ -136,17 +136,17 @@ PLANTED: dict[str, Swaps] = {
 }
 
 SELDOM: dict[str, Swaps] = {
-    "a source ended that did not hear of its leaving": ((Sending, "_until_gone", _ends_who_did_not_hear),),
+    "a source ended that did not hear of its leaving": ((Sender, "_until_gone", _ends_who_did_not_hear),),
     "begun in whatever state": ((writes, "refuse_transfer", lambda *_unused, **__: ""),),
-    "a source left paused for ever": ((leaving, "is_left_paused", _never),),
+    "a source left paused for ever": ((leaving, "is_left_paused_by_migration", _never),),
     "a source that is gone taken for dead": ((handler_status, "_has_left", _nothing),),
     "what is gone has moved": ((leaving, "is_migrated", lambda state: not state.life.is_up),),
-    "what was stopped left so": ((leaving, "is_stopped", _never),),
+    "what was stopped left so": ((leaving, "is_stopped_to_send", _never),),
     "a cancel ignored": ((leaving, "_while_sending", lambda *_unused: leaving.Plan()),),
     "a guest that has come left paused": (
-        (handler_decide, "is_paused_by_migration", _never),
-        (handler_status, "is_paused_by_migration", _never),
-        (person, "is_paused_by_migration", _never),
+        (handler_decide, "has_arrived_paused", _never),
+        (handler_status, "has_arrived_paused", _never),
+        (person, "has_arrived_paused", _never),
     ),
     "ended from afar when it has begun": (
         (

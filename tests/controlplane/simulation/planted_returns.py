@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from controlplane.virt_handler.node_recovery.recovery import Clearing
+from controlplane.virt_handler.node_recovery.recovery import NodeRecovery
 
 
-async def asks_nobody(clearing: Clearing) -> bool:
+async def asks_nobody(clearing: NodeRecovery) -> bool:
     """Take every launcher for the node's own."""
     clearing._asked_at, clearing._silences = clearing._clock.monotonic(), clearing._heard.silences
     return True

@@ -110,7 +110,7 @@ class WatchedRegistry(Registry):
 
     def _note_resume(self, session: Session, known: _InVain, now: float) -> None:
         """A guest that an I/O error paused is let go on, and not again before ten seconds."""
-        state = session.launcher().sighting.state
+        state = session.launcher().status.state
         if state is None or (state.life.value, state.reason) != (STALLED.life.value, STALLED.reason):
             self._complain(f"{session.pod.vmi_key}: asked to resume, and no I/O error has paused it")
         if known.resumed_at is not None and now - known.resumed_at < RESUME_SECONDS:

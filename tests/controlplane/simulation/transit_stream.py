@@ -27,8 +27,8 @@ from controlplane.hypervisor.errors import Disconnected, HypervisorError, WrongS
 from controlplane.hypervisor.events import ConnectionClosed
 from controlplane.hypervisor.guest import Guest, Progress
 from controlplane.virt_handler.incoming.world import Door
-from controlplane.virt_handler.launchers.ports import Order, Result
-from controlplane.virt_handler.migration.sender import Sending
+from controlplane.virt_handler.launchers.ports import Result, TransferRequest
+from controlplane.virt_handler.migration.sender import Sender
 from tests.controlplane.simulation.calls import Call
 from tests.controlplane.simulation.launcher import DomainError
 from tests.controlplane.simulation.libvirt import LauncherGuest
@@ -228,7 +228,7 @@ class LeavingGuest(LauncherGuest, Guest):
         return await LauncherGuest.described(self, read)
 
 
-class TransitSending(Sending):
+class TransitSending(Sender):
     """The real one, on a tunnel that is there already."""
 
     def __init__(self, fabric: Fabric, node: Node, clock: Clock) -> None:
@@ -236,7 +236,7 @@ class TransitSending(Sending):
         self._node = cast(Any, None)  # asked only when something is seen ahead of libvirt's word
         self._progressed = lambda _key, _progress: None
 
-    async def send(self, order: Order) -> None:
+    async def send(self, order: TransferRequest) -> None:
         def dial() -> There:
             return self._fabric.dial(order.moving, self._here)
 

@@ -181,7 +181,7 @@ class TransitWorld:
         self.ended.add(one.vmi_uid)
         for handler in self.handlers.values():
             session = None if handler.is_dead else handler.sessions.session(one.pod_uid)
-            transfer = None if session is None else session.launcher().sighting.transfer
+            transfer = None if session is None else session.launcher().status.transfer
             if transfer is not None and transfer.is_over and transfer.has_moved:
                 self.oracles.known_to_have_left[one.pod_uid] = handler
 

@@ -14,7 +14,7 @@ from controlplane.domain.namespace import NAMESPACE
 from controlplane.domain.observed import Identity, Observed
 from controlplane.domain.state import Life, State
 from controlplane.links.node.messages import PodInterface
-from controlplane.virt_handler.vmi.world import Launcher, Look, Sighting, Traces, World
+from controlplane.virt_handler.vmi.world import Launcher, LauncherStatus, Look, Traces, World
 
 NODE, OTHER = "node-1", "node-2"
 VMI_UID, POD_UID = "0000aaaa-1111-2222-3333-444444444444", "bbbb0000-1111-2222-3333-444444444444"
@@ -117,7 +117,7 @@ def observed(
     return Observed(identity, is_kvm=False, machine="pc-q35-10.0", has_acpi=acpi)
 
 
-def seen(state: State | None = RUNNING, **fields: Any) -> Sighting:
+def seen(state: State | None = RUNNING, **fields: Any) -> LauncherStatus:
     """A connected launcher."""
     defaults: dict[str, Any] = {
         "is_here": True,
@@ -128,14 +128,14 @@ def seen(state: State | None = RUNNING, **fields: Any) -> Sighting:
         "is_network_ready": True,
         "interface": ETH0,
     }
-    return Sighting(**{**defaults, **fields})
+    return LauncherStatus(**{**defaults, **fields})
 
 
 def a_launcher(
-    sighting: Sighting | None = None, pod: Pod | None = None, *, gone: bool = False, **fields: Any
+    status: LauncherStatus | None = None, pod: Pod | None = None, *, gone: bool = False, **fields: Any
 ) -> Launcher:
     return Launcher(
-        pod or a_pod(), is_gone=gone, sighting=sighting or Sighting(is_here=True, is_admitted=True), **fields
+        pod or a_pod(), is_gone=gone, status=status or LauncherStatus(is_here=True, is_admitted=True), **fields
     )
 
 

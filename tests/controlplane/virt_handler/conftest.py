@@ -13,7 +13,7 @@ import pytest
 
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE
 from controlplane.virt_handler import __main__ as virt_handler
-from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair, make_own_pair
+from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair, make_self_signed_pair
 from controlplane.virt_handler.settings import Settings
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from tests.controlplane.kube.late_api import LateApi
@@ -77,12 +77,12 @@ async def running(up: Node) -> Node:
 
 
 @pytest.fixture(scope="module")
-def pair() -> OwnPair:
-    return asyncio.run(make_own_pair(NAME))
+def pair() -> SelfSignedPair:
+    return asyncio.run(make_self_signed_pair(NAME))
 
 
 @pytest.fixture
-async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: OwnPair) -> AsyncIterator[Stage]:
+async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: SelfSignedPair) -> AsyncIterator[Stage]:
     (tmp_path / "pods").mkdir()
     monkeypatch.chdir(tmp_path)
     directory, files, libvirtd = PodsDirectory("pods"), LauncherFiles(tmp_path / "pods"), FakeLibvirtd(VMI_UID)

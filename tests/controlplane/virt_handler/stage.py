@@ -27,7 +27,7 @@ from controlplane.virt_handler.launchers.ports import Send
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.session import Tools
 from controlplane.virt_handler.node.virt_node_client import NodeClient
-from controlplane.virt_handler.node_recovery.recovery import Clearing
+from controlplane.virt_handler.node_recovery.recovery import NodeRecovery
 from controlplane.virt_handler.vmi.events import Told
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_node.launcher_dir import PodsDirectory
@@ -68,7 +68,7 @@ class Node:
     _task: asyncio.Task[None] | None = None
     registry: Registry | None = None
     virt_node: VirtNode | None = None
-    clearing: Clearing | None = None
+    clearing: NodeRecovery | None = None
     others: dict[str, FakeLibvirtd] = field(default_factory=dict)
     """Those of further launchers, by the UID of their Pod."""
     send: Send | None = None
@@ -119,7 +119,7 @@ class Node:
 
         # pylint: disable-next=unnecessary-lambda
         registry = self.registry = Registry(self.pods, tools, lambda key: runner.add(key))  # noqa: PLW0108 - made below
-        clearing = self.clearing = Clearing(
+        clearing = self.clearing = NodeRecovery(
             registry, self.api, self.clock, self.heard, changed=add_all, tell=self._tell, wait=_wait_a_moment
         )
         reconciler = VmiReconciler(

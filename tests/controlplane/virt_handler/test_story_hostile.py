@@ -97,7 +97,7 @@ async def test_a_bug_that_one_launcher_meets_costs_its_own_contact_and_no_other(
     pods.put(anothers_pod())
     session = registry.session(OTHER_POD)
     assert session is not None
-    await until(lambda: session.launcher().sighting.is_here, "the neighbour")
+    await until(lambda: session.launcher().status.is_here, "the neighbour")
 
     assert not following.done()
     following.cancel()

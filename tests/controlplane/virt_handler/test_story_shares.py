@@ -53,7 +53,7 @@ class Contact:
         if self.hangs:
             await asyncio.Event().wait()
         known = observed(uid=self.uid, pod_uid=f"pod-{self.uid}")
-        self._launcher = replace(self._launcher, sighting=seen(RUNNING, observed=known))
+        self._launcher = replace(self._launcher, status=seen(RUNNING, observed=known))
 
     async def shut_down(self) -> None:
         self.asked.append("shut down")

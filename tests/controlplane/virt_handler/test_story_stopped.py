@@ -12,7 +12,7 @@ import pytest
 
 from controlplane.domain.state import Life, State
 from controlplane.engine.errors import Unavailable
-from controlplane.virt_handler.launchers.ports import Failed, Order
+from controlplane.virt_handler.launchers.ports import Failed, TransferRequest
 from controlplane.virt_handler.vmi.migration_source import RESTARTED
 from controlplane.virt_handler.vmi.ports import NoContact
 from tests.controlplane.virt_handler.fakes import FakeGuest, until
@@ -29,13 +29,13 @@ class Leaving:
         """stopped: what becomes of the guest when it is stopped."""
         self.node = node
         self._stopped = stopped
-        self.is_to_stop = asyncio.Event()
+        self.is_stop_announced = asyncio.Event()
         self.is_broken = asyncio.Event()
         self.refused = ""
 
-    async def send(self, order: Order) -> None:
+    async def send(self, order: TransferRequest) -> None:
         await order.writes.begin()
-        await self.is_to_stop.wait()
+        await self.is_stop_announced.wait()
         try:
             await order.writes.stop()
         except NoContact as error:
@@ -71,7 +71,7 @@ class Leaving:
         await until(lambda: "startTimestamp" in self.state, "a beginning")
 
     async def stop(self) -> None:
-        self.is_to_stop.set()
+        self.is_stop_announced.set()
         await until(lambda: self.state["mode"] == "Paused", "that it is said")
 
 
@@ -174,7 +174,7 @@ async def test_a_migration_begins_when_it_is_told_that_a_person_has_paused_the_g
 async def test_it_is_not_stopped_while_that_cannot_be_written(running: Node) -> None:
     sent = await leaving(running, BY_MIGRATION)
     running.api.error = Unavailable("cut off")
-    sent.is_to_stop.set()
+    sent.is_stop_announced.set()
     await until(lambda: "cut off" in sent.refused, "a refusal")
     assert sent.guest.life.life is Life.RUNNING
     running.api.error = None

@@ -16,7 +16,7 @@ from controlplane.api.objects.resources import (
     Key,
 )
 from controlplane.virt_handler import __main__ as virt_handler
-from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
+from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from controlplane.virt_handler.settings import Settings
 from tests.controlplane.kube.fake_api import Json, a_client
 from tests.controlplane.kube.late_api import LateApi, until
@@ -38,7 +38,7 @@ class Stage:
     files: LauncherFiles
     libvirtd: FakeLibvirtd
     settings: Settings
-    pair: OwnPair
+    pair: SelfSignedPair
     task: asyncio.Task[None] | None = None
     handler: virt_handler.Handler | None = None
 

@@ -27,9 +27,9 @@ from controlplane.hypervisor.guest import Guest
 from controlplane.hypervisor.migration import Options, migrate
 from controlplane.virt_handler.migration import tunnel_client as passage_module
 from controlplane.virt_handler.migration.handshake import Channel
-from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
-from controlplane.virt_handler.migration.tunnel_client import Passage, Target
-from controlplane.virt_handler.migration.tunnel_server import Entrance, dial_socket
+from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, server_tls_context
+from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
+from controlplane.virt_handler.migration.tunnel_server import TunnelServer, dial_socket
 from tests.controlplane.virt_handler.migration.ends import BINDING, SOURCE, TARGET, listen_at, pair_of
 from tests.controlplane.virt_launcher.launched import PLAN, UID, boot, connect, domain
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
@@ -233,10 +233,10 @@ async def moving(
         target.make_network("10.0.2.1/24")
         await boot(source, at_source, domain(source, memory) if memory else "")
         valve = Valve(target)
-        entrance = Entrance(BINDING, listening_context(pair_of(TARGET), pair_of(SOURCE).der), valve.dial)
-        context = calling_context(pair_of(SOURCE), pair_of(TARGET).der)
-        passage = Passage(
-            BINDING, Target("127.0.0.1", await entrance.open("127.0.0.1"), context, name_of(TARGET)), str(home)
+        entrance = TunnelServer(BINDING, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der), valve.dial)
+        context = client_tls_context(pair_of(SOURCE), pair_of(TARGET).der)
+        passage = TunnelClient(
+            BINDING, Target("127.0.0.1", await entrance.open("127.0.0.1"), context, certificate_host(TARGET)), str(home)
         )
         with patch.object(passage_module, "CALLS", 100):  # a dozen migrations go through, and not one
             control = await passage.open({"memory": _listen(source, "memory"), "disks": _listen(source, "disks")})

@@ -24,7 +24,7 @@ from controlplane.domain.state import Life, State
 from controlplane.hypervisor.connection import Connection
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest
-from controlplane.virt_handler.migration.source_exit import Departure
+from controlplane.virt_handler.migration.source_exit import SourceExit
 from controlplane.virt_handler.vmi.world import Traces
 from tests.controlplane.virt_launcher.launched import UID, until
 from tests.controlplane.virt_launcher.launcher_pod import Images
@@ -231,7 +231,7 @@ async def test_one_that_has_left_is_seen_to_have(moved: Moving) -> None:
         async def find_traces(self, _unused: str) -> Traces:
             return Traces(True, 1, moved.qemus()[0])
 
-    departure = Departure(Node(), "source-pod", UID, moved.at_target)
+    departure = SourceExit(Node(), "source-pod", UID, moved.at_target)
     watch = asyncio.create_task(departure.watch())
     await moved.send()
     async with asyncio.timeout(SECONDS):

@@ -21,9 +21,9 @@ from controlplane.api.objects.resources import Key
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Progress
-from controlplane.virt_handler.launchers.ports import Order
+from controlplane.virt_handler.launchers.ports import TransferRequest
 from controlplane.virt_handler.migration.convergence import Watch
-from controlplane.virt_handler.migration.sender import Sending
+from controlplane.virt_handler.migration.sender import Sender
 from controlplane.virt_handler.vmi.ports import Writes
 from tests.controlplane.virt_launcher.launched import VMI, until
 from tests.controlplane.virt_launcher.launcher_pod import Images
@@ -75,8 +75,10 @@ async def test_a_guest_that_cannot_be_sent_while_it_runs_is_stopped_and_goes_on_
     def progressed(_key: Key, seen: Progress | None) -> None:
         remaining.append(0 if seen is None else seen.remaining)
 
-    order = Order(decode_vmi(VMI), SLOWLY, "source-pod", guest, is_held=False, writes=Writes(nobody, write_stop))
-    made: Any = Sending
+    order = TransferRequest(
+        decode_vmi(VMI), SLOWLY, "source-pod", guest, is_held=False, writes=Writes(nobody, write_stop)
+    )
+    made: Any = Sender
     await made(None, None, None, time, directory="", progressed=progressed)._send(order, target)
 
     assert [state.life for state in told] == [Life.RUNNING]

@@ -15,7 +15,7 @@ from controlplane.api.objects.guest_info import GuestAgentInfo, GuestFileSystem,
 from controlplane.api.objects.vmi.status import GuestOsInfo
 from controlplane.links.handler import Answer, Details, Done, Guest, Inquire, NotDone
 from controlplane.virt_handler.api_endpoint.server import Door
-from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
+from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from tests.controlplane.virt_api.served import USER, serving
 from tests.controlplane.virt_api.subresources.test_power_requests import VMI, Stage, a_vmi, pair
 
@@ -35,7 +35,7 @@ class Inquired(Stage):
 
     says: Answer = Details(TOLD)
 
-    def __init__(self, served: Any, own: OwnPair) -> None:
+    def __init__(self, served: Any, own: SelfSignedPair) -> None:
         super().__init__(served, own)
         self.inquired: list[Inquire] = []
         self.says = Details(TOLD)
@@ -51,7 +51,7 @@ class Inquired(Stage):
 
 
 @pytest.fixture
-async def stage(tmp_path: Path, pair: OwnPair) -> AsyncIterator[Inquired]:
+async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Inquired]:
     async with serving(tmp_path) as served:
         one = Inquired(served, pair)
         await one.open()

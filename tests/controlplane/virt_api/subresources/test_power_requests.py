@@ -23,8 +23,8 @@ from controlplane.links.handler import Answer, Done, Guest, NotDone, Power
 from controlplane.tls.contexts import VIRT_API_CLIENT, load_pair, role_uri
 from controlplane.virt_api.subresources import handler_client as handlers_module
 from controlplane.virt_api.subresources.handler_client import Handlers, NotAskedError, find_place
-from controlplane.virt_handler.api_endpoint.server import Door, DoorTls
-from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair, make_own_pair
+from controlplane.virt_handler.api_endpoint.server import Door, EndpointTls
+from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair, make_self_signed_pair
 from controlplane.virt_handler.node.labels import door_annotations
 from tests.controlplane.kube.fake_api import a_client
 from tests.controlplane.virt_api.served import (
@@ -62,21 +62,21 @@ def a_vmi(phase: str = "Running", paused: str = "", **status: Any) -> Json:
 
 
 @pytest.fixture(scope="module")
-def pair() -> OwnPair:
-    return asyncio.run(make_own_pair("node-1"))
+def pair() -> SelfSignedPair:
+    return asyncio.run(make_self_signed_pair("node-1"))
 
 
 class Stage:
     """A virt-api, and the virt-handler of a node."""
 
-    def __init__(self, served: Served, pair: OwnPair) -> None:
+    def __init__(self, served: Served, pair: SelfSignedPair) -> None:
         self.served = served
         self.pair = pair
         self.authority = an_authority("ours")
         self.proxy = a_client_pair(served.proxy_authority, usage=CLIENTS)
         self.asked: list[Power] = []
         self.says: Answer = Done()
-        self.tls = DoorTls(pair)
+        self.tls = EndpointTls(pair)
         self.tls.use_authority(self.authority.certificate)
         self.door = Door(self.tls, "virt", {Power: self._answer})
 
@@ -115,7 +115,7 @@ class Stage:
 
 
 @pytest.fixture
-async def stage(tmp_path: Path, pair: OwnPair) -> AsyncIterator[Stage]:
+async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Stage]:
     async with serving(tmp_path) as served:
         one = Stage(served, pair)
         await one.open()
@@ -285,7 +285,7 @@ async def test_a_node_that_cannot_be_asked_is_503_and_may_be_asked_again(stage: 
     assert (code, "has not said where it listens" in status["message"]) == (503, True)
 
 
-async def test_before_virt_api_has_a_pair_nothing_is_asked(tmp_path: Path, pair: OwnPair) -> None:
+async def test_before_virt_api_has_a_pair_nothing_is_asked(tmp_path: Path, pair: SelfSignedPair) -> None:
     async with serving(tmp_path) as served:
         one = Stage(served, pair)
         served.api.put(VMI, a_vmi())
@@ -297,7 +297,7 @@ async def test_before_virt_api_has_a_pair_nothing_is_asked(tmp_path: Path, pair:
 async def test_another_that_listens_in_its_place_is_not_asked(stage: Stage) -> None:
     """As a captured node would, with all that it has, if it could say where another's virt-handler listens."""
     stage.served.api.put(VMI, a_vmi())
-    stage.announce(stage.door._listener._sockets[0].getsockname()[1], (await make_own_pair("node-1")).der)
+    stage.announce(stage.door._listener._sockets[0].getsockname()[1], (await make_self_signed_pair("node-1")).der)
 
     assert (await stage.call("reset"))[0] == 503
     assert stage.asked == []
@@ -449,7 +449,9 @@ async def test_whose_machines_do_not_answer_keeps_no_other_namespace_from_their_
         await asyncio.gather(*waiting, *others)
 
 
-async def test_a_captured_node_that_takes_all_the_time_is_504(tmp_path: Path, pair: OwnPair, monkeypatch: Any) -> None:
+async def test_a_captured_node_that_takes_all_the_time_is_504(
+    tmp_path: Path, pair: SelfSignedPair, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(handlers_module, "ANSWER_SECONDS", 0.2)
     node = Silent()
     async with serving(tmp_path) as served:
@@ -537,7 +539,7 @@ def test_what_is_no_place_is_refused(node: Json) -> None:
         find_place(node)
 
 
-async def test_a_node_that_names_virt_apis_own_host_is_refused_by_name(tmp_path: Path, pair: OwnPair) -> None:
+async def test_a_node_that_names_virt_apis_own_host_is_refused_by_name(tmp_path: Path, pair: SelfSignedPair) -> None:
     """Every other test has its nodes on this very host, which it has to allow."""
     async with serving(tmp_path) as served, a_client(served.api) as client:
         Stage(served, pair).announce(8186)

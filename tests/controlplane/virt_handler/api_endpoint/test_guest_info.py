@@ -13,7 +13,7 @@ import pytest
 
 from controlplane.domain.guest_details import HOST_NAME, USERS
 from controlplane.links.handler import About, Answer, Details, Guest, Inquire, NotDone
-from controlplane.virt_handler.api_endpoint.guest_info import Inquiries
+from controlplane.virt_handler.api_endpoint.guest_info import GuestInfo
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.virt_handler.builders import (
@@ -52,7 +52,7 @@ class Stage:
     async def ask(
         self, about: About = "guestosinfo", *, node: str = NODE, vmi_uid: str = VMI_UID, pod_uid: str = POD_UID
     ) -> Answer:
-        return await Inquiries(NODE, self).answer(Inquire(Guest(node, vmi_uid, pod_uid), about))
+        return await GuestInfo(NODE, self).answer(Inquire(Guest(node, vmi_uid, pod_uid), about))
 
 
 async def test_the_guest_that_is_meant_tells() -> None:

@@ -14,7 +14,7 @@ from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, Forbidden
 from controlplane.links.handler import Answer, Done, Guest, NotDone, Power, Verb
-from controlplane.virt_handler.api_endpoint.power import PowerVerbs
+from controlplane.virt_handler.api_endpoint.power import PowerRequests
 from controlplane.virt_handler.vmi.events import Told
 from controlplane.virt_handler.vmi.ports import Busy, NoContact, VerbRefused
 from controlplane.virt_handler.vmi.world import Launcher
@@ -46,7 +46,7 @@ class Stage:
         self.clock = FakeClock()
         self.told: list[tuple[str, Told]] = []
         self.events_error: ApiError | None = None
-        self.verbs = PowerVerbs(NODE, self, self.vmis, self.clock, self._tell)
+        self.verbs = PowerRequests(NODE, self, self.vmis, self.clock, self._tell)
 
     async def _tell(self, about: dict[str, Any], told: Told) -> None:
         self.told.append((about["metadata"]["uid"], told))

@@ -25,9 +25,9 @@ from controlplane.links.handler import Answer, Done, Guest, NotDone, Power
 from controlplane.tls.contexts import VIRT_API_CLIENT, client_context, role_uri
 from controlplane.virt_handler.api_endpoint import server as door_module
 from controlplane.virt_handler.api_endpoint import serving_certificate as own_pair
-from controlplane.virt_handler.api_endpoint.client_ca import take_authority
-from controlplane.virt_handler.api_endpoint.server import Door, DoorTls
-from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair, PairError, make_own_pair
+from controlplane.virt_handler.api_endpoint.client_ca import use_client_ca
+from controlplane.virt_handler.api_endpoint.server import Door, EndpointTls
+from controlplane.virt_handler.api_endpoint.serving_certificate import PairError, SelfSignedPair, make_self_signed_pair
 from tests.controlplane.virt_api.served import DAY, an_authority, now
 
 NAMESPACE, NODE = "virt", "node-1"
@@ -39,16 +39,16 @@ def a_caller(authority: KeyPair, uri: str = role_uri(NAMESPACE, VIRT_API_CLIENT)
 
 
 @pytest.fixture(scope="module")
-def pair() -> OwnPair:
-    return asyncio.run(make_own_pair(NODE))
+def pair() -> SelfSignedPair:
+    return asyncio.run(make_self_signed_pair(NODE))
 
 
 class Opened:
     """A door with what is behind it, and ways to knock."""
 
-    def __init__(self, pair: OwnPair) -> None:
+    def __init__(self, pair: SelfSignedPair) -> None:
         self.pair = pair
-        self.tls = DoorTls(pair)
+        self.tls = EndpointTls(pair)
         self.authority = an_authority("ours")
         self.asked: list[Any] = []
         self.answer: Answer = Done()
@@ -85,7 +85,7 @@ class Opened:
 
 
 @pytest.fixture
-async def opened(pair: OwnPair) -> AsyncIterator[Opened]:
+async def opened(pair: SelfSignedPair) -> AsyncIterator[Opened]:
     one = Opened(pair)
     one.tls.use_authority(one.authority.certificate)
     one.port = await one.door.open("127.0.0.1", 0)
@@ -145,7 +145,7 @@ async def test_tls_before_1_3_is_turned_away(opened: Opened) -> None:
     await turned_away(opened, context)
 
 
-async def test_before_the_authority_is_known_nobody_is_let_in(pair: OwnPair) -> None:
+async def test_before_the_authority_is_known_nobody_is_let_in(pair: SelfSignedPair) -> None:
     one = Opened(pair)
     one.port = await one.door.open("127.0.0.1", 0)
     assert not one.tls.is_ready
@@ -179,7 +179,7 @@ async def test_no_session_is_resumed(opened: Opened) -> None:
 
 
 async def test_another_server_is_not_taken_for_it(opened: Opened) -> None:
-    other = await make_own_pair("node-2")
+    other = await make_self_signed_pair("node-2")
     with pytest.raises(aiohttp.ClientConnectorCertificateError):
         await opened.call(context=opened.context(server=other.der))
     with pytest.raises(aiohttp.ClientConnectorCertificateError, match=r"[Hh]ostname"):
@@ -251,27 +251,31 @@ def an_api_service(bundle: Any) -> bytes:
     return json.dumps({"metadata": {"name": "v1.subresources.kubevirt.io"}, "spec": {"caBundle": bundle}}).encode()
 
 
-def test_callers_are_known_by_the_bundle_of_the_api_service(pair: OwnPair, caplog: pytest.LogCaptureFixture) -> None:
-    tls = DoorTls(pair)
+def test_callers_are_known_by_the_bundle_of_the_api_service(
+    pair: SelfSignedPair, caplog: pytest.LogCaptureFixture
+) -> None:
+    tls = EndpointTls(pair)
     for raw in (None, an_api_service(""), b'{"metadata": {}}'):
-        take_authority(tls, raw)
+        use_client_ca(tls, raw)
     assert (tls.is_ready, caplog.records) == (False, [])
 
-    take_authority(tls, an_api_service(base64.b64encode(an_authority("ours").certificate).decode()))
+    use_client_ca(tls, an_api_service(base64.b64encode(an_authority("ours").certificate).decode()))
     good = tls._current
     assert tls.is_ready
 
     for broken in (7, "%%%", base64.b64encode(b"no certificate").decode()):
-        take_authority(tls, an_api_service(broken))
+        use_client_ca(tls, an_api_service(broken))
         assert tls._current is good
     assert len(caplog.records) == 3
 
 
-def test_a_pair_is_this_processs_alone(pair: OwnPair) -> None:
-    other = asyncio.run(make_own_pair(NODE))
+def test_a_pair_is_this_processs_alone(pair: SelfSignedPair) -> None:
+    other = asyncio.run(make_self_signed_pair(NODE))
     assert other.key != pair.key
     assert "PRIVATE" not in repr(pair)
-    assert len(base64.b64encode(asyncio.run(make_own_pair("n" * 253)).der)) <= 1024, "what an annotation may have"
+    assert len(base64.b64encode(asyncio.run(make_self_signed_pair("n" * 253)).der)) <= 1024, (
+        "what an annotation may have"
+    )
 
 
 @pytest.mark.parametrize("begins", [0.0, 1_750_000_000.0, 4_000_000_000.0], ids=["1970", "2025", "2096"])
@@ -290,4 +294,4 @@ def test_a_pair_counts_whatever_the_clock_said_when_it_was_made(
 def test_a_pair_that_cannot_be_made_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(PairError, match="could not be made: exit code 1"):
-        asyncio.run(make_own_pair(NODE))
+        asyncio.run(make_self_signed_pair(NODE))

@@ -14,7 +14,7 @@ import pytest
 
 from controlplane.kube.certificates import validity
 from controlplane.virt_handler.api_endpoint import serving_certificate as own_pair
-from controlplane.virt_handler.api_endpoint.serving_certificate import PairError, make_own_pair
+from controlplane.virt_handler.api_endpoint.serving_certificate import PairError, make_self_signed_pair
 from tests.controlplane.virt_handler.builders import NODE, NOW
 
 DAY = timedelta(days=1).total_seconds()
@@ -58,7 +58,7 @@ async def test_of_a_child_that_failed_nothing_is_believed(monkeypatch: pytest.Mo
     printed = b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n"
     let_child_be(Child(printed, -9), monkeypatch)
     with pytest.raises(PairError, match="exit code -9"):
-        await make_own_pair(NODE)
+        await make_self_signed_pair(NODE)
 
 
 async def test_a_child_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,5 +66,5 @@ async def test_a_child_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatc
     let_child_be(child, monkeypatch)
     monkeypatch.setattr(own_pair, "MAKE_SECONDS", 0.01)
     with pytest.raises(PairError, match="not made within"):
-        await make_own_pair(NODE)
+        await make_self_signed_pair(NODE)
     assert child.is_killed

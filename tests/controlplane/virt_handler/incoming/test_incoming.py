@@ -14,10 +14,10 @@ from controlplane.domain.state import Life, State
 from controlplane.engine.errors import Invalid
 from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.virt_handler.incoming.decide import decide
-from controlplane.virt_handler.incoming.ports import NoPlace
+from controlplane.virt_handler.incoming.ports import NoMigrationAddress
 from controlplane.virt_handler.incoming.status import TRIES, derive_status
-from controlplane.virt_handler.incoming.world import Action, CloseDoor, Door, OpenDoor, World
-from controlplane.virt_handler.vmi.world import Destroy, Dial, Launcher, PrepareNetwork, Setback, Sighting
+from controlplane.virt_handler.incoming.world import Action, CloseTunnel, Door, OpenTunnel, World
+from controlplane.virt_handler.vmi.world import Destroy, Dial, FailedOperation, Launcher, LauncherStatus, PrepareNetwork
 from tests.controlplane.virt_handler.builders import ETH0, NODE, NOW, OTHER, RUNNING, a_launcher, a_pod, observed, seen
 from tests.controlplane.virt_handler.moving import (
     BEGUN,
@@ -34,52 +34,52 @@ from tests.controlplane.virt_handler.moving import (
 DOOR = Door("10.244.1.9", 4711)
 PREPARE = PrepareNetwork(TARGET_POD, "a guest is to come to its launcher")
 DIAL = Dial(TARGET_POD, "a guest is to come to its launcher")
-OPEN = OpenDoor(MIGRATION, "a guest is to come")
-CLOSE = CloseDoor(MIGRATION, "nothing comes by it any more")
+OPEN = OpenTunnel(MIGRATION, "a guest is to come")
+CLOSE = CloseTunnel(MIGRATION, "nothing comes by it any more")
 END = Destroy(TARGET_POD, "its migration has failed")
 OFF = State(Life.SHUT_OFF, "destroyed")
 
 
-def target(state: State | None = None, **fields: Any) -> Sighting:
+def target(state: State | None = None, **fields: Any) -> LauncherStatus:
     """A launcher that is in contact."""
     mine = None if state is None else observed(pod_uid=fields.pop("pod_uid", TARGET_POD))
     return seen(state, **{"observed": mine, **fields})
 
 
-def launcher(sighting: Sighting, **fields: Any) -> Launcher:
-    return a_launcher(sighting, fields.pop("pod", None) or a_pod(TARGET_POD), **fields)
+def launcher(status: LauncherStatus, **fields: Any) -> Launcher:
+    return a_launcher(status, fields.pop("pod", None) or a_pod(TARGET_POD), **fields)
 
 
 def world(
     vmi: VirtualMachineInstance | None, one: Launcher | None = None, *, door: Door | None = None, **fields: Any
 ) -> World:
     is_open = frozenset({MIGRATION}) if door is not None else frozenset()
-    known: dict[str, Any] = {"open_doors": is_open, "now": NOW, "monotonic": 1000.0, **fields}
+    known: dict[str, Any] = {"open_tunnels": is_open, "now": NOW, "monotonic": 1000.0, **fields}
     return World(node=OTHER, vmi=vmi, launcher=one, door=door, **known)
 
 
-FRESH = Sighting(is_here=True)
-SET_UP = Sighting(is_here=True, is_network_ready=True, interface=ETH0)
-DIALLED = Sighting(is_here=True, is_network_ready=True, is_admitted=True)
+FRESH = LauncherStatus(is_here=True)
+SET_UP = LauncherStatus(is_here=True, is_network_ready=True, interface=ETH0)
+DIALLED = LauncherStatus(is_here=True, is_network_ready=True, is_admitted=True)
 FAILED = {"failed": True, "completed": True}
 
 ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "no launcher": (world(moving()), Plan()),
-    "a launcher that is not up": (world(moving(), launcher(Sighting())), Plan((OPEN,))),
+    "a launcher that is not up": (world(moving(), launcher(LauncherStatus())), Plan((OPEN,))),
     "a launcher": (world(moving(), launcher(FRESH)), Plan((PREPARE, OPEN))),
     "a launcher, and a door": (world(moving(), launcher(FRESH), door=DOOR), Plan((PREPARE,))),
     "a launcher that has ended": (world(moving(), launcher(FRESH, pod=a_pod(TARGET_POD, phase="Failed"))), Plan()),
     "a launcher that is to go": (world(moving(), launcher(FRESH, pod=a_pod(TARGET_POD, deleting=True))), Plan()),
     "a launcher that is gone": (world(moving(), launcher(FRESH, gone=True)), Plan()),
-    "a network is being set up": (world(moving(), launcher(FRESH, doing="prepare the network")), Plan((OPEN,))),
+    "a network is being set up": (world(moving(), launcher(FRESH, operation="prepare the network")), Plan((OPEN,))),
     "a network of which nothing came": (
-        world(moving(), launcher(FRESH, setback=Setback("no", is_refusal=True, at=1000.0, count=2))),
+        world(moving(), launcher(FRESH, failed_operation=FailedOperation("no", is_refusal=True, at=1000.0, count=2))),
         Plan((OPEN,), requeue_after=0.2),
     ),
     "a network": (world(moving(), launcher(SET_UP)), Plan((DIAL, OPEN))),
     "a network, and a door": (world(moving(), launcher(SET_UP), door=DOOR), Plan((DIAL,))),
     "dialled": (
-        world(moving(), launcher(Sighting(is_here=True, is_network_ready=True, is_admitted=True))),
+        world(moving(), launcher(LauncherStatus(is_here=True, is_network_ready=True, is_admitted=True))),
         Plan((OPEN,)),
     ),
     "in contact": (world(moving(), launcher(target())), Plan((OPEN,))),
@@ -115,7 +115,7 @@ def test_the_target_takes_the_next_step(name: str) -> None:
 
 
 ADDRESS = {"target_node_address": "10.244.1.9", "target_direct_migration_node_ports": {"4711": 0}}
-REFUSALS = Setback("no tap", is_refusal=True, at=1000.0, count=TRIES + 1)
+REFUSALS = FailedOperation("no tap", is_refusal=True, at=1000.0, count=TRIES + 1)
 TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
     "no door": (world(moving(), launcher(target())), None),
     "a door": (world(moving(), launcher(target()), door=DOOR), ADDRESS),
@@ -142,10 +142,10 @@ TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
     "a domain of another": (world(begun(), launcher(target(WHOLE, pod_uid="other"))), None),
     "nobody looks": (world(begun(), launcher(target(WHOLE, is_connected=False))), None),
     "no network, for good": (
-        world(moving(), launcher(FRESH, setback=REFUSALS)),
+        world(moving(), launcher(FRESH, failed_operation=REFUSALS)),
         {"failed": True, "completed": True, "failure_reason": "the target cannot be prepared: no tap"},
     ),
-    "no network, and it has begun": (world(begun(), launcher(FRESH, setback=REFUSALS)), None),
+    "no network, and it has begun": (world(begun(), launcher(FRESH, failed_operation=REFUSALS)), None),
     "moved": (world(begun(completed=True), launcher(target(RUNNING)), door=DOOR), None),
     "failed": (world(begun(**FAILED), launcher(target()), door=DOOR), None),
     "given to it": (world(come(), launcher(target(RUNNING)), door=DOOR), None),
@@ -153,7 +153,7 @@ TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
 }
 
 
-NOWHERE: RefusedStep[Action] = RefusedStep(OPEN, NoPlace("no address on migration0"))
+NOWHERE: RefusedStep[Action] = RefusedStep(OPEN, NoMigrationAddress("no address on migration0"))
 
 
 def test_a_node_that_cannot_be_reached_by_migrations_says_so_before_one_begins() -> None:
@@ -169,7 +169,7 @@ def test_a_node_that_cannot_be_reached_by_migrations_says_so_before_one_begins()
     ("vmi", "problem"),
     [
         (moving(), RefusedStep(OPEN, Invalid("the other has not said by what it is known"))),
-        (moving(), RefusedStep(DIAL, NoPlace("no address on migration0"))),
+        (moving(), RefusedStep(DIAL, NoMigrationAddress("no address on migration0"))),
         (begun(), NOWHERE),
     ],
     ids=["what may pass", "another step", "begun"],

@@ -13,7 +13,7 @@ import pytest
 from controlplane.domain.observed import Observed
 from controlplane.hypervisor.errors import Disconnected
 from controlplane.hypervisor.events import AgentChanged, Event, LifecycleChanged
-from controlplane.virt_handler.launchers.domain_reader import Observation
+from controlplane.virt_handler.launchers.domain_reader import DomainReader
 from tests.controlplane.virt_handler.builders import VMI_UID, domain_text
 from tests.controlplane.virt_handler.fakes import FakeAgent, FakeConnection, FakeGuest, FakeLibvirtd
 
@@ -30,7 +30,7 @@ async def a_guest(xml: str = "") -> FakeGuest:
     ids=["something else", "the agent came or went", "nothing, for a long time"],
 )
 async def test_a_description_is_read_anew_when_it_may_say_something_else(happened: list[Event], reads: int) -> None:
-    guest, seen = await a_guest(), Observation()
+    guest, seen = await a_guest(), DomainReader()
     known = await seen.read(guest, None, {})
     assert known is not None
     assert not known.is_agent_connected
@@ -45,7 +45,7 @@ async def test_a_description_is_read_anew_when_it_may_say_something_else(happene
 
 async def test_an_agent_that_comes_while_libvirt_answers_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """A verb looks at the domain as well: what its look was told is older than the event."""
-    guest, seen = await a_guest(), Observation()
+    guest, seen = await a_guest(), DomainReader()
     known = await seen.read(guest, None, {})
     asked, may_answer = asyncio.Event(), asyncio.Event()
 
@@ -69,7 +69,7 @@ async def test_an_agent_that_comes_while_libvirt_answers_is_not_lost(monkeypatch
 
 
 async def test_an_agent_that_comes_when_libvirt_does_not_answer_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    guest, seen = await a_guest(), Observation()
+    guest, seen = await a_guest(), DomainReader()
     known = await seen.read(guest, None, {})
     guest.agent = FakeAgent()
     seen.note([CAME])
@@ -87,7 +87,7 @@ async def test_an_agent_that_comes_when_libvirt_does_not_answer_is_not_lost(monk
 
 
 async def test_a_description_that_turns_bad_leaves_what_was_known_and_is_not_read_again() -> None:
-    guest, bad, seen = await a_guest(), await a_guest("<domain>"), Observation()
+    guest, bad, seen = await a_guest(), await a_guest("<domain>"), DomainReader()
     known = await seen.read(guest, None, {})
     for _unused in range(3):
         seen.note([CAME])

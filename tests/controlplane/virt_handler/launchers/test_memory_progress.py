@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from controlplane.domain.observed import Observed
-from controlplane.virt_handler.launchers.memory_progress import PAUSES_SECONDS, Taking, is_taking
+from controlplane.virt_handler.launchers.memory_progress import PAUSES_SECONDS, MemoryProgress, is_taking
 from controlplane.virt_handler.vmi.ports import NoContact
 from tests.controlplane.virt_handler.builders import observed
 
@@ -26,7 +26,7 @@ class Guest:
         self.left = looks
         self.looks = 0
         self.pauses: list[float] = []
-        self.taking = Taking(self.look, self.seen)
+        self.taking = MemoryProgress(self.look, self.seen)
 
     async def look(self) -> None:
         self.looks += 1

@@ -165,12 +165,12 @@ async def test_a_pod_that_comes_back_goes_on_with_the_verb_that_it_left_with(nod
         await asyncio.sleep(0)
     again = registry.session(POD_UID)
     assert again is not None
-    assert again.launcher().doing == "prepare the network"
+    assert again.launcher().operation == "prepare the network"
     with pytest.raises(NoContact, match="busy"):
         again.prepare_network(a_vmi())
     node.may_end.set()
-    await until(lambda: again.launcher().doing == "", "its end")
-    assert again.launcher().sighting.is_network_ready
+    await until(lambda: again.launcher().operation == "", "its end")
+    assert again.launcher().status.is_network_ready
     assert len(node.network.wanted) == 1
 
 
@@ -219,7 +219,7 @@ async def test_a_guest_that_ran_in_a_pod_is_remembered_when_the_pod_comes_back(n
     session._publish(has_run=True)
     node.pods.remove(POD)
     node.pods.put(pod_object())
-    assert [one.sighting.has_run for one in registry.launchers_of(VMI_UID)] == [True]
+    assert [one.status.has_run for one in registry.launchers_of(VMI_UID)] == [True]
 
 
 class Reached(NodeClient):

@@ -21,7 +21,7 @@ from controlplane.virt_handler.launchers.session import Session, Tools
 from controlplane.virt_handler.node.virt_node_client import NodeClient
 from controlplane.virt_handler.vmi.liveness import Alive, Unknown, judge
 from controlplane.virt_handler.vmi.ports import NoContact
-from controlplane.virt_handler.vmi.world import Sighting
+from controlplane.virt_handler.vmi.world import LauncherStatus
 from tests.controlplane.virt_handler.builders import POD_UID, RUNNING, VMI_UID, a_pod, domain_text
 from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeLibvirtd, until
 
@@ -74,7 +74,7 @@ async def test_a_description_is_read_once_in_a_connection_whatever_it_is(xml: st
     for _unused in range(3):
         await session.refresh()
     assert guest.descriptions == 1
-    assert (session.launcher().sighting.state == RUNNING) is (xml == domain_text())
+    assert (session.launcher().status.state == RUNNING) is (xml == domain_text())
 
 
 async def test_a_description_that_is_no_text_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ async def test_a_description_that_is_no_text_is_asked_for_once(monkeypatch: pyte
     for _unused in range(3):
         await session.refresh()
     assert asked == ["describe"]
-    assert session.launcher().sighting.state == State(Life.UNKNOWN, "unknown")
+    assert session.launcher().status.state == State(Life.UNKNOWN, "unknown")
 
 
 async def test_that_a_guest_ran_is_remembered_when_it_is_off() -> None:
@@ -106,7 +106,7 @@ async def test_that_a_guest_ran_is_remembered_when_it_is_off() -> None:
     for state, has_run in ((DEFINED, False), (RUNNING, True), (DEFINED, True)):
         guest.life = state
         await session.refresh()
-        assert session.launcher().sighting.has_run is has_run
+        assert session.launcher().status.has_run is has_run
 
 
 @pytest.mark.parametrize("now", [None, "another"], ids=["lost", "made anew"])
@@ -129,7 +129,7 @@ async def test_what_was_seen_over_a_connection_that_was_lost_meanwhile_is_not_pu
     may_answer.set()
     await looking
 
-    assert session.launcher().sighting == Sighting()
+    assert session.launcher().status == LauncherStatus()
 
 
 async def test_a_description_is_read_anew_in_each_connection() -> None:
@@ -153,21 +153,21 @@ async def test_a_launcher_whose_socket_is_let_go_is_not_here_until_there_is_anot
     libvirtd, node = FakeLibvirtd(VMI_UID), Node()
     session = a_session(libvirtd, node)
     async with in_contact(session):
-        await until(lambda: session.launcher().sighting.is_here, "its socket")
+        await until(lambda: session.launcher().status.is_here, "its socket")
         assert libvirtd.dials == 0, "before the grant"
         session.admit()
-        await until(lambda: session.launcher().sighting.is_connected, "contact")
+        await until(lambda: session.launcher().status.is_connected, "contact")
 
         node.has_launcher.clear()
         libvirtd.hang_up()
-        await until(lambda: not session.launcher().sighting.is_here, "the loss")
-        assert not session.launcher().sighting.is_connected
+        await until(lambda: not session.launcher().status.is_here, "the loss")
+        assert not session.launcher().status.is_connected
         with pytest.raises(NoContact, match="the launcher is not connected"):
             await session.refresh()
 
         node.has_launcher.set()
-        await until(lambda: session.launcher().sighting.is_connected, "contact again")
-        assert session.launcher().sighting.is_here
+        await until(lambda: session.launcher().status.is_connected, "contact again")
+        assert session.launcher().status.is_here
 
 
 async def test_a_launcher_that_does_not_take_the_call_is_not_here_either() -> None:
@@ -175,12 +175,12 @@ async def test_a_launcher_that_does_not_take_the_call_is_not_here_either() -> No
     libvirtd.is_listening = False
     session = a_session(libvirtd, node)
     async with in_contact(session):
-        await until(lambda: session.launcher().sighting.is_here, "its socket")
+        await until(lambda: session.launcher().status.is_here, "its socket")
         node.has_launcher.clear()
         session.admit()
         await until(lambda: libvirtd.dials == 1, "a call")
-        await until(lambda: not session.launcher().sighting.is_here, "the socket that was let go")
-        await until(lambda: session.launcher().sighting.trouble == "nobody listens", "why, for people")
+        await until(lambda: not session.launcher().status.is_here, "the socket that was let go")
+        await until(lambda: session.launcher().status.trouble == "nobody listens", "why, for people")
     for descriptor in node.handed_over:
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(descriptor)
@@ -196,9 +196,9 @@ async def test_why_a_guest_crashed_is_kept_from_what_was_told_before(cause: str)
         await until(lambda: bool(libvirtd.connections), "contact")
         guest = await libvirtd.connections[-1].define(domain_text())
         guest.become(RUNNING, "started")
-        await until(lambda: session.launcher().sighting.state == RUNNING, "a guest that runs")
+        await until(lambda: session.launcher().status.state == RUNNING, "a guest that runs")
         libvirtd.tell(LifecycleChanged(VMI_UID, "crashed", cause))
         libvirtd.hang_up()
         guest.life = State(Life.SHUT_OFF, "crashed")
 
-        await until(lambda: session.launcher().sighting.state == State(Life.CRASHED, cause), "the cause")
+        await until(lambda: session.launcher().status.state == State(Life.CRASHED, cause), "the cause")

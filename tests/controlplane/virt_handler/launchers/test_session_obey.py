@@ -42,11 +42,11 @@ class Up:
 
     @property
     def held(self) -> bool | None:
-        return self.session.launcher().sighting.is_held
+        return self.session.launcher().status.is_paused_by_user
 
     @property
     def state(self) -> State | None:
-        return self.session.launcher().sighting.state
+        return self.session.launcher().status.state
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ async def test_file_systems_are_frozen_and_thawed_by_the_agent(up: Up) -> None:
     up.guest.agent = FakeAgent(fsfreeze_freeze=1, fsfreeze_thaw=1)
     up.session._observation.note([AgentChanged("domain", is_connected=True)])
     await up.session.obey("freeze", None, thaw_after=60)
-    told = up.session.launcher().sighting.told
+    told = up.session.launcher().status.told
     assert (told and told.is_frozen, up.session._freeze._left()) == (True, 60)
     up.guest.agent.answers["guest-fsfreeze-status"] = '{"return": "frozen"}'
     await up.session.obey("unfreeze", None)

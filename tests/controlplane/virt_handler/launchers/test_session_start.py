@@ -57,7 +57,7 @@ async def granted() -> VirtualMachineInstance:
 
 async def test_a_start_is_done_when_the_guest_is_seen_up(session: Session) -> None:
     await session.start(granted)
-    assert session.launcher().sighting.state == RUNNING
+    assert session.launcher().status.state == RUNNING
 
 
 async def test_a_start_that_is_answered_is_a_run_though_nobody_has_seen_it(
@@ -67,7 +67,7 @@ async def test_a_start_that_is_answered_is_a_run_though_nobody_has_seen_it(
     libvirtd.look_error = Disconnected("eof")
     with pytest.raises(NoContact):
         await session.start(granted)
-    assert session.launcher().sighting.has_run
+    assert session.launcher().status.has_run
 
 
 @pytest.mark.parametrize("error", [TimedOut("no answer within 30 s"), Disconnected("eof")])
@@ -90,7 +90,7 @@ async def test_after_a_start_without_an_answer_comes_a_look_and_no_other_start(
     await session.start(granted)
 
     assert libvirtd.guest.starts == 1
-    assert session.launcher().sighting.state == State(Life.SHUT_OFF, "shutdown")
+    assert session.launcher().status.state == State(Life.SHUT_OFF, "shutdown")
 
 
 async def test_a_look_in_the_middle_of_a_start_waits_for_its_answer(session: Session, libvirtd: FakeLibvirtd) -> None:
@@ -105,8 +105,8 @@ async def test_a_look_in_the_middle_of_a_start_waits_for_its_answer(session: Ses
 
     with pytest.raises(StartRefused):
         await starting
-    assert not session.launcher().sighting.has_run
-    assert session.launcher().sighting.state == State(Life.SHUT_OFF, "failed")
+    assert not session.launcher().status.has_run
+    assert session.launcher().status.state == State(Life.SHUT_OFF, "failed")
 
 
 async def test_a_start_that_never_arrived_is_made_again(
@@ -122,7 +122,7 @@ async def test_a_start_that_never_arrived_is_made_again(
 
     await session.start(granted)
 
-    assert session.launcher().sighting.state == RUNNING
+    assert session.launcher().status.state == RUNNING
 
 
 @pytest.mark.parametrize(("strategy", "life"), [("", RUNNING), ("Paused", State(Life.PAUSED, "user"))])
@@ -132,8 +132,8 @@ async def test_a_guest_that_is_to_wait_does(session: Session, strategy: str, lif
 
     await session.start(granted)
 
-    assert session.launcher().sighting.state == life
-    assert session.launcher().sighting.has_run
+    assert session.launcher().status.state == life
+    assert session.launcher().status.has_run
 
 
 async def test_a_start_that_is_answered_and_not_done_is_refused(session: Session, libvirtd: FakeLibvirtd) -> None:
@@ -141,7 +141,7 @@ async def test_a_start_that_is_answered_and_not_done_is_refused(session: Session
     libvirtd.is_off_again = True
     with pytest.raises(StartRefused, match="the domain is off"):
         await session.start(granted)
-    assert session.launcher().sighting.failure is None
+    assert session.launcher().status.failure is None
 
 
 async def test_what_was_defined_badly_before_is_not_held_against_what_is_started(
@@ -150,7 +150,7 @@ async def test_what_was_defined_badly_before_is_not_held_against_what_is_started
     await FakeConnection(libvirtd).define("<domain")
     await session.refresh()
     await session.start(granted)
-    assert session.launcher().sighting.state == RUNNING
+    assert session.launcher().status.state == RUNNING
 
 
 async def test_a_domain_that_runs_already_is_started(
@@ -162,7 +162,7 @@ async def test_a_domain_that_runs_already_is_started(
 
     monkeypatch.setattr(FakeGuest, "start", runs_already)
     await session.start(granted)
-    assert session.launcher().sighting.state == RUNNING
+    assert session.launcher().status.state == RUNNING
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ async def test_a_start_that_fails_is_given_up_when_it_was_tried_often_and_for_a_
         clock.seconds += pause
         with pytest.raises(StartRefused):
             await session.start(granted)
-    assert (session.launcher().sighting.failure is not None) is is_given_up
+    assert (session.launcher().status.failure is not None) is is_given_up
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ async def test_a_start_waits_for_its_report_and_not_for_one_that_can_never_be(
     monkeypatch.setattr(Node, "read_report", read_report)
     with pytest.raises(meaning):
         await session.start(granted)
-    assert (session.launcher().sighting.failure is not None) is is_given_up
+    assert (session.launcher().status.failure is not None) is is_given_up
 
 
 async def test_starts_that_are_answered_and_not_done_are_given_up(
@@ -212,6 +212,6 @@ async def test_starts_that_are_answered_and_not_done_are_given_up(
         with pytest.raises(StartRefused):
             await session.start(granted)
         clock.seconds += 1
-    failure = session.launcher().sighting.failure
+    failure = session.launcher().status.failure
     assert failure is not None
     assert (failure.reason, "the domain is off" in failure.message) == ("StartFailed", True)

@@ -11,7 +11,7 @@ import pytest
 
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.domain.state import State
-from controlplane.virt_handler.launchers.ports import Failed, Order
+from controlplane.virt_handler.launchers.ports import Failed, TransferRequest
 from controlplane.virt_handler.vmi.ports import Writes
 from controlplane.virt_handler.vmi.world import Transfer
 from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, domain_text
@@ -35,20 +35,20 @@ async def test_a_guest_has_gone_on_when_it_is_seen_to_run_after_it_was_sent_to_n
     guest = await connection.define(domain_text())
     guest.life = RUNNING
 
-    async def send(_unused: Order) -> None:
+    async def send(_unused: TransferRequest) -> None:
         await session.refresh()
-        assert not session.launcher().sighting.has_gone_on, "it may yet be stopped"
+        assert not session.launcher().status.has_gone_on, "it may yet be stopped"
         guest.life = left
         raise Failed("the tunnel broke")
 
     session._tools = replace(session._tools, send=send)
     await session.refresh()
-    assert session.launcher().sighting.has_gone_on
+    assert session.launcher().status.has_gone_on
 
     session.expect_transfer(MigrationState(migration_uid="m"))
     await session.transfer(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
     await session.refresh()
-    assert session.launcher().sighting.has_gone_on is has_gone_on
+    assert session.launcher().status.has_gone_on is has_gone_on
 
 
 async def test_a_guest_that_has_left_has_moved_before_all_is_cleared_up_and_whatever_comes_of_that() -> None:
@@ -59,16 +59,16 @@ async def test_a_guest_that_has_left_has_moved_before_all_is_cleared_up_and_what
     moved = Transfer("m", is_over=True, has_moved=True)
     seen = list[Transfer | None]()
 
-    async def send(order: Order) -> None:
-        seen.append(session.launcher().sighting.transfer)
+    async def send(order: TransferRequest) -> None:
+        seen.append(session.launcher().status.transfer)
         order.left()
-        seen.append(session.launcher().sighting.transfer)
+        seen.append(session.launcher().status.transfer)
         raise Failed("the last word is lost")
 
     session._tools = replace(session._tools, send=send)
     session.expect_transfer(MigrationState(migration_uid="m"))
     await session.transfer(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
-    assert [*seen, session.launcher().sighting.transfer] == [Transfer("m"), moved, moved]
+    assert [*seen, session.launcher().status.transfer] == [Transfer("m"), moved, moved]
 
 
 async def test_where_a_guest_is_that_was_sent_is_not_known_before_it_is_looked_at() -> None:
@@ -79,17 +79,17 @@ async def test_where_a_guest_is_that_was_sent_is_not_known_before_it_is_looked_a
     (await connection.define(domain_text())).life = RUNNING
     await session.refresh()
 
-    async def send(_unused: Order) -> None:
+    async def send(_unused: TransferRequest) -> None:
         session._connection = None
         raise Failed("the last word is lost")
 
     session._tools = replace(session._tools, send=send)
     session.expect_transfer(MigrationState(migration_uid="m"))
     await session.transfer(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
-    assert not session.launcher().sighting.is_connected
+    assert not session.launcher().status.is_connected
     session._connection = connection
     await session.refresh()
-    assert session.launcher().sighting.is_connected
+    assert session.launcher().status.is_connected
 
 
 async def test_whoever_sends_is_told_that_nobody_wants_it_any_more_and_of_no_earlier_one() -> None:
@@ -99,7 +99,7 @@ async def test_whoever_sends_is_told_that_nobody_wants_it_any_more_and_of_no_ear
     (await connection.define(domain_text())).life = RUNNING
     told = list[bool]()
 
-    async def send(order: Order) -> None:
+    async def send(order: TransferRequest) -> None:
         told.append(order.unwanted.is_set())
         await session.abort_transfer()
         told.append(order.unwanted.is_set())
@@ -121,9 +121,9 @@ async def test_an_emulated_guest_that_was_asked_to_have_memory_is_sent_still(req
     guest.life = RUNNING
     await guest.set_memory(requested)
     await session.refresh()
-    orders = list[Order]()
+    orders = list[TransferRequest]()
 
-    async def send(order: Order) -> None:
+    async def send(order: TransferRequest) -> None:
         orders.append(order)
 
     session._tools = replace(session._tools, send=send)

@@ -66,13 +66,13 @@ async def test_when_a_guest_was_asked_to_shut_down_is_known() -> None:
     (await connection.define(domain_text())).life = RUNNING
     await session.shut_down()
     assert libvirtd.asked == ["shutdown"]
-    assert session.launcher().sighting.shutdown_asked_at == session._tools.clock.monotonic()
+    assert session.launcher().status.shutdown_asked_at == session._tools.clock.monotonic()
 
 
 async def test_a_network_is_set_up_once() -> None:
     session = a_session(FakeLibvirtd(VMI_UID))
     await session.prepare_network(a_vmi())
-    assert session.launcher().sighting.is_network_ready
+    assert session.launcher().status.is_network_ready
     session._tools = Tools(Node(Refused("again")), FakeClock(), FakeLibvirtd(VMI_UID).connect)
     await session.prepare_network(a_vmi())
 
@@ -99,10 +99,10 @@ async def test_only_a_guest_that_is_up_has_lost_its_network_with_its_tap(is_up: 
     session.admit()
     await session.prepare_network(a_vmi())
     contact = asyncio.create_task(session.run())
-    await until(lambda: session.launcher().sighting.is_connected, "contact", clock=clock)
+    await until(lambda: session.launcher().status.is_connected, "contact", clock=clock)
     asked = len(node.asked)
     await until(lambda: len(node.asked) >= asked + 2, "its network", clock=clock)
-    assert bool(session.launcher().sighting.network_trouble) is is_up
+    assert bool(session.launcher().status.network_trouble) is is_up
     contact.cancel()
 
 
@@ -113,7 +113,7 @@ async def test_a_network_that_no_guest_could_be_started_with_is_no_end_of_one_th
     session._publish(has_run=True)
     with pytest.raises(StartRefused):
         await session.prepare_network(odd)
-    assert session.launcher().sighting.failure is None
+    assert session.launcher().status.failure is None
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ async def test_a_network_that_is_not_there_yet_is_no_refusal(answer: NodeError, 
     session = a_session(FakeLibvirtd(VMI_UID), Node(answer))
     with pytest.raises(meaning):
         await session.prepare_network(a_vmi())
-    assert not session.launcher().sighting.is_network_ready
+    assert not session.launcher().status.is_network_ready
 
 
 async def test_a_guest_that_was_given_cpus_is_seen_to_have_them() -> None:
@@ -137,7 +137,7 @@ async def test_a_guest_that_was_given_cpus_is_seen_to_have_them() -> None:
     (await connection.define(domain_text())).life = RUNNING
     await session.refresh()
     await session.plug_cpus(2)
-    seen = session.launcher().sighting.observed
+    seen = session.launcher().status.observed
     assert seen is not None
     assert (libvirtd.asked, seen.vcpus) == (["have 2 CPUs"], 2)
 
@@ -167,7 +167,7 @@ async def test_a_guest_that_was_asked_to_have_memory_is_seen_to_have_been(can_pl
             await session.plug_memory(1 << 30)
         return
     await session.plug_memory(1 << 30)
-    seen = session.launcher().sighting.observed
+    seen = session.launcher().status.observed
     assert seen is not None
     assert (libvirtd.asked, seen.requested_bytes) == ([f"have {1 << 30} bytes more"], 1 << 30)
     assert session._taking.is_begun, "it is looked whether the guest takes it"
@@ -191,6 +191,6 @@ async def test_what_came_of_a_lost_answer_is_looked_at(monkeypatch: pytest.Monke
     with pytest.raises(NoContact):
         await session.plug_memory(1 << 30)
     await session.refresh()
-    seen = session.launcher().sighting.observed
+    seen = session.launcher().status.observed
     assert seen is not None
     assert seen.requested_bytes == 1 << 30

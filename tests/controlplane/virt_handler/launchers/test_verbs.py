@@ -14,7 +14,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.links.handler import Verb
 from controlplane.virt_handler.launchers.verbs import Verbs
 from controlplane.virt_handler.vmi.ports import Busy, NoContact, StartRefused, VerbRefused
-from controlplane.virt_handler.vmi.world import Expected, Launcher, Setback
+from controlplane.virt_handler.vmi.world import Expected, FailedOperation, Launcher
 from tests.controlplane.virt_handler.builders import a_launcher, a_vmi
 from tests.controlplane.virt_handler.fakes import FakeClock
 
@@ -71,16 +71,20 @@ class Stage:
         self.woken: list[str] = []
         self.seconds: list[float] = []
         self.verbs = Verbs(
-            self.contact, self.clock, self._spawn, lambda: self.woken.append(self.doing), started=self.seconds.append
+            self.contact,
+            self.clock,
+            self._spawn,
+            lambda: self.woken.append(self.operation),
+            started=self.seconds.append,
         )
 
     @property
-    def doing(self) -> str:
-        return self.verbs.launcher().doing
+    def operation(self) -> str:
+        return self.verbs.launcher().operation
 
     @property
-    def setback(self) -> Setback | None:
-        return self.verbs.launcher().setback
+    def failed_operation(self) -> FailedOperation | None:
+        return self.verbs.launcher().failed_operation
 
     async def end(self, error: Exception | None = None) -> None:
         self.contact.error = error
@@ -103,7 +107,7 @@ async def stage() -> Stage:
 
 async def test_a_verb_begins_at_once_and_nobody_waits_for_it(stage: Stage) -> None:
     stage.verbs.start(granted)
-    assert stage.doing == "start"
+    assert stage.operation == "start"
     assert stage.woken == []
     await stage.end()
 
@@ -114,7 +118,7 @@ async def test_its_end_wakes_the_key_when_it_may_be_asked_again(stage: Stage) ->
     stage.clock.seconds += 0.4
     await stage.end()
     assert stage.woken == [""]
-    assert stage.setback is None
+    assert stage.failed_operation is None
     assert stage.seconds == [pytest.approx(0.4)]
 
 
@@ -138,11 +142,11 @@ async def test_what_came_to_nothing_is_counted_and_known(
         for count in (1, 2):
             stage.verbs.start(granted)
             await stage.end(error)
-            assert stage.setback == Setback(str(error), is_refusal=is_refusal, at=1000.0, count=count)
+            assert stage.failed_operation == FailedOperation(str(error), is_refusal=is_refusal, at=1000.0, count=count)
     assert stage.seconds == []
     stage.verbs.prepare_network(a_vmi())
     await stage.end()
-    assert stage.setback is None
+    assert stage.failed_operation is None
 
 
 async def test_a_verb_that_is_cancelled_leaves_the_launcher_free(stage: Stage) -> None:
@@ -150,17 +154,17 @@ async def test_a_verb_that_is_cancelled_leaves_the_launcher_free(stage: Stage) -
     await asyncio.sleep(0)
     stage.tasks[-1].cancel()
     await asyncio.wait(stage.tasks)
-    assert stage.doing == ""
+    assert stage.operation == ""
 
 
 async def test_what_a_person_asks_is_waited_for_and_no_setback_of_ours() -> None:
     stage = Stage()
     asking = asyncio.create_task(stage.verbs.obey("pause", None))
     await asyncio.sleep(0)
-    assert stage.doing == "pause"
+    assert stage.operation == "pause"
     await stage.end()
     await asking
-    assert (stage.contact.asked, stage.doing, stage.setback, stage.woken) == (["pause"], "", None, [""])
+    assert (stage.contact.asked, stage.operation, stage.failed_operation, stage.woken) == (["pause"], "", None, [""])
 
 
 @pytest.mark.parametrize("error", [VerbRefused("no"), NoContact("broke")], ids=["refused", "broke"])
@@ -171,7 +175,7 @@ async def test_what_came_of_what_a_person_asked_is_that_persons(error: Exception
     await stage.end(error)
     with pytest.raises(type(error), match=str(error)):
         await asking
-    assert (stage.doing, stage.setback) == ("", None)
+    assert (stage.operation, stage.failed_operation) == ("", None)
 
 
 async def test_one_verb_at_a_time_also_for_a_person() -> None:
@@ -198,9 +202,9 @@ async def test_a_person_who_does_not_wait_does_not_end_the_verb(
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    assert stage.doing == "reset"
+    assert stage.operation == "reset"
     await stage.end(error)
-    assert (stage.doing, caplog.records) == ("", [])
+    assert (stage.operation, caplog.records) == ("", [])
 
 
 async def test_a_bug_in_what_a_person_asked_is_said_and_logged(caplog: pytest.LogCaptureFixture) -> None:

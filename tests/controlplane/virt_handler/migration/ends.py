@@ -18,23 +18,23 @@ from functools import cache
 
 from controlplane.kube.certificates import Subject, make_self_signed
 from controlplane.links.handler import server_name
-from controlplane.virt_handler.api_endpoint.serving_certificate import OwnPair
-from controlplane.virt_handler.migration.handshake import Binding, Channel
-from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
-from controlplane.virt_handler.migration.tunnel_client import Passage, Target
-from controlplane.virt_handler.migration.tunnel_server import Entrance, dial_socket
+from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
+from controlplane.virt_handler.migration.handshake import Channel, MigrationIdentity
+from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, server_tls_context
+from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
+from controlplane.virt_handler.migration.tunnel_server import TunnelServer, dial_socket
 
-BINDING = Binding("migration", "source-pod", "target-pod")
+BINDING = MigrationIdentity("migration", "source-pod", "target-pod")
 SOURCE, TARGET, OTHER = "node-a", "node-b", "node-c"
 SECONDS = 10.0
 """For whatever a test waits for."""
 
 
 @cache
-def pair_of(node: str) -> OwnPair:
+def pair_of(node: str) -> SelfSignedPair:
     subject = Subject("virt-handler", "peer", (server_name(node),))
     made = make_self_signed(subject, time.time() - 60, timedelta(days=1))
-    return OwnPair(made.certificate, made.key)
+    return SelfSignedPair(made.certificate, made.key)
 
 
 def listen_at(path: pathlib.Path, backlog: int = 16) -> socket.socket:
@@ -75,10 +75,10 @@ class Launcher:
             writer.close()
 
 
-class Ends:
+class TunnelSockets:
     """An entrance and a passage that leads to it."""
 
-    def __init__(self, home: pathlib.Path, launcher: Launcher, entrance: Entrance, port: int) -> None:
+    def __init__(self, home: pathlib.Path, launcher: Launcher, entrance: TunnelServer, port: int) -> None:
         self.home = home
         self.launcher = launcher
         self.entrance = entrance
@@ -87,12 +87,14 @@ class Ends:
 
     def target(self, *, shows: str = SOURCE, knows: str = TARGET, name: str = TARGET) -> Target:
         """shows: whose pair the caller has. knows, name: whom it takes for the target."""
-        context = calling_context(pair_of(shows), pair_of(knows).der)
-        return Target("127.0.0.1", self.port, context, name_of(name))
+        context = client_tls_context(pair_of(shows), pair_of(knows).der)
+        return Target("127.0.0.1", self.port, context, certificate_host(name))
 
     @asynccontextmanager
-    async def passage(self, target: Target | None = None, binding: Binding = BINDING) -> AsyncIterator[Passage]:
-        made = Passage(binding, target or self.target(), str(self.home))
+    async def passage(
+        self, target: Target | None = None, binding: MigrationIdentity = BINDING
+    ) -> AsyncIterator[TunnelClient]:
+        made = TunnelClient(binding, target or self.target(), str(self.home))
         listening: dict[Channel, socket.socket] = {
             "memory": listen_at(self.home / "memory.sock"),
             "disks": listen_at(self.home / "disks.sock"),
@@ -112,12 +114,12 @@ class Ends:
 
 
 @asynccontextmanager
-async def an_entrance(home: pathlib.Path, launcher: Launcher | None = None) -> AsyncIterator[Ends]:
+async def an_entrance(home: pathlib.Path, launcher: Launcher | None = None) -> AsyncIterator[TunnelSockets]:
     async with AsyncExitStack() as stack:
         launcher = launcher or Launcher(home)
         await launcher.open(stack)
-        context = listening_context(pair_of(TARGET), pair_of(SOURCE).der)
-        entrance = Entrance(BINDING, context, launcher.dial)
+        context = server_tls_context(pair_of(TARGET), pair_of(SOURCE).der)
+        entrance = TunnelServer(BINDING, context, launcher.dial)
         port = await entrance.open("127.0.0.1")
         stack.push_async_callback(entrance.close)
-        yield Ends(home, launcher, entrance, port)
+        yield TunnelSockets(home, launcher, entrance, port)

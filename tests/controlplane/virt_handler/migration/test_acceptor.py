@@ -11,7 +11,7 @@ import socket
 import pytest
 
 from controlplane.virt_handler.migration import acceptor as reception_module
-from controlplane.virt_handler.migration.acceptor import Reception
+from controlplane.virt_handler.migration.acceptor import Acceptor
 from tests.controlplane.virt_handler.migration.ends import SECONDS, listen_at, open_things
 
 
@@ -24,7 +24,7 @@ async def test_one_that_serves_ill_does_not_end_the_others(tmp_path: pathlib.Pat
         raise OSError(errno.EPIPE, "it broke")
 
     before = open_things()
-    reception = Reception(listen_at(tmp_path / "s"), serve, most=1)
+    reception = Acceptor(listen_at(tmp_path / "s"), serve, most=1)
     async with asyncio.timeout(SECONDS):
         for number in range(3):
             reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
@@ -43,7 +43,7 @@ async def test_it_takes_so_many_at_a_time(tmp_path: pathlib.Path) -> None:
         connection.send(b"served")
         await leave.wait()
 
-    reception = Reception(listen_at(tmp_path / "s"), serve, most=2)
+    reception = Acceptor(listen_at(tmp_path / "s"), serve, most=2)
     async with asyncio.timeout(SECONDS):
         held = [await asyncio.open_unix_connection(tmp_path / "s") for _unused in range(3)]
         assert [await reader.read(6) for reader, _writer in held] == [b"served", b"served", b""]
@@ -60,7 +60,7 @@ async def test_it_takes_so_many_in_all(tmp_path: pathlib.Path) -> None:
     async def serve(connection: socket.socket) -> None:
         connection.send(b"served")
 
-    reception = Reception(listen_at(tmp_path / "s"), serve, most=2, in_all=3)
+    reception = Acceptor(listen_at(tmp_path / "s"), serve, most=2, in_all=3)
     said = list[bytes]()
     async with asyncio.timeout(SECONDS):
         for _unused in range(5):
@@ -87,7 +87,7 @@ async def test_without_descriptors_it_is_tried_again(tmp_path: pathlib.Path, mon
     async def serve(connection: socket.socket) -> None:
         served.set()
 
-    reception = Reception(listen_at(tmp_path / "s"), serve, most=1)
+    reception = Acceptor(listen_at(tmp_path / "s"), serve, most=1)
     _reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
     async with asyncio.timeout(SECONDS):
         await served.wait()

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from controlplane.virt_handler.migration import byte_copy as pump_module
-from controlplane.virt_handler.migration.byte_copy import End, pump, secure
-from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
+from controlplane.virt_handler.migration.byte_copy import TunnelSocket, copy_both_ways, secure
+from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, server_tls_context
 from tests.controlplane.virt_handler.migration.ends import SECONDS, SOURCE, TARGET, open_things, pair_of
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -30,10 +30,15 @@ class Path:
         mine, near = socket.socketpair()
         far, theirs = socket.socketpair()
         caller, called = tcp_pair()
-        one = secure(caller, calling_context(pair_of(SOURCE), pair_of(TARGET).der), server_name=name_of(TARGET))
-        other = secure(called, listening_context(pair_of(TARGET), pair_of(SOURCE).der))
+        one = secure(
+            caller, client_tls_context(pair_of(SOURCE), pair_of(TARGET).der), server_name=certificate_host(TARGET)
+        )
+        other = secure(called, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der))
         await asyncio.gather(one.prove(), other.prove())
-        self.tasks = [asyncio.create_task(pump(End(near), one)), asyncio.create_task(pump(other, End(far)))]
+        self.tasks = [
+            asyncio.create_task(copy_both_ways(TunnelSocket(near), one)),
+            asyncio.create_task(copy_both_ways(other, TunnelSocket(far))),
+        ]
         return await asyncio.open_connection(sock=mine), await asyncio.open_connection(sock=theirs)
 
     async def ended(self) -> None:
@@ -172,14 +177,14 @@ async def test_a_fast_connection_leaves_others_their_turn() -> None:
 
     task = asyncio.create_task(count())
     made: Any = Fast(), Fast()
-    await pump(*made)
+    await copy_both_ways(*made)
     task.cancel()
     assert turns > 50
 
 
 async def test_a_line_is_read_and_nothing_after_it() -> None:
     here, there = socket.socketpair()
-    end = End(here)
+    end = TunnelSocket(here)
     there.sendall(b"one\ntwo")
     assert await end.read_line(10) == b"one\n"
     into = memoryview(bytearray(10))
@@ -191,7 +196,7 @@ async def test_a_line_is_read_and_nothing_after_it() -> None:
 @pytest.mark.parametrize(("said", "ends"), [(b"x" * 20, False), (b"short", True)])
 async def test_a_line_that_is_too_long_or_does_not_end_is_none(said: bytes, ends: bool) -> None:
     here, there = socket.socketpair()
-    end = End(here)
+    end = TunnelSocket(here)
     there.sendall(said)
     if ends:
         there.shutdown(socket.SHUT_WR)
@@ -214,8 +219,8 @@ async def test_small_pieces_are_not_kept_until_those_before_them_are_acknowledge
     caller, called = tcp_pair()
     descriptors = [one.fileno() for one in (caller, called)]  # they stay what they are
     ends = [
-        secure(caller, calling_context(pair_of(SOURCE), pair_of(TARGET).der), server_name=name_of(TARGET)),
-        secure(called, listening_context(pair_of(TARGET), pair_of(SOURCE).der)),
+        secure(caller, client_tls_context(pair_of(SOURCE), pair_of(TARGET).der), server_name=certificate_host(TARGET)),
+        secure(called, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der)),
     ]
     for descriptor in descriptors:
         with socket.socket(fileno=os.dup(descriptor)) as same:

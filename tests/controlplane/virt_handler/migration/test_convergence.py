@@ -74,13 +74,13 @@ def settings(**fields: int | bool) -> MigrationConfiguration:
     )
 
 
-def a_watch(guest: Migrating, how: MigrationConfiguration, *, is_held: bool = False) -> Watch:
-    return Watch(guest, how, guest, guest.write_stop, is_held=is_held)
+def a_watch(guest: Migrating, how: MigrationConfiguration, *, is_paused_by_user: bool = False) -> Watch:
+    return Watch(guest, how, guest, guest.write_stop, is_paused_by_user=is_paused_by_user)
 
 
-async def run(guest: Migrating, how: MigrationConfiguration, *, is_held: bool = False) -> str:
+async def run(guest: Migrating, how: MigrationConfiguration, *, is_paused_by_user: bool = False) -> str:
     async with asyncio.timeout(10):
-        return await a_watch(guest, how, is_held=is_held).run()
+        return await a_watch(guest, how, is_paused_by_user=is_paused_by_user).run()
 
 
 async def test_a_guest_that_was_not_sent_in_its_time_is_stopped_once_and_has_as_long_again() -> None:
@@ -95,11 +95,11 @@ async def test_its_time_is_for_each_gib() -> None:
     assert guest.asked == ["write at 61", "stop at 61"]
 
 
-@pytest.mark.parametrize("is_held", [True, False])
-async def test_nobody_is_stopped_where_that_is_not_allowed_or_a_person_has_done_so(is_held: bool) -> None:
+@pytest.mark.parametrize("is_paused_by_user", [True, False])
+async def test_nobody_is_stopped_where_that_is_not_allowed_or_a_person_has_done_so(is_paused_by_user: bool) -> None:
     guest = Migrating([5])
-    how = settings(allow_workload_disruption=is_held)
-    assert await run(guest, how, is_held=is_held) == "was not done after 20 s, 20 for each GiB"
+    how = settings(allow_workload_disruption=is_paused_by_user)
+    assert await run(guest, how, is_paused_by_user=is_paused_by_user) == "was not done after 20 s, 20 for each GiB"
     assert (guest.asked, guest.seconds) == ([], 21)
 
 
@@ -170,7 +170,7 @@ async def test_one_of_which_nothing_is_heard_is_given_up_in_its_time() -> None:
 async def test_without_a_bound_nothing_is_given_up_nor_stopped() -> None:
     pace = Pace(settings(completion_timeout_per_gib=0), 0.0, is_stoppable=True)
     pace.note(Progress(total=GIB, remaining=5), 1e6)
-    assert (pace.too_long(1e6), pace.is_to_stop(1e6)) == ("", False)
+    assert (pace.too_long(1e6), pace.is_stop_announced(1e6)) == ("", False)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from controlplane.virt_handler.migration.copy_thread import Lane
+from controlplane.virt_handler.migration.copy_thread import CopyThread
 
 SECONDS = 10.0
 
@@ -18,7 +18,7 @@ async def where() -> int:
 
 
 async def test_it_is_one_thread_beside_this_one_which_goes_back_for_what_is_ours() -> None:
-    lane = Lane()
+    lane = CopyThread()
     here = threading.get_ident()
     there = await lane.run(where())
     assert there != here
@@ -28,7 +28,7 @@ async def test_it_is_one_thread_beside_this_one_which_goes_back_for_what_is_ours
 
 async def test_nothing_is_begun_before_it_is_needed() -> None:
     before = threading.active_count()
-    Lane()
+    CopyThread()
     assert threading.active_count() == before
 
 
@@ -40,7 +40,7 @@ async def test_this_loop_goes_on_while_something_is_busy_there() -> None:
         leave.wait(SECONDS)
         return "done"
 
-    task = asyncio.create_task(Lane().run(busy()))
+    task = asyncio.create_task(CopyThread().run(busy()))
     async with asyncio.timeout(SECONDS):
         await asyncio.to_thread(entered.wait)
     assert not task.done()
@@ -53,7 +53,7 @@ async def test_what_is_raised_there_is_raised_here() -> None:
         raise OSError("there")
 
     with pytest.raises(OSError, match="there"):
-        await Lane().run(fail())
+        await CopyThread().run(fail())
 
 
 async def test_who_is_cancelled_here_is_cancelled_there() -> None:
@@ -66,7 +66,7 @@ async def test_who_is_cancelled_here_is_cancelled_there() -> None:
         finally:
             cancelled.set()
 
-    task = asyncio.create_task(Lane().run(wait()))
+    task = asyncio.create_task(CopyThread().run(wait()))
     async with asyncio.timeout(SECONDS):
         await asyncio.to_thread(entered.wait)
         task.cancel()
@@ -76,7 +76,7 @@ async def test_who_is_cancelled_here_is_cancelled_there() -> None:
 
 
 async def test_nothing_is_left_of_one_that_has_ended() -> None:
-    lane = Lane()
+    lane = CopyThread()
     lane.end()  # it has not begun
     await lane.run(where())
     *_earlier, thread = (one for one in threading.enumerate() if one.name == "migration")
@@ -87,4 +87,4 @@ async def test_nothing_is_left_of_one_that_has_ended() -> None:
 
 async def test_nobody_goes_home_who_was_not_sent() -> None:
     with pytest.raises(RuntimeError, match="nothing runs"):
-        await Lane().home(where())
+        await CopyThread().home(where())

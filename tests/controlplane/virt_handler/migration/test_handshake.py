@@ -8,39 +8,45 @@ import pytest
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.virt_handler.migration.handshake import (
     LINE_LIMIT_BYTES,
-    Binding,
-    BindingError,
-    Greeting,
-    binding_of,
+    Handshake,
+    HandshakeError,
+    MigrationIdentity,
+    migration_identity,
     read,
     render,
 )
 
-BINDING = Binding("m", "s", "t")
+BINDING = MigrationIdentity("m", "s", "t")
 UID = "6a1a24a1-4061-4607-8bf4-a3963d0c5895"
 
 
 @pytest.mark.parametrize("channel", ["control", "memory", "disks"])
 def test_a_line_names_its_channel(channel: str) -> None:
-    line = render(Greeting(BINDING, channel))  # type: ignore[arg-type]
+    line = render(Handshake(BINDING, channel))  # type: ignore[arg-type]
     assert read(line, BINDING) == channel
 
 
 def test_a_line_of_real_uids_is_no_longer_than_a_line_may_be() -> None:
-    assert len(render(Greeting(Binding(UID, UID, UID), "control"))) <= LINE_LIMIT_BYTES
+    assert len(render(Handshake(MigrationIdentity(UID, UID, UID), "control"))) <= LINE_LIMIT_BYTES
 
 
 def test_a_migration_says_whom_its_tunnel_is_for() -> None:
     moving = MigrationState(migration_uid="m", source_pod_uid="s", target_pod_uid="t")
-    assert binding_of(moving) == BINDING
+    assert migration_identity(moving) == BINDING
 
 
 @pytest.mark.parametrize(
-    "other", [Binding("x", "s", "t"), Binding("m", "x", "t"), Binding("m", "s", "x"), Binding("m", "t", "s")]
+    "other",
+    [
+        MigrationIdentity("x", "s", "t"),
+        MigrationIdentity("m", "x", "t"),
+        MigrationIdentity("m", "s", "x"),
+        MigrationIdentity("m", "t", "s"),
+    ],
 )
-def test_a_line_of_another_migration_is_refused(other: Binding) -> None:
-    with pytest.raises(BindingError, match="another migration"):
-        read(render(Greeting(other, "memory")), BINDING)
+def test_a_line_of_another_migration_is_refused(other: MigrationIdentity) -> None:
+    with pytest.raises(HandshakeError, match="another migration"):
+        read(render(Handshake(other, "memory")), BINDING)
 
 
 @pytest.mark.parametrize(
@@ -58,5 +64,5 @@ def test_a_line_of_another_migration_is_refused(other: Binding) -> None:
     ],
 )
 def test_what_is_no_line_of_ours_is_refused(line: bytes) -> None:
-    with pytest.raises(BindingError, match="does not begin with a line"):
+    with pytest.raises(HandshakeError, match="does not begin with a line"):
         read(line, BINDING)

@@ -13,8 +13,8 @@ import pytest
 
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.virt_handler.migration import incoming_tunnels as doors_module
-from controlplane.virt_handler.migration.incoming_tunnels import MigrationDoors
-from controlplane.virt_handler.migration.peer import announcement
+from controlplane.virt_handler.migration.incoming_tunnels import IncomingTunnels
+from controlplane.virt_handler.migration.peer import certificate_annotation
 from tests.controlplane.virt_handler.migration.ends import SECONDS, SOURCE, TARGET, pair_of
 
 MOVING = MigrationState(migration_uid="m", source_node=SOURCE)
@@ -24,12 +24,12 @@ class Nodes:
     """All of them announce the source's certificate."""
 
     async def get(self, *_unused: object) -> dict[str, Any]:
-        return {"metadata": {"annotations": announcement(pair_of(SOURCE))}}
+        return {"metadata": {"annotations": certificate_annotation(pair_of(SOURCE))}}
 
 
-def some_doors(changed: Callable[[str], None]) -> MigrationDoors:
+def some_doors(changed: Callable[[str], None]) -> IncomingTunnels:
     nodes: Any = Nodes()
-    return MigrationDoors(pair_of(TARGET), lambda: "127.0.0.1", nodes, nodes, changed=changed)
+    return IncomingTunnels(pair_of(TARGET), lambda: "127.0.0.1", nodes, nodes, changed=changed)
 
 
 async def test_one_that_nobody_closes_has_an_end_and_its_instance_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.virt_handler.incoming.ports import NoPlace
+from controlplane.virt_handler.incoming.ports import NoMigrationAddress
 from controlplane.virt_handler.migration.network import waiting_address
 
 POD = "10.244.1.9"
@@ -25,7 +25,9 @@ def test_without_a_network_of_its_own_it_is_the_pod_s() -> None:
 
 
 def test_a_chosen_network_that_is_not_there_is_not_replaced_by_another() -> None:
-    with pytest.raises(NoPlace, match=r"-none, .*\(control_plane_migration_network: net/one\): see that Multus"):
+    with pytest.raises(
+        NoMigrationAddress, match=r"-none, .*\(control_plane_migration_network: net/one\): see that Multus"
+    ):
         waiting_address(POD, "net/one", interface="migration-none")
 
 

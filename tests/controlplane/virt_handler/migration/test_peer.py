@@ -13,10 +13,10 @@ from controlplane.api.objects.resources import NODE, Key
 from controlplane.engine.errors import Invalid
 from controlplane.virt_handler.migration.peer import (
     CERTIFICATE,
-    announcement,
-    calling_context,
-    find_peer,
-    listening_context,
+    certificate_annotation,
+    client_tls_context,
+    read_peer_certificate,
+    server_tls_context,
 )
 from tests.controlplane.virt_handler.migration.ends import SOURCE, TARGET, pair_of
 
@@ -33,8 +33,8 @@ class Api:
 
 
 async def test_a_node_says_by_what_it_is_known_and_is_known_by_it() -> None:
-    api: Any = Api(announcement(pair_of(TARGET)))
-    assert await find_peer(api, TARGET) == pair_of(TARGET).der
+    api: Any = Api(certificate_annotation(pair_of(TARGET)))
+    assert await read_peer_certificate(api, TARGET) == pair_of(TARGET).der
 
 
 @pytest.mark.parametrize(
@@ -52,20 +52,20 @@ async def test_a_node_that_says_nothing_of_use_is_known_by_nothing(
 ) -> None:
     api: Any = Api(annotations)
     with pytest.raises(Invalid, match=words):
-        await find_peer(api, TARGET)
+        await read_peer_certificate(api, TARGET)
 
 
 @pytest.mark.parametrize("said", [b"", b"no certificate", base64.b64decode("MIIB")])
 def test_what_is_no_certificate_is_refused_at_either_end(said: bytes) -> None:
     with pytest.raises(Invalid, match="cannot listen"):
-        listening_context(pair_of(TARGET), said)
+        server_tls_context(pair_of(TARGET), said)
     with pytest.raises(Invalid, match="cannot call"):
-        calling_context(pair_of(SOURCE), said)
+        client_tls_context(pair_of(SOURCE), said)
 
 
 def test_both_ends_speak_tls_1_3_and_want_a_certificate() -> None:
-    listens = listening_context(pair_of(TARGET), pair_of(SOURCE).der)
-    calls = calling_context(pair_of(SOURCE), pair_of(TARGET).der)
+    listens = server_tls_context(pair_of(TARGET), pair_of(SOURCE).der)
+    calls = client_tls_context(pair_of(SOURCE), pair_of(TARGET).der)
     assert listens.minimum_version == calls.minimum_version == ssl.TLSVersion.TLSv1_3
     assert listens.verify_mode == calls.verify_mode == ssl.CERT_REQUIRED
     assert calls.check_hostname

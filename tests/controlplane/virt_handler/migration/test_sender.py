@@ -17,9 +17,9 @@ from controlplane.domain.migratable import most_to_send
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import Disconnected
 from controlplane.hypervisor.guest import Progress
-from controlplane.virt_handler.launchers.ports import Failed, Order
+from controlplane.virt_handler.launchers.ports import Failed, TransferRequest
 from controlplane.virt_handler.migration import sender as sending
-from controlplane.virt_handler.migration.sender import Progressed, Sending
+from controlplane.virt_handler.migration.sender import Progressed, Sender
 from controlplane.virt_handler.vmi.ports import NoContact
 from tests.controlplane.virt_handler.builders import a_vmi
 
@@ -55,7 +55,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def until_gone(guest: Guest) -> None:
-    made: Any = Sending
+    made: Any = Sender
     async with asyncio.timeout(10):
         await made(None, None, None, Clock(), directory="")._until_gone(guest)
 
@@ -156,15 +156,15 @@ async def send(
     monkeypatch.setattr(sending, "migrate", migrate)
     monkeypatch.setattr(sending, "_options", lambda *_unused: None)
     monkeypatch.setattr(sending, "Watch", Patient)
-    monkeypatch.setattr(sending, "Departure", lambda *_unused: Departed(there if has_left else None))
-    made: Any = Sending
+    monkeypatch.setattr(sending, "SourceExit", lambda *_unused: Departed(there if has_left else None))
+    made: Any = Sender
     no_writes: Any = SimpleNamespace(stop=None)
-    order: Any = Order(
+    order: Any = TransferRequest(
         a_vmi("Running"),
         MigrationState(),
         "source-pod",
         guest,
-        is_held=held,
+        is_paused_by_user=held,
         writes=no_writes,
         left=lambda: said.append(f"it has left, let go on {there.resumes} times"),
     )
@@ -315,7 +315,9 @@ class Line:
 async def reach(monkeypatch: pytest.MonkeyPatch, line: Line) -> Any:
     monkeypatch.setattr(sending, "open_connection", line.open)
     writes: Any = SimpleNamespace(begin=line.begin)
-    order: Any = Order(a_vmi("Running"), MigrationState(), "source-pod", Guest([LEFT]), is_held=False, writes=writes)
+    order: Any = TransferRequest(
+        a_vmi("Running"), MigrationState(), "source-pod", Guest([LEFT]), is_paused_by_user=False, writes=writes
+    )
     async with asyncio.timeout(10):
         return await sending._reach("/socket", order)
 
@@ -360,5 +362,5 @@ async def test_one_whose_target_is_not_reached_is_not_sent(monkeypatch: pytest.M
 def test_one_that_cannot_be_sent_while_it_writes_is_sent_still(is_still: bool) -> None:
     moving, vmi = MigrationState(target_pod_uid="there"), a_vmi("Running")
     nothing: Any = None
-    order = Order(vmi, moving, "here", nothing, is_held=False, writes=nothing, is_still=is_still)
+    order = TransferRequest(vmi, moving, "here", nothing, is_paused_by_user=False, writes=nothing, is_still=is_still)
     assert sending._options(order, MigrationConfiguration()).is_still is is_still

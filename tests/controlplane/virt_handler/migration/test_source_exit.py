@@ -14,7 +14,7 @@ from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import Disconnected
 from controlplane.hypervisor.events import ConnectionClosed, Event, EventQueue, LifecycleChanged
 from controlplane.virt_handler.launchers.ports import NodeAway
-from controlplane.virt_handler.migration.source_exit import WHOLE, Departure
+from controlplane.virt_handler.migration.source_exit import WHOLE, SourceExit
 from controlplane.virt_handler.vmi.world import Traces
 
 COMES = State(Life.PAUSED, "migration")
@@ -61,9 +61,9 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asyncio, "sleep", lambda _seconds: sleep(0))
 
 
-async def watched(place: Place) -> Departure:
-    made: Any = Departure
-    departure: Departure = made(place, "source-pod", "vm", place)
+async def watched(place: Place) -> SourceExit:
+    made: Any = SourceExit
+    departure: SourceExit = made(place, "source-pod", "vm", place)
     async with asyncio.timeout(10):
         await departure.watch()
     return departure

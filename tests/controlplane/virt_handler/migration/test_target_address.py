@@ -13,7 +13,7 @@ import pytest
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.links.handler import ADDRESS
 from controlplane.virt_handler.launchers.ports import Failed
-from controlplane.virt_handler.migration.sender import Sending
+from controlplane.virt_handler.migration.sender import Sender
 from controlplane.virt_handler.migration.target_address import address_of, refuse_address
 from tests.controlplane.virt_handler.builders import NODE, OTHER
 
@@ -77,7 +77,7 @@ def test_it_is_refused_by_name() -> None:
 
 
 async def test_nothing_is_opened_for_one_that_is_refused() -> None:
-    made: Any = Sending
+    made: Any = Sender
     sending = made(None, None, Nodes(), None, directory="", has_network=lambda: False)
     order: Any = SimpleNamespace(moving=to("127.0.0.1"), pod_uid="source-pod")
     with pytest.raises(Failed, match=NO_HOST):

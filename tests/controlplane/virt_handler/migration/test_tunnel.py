@@ -20,20 +20,20 @@ import pytest
 
 from controlplane.virt_handler.migration import tunnel_client as passage_module
 from controlplane.virt_handler.migration import tunnel_server as entrance_module
-from controlplane.virt_handler.migration.byte_copy import End
-from controlplane.virt_handler.migration.copy_thread import Lane
-from controlplane.virt_handler.migration.handshake import MOST, Binding, Channel
-from controlplane.virt_handler.migration.peer import calling_context, listening_context, name_of
-from controlplane.virt_handler.migration.tunnel_client import Passage, Target
-from controlplane.virt_handler.migration.tunnel_server import Entrance
+from controlplane.virt_handler.migration.byte_copy import TunnelSocket
+from controlplane.virt_handler.migration.copy_thread import CopyThread
+from controlplane.virt_handler.migration.handshake import MOST, Channel, MigrationIdentity
+from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, server_tls_context
+from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
+from controlplane.virt_handler.migration.tunnel_server import TunnelServer
 from tests.controlplane.virt_handler.migration.ends import (
     BINDING,
     OTHER,
     SECONDS,
     SOURCE,
     TARGET,
-    Ends,
     Launcher,
+    TunnelSockets,
     an_entrance,
     listen_at,
     open_things,
@@ -43,7 +43,7 @@ from tests.controlplane.virt_handler.migration.ends import (
 CHANNELS: tuple[Channel, ...] = ("control", "memory", "disks")
 
 
-async def said_back(ends: Ends, channel: Channel, text: bytes = b"words") -> bytes:
+async def said_back(ends: TunnelSockets, channel: Channel, text: bytes = b"words") -> bytes:
     """What comes of words that are said to a channel; b"" where nobody answers."""
     async with asyncio.timeout(SECONDS):
         reader, writer = await ends.dial(channel)
@@ -131,12 +131,14 @@ async def test_nothing_passes_between_ends_that_do_not_know_each_other(
 @pytest.mark.parametrize(
     "other",
     [
-        Binding("another", BINDING.source_pod, BINDING.target_pod),
-        Binding(BINDING.migration, "another", BINDING.target_pod),
-        Binding(BINDING.migration, BINDING.source_pod, "another"),
+        MigrationIdentity("another", BINDING.source_pod, BINDING.target_pod),
+        MigrationIdentity(BINDING.migration, "another", BINDING.target_pod),
+        MigrationIdentity(BINDING.migration, BINDING.source_pod, "another"),
     ],
 )
-async def test_the_right_node_with_another_migration_is_turned_away(other: Binding, tmp_path: pathlib.Path) -> None:
+async def test_the_right_node_with_another_migration_is_turned_away(
+    other: MigrationIdentity, tmp_path: pathlib.Path
+) -> None:
     async with an_entrance(tmp_path) as ends, ends.passage(binding=other):
         assert await said_back(ends, "memory") == b""
         assert ends.launcher.dialled == []
@@ -146,7 +148,7 @@ async def test_one_that_cannot_be_opened_leaves_nothing(tmp_path: pathlib.Path) 
     async with an_entrance(tmp_path) as ends:
         await settled()
         before = open_things()
-        passage = Passage(BINDING, ends.target(), "/no/such/directory")
+        passage = TunnelClient(BINDING, ends.target(), "/no/such/directory")
         with pytest.raises(FileNotFoundError):
             await passage.open({"memory": listen_at(tmp_path / "memory.sock")})
         assert open_things() == before
@@ -159,7 +161,7 @@ async def test_a_source_whose_target_is_not_there_ends_what_dials(tmp_path: path
 
 
 @asynccontextmanager
-async def a_mute_target(ends: Ends) -> AsyncIterator[list[asyncio.StreamWriter]]:
+async def a_mute_target(ends: TunnelSockets) -> AsyncIterator[list[asyncio.StreamWriter]]:
     """In the place of the target something that takes connections and says nothing; these are what it has taken."""
     taken: list[asyncio.StreamWriter] = []
 
@@ -230,7 +232,7 @@ async def test_connections_beyond_what_a_channel_needs_are_turned_away_at_the_ta
             assert await reader.readexactly(1) == b"X"
         other = tmp_path / "other"
         other.mkdir()
-        second = Ends(other, ends.launcher, ends.entrance, ends.port)
+        second = TunnelSockets(other, ends.launcher, ends.entrance, ends.port)
         async with second.passage():
             assert await said_back(second, "memory") == b""
             assert await said_back(second, "disks") == b"WORDS"
@@ -308,7 +310,7 @@ async def test_the_source_has_room_for_all_that_it_can_have_before_the_first_is_
     """A machine with eight disks, on a processor that others want as well."""
     at_once, everybody = 0, asyncio.Event()
 
-    async def prove(end: End) -> None:
+    async def prove(end: TunnelSocket) -> None:
         nonlocal at_once
         if isinstance(end._socket, ssl.SSLSocket) and end._socket.server_side:
             at_once += 1
@@ -317,8 +319,8 @@ async def test_the_source_has_room_for_all_that_it_can_have_before_the_first_is_
             await everybody.wait()
         await prove_of(end)
 
-    prove_of = End.prove
-    monkeypatch.setattr(End, "prove", prove)
+    prove_of = TunnelSocket.prove
+    monkeypatch.setattr(TunnelSocket, "prove", prove)
     async with an_entrance(tmp_path) as ends, ends.passage(), asyncio.TaskGroup() as group:
         said = [group.create_task(said_back(ends, channel)) for channel in CHANNELS for _unused in range(MOST[channel])]
     assert {one.result() for one in said} == {b"WORDS"}
@@ -358,7 +360,7 @@ async def test_an_end_that_is_held_up_by_the_other_is_closed_at_once(
     """As OpenSSL is by messages that carry nothing: within one call, for as long as they come."""
     held = threading.Event()
 
-    def fill(end: End, into: memoryview) -> int:
+    def fill(end: TunnelSocket, into: memoryview) -> int:
         if isinstance(end._socket, ssl.SSLSocket) and end._socket.server_side is (side == "target"):
             held.set()
             end._socket.setblocking(True)
@@ -366,23 +368,23 @@ async def test_an_end_that_is_held_up_by_the_other_is_closed_at_once(
                 pass
         return fill_of(end, into)
 
-    fill_of = End._fill
-    here, there = Lane(), Lane()
+    fill_of = TunnelSocket._fill
+    here, there = CopyThread(), CopyThread()
     launcher = Launcher(tmp_path)
     async with AsyncExitStack() as stack:
         await launcher.open(stack)
-        entrance = Entrance(BINDING, listening_context(pair_of(TARGET), pair_of(SOURCE).der), launcher.dial)
+        entrance = TunnelServer(BINDING, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der), launcher.dial)
         port = await there.run(entrance.open("127.0.0.1"))
-        context = calling_context(pair_of(SOURCE), pair_of(TARGET).der)
-        passage = Passage(BINDING, Target("127.0.0.1", port, context, name_of(TARGET)), str(tmp_path))
+        context = client_tls_context(pair_of(SOURCE), pair_of(TARGET).der)
+        passage = TunnelClient(BINDING, Target("127.0.0.1", port, context, certificate_host(TARGET)), str(tmp_path))
         path = await here.run(passage.open({}))
         _reader, writer = await asyncio.open_unix_connection(path)
         stack.callback(writer.close)
-        monkeypatch.setattr(End, "_fill", fill)
+        monkeypatch.setattr(TunnelSocket, "_fill", fill)
         writer.write(b"words")
         async with asyncio.timeout(SECONDS):
             await asyncio.to_thread(held.wait)
-            sides: list[tuple[Lane, Passage | Entrance]] = [(here, passage), (there, entrance)]
+            sides: list[tuple[CopyThread, TunnelClient | TunnelServer]] = [(here, passage), (there, entrance)]
             for lane, one in sides if side == "source" else reversed(sides):
                 one.cut()
                 await lane.run(one.close())
@@ -414,7 +416,7 @@ async def test_a_launcher_that_takes_nothing_does_not_hold_up_other_channels(tmp
         await settled()
 
 
-async def call(ends: Ends) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def call(ends: TunnelSockets) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Reach the entrance as the source does, and say nothing yet."""
     target = ends.target()
     return await asyncio.open_connection(target.host, target.port, ssl=target.context, server_hostname=target.name)

@@ -12,7 +12,7 @@ import pytest
 from controlplane.api.objects.resources import NODE, Key
 from controlplane.engine.errors import Unavailable
 from controlplane.kube.lease import Heartbeat
-from controlplane.virt_handler.node.heartbeat import LONGEST_RETRY_SECONDS, LOOK_SECONDS, keep_listed
+from controlplane.virt_handler.node.heartbeat import LONGEST_RETRY_SECONDS, LOOK_SECONDS, keep_schedulable
 from controlplane.virt_handler.node.labels import serving_patch
 from controlplane.virt_node.kvm import KvmFinding
 from tests.controlplane.kube.fake_api import Json
@@ -47,7 +47,7 @@ class Stage:
         await self.heartbeat.beat()
         said = serving_patch(KvmFinding(is_usable=True), 0.0, {})
         with pytest.raises(Ended):
-            await keep_listed(
+            await keep_schedulable(
                 self.api, "node-1", lambda _node: said, self.heartbeat, held=lambda: self.held, wait=self.wait
             )
 
@@ -79,7 +79,7 @@ class Stage:
     def is_heard(self) -> None:
         self.leases.failing = None
 
-    def is_held(self) -> None:
+    def is_paused_by_user(self) -> None:
         """The node is not clear of what is no longer its own."""
         self.held = "guests are being ended"
         self.heartbeat.resumed.set()
@@ -97,7 +97,7 @@ class Stage:
 
 
 async def test_a_node_that_is_not_clear_takes_no_machines_until_it_is() -> None:
-    stage = Stage(Stage.is_held, Stage.taken_off, Stage.is_clear, Stage.nothing)
+    stage = Stage(Stage.is_paused_by_user, Stage.taken_off, Stage.is_clear, Stage.nothing)
     await stage.play()
 
     assert stage.seen == ["true", "false", "false", "true", "true"]
@@ -142,7 +142,7 @@ async def test_it_looks_at_once_when_it_is_heard_again_after_a_silence() -> None
     await api.create(NODE, "", {"metadata": {"name": "node-1"}})
     kvm = KvmFinding(is_usable=True)
     keeping = asyncio.create_task(
-        keep_listed(api, "node-1", lambda _node: serving_patch(kvm, 0.0, {}), heartbeat, held=lambda: "")
+        keep_schedulable(api, "node-1", lambda _node: serving_patch(kvm, 0.0, {}), heartbeat, held=lambda: "")
     )
     await settle()
     assert "labels" not in api.objects["nodes", KEY]["metadata"], "nobody has heard of it yet"
@@ -176,7 +176,7 @@ async def test_a_node_that_becomes_clear_during_a_look_is_looked_at_again_at_onc
     await api.create(NODE, "", {"metadata": {"name": "node-1"}})
     await heartbeat.beat()
     said = serving_patch(KvmFinding(is_usable=True), 0.0, {})
-    keeping = asyncio.create_task(keep_listed(api, "node-1", lambda _node: said, heartbeat, held=lambda: api.held))
+    keeping = asyncio.create_task(keep_schedulable(api, "node-1", lambda _node: said, heartbeat, held=lambda: api.held))
     await settle()
 
     assert api.objects["nodes", KEY]["metadata"]["labels"]["kubevirt.io/schedulable"] == "true"

@@ -16,7 +16,7 @@ from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Unavailable
 from controlplane.engine.ports import Json
-from controlplane.virt_handler.node_recovery.recovery import Clearing
+from controlplane.virt_handler.node_recovery.recovery import NodeRecovery
 from controlplane.virt_handler.vmi.events import Told
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact
 from controlplane.virt_handler.vmi.world import Launcher, Traces
@@ -64,7 +64,7 @@ class FakeGuest:
             self.see(state=OFF)
 
     def see(self, **changes: Any) -> None:
-        self.known = replace(self.known, sighting=replace(self.known.sighting, **changes))
+        self.known = replace(self.known, status=replace(self.known.status, **changes))
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Stage:
         self._turns: deque[float] = deque(maxlen=MANY_TURNS)
         self.api = FakeApi(FakeCache())
         self.heard = FakeHeartbeat(self.clock)
-        self.clearing = Clearing(
+        self.clearing = NodeRecovery(
             self,
             self.api,
             self.clock,

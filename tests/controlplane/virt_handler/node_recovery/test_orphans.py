@@ -16,10 +16,10 @@ from controlplane.virt_handler.node_recovery.orphans import (
     Orphan,
     Round,
     Seen,
-    decide_round,
-    why_orphan,
+    decide_orphans,
+    orphan_reason,
 )
-from controlplane.virt_handler.vmi.world import Launcher, Sighting, Traces
+from controlplane.virt_handler.vmi.world import Launcher, LauncherStatus, Traces
 from tests.controlplane.virt_handler.builders import (
     OFF,
     OTHER,
@@ -36,7 +36,7 @@ from tests.controlplane.virt_handler.builders import (
 NOW = 1000.0
 ORPHAN = Orphan(POD_UID, "its run is over")
 NOTHING, WITH_QEMU = Traces(has_directory=True, processes=1), Traces(has_directory=True, processes=2, emulators=1)
-UNREACHED = Sighting(is_here=True, is_admitted=True)
+UNREACHED = LauncherStatus(is_here=True, is_admitted=True)
 
 
 def another() -> VirtualMachineInstance:
@@ -72,13 +72,13 @@ def granted(*pods: str) -> VirtualMachineInstance:
 def test_only_what_the_api_server_says_makes_a_launcher_an_orphan(
     vmi: VirtualMachineInstance | None, said: str
 ) -> None:
-    assert why_orphan(a_launcher(seen()), vmi) == said
+    assert orphan_reason(a_launcher(seen()), vmi) == said
 
 
 def test_a_pod_that_names_no_vmi_is_nobodys_orphan() -> None:
     body = pod_object()
     del body["metadata"]["ownerReferences"]
-    assert why_orphan(a_launcher(seen(), decode(body, Pod)), None) == ""
+    assert orphan_reason(a_launcher(seen(), decode(body, Pod)), None) == ""
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,9 @@ def test_a_pod_that_names_no_vmi_is_nobodys_orphan() -> None:
             Round(end=(ORPHAN,), left=(ORPHAN,)),
             id="it is being started",
         ),
-        pytest.param(a_launcher(seen(), doing="destroy"), WITH_QEMU, Round(left=(ORPHAN,)), id="a verb is under way"),
+        pytest.param(
+            a_launcher(seen(), operation="destroy"), WITH_QEMU, Round(left=(ORPHAN,)), id="a verb is under way"
+        ),
         pytest.param(
             a_launcher(seen(destroy_asked_at=NOW - END_AGAIN_SECONDS + 1)),
             WITH_QEMU,
@@ -108,7 +110,7 @@ def test_a_pod_that_names_no_vmi_is_nobodys_orphan() -> None:
         ),
         pytest.param(a_launcher(seen(OFF)), NOTHING, Round(), id="down"),
         pytest.param(
-            a_launcher(seen(OFF), doing="start"),
+            a_launcher(seen(OFF), operation="start"),
             NOTHING,
             Round(left=(ORPHAN,)),
             id="down, and a start is under way that began before the node was away",
@@ -116,12 +118,12 @@ def test_a_pod_that_names_no_vmi_is_nobodys_orphan() -> None:
         pytest.param(a_launcher(seen(OFF)), WITH_QEMU, Round(left=(ORPHAN,)), id="libvirt says so, its QEMU is there"),
         pytest.param(a_launcher(seen(OFF)), None, Round(left=(ORPHAN,)), id="libvirt says so, the node does not"),
         pytest.param(
-            a_launcher(Sighting(is_here=True)),
+            a_launcher(LauncherStatus(is_here=True)),
             WITH_QEMU,
             Round(dial=(ORPHAN,), left=(ORPHAN,)),
             id="not dialled by this process",
         ),
-        pytest.param(a_launcher(Sighting(is_here=True)), NOTHING, Round(), id="not dialled, nothing to be ended"),
+        pytest.param(a_launcher(LauncherStatus(is_here=True)), NOTHING, Round(), id="not dialled, nothing to be ended"),
         pytest.param(a_launcher(UNREACHED), WITH_QEMU, Round(left=(ORPHAN,)), id="not reached"),
         pytest.param(a_launcher(UNREACHED, gone=True), NOTHING, Round(), id="gone with its Pod"),
         pytest.param(
@@ -134,4 +136,4 @@ def test_a_pod_that_names_no_vmi_is_nobodys_orphan() -> None:
 def test_an_orphan_is_ended_until_it_is_known_to_be_down(
     launcher: Launcher | None, traces: Traces | None, expected: Round
 ) -> None:
-    assert decide_round([Seen(ORPHAN, launcher, traces)], NOW) == expected
+    assert decide_orphans([Seen(ORPHAN, launcher, traces)], NOW) == expected

@@ -27,16 +27,16 @@ from controlplane.virt_handler.vmi.world import (
     DestroyRemoved,
     Dial,
     Expected,
+    FailedOperation,
     Failure,
     Launcher,
+    LauncherStatus,
     LookForLauncher,
     NodeTrouble,
     PrepareNetwork,
     ReadVmi,
     Resume,
-    Setback,
     ShutDown,
-    Sighting,
     StartDomain,
     World,
 )
@@ -87,11 +87,11 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "launcher not connected": (a_world(a_vmi(), a_launcher()), Plan()),
     "a launcher before the hand-over": (a_world(None, a_launcher()), Plan((READ,))),
     "granted, and never dialled": (
-        a_world(a_vmi(), a_launcher(Sighting(is_here=True))),
+        a_world(a_vmi(), a_launcher(LauncherStatus(is_here=True))),
         Plan((Dial(POD_UID, because="its VMI grants it the run"),)),
     ),
     "its run is over, and nobody has dialled to see that it is": (
-        a_world(a_vmi("Succeeded"), a_launcher(Sighting(is_here=True))),
+        a_world(a_vmi("Succeeded"), a_launcher(LauncherStatus(is_here=True))),
         Plan((Dial(POD_UID, because="its VMI grants it the run"),)),
     ),
     "it ran, which nobody could write, and libvirt has lost it": (
@@ -103,20 +103,23 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         Plan((LOST,), requeue_after=1.0),
     ),
     "a Pod that is over is not dialled": (
-        a_world(a_vmi(), a_launcher(Sighting(is_here=True), pod=a_pod(phase="Failed"))),
+        a_world(a_vmi(), a_launcher(LauncherStatus(is_here=True), pod=a_pod(phase="Failed"))),
         Plan(),
     ),
-    "before the grant nobody is dialled": (a_world(a_vmi("Scheduling"), a_launcher(Sighting(is_here=True))), Plan()),
+    "before the grant nobody is dialled": (
+        a_world(a_vmi("Scheduling"), a_launcher(LauncherStatus(is_here=True))),
+        Plan(),
+    ),
     "a Pod that is granted nothing is not dialled": (
-        a_world(a_vmi(), a_launcher(Sighting(is_here=True), pod=a_pod("another"))),
+        a_world(a_vmi(), a_launcher(LauncherStatus(is_here=True), pod=a_pod("another"))),
         Plan((LOOK,), requeue_after=1.0),
     ),
     "read before the hand-over, not prepared yet": (
-        a_world(None, a_launcher(Sighting(), expected=EXPECTED)),
+        a_world(None, a_launcher(LauncherStatus(), expected=EXPECTED)),
         Plan(),
     ),
     "read before the hand-over, prepared, not dialled": (
-        a_world(None, a_launcher(Sighting(is_here=True), expected=EXPECTED)),
+        a_world(None, a_launcher(LauncherStatus(is_here=True), expected=EXPECTED)),
         Plan((PREPARE,)),
     ),
     "connected before the hand-over": (
@@ -124,7 +127,9 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         Plan((PREPARE,)),
     ),
     "its launcher cannot be used, and is not prepared": (
-        a_world(None, a_launcher(Sighting(is_here=True, failure=Failure("InvalidSpec", "no")), expected=EXPECTED)),
+        a_world(
+            None, a_launcher(LauncherStatus(is_here=True, failure=Failure("InvalidSpec", "no")), expected=EXPECTED)
+        ),
         Plan(),
     ),
     "prepared before the hand-over": (a_world(None, a_launcher(seen(None), expected=EXPECTED)), Plan()),
@@ -176,24 +181,35 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         Plan((PREPARE,)),
     ),
     "its network is being prepared": (
-        a_world(a_vmi(), a_launcher(seen(None, is_network_ready=False), doing="prepare the network")),
+        a_world(a_vmi(), a_launcher(seen(None, is_network_ready=False), operation="prepare the network")),
         Plan(),
     ),
-    "being started": (a_world(a_vmi(), a_launcher(seen(None), doing="start")), Plan()),
+    "being started": (a_world(a_vmi(), a_launcher(seen(None), operation="start")), Plan()),
     "being started, and looked at meanwhile": (
-        a_world(a_vmi(), a_launcher(seen(State(Life.SHUT_OFF, "unknown")), doing="start")),
+        a_world(a_vmi(), a_launcher(seen(State(Life.SHUT_OFF, "unknown")), operation="start")),
         Plan(),
     ),
     "a start failed a moment ago": (
-        a_world(a_vmi(), a_launcher(seen(None), setback=Setback("no memory", is_refusal=True, at=999.9, count=3))),
+        a_world(
+            a_vmi(),
+            a_launcher(seen(None), failed_operation=FailedOperation("no memory", is_refusal=True, at=999.9, count=3)),
+        ),
         Plan(requeue_after=pytest.approx(0.1)),
     ),
     "a start failed a while ago": (
-        a_world(a_vmi(), a_launcher(seen(None), setback=Setback("no memory", is_refusal=True, at=999.7, count=3))),
+        a_world(
+            a_vmi(),
+            a_launcher(seen(None), failed_operation=FailedOperation("no memory", is_refusal=True, at=999.7, count=3)),
+        ),
         Plan((START,)),
     ),
     "a start failed for the hundredth time": (
-        a_world(a_vmi(), a_launcher(seen(None), setback=Setback("no answer", is_refusal=False, at=990.0, count=100))),
+        a_world(
+            a_vmi(),
+            a_launcher(
+                seen(None), failed_operation=FailedOperation("no answer", is_refusal=False, at=990.0, count=100)
+            ),
+        ),
         Plan(requeue_after=20.0),
     ),
     "a network could not be set up a moment ago, before the hand-over": (
@@ -202,7 +218,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
             a_launcher(
                 seen(None, is_network_ready=False),
                 expected=EXPECTED,
-                setback=Setback("no eth0", is_refusal=True, at=1000.0),
+                failed_operation=FailedOperation("no eth0", is_refusal=True, at=1000.0),
             ),
         ),
         Plan(requeue_after=0.05),
@@ -210,12 +226,14 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "addresses could not be asked for a moment ago": (
         a_world(
             a_vmi(),
-            a_launcher(seen(is_network_ready=False), setback=Setback("no eth0", is_refusal=True, at=1000.0)),
+            a_launcher(
+                seen(is_network_ready=False), failed_operation=FailedOperation("no eth0", is_refusal=True, at=1000.0)
+            ),
         ),
         Plan(requeue_after=0.05),
     ),
     "deleted, while another verb hangs": (
-        a_world(a_vmi("Running", deleting=True), a_launcher(seen(), doing="resume"), deleting_since=1000.0),
+        a_world(a_vmi("Running", deleting=True), a_launcher(seen(), operation="resume"), deleting_since=1000.0),
         Plan(requeue_after=5.0),
     ),
     "handed over, prepared": (a_world(a_vmi(), a_launcher(seen(None))), Plan((START,))),
@@ -268,7 +286,10 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         Plan((AGAIN,)),
     ),
     "runs, its network could not be seen to just now": (
-        a_world(a_vmi("Running"), a_launcher(seen(is_network_ready=False), setback=Setback("no", True, at=1000.0))),
+        a_world(
+            a_vmi("Running"),
+            a_launcher(seen(is_network_ready=False), failed_operation=FailedOperation("no", True, at=1000.0)),
+        ),
         Plan(requeue_after=0.05),
     ),
     "runs without an interface": (
@@ -288,7 +309,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
             a_vmi("Running"),
             a_launcher(
                 seen(IOERROR, is_network_ready=False, resume_asked_at=996.0),
-                setback=Setback("no", True, at=1000.0, count=30),
+                failed_operation=FailedOperation("no", True, at=1000.0, count=30),
             ),
         ),
         Plan(requeue_after=6.0),
@@ -336,7 +357,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         Plan(),
     ),
     "paused by an I/O error and by a user": (
-        a_world(a_vmi("Running"), a_launcher(seen(IOERROR, is_held=True))),
+        a_world(a_vmi("Running"), a_launcher(seen(IOERROR, is_paused_by_user=True))),
         Plan(),
     ),
     "paused by an I/O error, and by a user before this process began": (
@@ -511,8 +532,8 @@ def test_before_the_hand_over_nothing_is_done_whatever_is_seen(phase: str) -> No
 
 def test_an_early_view_never_starts_anything() -> None:
     for phase in ("", "Pending", "Scheduling", "Scheduled", "Running"):
-        for sighting in (seen(None), seen(None, is_network_ready=False), Sighting()):
-            plan = decide(a_world(None, a_launcher(sighting, expected=Expected(a_vmi(phase)))))
+        for status in (seen(None), seen(None, is_network_ready=False), LauncherStatus()):
+            plan = decide(a_world(None, a_launcher(status, expected=Expected(a_vmi(phase)))))
             assert not any(isinstance(one, StartDomain) for one in plan.steps)
 
 
@@ -530,7 +551,7 @@ def test_nothing_starts_while_its_node_is_not_clear_of_what_is_no_longer_its_own
 
 def test_a_start_under_way_has_no_alarm_when_its_node_turns_out_not_to_be_clear() -> None:
     """That is so from one moment to the next: the pass that began the start has set none."""
-    launcher = a_launcher(seen(None), doing="start")
+    launcher = a_launcher(seen(None), operation="start")
     free, waits = (a_world(a_vmi(), launcher, held=why) for why in ("", "guests are being ended"))
     assert decide(waits) == decide(free)
     assert derive_status(waits, None) == derive_status(free, None)
@@ -617,14 +638,14 @@ def waiting_since(seconds: float) -> World:
     handed_over = PhaseTransition(phase="Scheduled", phase_transition_timestamp=stamp)
     vmi = a_vmi()
     status = msgspec.structs.replace(vmi.status, phase_transition_timestamps=(handed_over,))
-    return a_world(msgspec.structs.replace(vmi, status=status), a_launcher(Sighting()))
+    return a_world(msgspec.structs.replace(vmi, status=status), a_launcher(LauncherStatus()))
 
 
 @pytest.mark.parametrize("verb", ["start", "resume", "prepare the network"])
 def test_contact_is_made_while_a_verb_is_under_way(verb: str) -> None:
     """What waits for no launcher need not wait for its verb; nothing else is begun beside it."""
-    unreached = Sighting(is_here=True)
-    steps = decide(a_world(a_vmi(), a_launcher(unreached, doing=verb))).steps
+    unreached = LauncherStatus(is_here=True)
+    steps = decide(a_world(a_vmi(), a_launcher(unreached, operation=verb))).steps
     assert [type(one) for one in steps] == [Dial]
 
 

@@ -11,7 +11,7 @@ from controlplane.api.objects.phase import AFTER_HAND_OVER, OWNERS, is_allowed_t
 from controlplane.domain.state import Life, State
 from controlplane.virt_handler.vmi.decide import decide
 from controlplane.virt_handler.vmi.status import derive_status
-from controlplane.virt_handler.vmi.world import Launcher, Sighting, World
+from controlplane.virt_handler.vmi.world import Launcher, LauncherStatus, World
 from tests.controlplane.decision_table import check, render, steps
 from tests.controlplane.virt_handler.builders import OFF, RUNNING, a_launcher, a_look, a_pod, a_vmi, a_world, seen
 
@@ -20,7 +20,7 @@ IOERROR, PAUSED = State(Life.PAUSED, "ioerror"), State(Life.PAUSED, "user")
 CRASHED, NEVER = State(Life.SHUT_OFF, "crashed"), State(Life.SHUT_OFF, "unknown")
 STATES: dict[str, tuple[Launcher, ...]] = {
     "no launcher": (),
-    "not dialled": (a_launcher(Sighting(is_here=True)),),
+    "not dialled": (a_launcher(LauncherStatus(is_here=True)),),
     "no contact": (a_launcher(),),
     "no domain": (a_launcher(seen(None)),),
     "no domain, no network": (a_launcher(seen(None, is_network_ready=False)),),

@@ -16,7 +16,7 @@ from controlplane.api.objects.pod import Pod
 from controlplane.domain.state import Life, State
 from controlplane.virt_handler.vmi.decide import decide
 from controlplane.virt_handler.vmi.status import derive_status
-from controlplane.virt_handler.vmi.world import PlugCpus, Setback, World
+from controlplane.virt_handler.vmi.world import FailedOperation, PlugCpus, World
 from tests.controlplane.virt_handler.builders import (
     POD_UID,
     RUNNING,
@@ -48,8 +48,8 @@ def a_guest(
     vmi["status"]["currentCPUTopology"] = {"cores": 1, "sockets": told, "threads": 1}
     pod = pod_object()
     pod["metadata"]["annotations"] = {} if made_for is None else {VCPUS: made_for}
-    sighting = seen(state, observed=replace(observed(), vcpus=has))
-    return a_world(decode_vmi(vmi), a_launcher(sighting, decode(pod, Pod), **launcher))
+    status = seen(state, observed=replace(observed(), vcpus=has))
+    return a_world(decode_vmi(vmi), a_launcher(status, decode(pod, Pod), **launcher))
 
 
 GUESTS: dict[str, tuple[World, bool]] = {
@@ -60,9 +60,9 @@ GUESTS: dict[str, tuple[World, bool]] = {
     "it has all that it can have": (a_guest(has=0), False),
     "its Pod was made for fewer": (a_guest(made_for="1"), False),
     "its Pod does not say": (a_guest(made_for=None), False),
-    "something else is being done": (a_guest(doing="resume"), False),
+    "something else is being done": (a_guest(operation="resume"), False),
     "it was tried a moment ago": (
-        a_guest(setback=Setback("no", is_refusal=False, at=1000.0, count=3)),
+        a_guest(failed_operation=FailedOperation("no", is_refusal=False, at=1000.0, count=3)),
         False,
     ),
     "its run is not told of yet": (a_guest(phase="Scheduled"), False),

@@ -16,7 +16,7 @@ from controlplane.api.objects.pod import Pod
 from controlplane.virt_handler.vmi.decide import decide
 from controlplane.virt_handler.vmi.hotplug import is_to_be_still
 from controlplane.virt_handler.vmi.status import derive_status
-from controlplane.virt_handler.vmi.world import PlugMemory, Setback, World
+from controlplane.virt_handler.vmi.world import FailedOperation, PlugMemory, World
 from tests.controlplane.virt_handler.builders import (
     POD_UID,
     RUNNING,
@@ -47,8 +47,8 @@ def a_guest(
     vmi["status"]["memory"] = {"guestAtBoot": "1Gi", "guestCurrent": "1Gi", "guestRequested": "1Gi"}
     pod = pod_object()
     pod["metadata"]["annotations"] = {} if made_for is None else {GUEST_MEMORY: str(made_for)}
-    sighting = seen(RUNNING, observed=replace(observed(), requested_bytes=requested, taken_bytes=taken))
-    return a_world(decode_vmi(vmi), a_launcher(sighting, decode(pod, Pod), **launcher))
+    status = seen(RUNNING, observed=replace(observed(), requested_bytes=requested, taken_bytes=taken))
+    return a_world(decode_vmi(vmi), a_launcher(status, decode(pod, Pod), **launcher))
 
 
 GUESTS: dict[str, tuple[World, int | None]] = {
@@ -63,8 +63,11 @@ GUESTS: dict[str, tuple[World, int | None]] = {
     "its Pod was made for less": (a_guest(made_for=GIB), None),
     "its Pod was made for more": (a_guest(made_for=3 * GIB), None),
     "its Pod does not say": (a_guest(made_for=None), None),
-    "something else is being done": (a_guest(doing="resume"), None),
-    "it was tried a moment ago": (a_guest(setback=Setback("no", is_refusal=False, at=1000.0, count=3)), None),
+    "something else is being done": (a_guest(operation="resume"), None),
+    "it was tried a moment ago": (
+        a_guest(failed_operation=FailedOperation("no", is_refusal=False, at=1000.0, count=3)),
+        None,
+    ),
     "its run is not told of yet": (a_guest(phase="Scheduled"), None),
 }
 

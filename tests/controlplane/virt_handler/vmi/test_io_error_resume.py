@@ -6,27 +6,27 @@ from __future__ import annotations
 import pytest
 
 from controlplane.virt_handler.vmi import io_error_resume as resume
-from controlplane.virt_handler.vmi.world import Sighting
+from controlplane.virt_handler.vmi.world import LauncherStatus
 
 
 def test_pauses_between_resumes_double_up_to_five_minutes() -> None:
-    waits, sighting, now = [], Sighting(), 0.0
+    waits, status, now = [], LauncherStatus(), 0.0
     for _unused in range(8):
-        sighting = Sighting(resume_asked_at=now, resumes=resume.count_next(sighting, now))
-        waits.append(resume.seconds_until_next(sighting, now))
+        status = LauncherStatus(resume_asked_at=now, resumes=resume.count_next(status, now))
+        waits.append(resume.seconds_until_next(status, now))
         now += waits[-1]
     assert waits == [10, 20, 40, 80, 160, 300, 300, 300]
 
 
 def test_the_first_resume_is_at_once() -> None:
-    assert resume.seconds_until_next(Sighting(), 5.0) == 0.0
+    assert resume.seconds_until_next(LauncherStatus(), 5.0) == 0.0
 
 
 @pytest.mark.parametrize(("ago", "count"), [(599.0, 4), (601.0, 1)])
 def test_an_error_long_after_the_last_is_another_one(ago: float, count: int) -> None:
-    assert resume.count_next(Sighting(resume_asked_at=1000.0 - ago, resumes=3), 1000.0) == count
+    assert resume.count_next(LauncherStatus(resume_asked_at=1000.0 - ago, resumes=3), 1000.0) == count
 
 
 @pytest.mark.parametrize(("asked", "left"), [(None, 0.0), (996.0, 6.0), (980.0, -10.0)])
 def test_a_guest_is_on_trial_after_it_was_let_go_on(asked: float | None, left: float) -> None:
-    assert resume.seconds_on_trial(Sighting(resume_asked_at=asked), 1000.0) == left
+    assert resume.seconds_on_trial(LauncherStatus(resume_asked_at=asked), 1000.0) == left

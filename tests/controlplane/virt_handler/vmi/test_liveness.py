@@ -11,8 +11,17 @@ import pytest
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
-from controlplane.virt_handler.vmi.liveness import Alive, Dead, Unknown, Verdict, is_startable, judge, sought_pod, weigh
-from controlplane.virt_handler.vmi.world import Failure, Launcher, Look, Sighting
+from controlplane.virt_handler.vmi.liveness import (
+    Alive,
+    Dead,
+    Liveness,
+    Unknown,
+    is_startable,
+    judge,
+    judge_run,
+    missing_pod,
+)
+from controlplane.virt_handler.vmi.world import Failure, Launcher, LauncherStatus, Look
 from tests.controlplane.virt_handler.builders import (
     OFF,
     POD_UID,
@@ -32,7 +41,7 @@ CRASHED = State(Life.SHUT_OFF, "crashed")
 DESTROYED = State(Life.SHUT_OFF, "destroyed")
 DEFINED = State(Life.SHUT_OFF, "unknown")
 
-ROWS: dict[str, tuple[Launcher, Verdict]] = {
+ROWS: dict[str, tuple[Launcher, Liveness]] = {
     "running": (a_launcher(seen()), Alive(RUNNING)),
     "being started": (a_launcher(seen(State(Life.PAUSED, "starting_up"))), Unknown("QEMU is being started")),
     "paused": (a_launcher(seen(State(Life.PAUSED, "user"))), Alive(State(Life.PAUSED, "user"))),
@@ -124,12 +133,12 @@ ROWS: dict[str, tuple[Launcher, Verdict]] = {
 
 
 @pytest.mark.parametrize(("launcher", "expected"), ROWS.values(), ids=ROWS)
-def test_the_verdict_rests_on_proof(launcher: Launcher, expected: Verdict) -> None:
+def test_the_verdict_rests_on_proof(launcher: Launcher, expected: Liveness) -> None:
     assert judge(launcher, VMI_UID) == expected
 
 
 @pytest.mark.parametrize(
-    ("sighting", "expected"),
+    ("status", "expected"),
     [
         (seen(None), True),
         (seen(DEFINED), True),
@@ -139,7 +148,7 @@ def test_the_verdict_rests_on_proof(launcher: Launcher, expected: Verdict) -> No
         (seen(RUNNING), False),
         (seen(State(Life.PAUSED, "starting_up")), False),
         (seen(State(Life.UNKNOWN, "unknown")), False),
-        (Sighting(), False),
+        (LauncherStatus(), False),
         (seen(None, is_connected=False), False),
         (seen(None, failure=Failure("x", "y")), False),
     ],
@@ -157,8 +166,8 @@ def test_the_verdict_rests_on_proof(launcher: Launcher, expected: Verdict) -> No
         "never",
     ],
 )
-def test_only_a_domain_that_never_ran_may_be_started(sighting: Sighting, expected: bool) -> None:
-    assert is_startable(sighting) is expected
+def test_only_a_domain_that_never_ran_may_be_started(status: LauncherStatus, expected: bool) -> None:
+    assert is_startable(status) is expected
 
 
 @pytest.mark.parametrize(
@@ -193,16 +202,16 @@ def test_only_a_domain_that_never_ran_may_be_started(sighting: Sighting, expecte
 def test_an_end_that_somebody_wanted_is_no_crash(
     vmi: VirtualMachineInstance, launcher: Launcher, expected: str
 ) -> None:
-    verdict = weigh(a_world(vmi, launcher))
-    assert isinstance(verdict, Dead)
-    assert (verdict.outcome, verdict.reason) == ("Failed", expected)
+    liveness = judge_run(a_world(vmi, launcher))
+    assert isinstance(liveness, Dead)
+    assert (liveness.outcome, liveness.reason) == ("Failed", expected)
 
 
 def test_a_guest_that_shut_down_while_its_vmi_goes_has_succeeded() -> None:
-    assert weigh(a_world(a_vmi("Running", deleting=True), a_launcher(seen(OFF)))) == Dead("Succeeded")
+    assert judge_run(a_world(a_vmi("Running", deleting=True), a_launcher(seen(OFF)))) == Dead("Succeeded")
     no_acpi = a_launcher(seen(DESTROYED, observed=observed(acpi=False)))
     hurried = a_vmi("Running", deleting=True, terminationGracePeriodSeconds=0)
-    assert weigh(a_world(hurried, no_acpi)) == Dead("Succeeded")
+    assert judge_run(a_world(hurried, no_acpi)) == Dead("Succeeded")
 
 
 SOUGHT = {
@@ -233,23 +242,23 @@ SOUGHT = {
 def test_the_node_is_asked_about_what_nobody_else_knows(
     vmi: VirtualMachineInstance, launcher: Launcher, uid: str
 ) -> None:
-    assert sought_pod(a_world(vmi, launcher)) == uid
+    assert missing_pod(a_world(vmi, launcher)) == uid
 
 
 def test_a_removed_launcher_is_judged_by_all_that_is_left_of_it_though_its_session_is_remembered() -> None:
     """That its QEMU is gone would be enough of one that is listed; of this one its directory may be used yet."""
     gone = a_launcher(seen(is_connected=False, has_run=True), gone=True)
-    verdict = weigh(a_world(a_vmi("Running"), gone, look=a_look(directory=True)))
-    assert isinstance(verdict, Unknown)
-    assert "this node has its directory" in verdict.why
-    verdict = weigh(a_world(a_vmi("Running"), gone, look=a_look()))
-    assert isinstance(verdict, Dead)
-    assert verdict.reason == "LauncherGone"
+    liveness = judge_run(a_world(a_vmi("Running"), gone, look=a_look(directory=True)))
+    assert isinstance(liveness, Unknown)
+    assert "this node has its directory" in liveness.why
+    liveness = judge_run(a_world(a_vmi("Running"), gone, look=a_look()))
+    assert isinstance(liveness, Dead)
+    assert liveness.reason == "LauncherGone"
 
 
 def test_no_pod_is_sought_for_a_vmi_that_was_not_handed_over() -> None:
-    assert sought_pod(a_world(None, a_launcher(seen(None, has_run=True)))) == ""
-    assert sought_pod(a_world(a_vmi("Running"), are_launchers_known=False)) == ""
+    assert missing_pod(a_world(None, a_launcher(seen(None, has_run=True)))) == ""
+    assert missing_pod(a_world(a_vmi("Running"), are_launchers_known=False)) == ""
 
 
 def test_a_domain_of_which_nothing_was_read_yet_is_not_taken_for_another_ones() -> None:
@@ -267,8 +276,8 @@ def test_a_domain_of_which_nothing_was_read_yet_is_not_taken_for_another_ones() 
     ids=["not looked yet", "nothing is left", "its launcher is there, and no QEMU", "its QEMU runs"],
 )
 def test_a_guest_that_libvirt_lost_is_dead_when_its_qemu_is(look: Look | None, reason: str | None) -> None:
-    verdict = weigh(a_world(a_vmi("Running"), a_launcher(seen(None)), look=look))
-    assert (verdict.reason if isinstance(verdict, Dead) else None) == reason
+    liveness = judge_run(a_world(a_vmi("Running"), a_launcher(seen(None)), look=look))
+    assert (liveness.reason if isinstance(liveness, Dead) else None) == reason
 
 
 @pytest.mark.parametrize(
@@ -285,5 +294,5 @@ def test_a_guest_that_libvirt_lost_is_dead_when_its_qemu_is(look: Look | None, r
 def test_a_launcher_that_is_not_listed_is_gone_when_nothing_is_left_of_it(
     look: Look | None, reason: str | None
 ) -> None:
-    verdict = weigh(a_world(a_vmi("Running"), look=look))
-    assert (verdict.reason if isinstance(verdict, Dead) else None) == reason
+    liveness = judge_run(a_world(a_vmi("Running"), look=look))
+    assert (liveness.reason if isinstance(liveness, Dead) else None) == reason

@@ -20,19 +20,19 @@ from controlplane.virt_handler.vmi.migration_source import (
     CANCELLED,
     GUEST_ENDED,
     RESTARTED,
-    is_paused_by_migration,
+    has_arrived_paused,
     refuse_transfer,
 )
 from controlplane.virt_handler.vmi.status import derive_status
-from controlplane.virt_handler.vmi.user_requests import is_held
+from controlplane.virt_handler.vmi.user_requests import is_paused_by_user
 from controlplane.virt_handler.vmi.world import (
     AbortTransfer,
     Action,
     BeginTransfer,
+    FailedOperation,
+    LauncherStatus,
     Resume,
-    Setback,
     ShutDown,
-    Sighting,
     Transfer,
     World,
 )
@@ -75,8 +75,8 @@ CRASHED, LOST = State(Life.SHUT_OFF, "crashed"), State(Life.SHUT_OFF, "daemon")
 
 def world(vmi: VirtualMachineInstance, state: State = RUNNING, **fields: Any) -> World:
     """A source that sees its guest in a state. transfer: what it carries out."""
-    sighting = seen(state, transfer=fields.pop("transfer", None), has_gone_on=fields.pop("has_gone_on", False))
-    return a_world(vmi, a_launcher(sighting, setback=fields.pop("setback", None)), **fields)
+    status = seen(state, transfer=fields.pop("transfer", None), has_gone_on=fields.pop("has_gone_on", False))
+    return a_world(vmi, a_launcher(status, failed_operation=fields.pop("failed_operation", None)), **fields)
 
 
 OVER = stopping(completed=True, failed=True)
@@ -113,7 +113,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "left paused": (world(begun(), BY_MIGRATION, transfer=BROKEN), Plan((HERE,))),
     "left paused by another process": (world(begun(), BY_MIGRATION), Plan((HERE,))),
     "left paused, and nothing came of it": (
-        world(begun(), BY_MIGRATION, setback=Setback("no", is_refusal=False, at=1000.0, count=3)),
+        world(begun(), BY_MIGRATION, failed_operation=FailedOperation("no", is_refusal=False, at=1000.0, count=3)),
         Plan(requeue_after=0.2),
     ),
     "paused in the last step": (world(begun(), BY_MIGRATION, transfer=SENDING), Plan()),
@@ -273,8 +273,8 @@ def arrived(state: State, **fields: Any) -> World:
     """The target, to which the instance was given."""
     vmi = come(**fields.pop("vmi", {}))
     there = observed(pod_uid=TARGET_POD, epoch=fields.pop("epoch", 1))
-    sighting = seen(state, observed=there, **fields)
-    return World(node=OTHER, vmi=vmi, launchers=(a_launcher(sighting, a_pod(TARGET_POD)),), now=NOW, monotonic=1000.0)
+    status = seen(state, observed=there, **fields)
+    return World(node=OTHER, vmi=vmi, launchers=(a_launcher(status, a_pod(TARGET_POD)),), now=NOW, monotonic=1000.0)
 
 
 GO_ON = Resume(TARGET_POD, "it has come here by its migration")
@@ -312,20 +312,20 @@ def test_a_guest_that_has_come_goes_on_though_another_migration_was_handed_over(
     before = arrived(WHOLE, vmi=ONWARDS, epoch=epoch, **fields)
     assert decide(before) == plan
     assert before.launcher is not None
-    assert is_held(before.vmi, before.launcher.sighting) is not (GO_ON in plan.steps)
+    assert is_paused_by_user(before.vmi, before.launcher.status) is not (GO_ON in plan.steps)
 
 
 def test_no_guest_of_a_pod_that_was_not_given_the_run_is_to_go_on_here() -> None:
     """While the source has not said that it is gone, it may run there."""
     elsewhere = seen(WHOLE, observed=observed(pod_uid="a third", epoch=2))
-    assert not is_paused_by_migration(come(**ONWARDS), elsewhere)
-    assert is_paused_by_migration(come(**ONWARDS), seen(WHOLE, observed=observed(pod_uid=TARGET_POD, epoch=2)))
+    assert not has_arrived_paused(come(**ONWARDS), elsewhere)
+    assert has_arrived_paused(come(**ONWARDS), seen(WHOLE, observed=observed(pod_uid=TARGET_POD, epoch=2)))
 
 
 def test_a_pause_that_is_its_migrations_is_no_persons() -> None:
-    assert not is_held(come(), Sighting(state=WHOLE))
-    assert is_held(come(paused=True), Sighting(state=WHOLE))
-    assert is_held(a_vmi("Running"), Sighting(state=WHOLE))
+    assert not is_paused_by_user(come(), LauncherStatus(state=WHOLE))
+    assert is_paused_by_user(come(paused=True), LauncherStatus(state=WHOLE))
+    assert is_paused_by_user(a_vmi("Running"), LauncherStatus(state=WHOLE))
     status = derive_status(arrived(WHOLE), None)
     assert status is not None
     assert "Paused" not in {one.type for one in status.conditions}
@@ -344,7 +344,7 @@ def test_a_guest_that_has_come_is_reached_under_its_new_addresses() -> None:
 @pytest.mark.parametrize("state", [BY_MIGRATION, WHOLE], ids=lambda state: state.reason)
 @pytest.mark.parametrize("transfer", [SENDING, BROKEN, None])
 def test_a_guest_that_is_stopped_says_so_and_is_nobodys_pause(state: State, transfer: Transfer | None) -> None:
-    assert not is_held(stopping(), Sighting(state=state))
+    assert not is_paused_by_user(stopping(), LauncherStatus(state=state))
     status = derive_status(world(stopping(), state, transfer=transfer), None)
     assert status is not None
     told = {one.type: one.reason for one in status.conditions}

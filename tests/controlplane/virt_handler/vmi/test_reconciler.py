@@ -176,7 +176,7 @@ def test_who_takes_a_vmi_s_name_is_not_taken_for_it(node: Node) -> None:
         node.clock.seconds += 10
         node.vmis.put(body)
         assert node.world().deleting_since == node.clock.seconds
-        assert len(node.reconciler.memories) == 1
+        assert len(node.reconciler.controller_state) == 1
 
 
 def test_nothing_is_remembered_of_who_is_gone(node: Node) -> None:
@@ -185,10 +185,10 @@ def test_nothing_is_remembered_of_who_is_gone(node: Node) -> None:
     node.sessions.launchers = (a_launcher(),)
     node.vmis.remove(KEY)
     assert node.world().orphaned_since is not None
-    assert len(node.reconciler.memories) == 1
+    assert len(node.reconciler.controller_state) == 1
     node.sessions.launchers = ()
     assert node.reconciler.observe(KEY) is None
-    assert len(node.reconciler.memories) == 0
+    assert len(node.reconciler.controller_state) == 0
 
 
 def test_an_orphan_s_minute_begins_anew_after_its_vmi_was_seen(node: Node) -> None:

@@ -27,13 +27,13 @@ from controlplane.virt_handler.vmi.decide import decide
 from controlplane.virt_handler.vmi.status import derive_status
 from controlplane.virt_handler.vmi.world import (
     Dial,
+    FailedOperation,
     Failure,
     Launcher,
+    LauncherStatus,
     Look,
     NodeTrouble,
     PrepareNetwork,
-    Setback,
-    Sighting,
     StartDomain,
     World,
 )
@@ -204,21 +204,23 @@ def test_a_pause_of_a_user_is_no_trial() -> None:
 @pytest.mark.parametrize("doing", ["start", "prepare the network"])
 def test_a_vmi_is_not_running_before_the_verb_has_ended(doing: str) -> None:
     """What is seen meanwhile may yet fail, or lacks its addresses."""
-    assert derive(a_vmi(), a_launcher(seen(), doing=doing)) is None
+    assert derive(a_vmi(), a_launcher(seen(), operation=doing)) is None
     assert derived(a_vmi(), a_launcher(seen())).phase == "Running"
 
 
 def test_a_start_that_was_refused_in_its_own_time_says_why() -> None:
-    setback = Setback("cannot start domain: no space left", is_refusal=True, at=1000.0)
-    found = conditions.find(derived(a_vmi(), a_launcher(seen(None), setback=setback)).conditions, "Synchronized")
+    failed_operation = FailedOperation("cannot start domain: no space left", is_refusal=True, at=1000.0)
+    found = conditions.find(
+        derived(a_vmi(), a_launcher(seen(None), failed_operation=failed_operation)).conditions, "Synchronized"
+    )
     assert found is not None
     assert (found.status, found.reason, found.message) == ("False", "StartFailed", "cannot start domain: no space left")
 
 
 def test_a_guest_that_runs_is_not_said_to_have_failed_its_start() -> None:
     """Somebody else's start was first, or the refusal came with a guest that is up."""
-    setback = Setback("cannot start domain: it is active", is_refusal=True, at=1000.0)
-    status = derived(a_vmi(), a_launcher(seen(), setback=setback))
+    failed_operation = FailedOperation("cannot start domain: it is active", is_refusal=True, at=1000.0)
+    status = derived(a_vmi(), a_launcher(seen(), failed_operation=failed_operation))
     assert (status.phase, conditions.find(status.conditions, "Synchronized")) == ("Running", None)
 
 
@@ -238,8 +240,8 @@ def test_whose_run_is_over_is_not_said_to_lack_a_network() -> None:
 
 
 def test_a_contact_that_broke_is_no_trouble_of_the_vmi() -> None:
-    setback = Setback("no answer within 60 s", is_refusal=False, at=1000.0)
-    assert derive(a_vmi(), a_launcher(seen(None), setback=setback)) is None
+    failed_operation = FailedOperation("no answer within 60 s", is_refusal=False, at=1000.0)
+    assert derive(a_vmi(), a_launcher(seen(None), failed_operation=failed_operation)) is None
 
 
 def test_a_start_that_does_not_get_on_says_why_and_stays_scheduled() -> None:
@@ -317,7 +319,7 @@ def scheduled(stamp: str) -> VirtualMachineInstance:
 
 
 def test_a_launcher_that_stays_silent_is_named_as_what_is_waited_for() -> None:
-    silent = a_launcher(Sighting(trouble="nobody listens"))
+    silent = a_launcher(LauncherStatus(trouble="nobody listens"))
     assert derive(scheduled("2023-11-14T22:13:00Z"), silent) is None
     found = conditions.find(derived(scheduled("2023-11-14T22:12:50Z"), silent).conditions, "Synchronized")
     assert found is not None
@@ -332,7 +334,7 @@ def test_a_start_that_waits_for_its_node_to_be_clear_says_so_where_all_else_is_r
     assert derive(scheduled("2023-11-14T22:13:00Z"), a_launcher(seen(None)), held=held) is None
     for launcher, reason in (
         (a_launcher(seen(None)), "NodeNotClear"),
-        (a_launcher(Sighting(trouble="nobody listens")), "LauncherNotReady"),
+        (a_launcher(LauncherStatus(trouble="nobody listens")), "LauncherNotReady"),
     ):
         found = conditions.find(derived(late, launcher, held=held).conditions, "Synchronized")
         assert found is not None
@@ -350,7 +352,7 @@ def missing(seconds: float) -> NodeTrouble:
 
 @pytest.mark.parametrize(
     "launchers",
-    [(a_launcher(Sighting(trouble="nobody listens")),), (a_launcher(seen(None)),), ()],
+    [(a_launcher(LauncherStatus(trouble="nobody listens")),), (a_launcher(seen(None)),), ()],
     ids=["not reached", "its network or its report is wanted", "not listed"],
 )
 def test_a_start_that_waits_for_virt_node_says_so(launchers: tuple[Launcher, ...]) -> None:
@@ -424,7 +426,7 @@ FLOOD = "no \x1b[31m\n" * 100_000
     "world",
     [
         a_world(a_vmi(), a_launcher(seen(None, failure=Failure(FLOOD, FLOOD)))),
-        a_world(scheduled("2023-11-14T22:12:00Z"), a_launcher(Sighting(trouble=FLOOD))),
+        a_world(scheduled("2023-11-14T22:12:00Z"), a_launcher(LauncherStatus(trouble=FLOOD))),
         a_world(a_vmi(), a_launcher(pod=a_pod(phase="Failed", reason=FLOOD))),
         a_world(a_vmi(), a_launcher(pod=a_pod(phase="Failed", reason="Evicted", message=FLOOD))),
         a_world(a_vmi(), a_launcher(pod=a_pod(phase="Failed", **ended(1, FLOOD)))),
@@ -539,7 +541,9 @@ FAILED_START = RefusedStep(StartDomain(POD_UID, "x"), Invalid("cannot start doma
         pytest.param("Scheduled", (a_launcher(seen(None)),), {}, FAILED_START, "StartFailed", id="its start fails"),
         pytest.param("Running", (), {"look": a_look(processes=1, count=2)}, None, "LauncherLost", id="it is lost"),
         pytest.param("Scheduled", (), {"node_trouble": missing(30)}, None, "VirtNodeNotReady", id="virt-node is away"),
-        pytest.param("Scheduled", (a_launcher(Sighting()),), {}, None, "VirtHandlerSilent", id="nothing is known yet"),
+        pytest.param(
+            "Scheduled", (a_launcher(LauncherStatus()),), {}, None, "VirtHandlerSilent", id="nothing is known yet"
+        ),
         pytest.param("Scheduled", (a_launcher(seen(OFF)),), {}, None, None, id="its run is over"),
         pytest.param("Scheduled", (a_launcher(seen(CRASHED)),), {}, None, "GuestCrashed", id="its guest crashed"),
     ],

@@ -8,7 +8,7 @@ import pytest
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.links.handler import Verb
-from controlplane.virt_handler.vmi.user_requests import hold_after, is_held, refuse
+from controlplane.virt_handler.vmi.user_requests import is_paused_by_user, refuse, user_pause_after
 from tests.controlplane.virt_handler.builders import a_vmi, seen, told_paused
 
 RUNNING, BY_USER = State(Life.RUNNING, "booted"), State(Life.PAUSED, "user")
@@ -37,14 +37,14 @@ BY_ERROR, BY_WATCHDOG = State(Life.PAUSED, "ioerror"), State(Life.PAUSED, "watch
 def test_whose_pause_it_is(
     state: State | None, remembered: bool | None, vmi: VirtualMachineInstance | None, expected: bool
 ) -> None:
-    assert is_held(vmi, seen(state, is_held=remembered)) is expected
+    assert is_paused_by_user(vmi, seen(state, is_paused_by_user=remembered)) is expected
 
 
 @pytest.mark.parametrize("held", [None, False, True])
 def test_a_persons_pause_ends_with_the_pause_that_it_came_to(held: bool | None) -> None:
-    assert hold_after(held, BY_ERROR) is held
-    assert hold_after(held, None) is held
-    assert [hold_after(held, one) for one in (RUNNING, BY_USER)] == [False, False]
+    assert user_pause_after(held, BY_ERROR) is held
+    assert user_pause_after(held, None) is held
+    assert [user_pause_after(held, one) for one in (RUNNING, BY_USER)] == [False, False]
 
 
 NOT_PAUSED, ALREADY = "VMI is not paused", "VMI is already paused"
