@@ -80,7 +80,11 @@ def make_rootfs(packages: Sequence[str], path: Path, debian: Debian, mirrors: Mi
         str(path),
         *source_lines(debian.suite, mirrors, has_updates=debian.has_updates),
     ]
-    environment = {"PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin", "LC_ALL": "C"}
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin",
+        "LC_ALL": "C",
+        "INITRD": "No",  # the kernel's package would build an initramfs, which no image keeps
+    }
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     keep = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
     done = subprocess.run(command, env=environment | proxies | keep, capture_output=True, text=True, check=False)
