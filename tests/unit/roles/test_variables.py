@@ -106,7 +106,7 @@ OF_PROVISION = [
 ]
 TAKEN = [
     {
-        "name": "Look at the variables",
+        "name": "Check the variables",
         "ansible.builtin.include_role": {"name": "virtops.kubevirt.control_plane", "tasks_from": "variables.yml"},
     },
     {"name": "Keep that it passed", "ansible.builtin.set_fact": {"said": ""}},
@@ -187,7 +187,7 @@ def test_what_is_right_or_let_by_is_taken(said: dict[str, str]) -> None:
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_looks_at_its_variables_before_it_does_anything(role: str) -> None:
     first: dict[str, Any] = yaml.safe_load((ROOT / "roles" / role / "tasks/main.yml").read_text())[0]
-    assert first["name"] == "Look at the variables"
+    assert first["name"] == "Check the variables"
     assert "when" not in first
 
 

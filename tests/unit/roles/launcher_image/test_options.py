@@ -38,7 +38,7 @@ def test_every_task_on_a_node_asks_the_runtime_that_is_meant(module: str) -> Non
     assert block["module_defaults"][module] == {one: f"{{{{ launcher_image_{one} }}}}" for one in OF_THE_RUNTIME}
     assert set(OF_THE_RUNTIME) == set(runtime_spec())
     outside = [one["name"] for one in tasks("main.yml") if "block" not in one]
-    assert outside == ["Look at the variables"]
+    assert outside == ["Check the variables"]
 
 
 @pytest.mark.parametrize("option", OF_A_PULL)
