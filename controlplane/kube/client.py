@@ -3,13 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The verbs: quorum reads, precise writes, pages of lists, watch streams. Implements engine.ports.Api.
 
-No retries and no read-modify-write in here: writes carry preconditions, and who made the decision
-makes it anew after a conflict.
+No retries and no read-modify-write in here: writes carry preconditions, and after a conflict the reconciler decides
+again.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ import msgspec
 from controlplane.api.objects.resources import LEASE, Key, Resource
 from controlplane.engine.errors import Conflict, Invalid, Unavailable
 from controlplane.engine.ports import Json
-from controlplane.kube import shallow
+from controlplane.kube.decoding import NOT_DECODED, decode
 from controlplane.kube.errors import causes_field
 from controlplane.kube.transport import Request, Transport
 
@@ -30,7 +29,7 @@ APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML
 PAGE_ITEMS = 500
 SHORTEST_STREAM_SECONDS = 1.0  # an empty stream that ends sooner is a fault, not the end of a watch
 LEAST_ITEMS = 10
-PAGE_BYTES = 8 * 1024 * 1024  # what a page shall have about: it is in memory twice while it is taken in
+PAGE_BYTES = 8 * 1024 * 1024  # the wanted size of a page, which is in memory twice while a cache takes it in
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +66,14 @@ class _List(msgspec.Struct):
 
 
 _list_decoder = msgspec.json.Decoder(_List)
-_list_meta_decoder = msgspec.json.Decoder(_ListMeta)
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
     """engine.ports.Api on a real API server, plus what the caches need.
 
-    field_manager names us in managedFields. guard is called before each write and raises when we may
-    not write any more (leadership lost).
+    field_manager is this process's name in managedFields. guard is called before each write and raises when this
+    process may not write any more (it has lost the leadership).
     """
 
     transport: Transport
@@ -88,7 +86,7 @@ class Client:
 
     async def get(self, resource: Resource, key: Key) -> Json:
         path, attempt = object_path(resource, key), f"get {resource.kind} {key}"
-        return await self._object(Request("GET", path, attempt, lane=_lane(resource)))
+        return await self._object(Request("GET", path, attempt, pool=_pool(resource)))
 
     async def create(self, resource: Resource, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         self.guard()
@@ -99,7 +97,7 @@ class Client:
                 collection_path(resource, namespace) + self._write_query(dry_run=dry_run),
                 f"create {resource.kind} {Key(namespace, name)}",
                 msgspec.json.encode(body),
-                lane=_lane(resource),
+                pool=_pool(resource),
             )
         )
 
@@ -114,26 +112,25 @@ class Client:
         uid: str | None = None,
         dry_run: bool = False,
     ) -> Json:
-        """Send a JSON merge patch; Conflict when the object is another version or another object by now."""
+        """Send a JSON merge patch. Conflict: the object has another resourceVersion or UID."""
         self.guard()
         body = _with_preconditions(patch, resource_version=resource_version, uid=uid)
         path = object_path(resource, key) + (f"/{subresource}" if subresource else "")
         attempt = f"patch {subresource + ' of ' if subresource else ''}{resource.kind} {key}"
         query, encoded = self._write_query(dry_run=dry_run), msgspec.json.encode(body)
-        request = Request("PATCH", path + query, attempt, encoded, MERGE_PATCH, lane=_lane(resource))
+        request = Request("PATCH", path + query, attempt, encoded, MERGE_PATCH, pool=_pool(resource))
         try:
             return await self._object(request)
         except Invalid as error:
-            # The API server has no UID precondition for patches: it says that metadata.uid is immutable.
+            # The API server has no UID precondition for patches: it answers that metadata.uid is immutable.
             if uid is not None and causes_field(error, "metadata.uid"):
                 raise Conflict(str(error), reason="Conflict", details=error.details) from error
             raise
 
     async def ensure(self, resource: Resource, key: Key) -> Json:
-        """Make an empty object of this name; one that exists stays as it is.
+        """Create an empty object of this name. An existing object stays as it is.
 
-        By server-side apply and not by create, because RBAC knows the name of what is applied: the right to create
-        can be limited to it.
+        By server-side apply and not by create: RBAC can limit an apply to a name, and a create not.
         """
         self.guard()
         metadata = {"name": key.name} | ({"namespace": key.namespace} if resource.namespaced else {})
@@ -150,7 +147,7 @@ class Client:
         uid: str,
         resource_version: str | None = None,
     ) -> None:
-        """Delete exactly the object with this UID; NotFound when it is gone, Conflict when it is another."""
+        """Delete the object with this UID. NotFound: it is gone. Conflict: another object has the name."""
         self.guard()
         preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
         options: Json = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions}
@@ -166,10 +163,10 @@ class Client:
         not_older_than: int = 0,
         most_bytes: int = 0,
     ) -> Page:
-        """Read one page, from the quorum or, cheaper, from any server that has come as far as not_older_than.
+        """Read one page, from the quorum or, cheaper, from any server that has reached not_older_than.
 
-        A page that continues a list is of that list's version. Gone when continue_token is too old; Unavailable with
-        ANSWER_TOO_LARGE when the page has more than most_bytes.
+        A page that continues a list is of that list's version. Gone: continue_token is too old. Unavailable with
+        ANSWER_TOO_LARGE: the page has more than most_bytes.
         """
         query = _selectors(selection) | {"limit": str(limit)}
         if continue_token:
@@ -182,7 +179,7 @@ class Client:
         answer = await self.transport.send(request)
         try:
             return await _read_page(answer)
-        except (msgspec.DecodeError, ValueError, KeyError, RecursionError) as error:
+        except NOT_DECODED as error:
             raise Unavailable(f"cannot {attempt}: the answer is not a list ({error})") from error
 
     def watch(
@@ -212,7 +209,7 @@ class Client:
 
 
 def fit_limit(items: Sequence[bytes], limit: int) -> int:
-    """Return how many items the next page shall have, if they are as large as these."""
+    """Return how many items to ask for in the next page, by the average size of these."""
     if not items:
         return limit
     average = max(1, sum(map(len, items)) // len(items))
@@ -220,25 +217,15 @@ def fit_limit(items: Sequence[bytes], limit: int) -> int:
 
 
 async def _read_page(answer: bytes) -> Page:
-    try:
-        page = _list_decoder.decode(answer)
-    except RecursionError:
-        # One object that is nested too deep: it must not cost the others. In a thread, for this way takes long.
-        return await asyncio.to_thread(_split_page, answer)
+    page = await decode(_list_decoder, answer)
     return Page([bytes(item) for item in page.items or ()], page.metadata.resource_version, page.metadata.continue_)
 
 
-def _split_page(answer: bytes) -> Page:
-    parts = shallow.members(answer)
-    metadata = _list_meta_decoder.decode(parts["metadata"])
-    return Page(shallow.elements(parts["items"]), metadata.resource_version, metadata.continue_)
-
-
 def collection_path(resource: Resource, namespace: str) -> str:
-    """Return the path of a collection; every segment is escaped, whoever named it."""
+    """Return the path of a collection. Every segment is escaped."""
     root = f"/apis/{_segment(resource.group)}" if resource.group else "/api"
-    place = f"/namespaces/{_segment(namespace)}" if resource.namespaced and namespace else ""
-    return f"{root}/{_segment(resource.version)}{place}/{_segment(resource.plural)}"
+    inside = f"/namespaces/{_segment(namespace)}" if resource.namespaced and namespace else ""
+    return f"{root}/{_segment(resource.version)}{inside}/{_segment(resource.plural)}"
 
 
 def object_path(resource: Resource, key: Key) -> str:
@@ -254,7 +241,7 @@ def _segment(text: str) -> str:
     return quote(text, safe="")
 
 
-def _lane(resource: Resource) -> str:
+def _pool(resource: Resource) -> str:
     return "leases" if resource == LEASE else "requests"
 
 

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keep a cache of a kind that a cluster may not serve: watched while its CustomResourceDefinition is there.
+"""Keep a cache of a kind that a cluster may not serve: watched while its CustomResourceDefinition exists.
 
-Nothing is asked of an API server that does not serve the kind. What was known is forgotten when the kind goes, and
-`synced` is false then: nobody may conclude from absence. What was read of the definition holds while it may not be read
-any more: a kind that is gone is not served to the watch of it either.
+An API server that does not serve the kind gets no request for it. When the kind goes, the cache is emptied, and
+`synced` is false: absence then means nothing. If the definition may not be read any more, its last state counts: a
+deleted kind is not served to the kind's own watch either.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from controlplane.kube.watch import WatchCache
 
 
 class OptionalWatch:
-    """Runs two caches: of one definition for ever, and of its kind while `is_served` says so of the definition."""
+    """Runs two caches: of one definition for ever, and of its kind while `is_served(definition)` is true."""
 
     def __init__(
         self, definition: WatchCache, cache: WatchCache, name: str, is_served: Callable[[bytes | None], bool]
@@ -30,30 +30,30 @@ class OptionalWatch:
         self._is_served = is_served
         self._changed = asyncio.Event()
         self._listeners: list[Callable[[], None]] = []
-        self._told = (False, False)
-        definition.subscribe(lambda *_unused: self._notice())
+        self._state = (False, False)
+        definition.subscribe(lambda *_unused: self._notify())
         definition.on_resource_version(
-            lambda _position: self._notice()
-        )  # the first list tells of its end by that alone
-        cache.on_synced(self._notice)
+            lambda _version: self._notify()
+        )  # the end of the first list changes nothing else
+        cache.on_synced(self._notify)
 
     @property
     def is_served(self) -> bool:
-        """Tell whether the cluster serves the kind, as far as is known."""
+        """Tell whether the cluster serves the kind, by the cached definition."""
         return self._is_served(self._definition.get(Key("", self._name)))
 
     @property
     def is_absent(self) -> bool:
-        """Tell whether the cluster is known not to serve the kind."""
+        """Tell whether the definitions were read, and the cluster does not serve the kind."""
         return self._definition.resource_version > 0 and not self.is_served
 
     @property
-    def is_known(self) -> bool:
-        """Tell whether absence from the cache means something."""
+    def is_synced(self) -> bool:
+        """Tell whether absence from the cache means absence from the cluster."""
         return self.is_served and self._cache.synced
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call back when `is_absent` or `is_known` has changed: who was told otherwise waits for it."""
+        """Call back when `is_absent` or `is_synced` has changed."""
         self._listeners.append(listener)
 
     async def run(self) -> None:
@@ -74,11 +74,11 @@ class OptionalWatch:
             self._changed.clear()
             await self._changed.wait()
 
-    def _notice(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
-        now = (self.is_absent, self.is_known)
-        if now == self._told:
+        state = (self.is_absent, self.is_synced)
+        if state == self._state:
             return
-        self._told = now
+        self._state = state
         for listener in self._listeners:
             listener()

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Bytes to and from the API server: sessions, connection limits, time-outs, tokens, error translation.
 
-Which requests are made is the client's business. Nothing is retried here but one thing: a token that
-was refused is read again and tried once more.
+Which requests are made is up to client.py. Only one thing is retried here: after a 401 the token is read again.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ CONNECTIONS = 16  # per process; the API server's fairness queues do not reward 
 IDLE_SECONDS = 30.0  # short-lived idle connections spread over API servers again after one restarts
 REQUEST_SECONDS = 30.0
 CONNECT_SECONDS = 5.0
-# Above what can be stored and served: a request has at most 3 MiB, what etcd holds 1.5, and Go writes each <, > and &
-# in six bytes, which makes 18 MiB at most; the rest is for wrapping, and for who serves larger objects of its own.
+# Above any object: a request has at most 3 MiB, etcd holds 1.5, and Go writes each <, > and & in six bytes, which makes
+# 18 MiB. The rest is for the event around it, and for aggregated API servers with larger objects.
 MAX_LINE_BYTES = 32 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
 
 _JSON = "application/json"
-# No compression: it costs the API server CPU, and lines in a stream would wait for a block to fill.
+# No compression: it costs the API server CPU, and lines of a watch would wait for a block to fill.
 _HEADERS = {"Accept": _JSON, "Accept-Encoding": "identity"}
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request: attempt says in words what it is for ("get Pod ns/name")."""
+    """One request. attempt names it in error messages, e.g. "get Pod ns/name"."""
 
     method: str
     path: str
@@ -47,16 +46,16 @@ class Request:
     attempt: str
     body: bytes | None = None
     content_type: str = _JSON
-    lane: str = "requests"
-    """Requests of one lane wait for one another's connections; leases have a lane, so that a slow API
-    server that holds up everything else does not cost us the leadership."""
+    pool: str = "requests"
+    """Connection pool. Leases have their own, so that a slow API server that blocks all other requests does not cost
+    this process the leadership."""
     most_bytes: int = 0
-    """An answer of more is not read to its end; 0: whatever comes."""
+    """A longer answer is not read to its end; 0: no limit."""
 
 
 @dataclass(slots=True)
 class Transport:
-    """Sessions to one API server: requests under a connection limit by lane, and long streams beside them."""
+    """Sessions to one API server: pools of connections for requests, and streams without a limit."""
 
     credentials: Credentials
     user_agent: str
@@ -80,21 +79,21 @@ class Transport:
     async def send(self, request: Request) -> bytes:
         """Return the body of a 2xx answer. Raises ApiError; Unavailable when there was no usable answer."""
         limits = aiohttp.ClientTimeout(total=self.request_seconds, sock_connect=CONNECT_SECONDS)
-        async with self._answer(request, request.lane, limits) as response:
+        async with self._answer(request, request.pool, limits) as response:
             return await _read(response, request) if request.most_bytes else await response.read()
 
     @asynccontextmanager
     async def stream(self, request: Request, silence_seconds: float) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Yield the lines of an endless answer. Silence for so long, a cut or a half line is Unavailable.
+        """Yield the lines of a watch. Silence, a closed connection or half a line is Unavailable.
 
-        So is a line above MAX_LINE_BYTES, with ANSWER_TOO_LARGE: to ask again from before it would end there again.
+        A line above MAX_LINE_BYTES is Unavailable with ANSWER_TOO_LARGE: a watch from before it would end there again.
         """
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
         async with self._answer(request, "streams", limits) as response:
             try:
                 yield _lines(response.content, request.attempt)
             finally:
-                # Left early: nothing more is wanted, not even the peer's goodbye, which may never come.
+                # Do not wait for the peer's TLS goodbye, which may never come.
                 if response.connection is not None and response.connection.transport is not None:
                     response.connection.transport.abort()
 
@@ -137,7 +136,7 @@ class Transport:
             data=request.body,
             headers=headers,
             timeout=limits,
-            allow_redirects=False,  # a redirect would carry our token to whoever asks for it
+            allow_redirects=False,  # a redirect would send our token to another server
         )
 
     def _session(self, kind: str) -> aiohttp.ClientSession:
@@ -156,7 +155,7 @@ class Transport:
 
 
 async def _read(response: aiohttp.ClientResponse, request: Request) -> bytes:
-    """Read an answer as far as it was asked for. Leaving early closes the connection."""
+    """Read an answer up to its limit. Leaving early closes the connection."""
     body = bytearray()
     async for chunk in response.content.iter_chunked(CHUNK_BYTES):
         body += chunk
@@ -171,20 +170,20 @@ def _unavailable(request: Request, why: str) -> Unavailable:
 
 
 def _socket(address: tuple[int, int, int, str, Mapping[str, object] | tuple[object, ...]]) -> socket.socket:
-    """Make a socket that notices a half-open connection in about 30 s, watches included."""
+    """Create a socket that notices a half-open connection within about 30 s, for watches too."""
     family, kind, protocol, *_unused = address
-    made = socket.socket(family=family, type=kind, proto=protocol)
-    made.setblocking(False)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 15)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
-    return made
+    created = socket.socket(family=family, type=kind, proto=protocol)
+    created.setblocking(False)
+    created.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    created.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 15)
+    created.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
+    created.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+    created.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
+    return created
 
 
 async def _lines(content: aiohttp.StreamReader, attempt: str) -> AsyncIterator[bytes]:
-    """Split by newline ourselves: StreamReader.readline refuses lines above 64 KiB, and objects are larger."""
+    """Split by newline. StreamReader.readline refuses lines above 64 KiB, and objects are larger."""
     rest = bytearray()
     while chunk := await content.read(CHUNK_BYTES):
         start = len(rest)

@@ -3,25 +3,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Keep a Store equal to the API server: list, then watch, for ever.
 
-How it goes:
-
-    list   in pages of bounded size, the first time from the quorum, later from any server that has come
-           as far as we have. Each page is taken in as it comes. Only a list that was read to its end
-           moves the position and may say that something is gone; then `synced` becomes true.
-    watch  from the position, moved on by every event and bookmark. A stream that ends, breaks, falls
-           silent or holds half a line is opened again where we were.
+    list   in pages of bounded size: the first time from the quorum, later from any server that has reached this
+           cache's resourceVersion. Each page is stored as it comes. Only a complete list moves the resourceVersion and
+           removes objects; then `synced` becomes true.
+    watch  from the resourceVersion, which every event and bookmark moves. A stream that ends, breaks, falls silent or
+           holds half a line is opened again at the same resourceVersion.
     410    in an answer, an ERROR event or a continue token: list again and compare.
 
-An object that cannot be read (nested too deep, say) costs that object and nothing else: what we held of it stays until
-it is deleted, everybody else's goes on. A line of the stream that does not even show which object it is about, or that
-is too long to be read, is passed by a list from the quorum: opened where we were, the stream would end there for ever.
+An object that cannot be read (nested too deep, say) is skipped, by the key of its event: its cached copy stays until
+the object is deleted, and all other objects go on. A line of a watch that is no event, or too long, is passed by a list
+from the quorum: a watch from the same resourceVersion would end there again.
 
-The position never goes back. A server that has not come as far is asked again; if the quorum itself has
-not, the server's history is another one (etcd was restored), and all that this process knows is void.
+The resourceVersion never goes back. A server that has not reached it is asked again. If the quorum has not reached it,
+the server has another history (etcd was restored), and everything that this process knows is void.
 
-An API server that cannot be reached leaves the cache as it is: old, but not wrong about absence. Only
-"this resource does not exist" and "you may not read it" take `synced` back, because then nobody tells
-us of changes any more; it is back once a watch goes on where we were.
+An unreachable API server leaves the cache as it is: old, but not wrong about absence. Only "this resource does not
+exist" and "you may not read it" take `synced` back, because then no changes arrive; a watch that goes on sets it again.
 """
 
 from __future__ import annotations
@@ -30,12 +27,13 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import ApiError, Forbidden, Gone, NotFound, Unavailable, retry_after_seconds
 from controlplane.engine.ports import Clock
-from controlplane.kube.cache import IndexFunction, Store, key_of, parse_resource_version, read_partial
+from controlplane.kube.cache import IndexFunction, PartialObject, Store, key_of, parse_resource_version, read_partial
 from controlplane.kube.client import (
     LEAST_ITEMS,
     PAGE_BYTES,
@@ -46,6 +44,7 @@ from controlplane.kube.client import (
     Selection,
     fit_limit,
 )
+from controlplane.kube.decoding import UnreadableError, cut, read_event
 from controlplane.kube.errors import (
     ANSWER_TOO_LARGE,
     IN_THE_WAY,
@@ -55,7 +54,6 @@ from controlplane.kube.errors import (
     causes_reason,
     translate_event,
 )
-from controlplane.kube.unreadable import Identity, Told, UnreadableError, identify, read_event
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +62,7 @@ PAGE_MOST_BYTES = 4 * PAGE_BYTES  # unless the page is as short as pages get
 
 
 class HistoryRewoundError(Exception):
-    """The server's history ends before what it told us. Whoever runs this process has to begin anew."""
+    """The server's history ends before this cache's resourceVersion. The process must restart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +73,13 @@ class Timing:
     back_off_limit: float = 4.0
     """Small enough that the view is fresh 5 s after the API server is back."""
     refused_limit: float = 10.0
-    """For a resource that does not exist or may not be read: a human has to act."""
+    """For a resource that does not exist or may not be read: an administrator has to act."""
     watch_least: int = 300
-    """The server ends a watch after this long to twice this long, so that streams spread over servers."""
+    """The server ends a watch after once to twice this time, so that streams spread over servers."""
     silence: float = 150.0
-    """Bookmarks come about once a minute; after this much silence the connection is dead."""
+    """Bookmarks come about once a minute; a connection without any byte for so long is dead."""
     compare_every: float = 3600.0
-    """How often, half as much more or less, the list is read again, against events that were lost without a trace."""
+    """How often (plus or minus a half) the list is read again, in case that an event was lost."""
 
 
 @dataclass(slots=True)
@@ -93,13 +91,13 @@ class Counters:
     events: int = 0
     failures: int = 0
     repaired: int = 0
-    """Objects that a relist found different although the watch had passed their version. Should stay 0."""
+    """Objects that a list found different although the watch had passed their version. Should stay 0."""
     unreadable: int = 0
-    """How often an object could not be read and was passed over. Should stay 0."""
+    """How often an object could not be read and was skipped. Should stay 0."""
 
 
 class WatchCache(Store):
-    """engine.ports.Cache kept by `run`, which the process puts into its task group."""
+    """engine.ports.Cache, kept up to date by `run`, which the process puts into its task group."""
 
     def __init__(
         self,
@@ -124,8 +122,9 @@ class WatchCache(Store):
         self._from_quorum = True
         self._limit = PAGE_ITEMS
         self._failures = 0
-        self._passed_lines = 0
-        self._unreadable = Told(selection)
+        self._skipped_lines = 0
+        self._unreadable: set[Key] = set()
+        """Objects that are in the log as unreadable, so that each is logged once."""
         self._ready = asyncio.Event()
 
     async def wait_synced(self) -> None:
@@ -133,21 +132,21 @@ class WatchCache(Store):
         await self._ready.wait()
 
     def start_over(self) -> None:
-        """Know nothing any more, and tell of it. Whoever runs this next lists first: a watch tells but of changes."""
+        """Remove everything, and list first when `run` begins again: a watch reports only changes."""
         super().start_over()
         self._list_at = float("-inf")
 
     async def run(self) -> None:
-        """List and watch until cancelled. Never gives up; says so in the log while it cannot.
+        """List and watch until cancelled. Errors are logged and retried.
 
-        Raises HistoryRewoundError when nothing that is known here is true any more.
+        Raises HistoryRewoundError when nothing in this cache can be trusted any more.
         """
         while True:
             try:
                 if self._clock.monotonic() >= self._list_at:
                     await self._list()
                 await self._watch()
-                self._failures = self._passed_lines = 0
+                self._failures = self._skipped_lines = 0
             except Gone as error:
                 log.info("list again", extra={"watching": self.selection, "because": error})
                 self._list_at = float("-inf")
@@ -155,26 +154,25 @@ class WatchCache(Store):
             except ApiError as error:
                 self._from_quorum |= causes_reason(error, RESOURCE_VERSION_TOO_LARGE)
                 if error.reason in IN_THE_WAY:
-                    self._pass_line()
+                    self._skip_line()
                 await self._pause(error)
 
     async def _list(self) -> None:
-        seen: set[Key | None] = set()
-        passed, token, version = self.resource_version, "", 0
+        listed: set[Key | None] = set()
+        watched_to, token, version = self.resource_version, "", 0
         self.counters.lists += 1
         while True:
             page = await self._page(token)
             version = version or self._check(page)
-            seen.update([await self._take(raw, passed) for raw in page.items])
+            listed.update([await self._store_item(raw, watched_to) for raw in page.items])
             token = page.continue_token
             if not token:
                 break
-        if None not in seen:  # else it may be any of those that we miss
-            for key in [
-                key for key in self.keys() if key not in seen and parse_resource_version(self.version(key)) <= version
-            ]:
+        if None not in listed:  # an item without a key may be any of the objects that the list lacks
+            stale = (key for key in self.keys() if parse_resource_version(self.version(key)) <= version)
+            for key in [key for key in stale if key not in listed]:
                 self.remove(key)
-        self._unreadable.forget_others(than=seen)
+        self._unreadable.intersection_update(listed)
         self._from_quorum = False
         self._list_at = self._clock.monotonic() + self._timing.compare_every * (0.5 + self._jitter())
         self.synced = True
@@ -182,7 +180,7 @@ class WatchCache(Store):
         self._ready.set()
 
     async def _page(self, token: str) -> Page:
-        """Read a page of about the right size; a much too large one again, as a shorter one."""
+        """Read a page of about the right size. A page that is much too large is read again, with fewer items."""
         while True:
             most = PAGE_MOST_BYTES if self._limit > LEAST_ITEMS else 0
             least = 0 if self._from_quorum else self.resource_version
@@ -199,7 +197,7 @@ class WatchCache(Store):
                 return page
 
     def _check(self, page: Page) -> int:
-        """Return the version of a list that begins with this page. It must have come as far as we have."""
+        """Return the version of a list that begins with this page. It must have reached this cache's."""
         version = parse_resource_version(page.resource_version)
         if version and version >= self.resource_version:
             return version
@@ -212,28 +210,34 @@ class WatchCache(Store):
         self._from_quorum = True
         raise Unavailable(message)
 
-    async def _take(self, raw: bytes, passed: int) -> Key | None:
-        """Take in an item and return its key; None for one that does not show even that."""
+    async def _store_item(self, raw: bytes, watched_to: int) -> Key | None:
+        """Store an item of a list and return its key; None for an item without a key."""
         try:
-            seen = read_partial(raw)
-            version, held = (
-                parse_resource_version(seen.metadata.resource_version),
-                parse_resource_version(self.version(key_of(seen))),
-            )
+            item = read_partial(raw)
+            version = parse_resource_version(item.metadata.resource_version)
+            cached = parse_resource_version(self.version(key_of(item)))
             key = self.put(raw)
         except UnreadableError as error:
-            identity = await self._identify(raw, error)
-            return identity.key if identity else None
-        self.counters.repaired += held < version <= passed
-        self._unreadable.forget(key)
+            skipped = await self._skip(raw, error)
+            return key_of(skipped) if skipped else None
+        self.counters.repaired += cached < version <= watched_to
+        self._unreadable.discard(key)
         return key
 
-    async def _identify(self, raw: bytes, error: UnreadableError) -> Identity | None:
-        """Return which object it is that cannot be read, counted and told of."""
+    async def _skip(self, raw: bytes, error: UnreadableError) -> PartialObject | None:
+        """Count and log an unreadable object. Returns its metadata, if it has a name and a version."""
         self.counters.unreadable += 1
-        identity = await identify(raw)
-        self._unreadable.tell(identity, error)
-        return identity
+        skipped: PartialObject | None = None
+        with suppress(UnreadableError):
+            skipped = read_partial(await asyncio.to_thread(cut, raw))
+        if skipped is None or not (skipped.metadata.name and skipped.metadata.resource_version):
+            log.warning("cannot read an object", extra={"watching": self.selection, "key": "?", "because": error})
+            return None
+        key = key_of(skipped)
+        if key not in self._unreadable:
+            log.warning("cannot read an object", extra={"watching": self.selection, "key": key, "because": error})
+            self._unreadable.add(key)
+        return skipped
 
     async def _watch(self) -> None:
         self.counters.streams += 1
@@ -245,60 +249,61 @@ class WatchCache(Store):
         )
         async with stream as lines:
             self.synced = True
-            await self._follow(lines)
+            await self._read_events(lines)
         if events == self.counters.events and self._clock.monotonic() - opened < SHORTEST_STREAM_SECONDS:
             raise Unavailable(f"cannot watch {self.selection}: the server ended the stream at once")
 
-    async def _follow(self, lines: AsyncIterator[bytes]) -> None:
+    async def _read_events(self, lines: AsyncIterator[bytes]) -> None:
         async for line in lines:
             try:
-                await self._apply(*await read_event(line))
+                kind, raw = await read_event(line)
             except UnreadableError as error:
                 raise Unavailable(f"cannot watch {self.selection}: not an event ({error})", reason=NO_EVENT) from error
+            await self._apply(kind, raw)
             self._failures = 0
 
-    def _pass_line(self) -> None:
-        """Come past a line that cannot be read: by a list that is no older, the later the more of them there are."""
-        self._passed_lines += 1
-        self._failures = max(self._failures, self._passed_lines)
+    def _skip_line(self) -> None:
+        """Pass an unreadable line by a list from the quorum, after a pause that grows with the number of such lines."""
+        self._skipped_lines += 1
+        self._failures = max(self._failures, self._skipped_lines)
         self._list_at, self._from_quorum = float("-inf"), True
 
     async def _apply(self, kind: str, raw: bytes) -> None:
-        """Take in one event. The position moves last, so that half an event is read again."""
+        """Store one event. The resourceVersion moves last, so that an interrupted event is read again."""
         if kind == "ERROR":
             raise translate_event(raw, f"watch {self.selection}")
         try:
-            version = self._take_event(kind, raw)
+            version = self._apply_event(kind, raw)
         except UnreadableError as error:
-            version = await self._pass_object(kind, raw, error)
+            version = await self._skip_event(kind, raw, error)
         if kind != "BOOKMARK":
             self.counters.events += 1
         self.move(version)
 
-    def _take_event(self, kind: str, raw: bytes) -> int:
-        seen = read_partial(raw)
-        version = parse_resource_version(seen.metadata.resource_version)
+    def _apply_event(self, kind: str, raw: bytes) -> int:
+        obj = read_partial(raw)
+        version = parse_resource_version(obj.metadata.resource_version)
         if kind in {"ADDED", "MODIFIED"} and version > self.resource_version:
-            self._unreadable.forget(self.put(raw))
+            self._unreadable.discard(self.put(raw))
         elif kind == "DELETED":
-            self.remove(key_of(seen), raw)
-            self._unreadable.forget(key_of(seen))
+            self.remove(key_of(obj), raw)
+            self._unreadable.discard(key_of(obj))
         return version
 
-    async def _pass_object(self, kind: str, raw: bytes, error: UnreadableError) -> int:
-        """Return the version up to which an event was taken in whose object cannot be read. That it is gone can be."""
-        identity = await self._identify(raw, error)
-        if identity is None:
-            raise error
-        version = parse_resource_version(identity.version)
+    async def _skip_event(self, kind: str, raw: bytes, error: UnreadableError) -> int:
+        """Skip an event with an unreadable object and return its version. A deletion still removes the object."""
+        skipped = await self._skip(raw, error)
+        if skipped is None:
+            raise Unavailable(f"cannot watch {self.selection}: not an event ({error})", reason=NO_EVENT) from error
+        key, version = key_of(skipped), parse_resource_version(skipped.metadata.resource_version)
         if kind == "DELETED":
-            self._unreadable.forget(identity.key)
-            if parse_resource_version(self.version(identity.key)) <= version:
-                self.remove(identity.key)
+            self._unreadable.discard(key)
+            if parse_resource_version(self.version(key)) <= version:
+                self.remove(key)
         return version
 
     async def _pause(self, error: ApiError) -> None:
-        """Wait with full jitter before the next try, longer each time; as long as the server asks at least."""
+        """Wait with full jitter before the next attempt, longer each time; at least for the server's Retry-After."""
         self.counters.failures += 1
         refused = isinstance(error, NotFound | Forbidden) or error.reason == NOT_SERVED
         if refused:
@@ -307,7 +312,7 @@ class WatchCache(Store):
         longest = min(limit, self._timing.back_off_first * 2 ** min(self._failures, 16))
         delay = retry_after_seconds(error) + longest * self._jitter()
         self._failures += 1
-        if self._failures % 16 == 2:  # once soon, then now and then: an outage has other witnesses
+        if self._failures % 16 == 2:  # once soon, then rarely: other components log an outage, too
             log.warning(
                 "cannot keep the cache fresh",
                 extra={"watching": self.selection, "because": error, "requeue_after": round(delay, 2)},

@@ -18,15 +18,13 @@ from controlplane.api.objects.resources import NODE, POD, Key
 from controlplane.engine.ports import Cache
 from controlplane.kube.cache import (
     LAST_APPLIED,
-    MOST_LEVELS,
     PartialObject,
     Store,
-    by_label,
     by_lack_of_controller,
     parse_resource_version,
     trim,
 )
-from controlplane.kube.unreadable import UnreadableError
+from controlplane.kube.decoding import MAX_LEVELS, UnreadableError
 
 KEY = Key("ns", "web")
 
@@ -35,8 +33,12 @@ def a_pod(name: str = "web", version: str = "1", **metadata: Any) -> bytes:
     return json.dumps({"metadata": {"name": name, "namespace": "ns", "resourceVersion": version, **metadata}}).encode()
 
 
+def by_app(obj: PartialObject) -> list[str]:
+    return [value for name, value in (obj.metadata.labels or {}).items() if name == "app"]
+
+
 def a_store() -> Store:
-    return Store(POD, {"app": by_label("app")})
+    return Store(POD, {"app": by_app})
 
 
 def test_the_store_is_the_cache_that_the_engine_asks_for() -> None:
@@ -86,7 +88,7 @@ def test_a_removed_object_leaves_nothing_behind() -> None:
 
     assert store.get(KEY) is None
     assert not store.indexed("app", "x")
-    assert not store._filed["app"]
+    assert not store._keys_by_value["app"]
 
 
 def test_subscribers_hear_before_and_after_once_the_cache_has_it() -> None:
@@ -139,7 +141,7 @@ def test_a_removal_unfiles_what_was_filed_not_what_the_last_state_says() -> None
 
     store.remove(KEY, a_pod(version="9", labels={"app": "y"}))
 
-    assert not store._filed["app"]
+    assert not store._keys_by_value["app"]
 
 
 def test_nothing_goes_back_to_an_earlier_state() -> None:
@@ -174,7 +176,7 @@ def test_a_followers_bug_does_not_stop_the_others(caplog: pytest.LogCaptureFixtu
     store.move(5)
 
     assert heard == [5]
-    assert "cache follower failed" in caplog.text
+    assert "cache subscriber failed" in caplog.text
 
 
 def test_followers_hear_when_absence_begins_to_mean_something_and_when_it_ends() -> None:
@@ -280,11 +282,11 @@ def test_what_is_nested_too_deep_is_refused_and_changes_nothing(field: str, end:
     assert (store.get(key), store.version(key), told) == (held, "1", [])
 
 
-@pytest.mark.parametrize("levels", [MOST_LEVELS - 1, MOST_LEVELS], ids=["as deep as may be", "one more"])
+@pytest.mark.parametrize("levels", [MAX_LEVELS - 1, MAX_LEVELS], ids=["as deep as may be", "one more"])
 def test_what_is_kept_can_be_decoded_and_copied_by_everybody(levels: int) -> None:
     """The decoder would take more levels than a copy of what it returns can have."""
     store, raw = a_store(), b'{"metadata":{"name":"a","resourceVersion":"1"},"spec":%s}' % nested(levels)
-    if levels >= MOST_LEVELS:
+    if levels >= MAX_LEVELS:
         with pytest.raises(UnreadableError):
             store.put(raw)
     else:
@@ -304,7 +306,7 @@ def test_an_index_that_was_never_made_is_a_bug_in_the_caller() -> None:
 MEASURE = """
 import gc, json
 from controlplane.api.objects.resources import POD
-from controlplane.kube.cache import Store, by_label
+from controlplane.kube.cache import Store
 
 def resident_kib():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS"))
@@ -316,7 +318,7 @@ def put(first, last):
                 "labels": {"node": f"node-{number % 50}"}, "ownerReferences": owner, "managedFields": ["x" * 4096]}
         store.put(json.dumps({"metadata": meta, "spec": "x" * 5888}).encode())
 
-store = Store(POD, {"node": by_label("node")})
+store = Store(POD, {"node": lambda obj: [(obj.metadata.labels or {}).get("node", "")]})
 put(0, 1000)
 gc.collect()
 before = resident_kib()

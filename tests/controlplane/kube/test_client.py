@@ -299,7 +299,7 @@ async def test_selectors_are_escaped_into_the_query(api: FakeApi, client: Client
 
 
 async def test_a_held_up_api_does_not_hold_up_a_lease(api: FakeApi) -> None:
-    """With every connection of the requests' lane taken, a lease is still renewed."""
+    """With every connection of the request pool taken, a lease is still renewed."""
     api.put("/apis/coordination.k8s.io/v1/namespaces/ns/leases/web", {})
     entered, release = asyncio.Event(), asyncio.Event()
     plain = api.handle

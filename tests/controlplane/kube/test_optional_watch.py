@@ -62,17 +62,17 @@ async def test_it_is_watched_while_it_is_served(gone: str) -> None:
     assert (stage.definition.running, stage.cache.runs, stage.optional.is_served) == (1, 0, False)
     stage.definition.put(DEFINITION)
     await stage.settle()
-    assert (stage.cache.running, stage.optional.is_known, len(stage.cache)) == (1, True, 1)
+    assert (stage.cache.running, stage.optional.is_synced, len(stage.cache)) == (1, True, 1)
     if gone == "changed":
         stage.definition.put(GOING)
     else:
         stage.definition.remove(Key("", "a"))
-    assert not stage.optional.is_known
+    assert not stage.optional.is_synced
     await stage.settle()
     assert (stage.cache.running, stage.cache.synced, len(stage.cache)) == (0, False, 0)
     stage.definition.put(DEFINITION.replace(b'"1"', b'"3"'))
     await stage.settle()
-    assert (stage.cache.runs, stage.optional.is_known, len(stage.cache)) == (2, True, 1)
+    assert (stage.cache.runs, stage.optional.is_synced, len(stage.cache)) == (2, True, 1)
     task.cancel()
     await asyncio.wait({task})
     assert (stage.cache.running, stage.definition.running) == (0, 0)
@@ -100,14 +100,14 @@ async def test_what_was_read_of_the_definition_holds_while_it_may_not_be_read() 
     await stage.settle()
     stage.definition.synced = False
     await stage.settle()
-    assert (stage.optional.is_known, stage.optional.is_absent, stage.cache.running) == (True, False, 1)
+    assert (stage.optional.is_synced, stage.optional.is_absent, stage.cache.running) == (True, False, 1)
     task.cancel()
     await asyncio.wait({task})
 
 
 async def test_it_tells_whenever_something_else_is_known_of_the_kind() -> None:
     stage, told = Stage(), list[tuple[bool, bool]]()
-    stage.optional.on_change(lambda: told.append((stage.optional.is_absent, stage.optional.is_known)))
+    stage.optional.on_change(lambda: told.append((stage.optional.is_absent, stage.optional.is_synced)))
     task = asyncio.create_task(stage.optional.run())
     await stage.settle()
     stage.definition.put(DEFINITION)

@@ -108,8 +108,9 @@ async def test_an_object_that_cannot_be_read_costs_itself(api: FakeApi) -> None:
     async with listening(api) as found:
         await found.until_open()
         line = b'{"type":"ADDED","object":{"metadata":{"name":"deep","resourceVersion":"900","x":%s}}}\n'
+        api.version = 900
         api.raw_line(PODS, line % (b'{"x":' * 5000 + b"{}" + b"}" * 5000))
-        await found.until(lambda: found.pauses)
+        await found.until(lambda: len(found.requests("resourceVersion=900")) == 1)
         api.put(f"{PODS}/b", {})
         await found.until(lambda: "b" in found.heard)
 

@@ -408,12 +408,12 @@ async def test_lines_that_cannot_be_read_cost_ever_rarer_lists(api: FakeApi) -> 
     assert watched.pauses == pytest.approx([0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0])
 
 
-DEEP = b'{"metadata":{"name":"%s","namespace":"ns","uid":"u","resourceVersion":"%d","managedFields":[%s]},"spec":{}}'
-FIELDS = b'{"f:a":' * 20_000 + b"{}" + b"}" * 20_000
+DEEP = b'{"metadata":{"name":"%s","namespace":"ns","uid":"u","resourceVersion":"%d"},"spec":%s}'
+NESTED = b'{"f:a":' * 20_000 + b"{}" + b"}" * 20_000
 
 
 def event(kind: bytes, name: bytes, version: int) -> bytes:
-    return b'{"type":"%s","object":%s}\n' % (kind, DEEP % (name, version, FIELDS))
+    return b'{"type":"%s","object":%s}\n' % (kind, DEEP % (name, version, NESTED))
 
 
 async def test_an_object_that_cannot_be_read_costs_itself_and_no_other(
@@ -446,8 +446,19 @@ async def test_that_an_object_is_gone_is_believed_of_one_that_cannot_be_read(
         api.raw_line(PODS, event(b"DELETED", b"a", version))
         await watched.until(lambda: len(watched.requests(WATCH)) == 2)
 
-        assert watched.cache.counters.unreadable == 1
         assert watched.names() == left
+
+
+async def test_fields_that_a_cache_removes_may_have_any_depth(api: FakeApi) -> None:
+    metadata = b'{"name":"d","namespace":"ns","uid":"u","resourceVersion":"110","managedFields":[%s]}' % NESTED
+    async with watching(api) as watched:
+        await watched.cache.wait_synced()
+        await watched.until(lambda: len(api.streams) == 1)
+        api.raw_line(PODS, b'{"type":"ADDED","object":{"metadata":%s}}\n' % metadata)
+        await watched.until(lambda: watched.cache.resource_version == 110)
+
+        assert watched.names() == {"a", "b", "c", "d"}
+        assert watched.cache.counters.unreadable == 0
 
 
 async def test_an_item_that_cannot_be_read_is_not_absent_and_keeps_no_other_out(api: FakeApi) -> None:
@@ -455,7 +466,7 @@ async def test_an_item_that_cannot_be_read_is_not_absent_and_keeps_no_other_out(
         await watched.cache.wait_synced()
         await watched.until(lambda: len(api.streams) == 1)
         others = b",".join(json.dumps(api.put(f"{PODS}/{name}", a_pod())).encode() for name in ("d", "e"))
-        items = DEEP % (b"a", 109, FIELDS) + b"," + others
+        items = DEEP % (b"a", 109, NESTED) + b"," + others
         body = b'{"kind":"PodList","items":[%s],"metadata":{"resourceVersion":"110"}}\n' % items
         api.version = 110
         api.faults.append(("GET", LIST, web.Response(body=body)))
@@ -468,7 +479,7 @@ async def test_an_item_that_cannot_be_read_is_not_absent_and_keeps_no_other_out(
 
 
 async def test_a_first_list_with_an_item_that_cannot_be_read_is_a_list(api: FakeApi) -> None:
-    body = b'{"metadata":{"resourceVersion":"103"},"items":[%s]}' % (DEEP % (b"a", 103, FIELDS))
+    body = b'{"metadata":{"resourceVersion":"103"},"items":[%s]}' % (DEEP % (b"a", 103, NESTED))
     api.faults.append(("GET", LIST, web.Response(body=body)))
     async with watching(api) as watched:
         await watched.cache.wait_synced()

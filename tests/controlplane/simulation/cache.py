@@ -92,8 +92,8 @@ class LaggingCache(cache.Store):
         """Know nothing any more, and tell nobody: as a watch with a selector that nothing passes."""
         self._raw.clear()
         self._versions.clear()
-        self._places.clear()
-        for filed in self._filed.values():
+        self._indexed.clear()
+        for filed in self._keys_by_value.values():
             filed.clear()
 
     def repeat(self, count: int = 1) -> None:
