@@ -49,7 +49,8 @@ def lint(session: nox.Session) -> None:
     """Format, lint, types, import contracts, Ansible's and YAML's linters."""
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
-    session.run("mypy", "controlplane", "plugins/module_utils/kubevirt_api", "lab", "tests/bench", "tests/chaos")
+    shared = [f"plugins/module_utils/{name}" for name in ("kubevirt_api", "libvirt_domain", "seed_image")]
+    session.run("mypy", "controlplane", *shared, "lab", "tests/bench", "tests/chaos")
     session.run("lint-imports")
     session.run("yamllint", "--strict", ".")
     with tempfile.TemporaryDirectory() as directory:

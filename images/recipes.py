@@ -31,6 +31,8 @@ NAMES = ("control-plane", "virt-launcher", "test-guest")
 _PATH_FILE = "usr/lib/python3/dist-packages/virtops.pth"
 _WHEELS = f"usr/local/lib/python{VERSION}/dist-packages"
 _SEARCH_PATH = "/usr/local/bin:/usr/bin:/usr/sbin"
+_SHARED_WITH_MODULES = ("kubevirt_api", "libvirt_domain", "seed_image")
+"""Packages below plugins/module_utils that the control plane imports, too."""
 _PROBE = "roles/node_kvm/files/kvm_probe.py"
 _GUEST_DEBIAN = Debian("bookworm", ("amd64", "i386"), has_updates=False)
 """The last Debian with a kernel for i386, without its updates: the guest is for tests, and serves nobody."""
@@ -195,11 +197,10 @@ def _code_layer(
     """
 
     def sources(collection: Path) -> dict[str, Path]:
-        packages = {
-            "controlplane": collection / "controlplane",
-            "kubevirt_api": collection / "plugins/module_utils/kubevirt_api",
+        shared = {name: collection / "plugins/module_utils" / name for name in _SHARED_WITH_MODULES}
+        return files_of({"controlplane": collection / "controlplane", **shared}, entries) | {
+            name: collection / path for name, path in programs.items()
         }
-        return files_of(packages, entries) | {name: collection / path for name, path in programs.items()}
 
     def key(collection: Path) -> str:
         code = [hash_of(collection / "images" / one) for one in ("recipes.py", "precompile.py")]

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.parsers import expat
 
-from controlplane.domain.model.console import AGENT_CHANNEL
-from controlplane.domain.namespace import NAMESPACE
+from libvirt_domain.model.console import AGENT_CHANNEL
+from libvirt_domain.namespace import NAMESPACE
 
 LIMIT_BYTES = 256 << 10
 """A domain of ours has about 6 KiB."""

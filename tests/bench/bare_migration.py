@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import libvirt
+from libvirt_domain.codec import render_text
 
 from controlplane.api.launch_plan import LaunchPlan, parse_report
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -27,7 +28,6 @@ from controlplane.domain import layout
 from controlplane.domain.builders.disk import device_names
 from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts, Link
-from controlplane.domain.codec import render_text
 from controlplane.domain.migratable import sent_disks
 from controlplane.virt_launcher.capabilities import without_each_property
 from tests.bench.ticks import Ticks

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
+from libvirt_domain.codec import render_text
 
 from controlplane.api.admission.fields import check
 from controlplane.api.admission.problem import Problem
@@ -22,7 +23,6 @@ from controlplane.api.objects.vmi.status import InterfaceStatus
 from controlplane.api.registry import KINDS
 from controlplane.domain import agent
 from controlplane.domain.agent import Told
-from controlplane.domain.codec import render_text
 from controlplane.domain.observed import read_domain
 from controlplane.links.node.messages import ADDRESSES_LIMIT, PodInterface
 from controlplane.virt_handler.vmi.agent_status import GUEST_ONLY_LIMIT

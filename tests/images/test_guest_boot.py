@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from seed_image.iso9660 import write_iso
 
-from controlplane.virt_launcher.disks.iso import write_iso
 from tests.images.guest_process import GuestProcess
 
 pytestmark = pytest.mark.guest

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from libvirt_domain.model.clock import Clock, Timer
+
 from controlplane.api.objects.vmi.domain import PlainTimer, Timers
 from controlplane.api.objects.vmi.domain import RtcTimer as RtcSpec
 from controlplane.api.objects.vmi.domain import Timer as TimerSpec
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.builders.facts import Facts
-from controlplane.domain.model.clock import Clock, Timer
 
 _ONLY_UNDER_KVM = ("kvmclock", "hypervclock")
 

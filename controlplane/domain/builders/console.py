@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.domain import layout
-from controlplane.domain.model.console import (
+from libvirt_domain.model.console import (
     AGENT_CHANNEL,
     Channel,
     ChannelTarget,
@@ -21,6 +19,9 @@ from controlplane.domain.model.console import (
     Video,
     VideoModel,
 )
+
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain import layout
 
 
 def build_serials(vmi: VirtualMachineInstance) -> tuple[Serial, ...]:

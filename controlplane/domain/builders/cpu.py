@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from libvirt_domain.model.cpu import Cpu, Topology, VcpuCount
+
 from controlplane.api.objects.vmi.domain import Cpu as CpuSpec
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.builders.facts import Facts
 from controlplane.domain.builders.memory import build_numa
-from controlplane.domain.model.cpu import Cpu, Topology, VcpuCount
 
 _HOST_MODEL = "host-model"
 _HOST_PASSTHROUGH = "host-passthrough"

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+from libvirt_domain.model.device import Controller, MemoryBalloon, Panic, Rng, RngBackend, Watchdog
+from libvirt_domain.model.disk import Alias
+
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.builders.disk import bus_of
-from controlplane.domain.model.device import Controller, MemoryBalloon, Panic, Rng, RngBackend, Watchdog
-from controlplane.domain.model.disk import Alias
 
 VIRTIO = "virtio-non-transitional"
 

@@ -8,11 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from controlplane.api.objects.vmi.devices import Disk as DiskSpec
-from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.api.objects.vmi.volumes import Volume
-from controlplane.domain.builders.facts import Facts, NotBuildableError
-from controlplane.domain.model.disk import (
+from libvirt_domain.model.disk import (
     Alias,
     BackingStore,
     Boot,
@@ -24,6 +20,11 @@ from controlplane.domain.model.disk import (
     FileSource,
     Format,
 )
+
+from controlplane.api.objects.vmi.devices import Disk as DiskSpec
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.objects.vmi.volumes import Volume
+from controlplane.domain.builders.facts import Facts, NotBuildableError
 from controlplane.domain.volumes.kind import DiskImage
 from controlplane.domain.volumes.registry import volume_in_domain
 

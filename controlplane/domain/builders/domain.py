@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from libvirt_domain.model.domain import Devices, Domain
+
 from controlplane.api.objects.vmi.domain import TERMINATE
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.builders.clock import build_clock
@@ -30,14 +32,13 @@ from controlplane.domain.builders.machine import build_features, build_os, build
 from controlplane.domain.builders.memory import build_max_memory, build_memory, build_memory_device
 from controlplane.domain.builders.metadata import build_metadata
 from controlplane.domain.guest import firmware_uuid
-from controlplane.domain.model.domain import Devices, Domain
 
 
 def build_domain(vmi: VirtualMachineInstance, facts: Facts) -> Domain:
     """Say what libvirt is to define for this VMI. NotBuildableError names the field that stands in the way.
 
     The domain's name is the VMI's UID: what a user chose never becomes a name in libvirt. Render the result with
-    controlplane.domain.codec.render_text.
+    libvirt_domain.codec.render_text.
     """
     return Domain(
         type="kvm" if facts.is_kvm else "qemu",

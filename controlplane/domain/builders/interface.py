@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from libvirt_domain.model.disk import Alias, Boot
+from libvirt_domain.model.interface import Interface, InterfaceModel, Mac, Mtu, Rom, TapTarget
+
 from controlplane.api.objects.vmi.devices import Interface as InterfaceSpec
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.builders.facts import Facts, NotBuildableError
-from controlplane.domain.model.disk import Alias, Boot
-from controlplane.domain.model.interface import Interface, InterfaceModel, Mac, Mtu, Rom, TapTarget
 
 
 def build_interfaces(vmi: VirtualMachineInstance, facts: Facts) -> tuple[Interface, ...]:

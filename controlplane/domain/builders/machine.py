@@ -5,11 +5,7 @@
 
 from __future__ import annotations
 
-from controlplane.api.objects.vmi.domain import Firmware, KernelBoot
-from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.domain.builders.facts import Facts, NotBuildableError
-from controlplane.domain.guest import firmware_uuid
-from controlplane.domain.model.machine import (
+from libvirt_domain.model.machine import (
     Apic,
     Bios,
     Features,
@@ -26,6 +22,11 @@ from controlplane.domain.model.machine import (
     Tcg,
     VmPort,
 )
+
+from controlplane.api.objects.vmi.domain import Firmware, KernelBoot
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.builders.facts import Facts, NotBuildableError
+from controlplane.domain.guest import firmware_uuid
 from controlplane.domain.volumes import kernel_boot
 
 _OVMF = "/usr/share/OVMF"

@@ -9,12 +9,13 @@ that was given no room.
 
 from __future__ import annotations
 
+from libvirt_domain.model.cpu import Cell, MaxMemory, Memory, Numa
+from libvirt_domain.model.memory import Block, MemoryDevice, Requested, Size, Target
+
 from controlplane.api.objects.guest_memory import BLOCK_BYTES, guest_bytes, most_bytes, room_bytes
 from controlplane.api.objects.vmi.domain import Cpu as CpuSpec
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.builders.facts import NotBuildableError
-from controlplane.domain.model.cpu import Cell, MaxMemory, Memory, Numa
-from controlplane.domain.model.memory import Block, MemoryDevice, Requested, Size, Target
 
 _UNIT = "b"
 

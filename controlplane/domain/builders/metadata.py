@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from libvirt_domain.model.metadata import Identity, Metadata
+
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.builders.facts import Facts
-from controlplane.domain.model.metadata import Identity, Metadata
 
 
 def build_metadata(vmi: VirtualMachineInstance, facts: Facts) -> Metadata:

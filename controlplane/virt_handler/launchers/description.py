@@ -14,7 +14,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain import layout
 from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts, Link
-from controlplane.domain.codec import render_text
+from libvirt_domain.codec import render_text
 from controlplane.domain.volumes.registry import reported_images
 from controlplane.links.node.messages import PORTS_LIMIT, Masquerade, PodInterface, Port
 from controlplane.virt_handler.vmi.guest_network import interface_mac, network_cidr

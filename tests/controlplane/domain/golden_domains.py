@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
+from libvirt_domain.model.domain import Domain
 
 from controlplane.api.launch_plan import ImageFile, LauncherReport
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts, Link
-from controlplane.domain.model.domain import Domain
 
 HOME = pathlib.Path(__file__).parent.parent / "golden" / "domain"
 

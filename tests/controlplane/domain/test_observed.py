@@ -6,8 +6,8 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
+from libvirt_domain.codec import render_text
 
-from controlplane.domain.codec import render_text
 from controlplane.domain.observed import LIMIT_BYTES, Identity, UnreadableError, read_domain
 from tests.controlplane.domain.golden_domains import CASES, Case
 

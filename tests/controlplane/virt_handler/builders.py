@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from libvirt_domain.namespace import NAMESPACE
+
 from controlplane.api.objects.decode import decode, decode_vmi
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.domain.namespace import NAMESPACE
 from controlplane.domain.observed import Identity, Observed
 from controlplane.domain.state import Life, State
 from controlplane.links.node.messages import PodInterface

@@ -16,7 +16,7 @@ from controlplane.api.objects.decode import decode_vmi
 from controlplane.domain import layout
 from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts, Link
-from controlplane.domain.codec import render_text
+from libvirt_domain.codec import render_text
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest

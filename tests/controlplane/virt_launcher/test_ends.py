@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from libvirt_domain.codec import render_text
 
 from controlplane.api.launch_plan import KERNEL_PANICKED, WATCHDOG_EXPIRED, parse_report
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.domain import layout
 from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts, Link
-from controlplane.domain.codec import render_text
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.guest import Guest
 from tests.controlplane.virt_launcher.launched import MAC, PLAN, VMI, connect, define, until

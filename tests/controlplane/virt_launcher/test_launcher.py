@@ -14,13 +14,13 @@ import uuid
 from collections.abc import Callable
 
 import pytest
+from libvirt_domain.codec import render_text
 
 from controlplane.api.launch_plan import EmptyDisk
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.domain import layout
 from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts
-from controlplane.domain.codec import render_text
 from controlplane.domain.observed import read_domain
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import HypervisorError

@@ -15,9 +15,9 @@ from xml.etree import ElementTree
 
 import libvirt
 import pytest
+from libvirt_domain import model
+from libvirt_domain.codec import render_text
 
-from controlplane.domain import model
-from controlplane.domain.codec import render_text
 from tests.controlplane.domain.golden_domains import CASES, Case
 
 WITHOUT_SLOTS = 11_000_000

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from seed_image.iso9660 import write_iso
+from seed_image.no_cloud import PART_LIMIT_BYTES
 
 from controlplane.api.objects.decode import decode_kubevirt
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
@@ -15,8 +17,6 @@ from controlplane.domain.volumes.cloud_init_no_cloud import SEED_BYTES
 from controlplane.virt_controller.vmi.disk_space import LOG_BYTES, MIB, SHARED_BYTES, derive_disk_space
 from controlplane.virt_controller.vmi.launch import derive_launch
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
-from controlplane.virt_launcher.disks.iso import write_iso
-from controlplane.virt_launcher.disks.seed import PART_LIMIT_BYTES
 from tests.controlplane.virt_controller.builders import a_vmi
 
 GIB = 1024 * MIB

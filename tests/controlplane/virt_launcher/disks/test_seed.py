@@ -6,10 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from seed_image.iso9660 import write_iso
+from seed_image.no_cloud import PART_LIMIT_BYTES
 
 from controlplane.api.launch_plan import CloudInit
-from controlplane.virt_launcher.disks.iso import write_iso
-from controlplane.virt_launcher.disks.seed import PART_LIMIT_BYTES, build_seed
+from controlplane.virt_launcher.disks.seed import build_seed
 from controlplane.virt_launcher.errors import PreparationError
 
 META = "{}"

@@ -19,6 +19,8 @@ UTILS = Path(__file__).resolve().parents[4] / "plugins/module_utils"
 FILES = {".".join(path.relative_to(UTILS).with_suffix("").parts): path for path in sorted(UTILS.rglob("*.py"))}
 PACKAGES: dict[str, set[str]] = {
     "kubevirt_api": set(),
+    "libvirt_domain": set(),
+    "seed_image": set(),
     "_client": set(),
     "_node": {"_client"},
     "_cluster": {"_client", "kubevirt_api"},

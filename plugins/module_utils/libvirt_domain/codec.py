@@ -20,10 +20,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 from xml.etree import ElementTree
 
-from controlplane.domain.namespace import NAMESPACE, PREFIX
+from .namespace import NAMESPACE, PREFIX
+
+if TYPE_CHECKING:
+    from typing import dataclass_transform
+else:  # typing has it since Python 3.11, and modules run on 3.10
+
+    def dataclass_transform(**_unused: Any) -> Any:
+        """Return the class as it is."""
+        return lambda decorator: decorator
+
 
 Form = Literal["attribute", "text", "leaf", "flag", "child", "children"]
 

@@ -7,8 +7,7 @@ import io
 
 import pycdlib
 import pytest
-
-from controlplane.virt_launcher.disks.iso import SECTOR, write_iso
+from ansible_collections.virtops.kubevirt.plugins.module_utils.seed_image.iso9660 import SECTOR, write_iso
 
 FILES = {"user-data": b"#!/bin/sh\n", "meta-data": b"{}", "network-config": b"x" * 5000}
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controlplane.domain.codec import attribute, child, element
-from controlplane.domain.model.disk import Alias, Boot
+from ..codec import attribute, child, element
+from .disk import Alias, Boot
 
 
 @element

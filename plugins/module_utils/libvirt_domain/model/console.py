@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controlplane.domain.codec import attribute, child, element
+from ..codec import attribute, child, element
 
 AGENT_CHANNEL = "org.qemu.guest_agent.0"
 """The channel that the guest's agent holds open while it is there."""

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controlplane.domain.codec import attribute, child, children, element, leaf
-from controlplane.domain.model.clock import Clock
-from controlplane.domain.model.console import Channel, Console, Graphics, Serial, Video
-from controlplane.domain.model.cpu import Cpu, MaxMemory, Memory, VcpuCount
-from controlplane.domain.model.device import Controller, MemoryBalloon, Panic, Rng, Watchdog
-from controlplane.domain.model.disk import Disk
-from controlplane.domain.model.interface import Interface
-from controlplane.domain.model.machine import Features, Os, SysInfo
-from controlplane.domain.model.memory import MemoryDevice
-from controlplane.domain.model.metadata import Metadata
+from ..codec import attribute, child, children, element, leaf
+from .clock import Clock
+from .console import Channel, Console, Graphics, Serial, Video
+from .cpu import Cpu, MaxMemory, Memory, VcpuCount
+from .device import Controller, MemoryBalloon, Panic, Rng, Watchdog
+from .disk import Disk
+from .interface import Interface
+from .machine import Features, Os, SysInfo
+from .memory import MemoryDevice
+from .metadata import Metadata
 
 
 @element

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controlplane.domain.codec import attribute, child, element
-from controlplane.domain.namespace import NAMESPACE
+from libvirt_domain.namespace import NAMESPACE
+
+from ..codec import attribute, child, element
 
 
 @element

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controlplane.domain.codec import attribute, child, children, element, flag, leaf, text
+from ..codec import attribute, child, children, element, flag, leaf, text
 
 
 @element

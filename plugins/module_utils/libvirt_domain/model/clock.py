@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controlplane.domain.codec import attribute, children, element
+from ..codec import attribute, children, element
 
 
 @element

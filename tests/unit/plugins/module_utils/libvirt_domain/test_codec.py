@@ -7,8 +7,17 @@ from typing import ClassVar
 from xml.etree import ElementTree
 
 import pytest
-
-from controlplane.domain.codec import attribute, child, children, element, flag, leaf, render, render_text, text
+from ansible_collections.virtops.kubevirt.plugins.module_utils.libvirt_domain.codec import (
+    attribute,
+    child,
+    children,
+    element,
+    flag,
+    leaf,
+    render,
+    render_text,
+    text,
+)
 
 
 @element

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controlplane.domain.codec import attribute, child, element, text
-from controlplane.domain.model.disk import Alias
+from ..codec import attribute, child, element, text
+from .disk import Alias
 
 
 @element
