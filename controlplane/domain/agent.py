@@ -5,7 +5,7 @@
 
 An answer is the words of whoever is root in the guest. Every list and every text of it has an end here, characters
 that are not printable (controls, those that turn the direction of writing) are dropped, addresses must be addresses;
-what cannot be read is refused (agent_answer.py). When to ask is in virt_handler.launchers.
+what cannot be read is refused (agent_response.py). When to ask is in virt_handler.launchers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.domain.agent_answer import entries, record, returned, text
+from controlplane.domain.agent_response import entries, record, returned, text
 
 INFO = "guest-info"
 OS = "guest-get-osinfo"
@@ -86,7 +86,7 @@ class Interfaces:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AgentState:
     """What a guest's agent has told so far."""
 
     is_connected: bool = False
@@ -113,7 +113,7 @@ def question(command: str, arguments: Mapping[str, str] | None = None) -> str:
 
 
 def read_info(answer: str) -> Info:
-    """Read the answer to INFO. UnreadableAnswer."""
+    """Read the answer to INFO. UnreadableResponse."""
     said = record(answer)
     version = text(said.get("version"), _NAME_LIMIT)
     listed = entries(said.get("supported_commands"))[:_COMMANDS_LIMIT]
@@ -124,7 +124,7 @@ def read_info(answer: str) -> Info:
 
 
 def read_os(answer: str) -> OsInfo:
-    """Read the answer to OS. UnreadableAnswer."""
+    """Read the answer to OS. UnreadableResponse."""
     said = record(answer)
 
     def word(key: str) -> str:
@@ -143,7 +143,7 @@ def read_os(answer: str) -> OsInfo:
 
 
 def read_interfaces(answer: str) -> Interfaces:
-    """Read the answer to INTERFACES. UnreadableAnswer."""
+    """Read the answer to INTERFACES. UnreadableResponse."""
     found, is_cut = [], False
     listed = entries(returned(answer))
     for said in listed[:_INTERFACES_LIMIT]:
@@ -158,7 +158,7 @@ def read_interfaces(answer: str) -> Interfaces:
 
 
 def read_freeze_status(answer: str) -> bool:
-    """Read the answer to FREEZE_STATUS: whether file systems are frozen. UnreadableAnswer."""
+    """Read the answer to FREEZE_STATUS: whether file systems are frozen. UnreadableResponse."""
     return text(returned(answer), _NAME_LIMIT) == "frozen"
 
 

@@ -20,7 +20,7 @@ from controlplane.api.objects.guest_info import (
 )
 from controlplane.api.objects.vmi.status import GuestOsInfo
 from controlplane.domain import agent
-from controlplane.domain.agent_answer import UnreadableAnswer, entries, record, records, returned, text
+from controlplane.domain.agent_response import UnreadableResponse, entries, record, records, returned, text
 
 HOST_NAME, TIME_ZONE = "guest-get-host-name", "guest-get-timezone"
 USERS, FILE_SYSTEMS = "guest-get-users", "guest-get-fsinfo"
@@ -68,14 +68,14 @@ def read_details(answers: Mapping[str, str], limit_bytes: int) -> GuestAgentInfo
 def _value(answers: Mapping[str, str], command: str) -> Any:
     try:
         return returned(answers[command]) if command in answers else None
-    except UnreadableAnswer:
+    except UnreadableResponse:
         return None
 
 
 def _object(answers: Mapping[str, str], command: str) -> dict[str, Any]:
     try:
         return record(answers[command]) if command in answers else {}
-    except UnreadableAnswer:
+    except UnreadableResponse:
         return {}
 
 
@@ -89,7 +89,7 @@ def _commands(info: dict[str, Any]) -> tuple[GuestCommand, ...]:
 def _system(answers: Mapping[str, str]) -> GuestOsInfo:
     try:
         said = agent.read_os(answers[agent.OS]) if agent.OS in answers else agent.OsInfo()
-    except UnreadableAnswer:
+    except UnreadableResponse:
         said = agent.OsInfo()
     return GuestOsInfo(**{name: getattr(said, name) for name in said.__slots__})
 

@@ -31,7 +31,7 @@ PLAN_DIRECTORY, PLAN_FILE = "/run/launch-plan", "plan.json"
 
 PLAN_VOLUME = "launch-plan"
 REPORT = "report.json"
-"""Below RUN: what the supervisor found in the images; see controlplane.api.launch_plan.Report."""
+"""Below RUN: what the supervisor found in the images; see controlplane.api.launch_plan.LauncherReport."""
 
 SERIAL_SOCKET = f"{RUN}/serial0.sock"
 SERIAL_LOG = f"{RUN}/serial0.log"

@@ -1,29 +1,34 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The only door to libvirt, for virt-handler and for virt-launcher. No policy: no retries, no "if it is not running".
+"""The only package that imports libvirt, for virt-handler and virt-launcher. No policy and no retries.
 
-errors.py      what can go wrong, translated once from libvirt's codes
-calls.py       blocking calls in threads, each with a deadline
-wire.py        the socket under a connection, for us to end
-gate.py        what reaches libvirt before a connection is open
-share.py       how much of our time a connection may use
-intake.py      how much a connection may have us take in
-threads.py     what the kernel says of a thread
-watch.py       the thread that looks at what is under way
-running.py     what libvirt does in a thread of all connections: charged, and ended when it is held up
-loop.py        libvirt's event loop on asyncio's
-events.py      callbacks become frozen events on a queue
-connection.py  one connection to one launcher's libvirtd
-guest.py       one domain
+connection.py        one connection to one launcher's libvirtd
+guest.py             one domain
+migration.py         a guest from one libvirtd to another
+events.py            libvirt's callbacks become events on a queue
+errors.py            libvirt's error codes become our exceptions
+calls.py             blocking calls in threads, each with a deadline
+loop.py              libvirt's event loop on asyncio's
+
+A launcher is a tenant's, so its libvirtd may send anything at any time. These modules limit what that costs:
+
+transport.py         the socket under a connection, and how to cut it
+message_filter.py    which messages reach libvirt's client
+cpu_quota.py         processor time per connection
+receive_quota.py     received bytes per connection
+partial_messages.py  bytes of incomplete messages, over all connections
+callback_runner.py   libvirt's callbacks on the event loop: charged, and interrupted when they block
+watchdog.py          the thread that checks running calls and callbacks
+threads.py           what the kernel knows about a thread
 """
 
 from __future__ import annotations
 
 import os
 
-# libvirt reads them once, when its binding is imported. Its client writes a line to our stderr for each message that
-# it does not expect, as many as the other side likes (17,000 a second measured); what matters comes as an error. And
-# it must never start a libvirtd itself where nobody listens.
+# libvirt reads both when its binding is imported. Its client logs a line to stderr for each unexpected message, as many
+# as the peer sends (17,000 a second measured); errors are raised as well. And the client must not start a libvirtd
+# where none listens.
 os.environ.setdefault("LIBVIRT_LOG_OUTPUTS", "4:file:/dev/null")
 os.environ.setdefault("LIBVIRT_AUTOSTART", "0")

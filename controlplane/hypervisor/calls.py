@@ -1,16 +1,18 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Blocking calls in threads, each with a deadline: no other file knows that libvirt blocks.
+"""Blocking libvirt calls in threads, each with a deadline. No other module deals with the fact that libvirt blocks.
 
-A thread per call and no pool: a call stuck in one VM's libvirtd then costs that VM's caller its deadline and nobody
-else a worker, and an idle connection costs no thread. Calls are few (about ten per start); a thread takes 0.1 ms.
+There is one thread per call and no pool: a call that hangs in one guest's libvirtd costs that guest's caller its
+deadline and no other caller a worker, and an idle connection has no thread. Calls are few (about ten per start); a
+thread takes 0.1 ms.
 
-No thread outlives its deadline: who waits for an answer has the wire cut under it, and who still dials (a socket whose
-queue of callers is full keeps connect(2) waiting for ever) is interrupted by a signal, which libvirt does not retry.
-Nor does a thread work more than it should: it reads whatever comes before its answer, so its processor time (share.py)
-and what it has read (intake.py) are charged to the connection as those of the event loop are: while it goes on (in the
-watching thread: the loop may be busy with others), and the rest when it has ended.
+No thread outlives its deadline. A thread that waits for a reply has its transport cut. A thread that still connects (a
+socket with a full backlog blocks connect(2) forever) is interrupted by a signal, after which libvirt does not retry.
+
+While it waits for its reply, a thread processes whatever the peer sends. Its processor time (cpu_quota.py) and the
+bytes that it reads (receive_quota.py) are charged to the connection, as for the event loop: during the call by the
+watchdog's thread, because the event loop may be busy with other connections, and the rest at its end.
 """
 
 from __future__ import annotations
@@ -23,26 +25,26 @@ from typing import Any, Generic, TypeVar
 
 import libvirt
 
-from controlplane.hypervisor import share
+from controlplane.hypervisor.cpu_quota import CPU_QUOTA_EXCEEDED
 from controlplane.hypervisor.errors import Disconnected, TimedOut, translate, translate_text_error
-from controlplane.hypervisor.intake import Meter, read_by_this_thread
-from controlplane.hypervisor.threads import is_held, processor_seconds
-from controlplane.hypervisor.watch import watch
-from controlplane.hypervisor.wire import HELD, Retired, Wire
+from controlplane.hypervisor.receive_quota import ReadMeter, read_by_this_thread
+from controlplane.hypervisor.threads import is_blocked_by_peer, processor_seconds
+from controlplane.hypervisor.transport import BLOCKED_BY_PEER, Retired, Transport
+from controlplane.hypervisor.watchdog import watchdog
 from controlplane.process.thread_interrupt import interrupt
 
 Result = TypeVar("Result")
 
 DEADLINE_SECONDS = 10.0
 _AGAIN_SECONDS = 1.0
-"""A signal that comes before the wait does not end it."""
+"""The signal is repeated: one that arrives before the wait does not end it."""
 _OWN_SECONDS = 0.001
-"""Of each call so much is charged to nobody: to make a thread and to ask takes 0.2 ms, and how often is up to us."""
+"""Per call, not charged: making a thread and calling takes 0.2 ms, and we decide how often."""
 _FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.02, 0.05
-"""Between looks at what a thread has used; nearly all calls are over before the first. In the time between two of them
-somebody can send as much as fits into it."""
+"""Between checks of a call. Nearly all calls end before the first. What a peer sends between two checks is only bounded
+by its speed."""
 _HELD_AGAIN_SECONDS = 0.001
-"""Each message that lies there may hold the thread again."""
+"""Each message that is already there may block the thread again."""
 
 
 async def call(
@@ -50,18 +52,18 @@ async def call(
     function: Callable[..., Result],
     *arguments: Any,
     deadline_seconds: float = DEADLINE_SECONDS,
-    wire: Wire | None = None,
-    payer: Wire | None = None,
+    transport: Transport | None = None,
+    payer: Transport | None = None,
     discard: Callable[[Result], None] | None = None,
 ) -> Result:
-    """Run a blocking libvirt call and return its result.
+    """Run a blocking libvirt call in a thread and return its result.
 
-    doing: the attempt in words, for the error. wire: what the call waits on; it is cut when the deadline has passed.
-    payer: what the call's time and reading are charged to, where that is not what it waits on.
-    discard: lets go of a result that comes too late, in a thread; a call that has it is given up when it is cancelled.
-    Raises HypervisorError; TimedOut after the deadline: what the call comes to then is dropped, its effect unknown.
+    doing: the attempt in words, for errors. transport: what the call waits on; cut when the deadline passes.
+    payer: the transport that is charged, if it is another one.
+    discard: frees a result that comes too late, in a thread; with it, cancelling ends the call as well.
+    Raises HypervisorError; TimedOut after the deadline: the call's result is dropped, and its effect is unknown.
     """
-    work = _Work(doing, lambda: function(*arguments), wire, payer, discard)
+    work = _Work(doing, lambda: function(*arguments), transport, payer, discard)
     until = asyncio.get_running_loop().time() + deadline_seconds
     try:
         async with asyncio.timeout(deadline_seconds):
@@ -70,8 +72,8 @@ async def call(
         work.give_up("it did not answer in time")
         raise TimedOut(f"cannot {doing}: no answer within {deadline_seconds:g} s") from None
     except asyncio.CancelledError:
-        if discard is not None:  # nobody else knows of its wire
-            work.give_up("nobody waits for it any more")
+        if discard is not None:  # no other caller uses its transport
+            work.give_up("its caller was cancelled")
         else:
             work.end_by(until)
         raise
@@ -87,18 +89,18 @@ class _Work(Generic[Result]):
         self,
         doing: str,
         function: Callable[[], Result],
-        wire: Wire | None,
-        payer: Wire | None,
+        transport: Transport | None,
+        payer: Transport | None,
         discard: Callable[[Result], None] | None,
     ) -> None:
         self._doing = doing
         self._function = function
-        self._wire = Wire() if wire is None else wire
-        self._payer = payer or self._wire
+        self._transport = Transport() if transport is None else transport
+        self._payer = payer or self._transport
         self._discard = discard
         self._is_given_up = False
         self.goes_on = False
-        """Nobody waits, and its thread is watched until it has ended."""
+        """The caller was cancelled, and the thread is still checked until it ends."""
         self._loop = asyncio.get_running_loop()
         self.outcome: asyncio.Future[Result] = self._loop.create_future()
         self._thread = threading.Thread(target=self._run, name=f"libvirt: {doing}", daemon=True)
@@ -106,16 +108,16 @@ class _Work(Generic[Result]):
         self._lock = threading.Lock()
         self._charged = _OWN_SECONDS
         self._counted = 0
-        self._meter: Meter | None = None
+        self._meter: ReadMeter | None = None
         self._has_ended = False
         self._slept_at: float | None = None
-        """What the thread had used at the last look."""
+        """The thread's processor time at the last check."""
         self._after = _FIRST_LOOK_SECONDS
-        watch().begin(self, self._after)
+        watchdog().begin(self, self._after)
 
     def look_away(self) -> None:
-        """Stop watching what the thread uses: it has ended, or will soon."""
-        watch().end(self)
+        """Stop checking the thread: it has ended, or ends soon."""
+        watchdog().end(self)
         with self._lock:
             self._end_looks()
 
@@ -125,16 +127,15 @@ class _Work(Generic[Result]):
             self._meter.close()
 
     def give_up(self, because: str) -> None:
-        """End the wait of the thread, however often it takes."""
+        """End the thread's wait, trying until it has ended."""
         self._is_given_up = True
-        self._wire.cut(because)
+        self._transport.cut(because)
         if self._thread.is_alive():
             interrupt(self._thread.native_id or 0)
             self._loop.call_later(_AGAIN_SECONDS, self.give_up, because)
 
     def end_by(self, until: float) -> None:
-        """Keep to the deadline though nobody waits: who is silent then has one thread more, each time. until: the
-        loop's seconds."""
+        """Enforce the deadline after the caller was cancelled, or threads would pile up. until: the loop's time."""
         self.goes_on = True
         self._loop.call_at(until, self._give_up_late)
 
@@ -143,9 +144,10 @@ class _Work(Generic[Result]):
             self.give_up("it did not answer in time")
 
     def look(self) -> float | None:
-        """Charge what the thread has used so far, and end its sleep where it should not sleep; in the watching thread.
+        """Charge what the thread has used, and interrupt it when the peer blocks it. Called in the watchdog's thread.
 
-        libvirt waits for an answer in poll(2). It reads what is there: only the kernel could sleep in that.
+        libvirt waits for a reply in poll(2), which does not count as blocked. It reads only what is there, so a sleep
+        in read(2) is the kernel's, closing a descriptor that the peer sent.
         """
         with self._lock:
             thread = self._thread.native_id
@@ -154,48 +156,48 @@ class _Work(Generic[Result]):
                 self._end_looks()
                 return None
             if self._meter is None:
-                self._meter = Meter(thread)
+                self._meter = ReadMeter(thread)
             self._charge(used, self._meter.total())
             slept_at, self._slept_at = self._slept_at, used
-            if used == slept_at and self._payer.is_made and is_held(thread):
-                self._payer.cut(HELD)
+            if used == slept_at and self._payer.is_made and is_blocked_by_peer(thread):
+                self._payer.cut(BLOCKED_BY_PEER)
                 interrupt(thread)
                 return _HELD_AGAIN_SECONDS
             self._after = min(2 * self._after, _LAST_LOOK_SECONDS)
             return self._after
 
     def _charge(self, used: float, read: int) -> None:
-        """Charge what the thread has used and read since the last time. used, read: seconds and bytes in all."""
+        """Charge what was used and read since the last time. used, read: seconds and bytes in total."""
         now = time.monotonic()
         if used > self._charged:
-            if not self._payer.share.take(used - self._charged, now):
-                self._payer.cut(share.TOO_MUCH)
+            if not self._payer.cpu_quota.take(used - self._charged, now):
+                self._payer.cut(CPU_QUOTA_EXCEEDED)
             self._charged = used
         if read > self._counted:
-            self._payer.took_in(read - self._counted, now)
+            self._payer.count_received(read - self._counted, now)
             self._counted = read
 
     def _run(self) -> None:
         result: Result | None = None
         failure: BaseException | None = None
         try:
-            with self._wire.at_work():
+            with self._transport.in_use():
                 result = self._function()
         except Retired:
             failure = Disconnected(f"cannot {self._doing}: the connection is closed")
         except libvirt.libvirtError as error:
             failure = translate(self._doing, error)
-            # The frames of the call hold the connection: it must not hang on an error that somebody keeps.
+            # The traceback's frames hold the connection, which must not live as long as the error.
             failure.__cause__ = error.with_traceback(None)
-        except BaseException as error:  # carried over to the caller, whatever it is
+        except BaseException as error:  # raised in the caller, whatever it is
             failure = translate_text_error(self._doing, error) or error
         if self._is_given_up and failure is None:
-            self._let_go(result)
+            self._free(result)
             return
         try:
             self._loop.call_soon_threadsafe(self._settle, result, failure, time.thread_time(), read_by_this_thread())
         except RuntimeError:
-            return  # the loop is closed: nobody waits any more
+            return  # the loop is closed
 
     def _settle(self, result: Result | None, failure: BaseException | None, used: float, read: int) -> None:
         with self._lock:
@@ -205,9 +207,9 @@ class _Work(Generic[Result]):
                 self.outcome.set_exception(failure)
             else:
                 self.outcome.set_result(result)  # type: ignore[arg-type]
-        elif failure is None and self._discard is not None:  # the deadline or a cancellation came first
-            threading.Thread(target=self._let_go, args=(result,), name="libvirt: let go", daemon=True).start()
+        elif failure is None and self._discard is not None:  # after the deadline or a cancellation
+            threading.Thread(target=self._free, args=(result,), name="libvirt: discard", daemon=True).start()
 
-    def _let_go(self, result: Result | None) -> None:
+    def _free(self, result: Result | None) -> None:
         if self._discard is not None:
             self._discard(result)  # type: ignore[arg-type]

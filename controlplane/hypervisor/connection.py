@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One connection to one libvirtd: open, close, the domains, the events.
+"""One connection to one libvirtd: opening, closing, its domains and its events.
 
-libvirt's callbacks run on the asyncio loop (loop.py). The implementation is process-wide and must be registered before
-the first connection: `register_event_loop` at the start of the process.
+libvirt's callbacks run on the asyncio loop (loop.py). That event loop is process-wide and must be registered before the
+first connection: `register_event_loop` at the start of the process.
 
-The other side may be a tenant's. A call that is overdue ends the connection; so does closing it, without a goodbye.
-Domains of a connection that is closed are let go with it, in a thread: the last reference to a connection is what makes
-libvirt say one, and wait for an answer (wire.py).
+The peer may be a tenant's. An overdue call ends the connection. Closing ends it too, without libvirt's closing message:
+dropping the last reference to a connection makes libvirt send one and wait for the reply (transport.py). So all domains
+of a connection are dropped while it is closed, in a thread.
 """
 
 from __future__ import annotations
@@ -27,39 +27,39 @@ from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
 from controlplane.hypervisor.errors import FAILURES, NoSuchDomain, TimedOut
 from controlplane.hypervisor.guest import Guest
 from controlplane.hypervisor.loop import EventLoop
-from controlplane.hypervisor.watch import watch
-from controlplane.hypervisor.wire import CLIENT, Wire
+from controlplane.hypervisor.transport import CLIENT, Transport
+from controlplane.hypervisor.watchdog import watchdog
 from controlplane.process.thread_interrupt import make_interruptible
 
 CLOSE_SECONDS = 1.0
 KEEPALIVE_SECONDS = 15
 KEEPALIVE_COUNT = 2
-"""An idle connection to a libvirtd that hangs is given up after 45 s, one with a call under way after the call's
-deadline, one to a libvirtd that dies at once."""
+"""A connection to a hanging libvirtd ends after 45 s, or after the deadline of a call on it. One to a libvirtd that
+dies ends at once."""
 
 
 def register_event_loop() -> None:
-    """Let libvirt use the running asyncio loop; once per process, in its main thread, before the first connection."""
+    """Let libvirt use the running asyncio loop. Once per process, in its main thread, before the first connection."""
     libvirt.registerErrorHandler(_be_quiet, None)
     make_interruptible()
-    watch()
+    watchdog()
     EventLoop().register()
 
 
 def socket_uri(path: str) -> str:
-    """Name the session libvirtd behind a socket. path: absolute, e.g. /proc/self/fd/7; no characters to escape."""
+    """Return the URI of a session libvirtd. path: of its socket, absolute, without characters that need escaping."""
     if not path.startswith("/") or set(path) & set("?#&%; ") or not path.isprintable():
         raise ValueError(f"{path!r} cannot stand in a libvirt URI")
     return f"qemu+unix:///session?socket={path}"
 
 
 class Connection:
-    """An open connection. Make one with `open_connection`."""
+    """An open connection, made by `open_connection`."""
 
-    def __init__(self, handle: Any, uri: str, wire: Wire, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+    def __init__(self, handle: Any, uri: str, transport: Transport, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         self._handle = handle
         self._uri = uri
-        self._wire = wire
+        self._transport = transport
         self._deadline = deadline_seconds
         self._loop = asyncio.get_running_loop()
         self._registrations: list[int] = []
@@ -67,81 +67,85 @@ class Connection:
         self.events = events.EventQueue()
 
     async def guest(self, name: str) -> Guest | None:
-        """Look a domain up; None when libvirt knows none of that name."""
+        """Look a domain up by name; None when libvirt has none."""
         try:
             found = await self._call(f"look up domain {name}", self._handle.lookupByName, name)
         except NoSuchDomain:
             return None
-        return self._keep(Guest(found, name, self._wire, self._deadline))
+        return self._keep(Guest(found, name, self._transport, self._deadline))
 
     async def define(self, xml: str) -> Guest:
-        """Define a domain, or replace the definition of the one with the same name and UUID. InvalidDomain."""
+        """Define a domain, or replace the definition with the same name and UUID. InvalidDomain."""
         made = await self._call("define a domain", self._handle.defineXML, xml)
-        return self._keep(Guest(made, events.name_of(made), self._wire, self._deadline))
+        return self._keep(Guest(made, events.name_of(made), self._transport, self._deadline))
 
     async def receive(
         self, guest: Guest, parameters: Mapping[str, object], flags: int, *, deadline_seconds: float
     ) -> Guest:
-        """Have a guest of another connection come here. HypervisorError. See hypervisor.migration."""
-        made = await guest.sent(self._handle, parameters, flags, wire=self._wire, deadline_seconds=deadline_seconds)
-        return self._keep(Guest(made, guest.name, self._wire, self._deadline))
+        """Migrate a guest of another connection to this libvirtd (migration.py). HypervisorError."""
+        made = await guest.sent(
+            self._handle, parameters, flags, transport=self._transport, deadline_seconds=deadline_seconds
+        )
+        return self._keep(Guest(made, guest.name, self._transport, self._deadline))
 
     async def host_cpu(self) -> dict[str, Any] | None:
-        """Say what the node's processor is and has for guests that use KVM; None where none can have it."""
+        """Describe the node's processor as guests with KVM see it; None where KVM cannot be used."""
         about = (None, "x86_64", "q35", "kvm")
-        said = await self._call("ask what a domain can have", self._handle.getDomainCapabilities, *about, 0)
-        model = host_model(said)
+        capabilities = await self._call("read the domain capabilities", self._handle.getDomainCapabilities, *about, 0)
+        model = host_model(capabilities)
         if model is None:
             return None
         expand = libvirt.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES
         ask = self._handle.baselineHypervisorCPU
-        return read_host_cpu(said, await self._call("ask what its processor has", ask, *about, [model], expand))
+        return read_host_cpu(
+            capabilities, await self._call("read the features of its processor", ask, *about, [model], expand)
+        )
 
     async def ping(self, deadline_seconds: float) -> None:
-        """Ask for something that needs no domain, to see that libvirtd answers. TimedOut ends the connection."""
-        await call("ping", self._handle.getLibVersion, deadline_seconds=deadline_seconds, wire=self._wire)
+        """Check that libvirtd answers, without a domain. TimedOut ends the connection."""
+        await call("ping", self._handle.getLibVersion, deadline_seconds=deadline_seconds, transport=self._transport)
 
     async def close(self) -> None:
-        """Let go of the connection, dead or alive. The domains do not notice."""
+        """Close the connection, dead or alive. This does not affect the domains."""
         try:
-            # Not on its wire: calls of others may be under way there, and are waited for.
-            await call("close the connection", self._close, deadline_seconds=CLOSE_SECONDS, payer=self._wire)
+            # Not counted as a user of its transport: it waits for those that are.
+            await call("close the connection", self._close, deadline_seconds=CLOSE_SECONDS, payer=self._transport)
         except TimedOut:
-            return  # it will be closed in a moment: the wire is cut
+            return  # the transport is cut, so the thread ends in a moment
         finally:
-            self._wire.cut(CLIENT)
+            self._transport.cut(CLIENT)
 
     def _keep(self, guest: Guest) -> Guest:
         self._guests.add(guest)
         return guest
 
     async def _call(self, doing: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        return await call(doing, function, *arguments, deadline_seconds=self._deadline, wire=self._wire)
+        return await call(doing, function, *arguments, deadline_seconds=self._deadline, transport=self._transport)
 
     def _close(self) -> None:
-        self._wire.retire(CLOSE_SECONDS / 2)
+        self._transport.retire(CLOSE_SECONDS / 2)
         events.deregister(self._handle, self._registrations)
-        with suppress(*FAILURES):  # it was gone before
+        with suppress(*FAILURES):  # it was closed before
             self._handle.unregisterCloseCallback()
-        for guest in tuple(self._guests):  # whoever keeps one, or an error that does
-            guest.let_go()
-        _let_go(self._handle)
+        for guest in tuple(self._guests):  # callers, and tracebacks, may still hold some
+            guest.drop()
+        _close_handle(self._handle)
 
     async def _prepare(self, keepalive_seconds: int) -> None:
         await self._call("watch the connection", self._handle.registerCloseCallback, self._on_close, None)
-        if keepalive_seconds and self._uri.startswith("qemu"):  # other drivers have no wire to keep alive
+        if keepalive_seconds and self._uri.startswith("qemu"):  # other drivers have no socket
             every = (keepalive_seconds, KEEPALIVE_COUNT)
             await self._call("keep the connection alive", self._handle.setKeepAlive, *every)
-        await self._call("watch the domains", events.register, self._handle, self._told, self._registrations)
+        await self._call("watch the domains", events.register, self._handle, self._on_event, self._registrations)
 
-    def _told(self, event: events.Event) -> None:
-        self._wire.completed()
+    def _on_event(self, event: events.Event) -> None:
+        self._transport.message_completed()
         self.events.put(event)
 
     def _on_close(self, _unused: Any, reason: int, __: Any) -> None:
-        """Called in whatever thread reads that the other side says so."""
-        closed = events.ConnectionClosed(self._wire.because or events.close_reason(reason))
-        with suppress(RuntimeError):  # the loop is closed: the process ends
+        """Called in the thread that reads the end of the connection."""
+        closed = events.ConnectionClosed(self._transport.because or events.close_reason(reason))
+        with suppress(RuntimeError):  # the loop is closed: the process is ending
             self._loop.call_soon_threadsafe(self.events.put, closed)
 
 
@@ -150,16 +154,21 @@ async def open_connection(
 ) -> Connection:
     """Open a connection and subscribe to its events. HypervisorError (Disconnected when nobody listens).
 
-    deadline_seconds: of this and of every call that has none of its own.
-    keepalive_seconds: libvirt asks a silent libvirtd so often whether it is there; 0: never, the caller sees to it.
+    deadline_seconds: of this call, and the default of later ones.
+    keepalive_seconds: interval of libvirt's keepalive; 0 for none, when the caller checks the connection itself.
     """
-    wire = Wire()
+    transport = Transport()
     handle = await call(
-        f"connect to {uri}", libvirt.open, uri, deadline_seconds=deadline_seconds, wire=wire, discard=_let_go
+        f"connect to {uri}",
+        libvirt.open,
+        uri,
+        deadline_seconds=deadline_seconds,
+        transport=transport,
+        discard=_close_handle,
     )
-    connection = Connection(handle, uri, wire, deadline_seconds)
+    connection = Connection(handle, uri, transport, deadline_seconds)
     try:
-        wire.opened()
+        transport.allow_events()
         await connection._prepare(keepalive_seconds)
     except BaseException:
         await connection.close()
@@ -167,10 +176,10 @@ async def open_connection(
     return connection
 
 
-def _let_go(handle: Any) -> None:
-    with suppress(*FAILURES):  # it was gone before
+def _close_handle(handle: Any) -> None:
+    with suppress(*FAILURES):  # it was closed before
         handle.close()
 
 
 def _be_quiet(_unused: Any, __: Any) -> None:
-    """Keep libvirt from printing errors: they are raised as well."""
+    """Keep libvirt from printing errors, which are raised as well."""

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Callbacks of libvirt become frozen events on a queue. They say "look again", never what is true now.
+"""libvirt's callbacks become frozen events on a queue. An event is a reason to look again, never the current state.
 
-What a domain does is asked of `Guest.state`: events can be lost with a connection, and a flood of them is cut here.
+Read the state with `Guest.state`: events are lost with a connection, and the queue drops old ones in a flood.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _LIFECYCLE = (
 
 @dataclass(frozen=True, slots=True)
 class LifecycleChanged:
-    """A domain was defined, started, stopped, ...: kind is libvirt's word in lower case, "other" if unknown to us.
+    """A domain was defined, started, stopped, ...: kind is libvirt's word in lower case, "other" if it is unknown.
 
-    So is a pause by an I/O error: libvirt's own event of that comes with a path, which may be no text.
+    A pause by an I/O error comes as this event as well: libvirt's own event has a path, which may not be text.
     """
 
     domain: str
     kind: str
     cause: str = ""
-    """Why its QEMU ends with this: "panicked" (its kernel), "watchdog"; libvirt's state will only say "crashed"."""
+    """Why QEMU ends: "panicked" (the guest's kernel) or "watchdog"; libvirt's state only has "crashed"."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentChanged:
-    """The guest's agent came or went."""
+    """The guest's agent connected or disconnected."""
 
     domain: str
     is_connected: bool
@@ -65,20 +65,20 @@ class ConnectionClosed:
 Event = LifecycleChanged | AgentChanged | ConnectionClosed
 
 
-def cause_of_end(happened: Iterable[Event]) -> str:
-    """Return why QEMU ends, as the last of these events tells it; "" when none does."""
-    causes = [one.cause for one in happened if isinstance(one, LifecycleChanged) and one.cause]
+def cause_of_end(events: Iterable[Event]) -> str:
+    """Return why QEMU ends, by the last event with a cause; "" for none."""
+    causes = [event.cause for event in events if isinstance(event, LifecycleChanged) and event.cause]
     return causes[-1] if causes else ""
 
 
 class EventQueue:
-    """What happened on one connection, in order. When nobody reads, the oldest goes first."""
+    """The events of one connection, in order. When the queue is full, the oldest is dropped."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Event] = asyncio.Queue(_QUEUE_LIMIT)
 
     def put(self, event: Event) -> None:
-        """Take an event in; called on the loop's thread."""
+        """Add an event. Called in the loop's thread."""
         if self._queue.full():
             self._queue.get_nowait()
         self._queue.put_nowait(event)
@@ -88,12 +88,12 @@ class EventQueue:
         return await self._queue.get()
 
     def drain(self) -> list[Event]:
-        """Take all there are, without waiting."""
+        """Take all events that are queued, without waiting."""
         return [self._queue.get_nowait() for _unused in range(self._queue.qsize())]
 
 
 def subscriptions(put: Callable[[Event], None]) -> tuple[tuple[int, Callable[..., None]], ...]:
-    """List the kinds of libvirt's events that we want, each with the callback that puts them."""
+    """Return libvirt's kinds of events that we need, each with its callback."""
 
     def on_lifecycle(_unused: Any, domain: Any, event: int, detail: int, __: Any) -> None:
         is_panic = (event, detail) == (libvirt.VIR_DOMAIN_EVENT_CRASHED, libvirt.VIR_DOMAIN_EVENT_CRASHED_PANICKED)
@@ -115,20 +115,20 @@ def subscriptions(put: Callable[[Event], None]) -> tuple[tuple[int, Callable[...
 
 
 def register(connection: Any, put: Callable[[Event], None], registrations: list[int]) -> None:
-    """Subscribe to events; blocking. registrations: gets each as soon as it is made, for `deregister`."""
+    """Subscribe to events; blocks. registrations: each is added as soon as it is made, for `deregister`."""
     for kind, callback in subscriptions(put):
         registrations.append(connection.domainEventRegisterAny(None, kind, callback, None))
 
 
 def deregister(connection: Any, registrations: Iterable[int]) -> None:
-    """Take subscriptions back; blocking. Also on a dead connection, which each of them keeps in memory."""
-    for one in registrations:
+    """Unsubscribe; blocks. Needed on a dead connection too, because each registration keeps it in memory."""
+    for registration in registrations:
         with suppress(*FAILURES):
-            connection.domainEventDeregisterAny(one)
+            connection.domainEventDeregisterAny(registration)
 
 
 def name_of(domain: Any) -> str:
-    """Return what the other side calls a domain, bounded."""
+    """Return the name that the peer reports for a domain, cut to a limit."""
     try:
         return str(domain.name()[:_WORD_LIMIT])
     except UnicodeError:
@@ -136,12 +136,12 @@ def name_of(domain: Any) -> str:
 
 
 def close_reason(reason: int) -> str:
-    """Name libvirt's reason of a closed connection."""
+    """Translate libvirt's reason for a closed connection."""
     words = ("ERROR", "EOF", "KEEPALIVE", "CLIENT")
-    found = {getattr(libvirt, f"VIR_CONNECT_CLOSE_REASON_{word}", None): word.lower() for word in words}
-    return found.get(reason, "unknown")
+    words_by_number = {getattr(libvirt, f"VIR_CONNECT_CLOSE_REASON_{word}", None): word.lower() for word in words}
+    return words_by_number.get(reason, "unknown")
 
 
 def _lifecycle_word(event: int) -> str:
-    found = {getattr(libvirt, f"VIR_DOMAIN_EVENT_{word}", None): word.lower() for word in _LIFECYCLE}
-    return found.get(event, "other")
+    words_by_number = {getattr(libvirt, f"VIR_DOMAIN_EVENT_{word}", None): word.lower() for word in _LIFECYCLE}
+    return words_by_number.get(event, "other")

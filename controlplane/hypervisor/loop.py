@@ -1,15 +1,16 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt's event loop on asyncio's: its callbacks run there, whatever thread asks for them.
+"""libvirt's event loop on asyncio's: its callbacks run on the asyncio loop, whatever thread registers them.
 
-libvirt calls these functions from the threads of calls.py as well as from its own callbacks. (The binding's libvirtaio
-takes asyncio's selector and timers from there, which are the loop's thread's alone.) Descriptors are in an epoll of
-their own, which is safe from any thread: one is gone from it when `_remove_handle` returns, so libvirt may close it
-and another may get its number. What a callback costs is charged to its connection (running.py), and between portions of
-what libvirt does the loop does its other work: several connections together take no more of a turn than one. What
-libvirt has read of events it tells in one callback, of a timer of no time, however many they are (13 us each, and
-intake.py allows ten thousand at once).
+libvirt calls these functions from the threads of calls.py and from its own callbacks. (The binding's libvirtaio uses
+asyncio's selector and timers from those threads, which is not allowed.) Descriptors are in an epoll of their own, which
+is safe to use from any thread: when `_remove_handle` returns the descriptor is gone from it, so libvirt may close it
+and the kernel may reuse its number. Each callback is charged to its connection (callback_runner.py). After each portion
+of libvirt's work the loop does its other work, so many connections together take no more of a turn than one.
+
+libvirt reports all events that it has read in one callback of a zero timer. That callback cannot be split: 13 us per
+event, and receive_quota.py allows ten thousand events at once.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from typing import Any
 
 import libvirt
 
-from controlplane.hypervisor.gate import UNASKED, Gate
-from controlplane.hypervisor.running import Running
-from controlplane.hypervisor.wire import Wire, wire_of_thread
+from controlplane.hypervisor.callback_runner import CallbackRunner
+from controlplane.hypervisor.message_filter import UNEXPECTED_MESSAGE, MessageFilter
+from controlplane.hypervisor.transport import Transport, transport_of_thread
 
 _AT_ONCE = 64
-"""Descriptors that are served before others on the loop get their turn."""
+"""Descriptors that are served before the loop does its other work."""
 _PORTION_SECONDS = 0.01
-"""Of processor time, after which they get it as well: a hundred honest events."""
+"""Processor time after which the loop does its other work as well: a hundred ordinary events."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,7 +42,7 @@ class _Handle:
     descriptor: int
     callback: Callable[..., None]
     opaque: Any
-    wire: Wire | None
+    transport: Transport | None
     events: int = 0
 
 
@@ -50,22 +51,22 @@ class _Timer:
     number: int
     callback: Callable[..., None]
     opaque: Any
-    wire: Wire | None
+    transport: Transport | None
     milliseconds: int = -1
-    """Negative: it sleeps."""
+    """Negative: disabled."""
     is_removed: bool = False
     due: asyncio.Handle | None = None
 
 
 class EventLoop:
-    """What libvirt asks of an event loop; `register` makes it the one of this process."""
+    """The functions that libvirt needs of an event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._running = Running()
+        self._runner = CallbackRunner()
         self._used = 0.0
-        """Of this portion."""
+        """Processor seconds of this portion."""
         self._is_paused = False
         self._numbers = itertools.count(1)
         self._epoll = select.epoll()
@@ -75,7 +76,7 @@ class EventLoop:
         self._loop.add_reader(self._epoll.fileno(), self._dispatch)
 
     def register(self) -> None:
-        """Become the event loop of this process; before the first connection."""
+        """Make this the process's libvirt event loop. To be called before the first connection."""
         libvirt.virEventRegisterImpl(
             self._add_handle,
             self._update_handle,
@@ -87,24 +88,24 @@ class EventLoop:
 
     def _add_handle(self, descriptor: int, events: int, callback: Callable[..., None], opaque: Any) -> int:
         if descriptor in self._by_descriptor:
-            return -1  # an epoll has one entry for each; libvirt's client asks for no more
-        handle = _Handle(next(self._numbers), descriptor, callback, opaque, wire_of_thread())
+            return -1  # an epoll has one entry per descriptor; libvirt's client needs no more
+        handle = _Handle(next(self._numbers), descriptor, callback, opaque, transport_of_thread())
         self._handles[handle.number] = self._by_descriptor[descriptor] = handle
-        if handle.wire is not None:
-            handle.wire.attach(descriptor)
-            handle.wire.guard(lambda: self._gate(handle))
+        if handle.transport is not None:
+            handle.transport.attach(descriptor)
+            handle.transport.install_filter(lambda: self._filter(handle))
         self._update_handle(handle.number, events)
         return handle.number
 
-    def _gate(self, handle: _Handle) -> Gate:
+    def _filter(self, handle: _Handle) -> MessageFilter:
         def run(callback: Callable[[], None]) -> None:
-            self._run(handle.wire, callback)
+            self._run(handle.transport, callback)
 
         def refuse() -> None:
-            if handle.wire is not None:
-                handle.wire.cut(UNASKED)
+            if handle.transport is not None:
+                handle.transport.cut(UNEXPECTED_MESSAGE)
 
-        return Gate(self._loop, handle.descriptor, run=run, refuse=refuse)
+        return MessageFilter(self._loop, handle.descriptor, run=run, refuse=refuse)
 
     def _update_handle(self, number: int, events: int) -> None:
         handle = self._handles[number]
@@ -114,7 +115,7 @@ class EventLoop:
             self._epoll.modify(handle.descriptor, mask)
         elif mask:
             self._epoll.register(handle.descriptor, mask)
-        elif handle.events:  # an epoll tells of the other side's end even when it is asked for nothing
+        elif handle.events:  # an epoll reports a hang-up even for an empty mask
             self._epoll.unregister(handle.descriptor)
         handle.events = events if mask else 0
 
@@ -122,8 +123,8 @@ class EventLoop:
         handle = self._handles.pop(number, None)
         if handle is None:
             return -1
-        if handle.wire is not None:
-            handle.wire.detach(handle.descriptor)
+        if handle.transport is not None:
+            handle.transport.detach(handle.descriptor)
         if handle.events:
             handle.events = 0
             self._epoll.unregister(handle.descriptor)
@@ -132,7 +133,7 @@ class EventLoop:
         return 0
 
     def _add_timeout(self, milliseconds: int, callback: Callable[..., None], opaque: Any) -> int:
-        timer = _Timer(next(self._numbers), callback, opaque, wire_of_thread())
+        timer = _Timer(next(self._numbers), callback, opaque, transport_of_thread())
         self._timers[timer.number] = timer
         self._update_timeout(timer.number, milliseconds)
         return timer.number
@@ -169,18 +170,18 @@ class EventLoop:
 
     def _fire(self, timer: _Timer) -> None:
         timer.due = None
-        if timer.is_removed or timer.milliseconds < 0:  # a thread has stopped it a moment ago
+        if timer.is_removed or timer.milliseconds < 0:  # a thread has just disabled it
             return
-        self._run(timer.wire, timer.callback, timer.number, timer.opaque)
+        self._run(timer.transport, timer.callback, timer.number, timer.opaque)
         if timer.due is None:
             self._arm(timer)
 
-    def _free(self, what: _Handle | _Timer) -> None:
-        """Let libvirt let go: it may be the last that keeps a socket, and what nobody has read of it."""
-        self._run(what.wire, libvirt.virEventInvokeFreeCallback, what.opaque)
+    def _free(self, entry: _Handle | _Timer) -> None:
+        """Have libvirt free its part, which may close a socket with unread data, so it is charged as well."""
+        self._run(entry.transport, libvirt.virEventInvokeFreeCallback, entry.opaque)
 
     def _dispatch(self) -> None:
-        """Serve them one by one: of several that are ready, the epoll tells first of who was served longest ago."""
+        """Serve one ready descriptor after another. The epoll returns the one first that was served longest ago."""
         for _unused in range(_AT_ONCE):
             ready = [] if self._is_paused else self._epoll.poll(0, 1)
             if not ready:
@@ -189,17 +190,17 @@ class EventLoop:
 
     def _serve(self, descriptor: int, mask: int) -> None:
         handle = self._by_descriptor.get(descriptor)
-        if handle is None:  # a thread has removed it a moment ago
+        if handle is None:  # a thread has just removed it
             return
         events = libvirt.VIR_EVENT_HANDLE_WRITABLE if mask & select.EPOLLOUT else 0
-        if mask & ~select.EPOLLOUT:  # an end is found by reading, after what came before it
+        if mask & ~select.EPOLLOUT:  # a hang-up is found by reading, after the data before it
             events |= libvirt.VIR_EVENT_HANDLE_READABLE
         events &= handle.events
         if events:
-            self._run(handle.wire, handle.callback, handle.number, descriptor, events, handle.opaque)
+            self._run(handle.transport, handle.callback, handle.number, descriptor, events, handle.opaque)
 
-    def _run(self, wire: Wire | None, callback: Callable[..., None], *arguments: Any) -> None:
-        self._used += self._running.run(wire, callback, *arguments)
+    def _run(self, transport: Transport | None, callback: Callable[..., None], *arguments: Any) -> None:
+        self._used += self._runner.run(transport, callback, *arguments)
         if self._used >= _PORTION_SECONDS and not self._is_paused:
             self._is_paused = True
             self._loop.call_soon(self._go_on)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the kernel says of a thread of ours. A thread: its number for it."""
+"""What the kernel knows about a thread of this process. thread: its number in the kernel."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import time
 from pathlib import Path
 
 _THREADS_CLOCK = 6
-"""What Linux puts below a thread's number to make a clock of it (pthread_getcpuclockid takes a handle, which must not
-be that of a thread that has ended)."""
+"""The low bits by which Linux makes a clock id from a thread's number. (pthread_getcpuclockid takes a handle, which
+must not belong to a thread that has ended.)"""
 _WAITS_FOR_US = (b"futex", b"poll")
-"""Names of places in the kernel: of a lock, Python's own among them, and of libvirt's wait for an answer, which the
-thread can be woken from by cutting its wire."""
+"""Kernel functions in which a thread waits for this process: locks, Python's among them, and libvirt's wait for a
+reply, which ends when the transport is cut."""
 
 
 def processor_seconds(thread: int) -> float | None:
-    """Return what a thread has used of the processor; None when it has ended."""
+    """Return a thread's processor time; None when the thread has ended."""
     try:
         return time.clock_gettime((~thread << 3) | _THREADS_CLOCK)
     except OSError:
         return None
 
 
-def is_held(thread: int) -> bool:
-    """Tell whether a thread sleeps in the kernel until somebody else does something, and a signal would end it.
+def is_blocked_by_peer(thread: int) -> bool:
+    """Tell whether a thread sleeps in the kernel until another process acts, so that a signal would end the sleep.
 
-    Not when it waits for a processor, for memory or a disk, or for another thread of ours.
+    False while it waits for a processor, memory, a disk or another thread of this process.
     """
     try:
         where = Path(f"/proc/self/task/{thread}/wchan").read_bytes()
         state = Path(f"/proc/self/task/{thread}/stat").read_bytes().rpartition(b") ")[2][:1]
-    except OSError:  # it has ended
+    except OSError:  # the thread has ended
         return False
     return state == b"S" and where != b"0" and not any(word in where for word in _WAITS_FOR_US)

@@ -1,13 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-api and virt-handler say to each other about a guest: typed, bounded, JSON. Values only; who carries it is
-virt_api.subresources.handler_client and virt_handler.door.
+"""Requests of virt-api to virt-handler about a guest: typed, bounded, JSON. Values only, no transport.
 
-One question, one answer, one connection. A new question is a struct of `Question` and, if it answers with more than
-that it is done, a struct of `Answer`; virt-handler's part is a row of `Door`'s table. Each end takes the other for
-captured: what does not decode, or is too long, is no message. Text in an answer is for people; it is bounded once more
-by whoever hands it on, for a node may have written anything.
+One request, one response, one connection. A new kind of request is a struct in `Question` and, if its response has
+content, a struct in `Answer`; virt-handler answers it by a row of its API endpoint's table. Neither end trusts the
+other: what does not decode, or is too long, is refused. Text in a response is for people. virt-api bounds it again,
+because a compromised node may send anything.
+
+The class names are the messages' tags: renaming one changes the protocol.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ import msgspec
 from controlplane.api.objects.guest_info import GuestAgentInfo
 
 PORT = 8186
-"""Where virt-handler listens, as upstream's does."""
+"""The port of virt-handler, the same as upstream's."""
 PATH = "/v1/ask"
 QUESTION_LIMIT_BYTES = 4 * 1024
 ANSWER_LIMIT_BYTES = 64 * 1024
 DETAILS_LIMIT_BYTES = 60 * 1024
-"""Of what a guest has told, in an answer."""
+"""Limit of the agent's details in a response."""
 CARRY_OUT_SECONDS = 20.0
-"""Within which virt-handler answers, if only that it is not done yet."""
+"""Within this time virt-handler responds, if only that the request is still running."""
 ANSWER_SECONDS = 25.0
-"""How long virt-api waits for that."""
+"""How long virt-api waits for the response."""
 THAW_LIMIT_SECONDS = 86400
 USUAL_THAW_SECONDS = 300
-"""Of a freeze whose end nobody names, or knows any more; upstream's clients ask for as much."""
+"""For a freeze without a time, or whose time is lost; the default of upstream's clients."""
 _TEXT_LIMIT = 1024
 
 ADDRESS = "kubevirt.io/handler-address"
 """Annotation of a Node: where its virt-handler listens, e.g. 10.244.0.7:8186."""
 CERTIFICATE = "kubevirt.io/handler-certificate"
-"""Annotation of a Node: what its virt-handler serves with (DER, base64). No other is taken for it."""
+"""Annotation of a Node: the serving certificate of its virt-handler (DER, base64). virt-api accepts no other."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 Uid = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
@@ -47,11 +48,11 @@ About = Literal["guestosinfo", "userlist", "filesystemlist"]
 
 
 class LinkError(Exception):
-    """The other end said something that is no message, or not one for this end."""
+    """The peer sent something that is not a message, or not a message for this end."""
 
 
 class Guest(msgspec.Struct, frozen=True):
-    """Which guest is meant: the one of this VMI in this Pod on this node, and no other."""
+    """A guest: the one of this VMI, in this Pod, on this node."""
 
     node: Name
     vmi_uid: Uid
@@ -59,36 +60,36 @@ class Guest(msgspec.Struct, frozen=True):
 
 
 class Power(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
-    """Carry out a verb that a person asked for."""
+    """Carry out a user request."""
 
     guest: Guest
     verb: Verb
     thaw_after_seconds: Annotated[int, msgspec.Meta(ge=0, le=THAW_LIMIT_SECONDS)] = 0
-    """Of freeze: when the file systems are thawed again if nobody asks for it. 0: not by itself."""
+    """For freeze: seconds until the file systems are thawed automatically; 0 for never."""
 
 
 class Inquire(msgspec.Struct, frozen=True, tag=True):
-    """Ask the guest's agent what a person wants to know."""
+    """Ask the guest's agent for details."""
 
     guest: Guest
     about: About
 
 
 class Details(msgspec.Struct, frozen=True, tag=True):
-    """What the agent has told; of another subject than was asked about, nothing."""
+    """The agent's details; only those that were asked for."""
 
     told: GuestAgentInfo
 
 
 class Done(msgspec.Struct, frozen=True, tag=True):
-    """It is carried out."""
+    """The request was carried out."""
 
 
 class NotDone(msgspec.Struct, frozen=True, tag=True):
-    """It is not, or nobody knows.
+    """The request was not carried out, or that is unknown.
 
-    absent: there is no such guest here. refused: its state does not allow it. busy: nothing was tried, later it may be.
-    lost: contact broke while it was tried. overdue: it is being tried yet.
+    absent: no such guest here. refused: the guest's state does not allow it. busy: not tried; it may be retried. lost:
+    the connection to the guest broke during it. overdue: it is still running.
     """
 
     kind: Literal["absent", "refused", "busy", "lost", "overdue"]
@@ -105,36 +106,36 @@ _answer: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
 
 
 def encode(message: Question | Answer) -> bytes:
-    """Render a message."""
+    """Encode a message."""
     return _encoder.encode(message)
 
 
 def read_question(data: bytes) -> Question:
-    """Read what virt-api sent. LinkError."""
+    """Decode a request of virt-api. LinkError."""
     try:
         return _question.decode(data)
     except _UNREADABLE as error:
-        raise LinkError(f"no question: {error}") from error
+        raise LinkError(f"not a request: {error}") from error
 
 
 def read_answer(data: bytes) -> Answer:
-    """Read what a virt-handler sent. LinkError."""
+    """Decode a response of virt-handler. LinkError."""
     if len(data) > ANSWER_LIMIT_BYTES:
-        raise LinkError(f"an answer of more than {ANSWER_LIMIT_BYTES} bytes")
+        raise LinkError(f"a response of more than {ANSWER_LIMIT_BYTES} bytes")
     try:
         return _answer.decode(data)
     except _UNREADABLE as error:
-        raise LinkError("what it sent is no answer") from error
+        raise LinkError("not a response") from error
 
 
 def server_name(node: str) -> str:
     """Return the host name in the certificate of a node's virt-handler.
 
-    A digest: a node's name may be longer than a host name's room, or look like an address.
+    It has a digest, because a node's name may be too long for a host name, or look like an IP address.
     """
     return f"{hashlib.sha256(node.encode()).hexdigest()[:40]}.virt-handler.invalid"
 
 
 def bounded_text(text: str) -> str:
-    """Cut a text to what an answer may carry."""
+    """Cut a text to the length that a response may carry."""
     return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 3] + "..."

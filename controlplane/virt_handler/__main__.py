@@ -243,7 +243,7 @@ class Handler:
         """Say that this node can take machines once its devices are offered, and on what they would run; anew when a
         virt-node that was started again finds something else.
         """
-        state, known, listing = await self._node.other_than(None), None, None
+        state, known, listing = await self._node.wait_for_other_than(None), None, None
         while True:
             if state.kvm is not None and (state.kvm, state.cpu) != known:
                 offered = group.create_task(self._wait_until_offered())
@@ -254,7 +254,7 @@ class Handler:
                     listing.cancel()
                 known = (state.kvm, state.cpu)
                 listing = group.create_task(self._keep_listed(*known))
-            state = await self._node.other_than(state)
+            state = await self._node.wait_for_other_than(state)
 
     async def _wait_until_offered(self) -> None:
         """Be ready only when the Node offers the devices, which the kubelet writes up to 10 s after a registration.
@@ -264,7 +264,7 @@ class Handler:
         """
         state: NodeState | None = None
         while state is None or not {*state.present} <= {*state.registered}:
-            state = await self._node.other_than(state)
+            state = await self._node.wait_for_other_than(state)
             self._missing = {*state.present} - {*state.registered}
         self._missing = {*state.present}
         while True:

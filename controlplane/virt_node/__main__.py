@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-node's process: settings, wiring, tasks. What it does is in the files beside this one."""
+"""virt-node's entry point: settings, wiring, tasks."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import os
 import sys
 
 from controlplane.links.node.messages import NodeState
-from controlplane.links.node.offer import Offer
+from controlplane.links.node.node_state import CurrentNodeState
 from controlplane.process import logs
 from controlplane.process.descriptors import raise_descriptor_limit
 from controlplane.process.signals import run_until_signal
 from controlplane.process.thread_interrupt import make_interruptible
 from controlplane.virt_node.capabilities import read_capabilities, read_host_cpu
+from controlplane.virt_node.devices import serve_devices
 from controlplane.virt_node.inotify import Inotify
 from controlplane.virt_node.launcher_dir import PodsDirectory
+from controlplane.virt_node.loop_watchdog import exit_when_loop_hangs
 from controlplane.virt_node.network import netns
-from controlplane.virt_node.offer import offer_devices
 from controlplane.virt_node.server import listen, serve
 from controlplane.virt_node.service import Service
 from controlplane.virt_node.settings import Settings, read_settings
-from controlplane.virt_node.stillness import end_when_the_loop_stands_still
 
 log = logging.getLogger(__name__)
 
@@ -33,17 +33,17 @@ COMPONENT = "virt-node"
 
 async def run(settings: Settings) -> None:
     """Serve until cancelled."""
-    inotify, offer = Inotify(), Offer(NodeState())
+    inotify, node_state = Inotify(), CurrentNodeState(NodeState())
     pods = PodsDirectory(str(settings.pods_directory))
     capabilities = read_capabilities(settings.capabilities_directory)
     server = listen(settings.socket)
     try:
         async with asyncio.TaskGroup() as group:
-            group.create_task(end_when_the_loop_stands_still())
-            group.create_task(serve(server, Service(pods, inotify, capabilities, netns.set_up), offer))
+            group.create_task(exit_when_loop_hangs())
+            group.create_task(serve(server, Service(pods, inotify, capabilities, netns.set_up), node_state))
             group.create_task(
-                offer_devices(
-                    offer,
+                serve_devices(
+                    node_state,
                     plugins=settings.device_plugins_directory,
                     devices=settings.devices_directory,
                     kvm_probe=settings.kvm_probe,
@@ -58,11 +58,11 @@ async def run(settings: Settings) -> None:
 
 
 def main() -> int:
-    """Run until told to stop; the exit code is for the kubelet."""
+    """Run until a signal; return the exit code."""
     try:
         settings = read_settings(os.environ)
         logs.configure(COMPONENT, settings.log_level)
-        logging.getLogger("hpack").setLevel(logging.WARNING)  # tells every byte at DEBUG
+        logging.getLogger("hpack").setLevel(logging.WARNING)  # logs every byte at DEBUG
         raise_descriptor_limit()
         make_interruptible()
         asyncio.run(run_until_signal(lambda: run(settings)))
@@ -70,7 +70,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     except Exception:
-        log.exception("virt-node ends")
+        log.exception("virt-node failed")
         return 1
     return 0
 

@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a container of the launcher's image found out about QEMU on this node (virt_launcher/capabilities.py).
+"""libvirt's QEMU capability cache of this node, made by a container of the launcher's image
+(virt_launcher/capabilities.py).
 
-It lies in a directory of our own Pod, so it is trusted; a launcher's own directory never is a source. There is one
-set of files for launchers with /dev/kvm and one for those without: libvirt throws away what does not fit its devices.
+The files are in a directory of our own Pod, so they are trusted; they are never taken from a launcher's directory.
+There is one set for launchers with /dev/kvm and one for those without: libvirt discards a cache that does not match its
+devices.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _HOST_CPU = msgspec.json.Decoder(HostCpu)
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Files of libvirt's capability cache, by name, for either kind of launcher."""
+    """Files of libvirt's capability cache by name, for launchers with and without KVM."""
 
     with_kvm: Mapping[str, bytes] = field(default_factory=dict)
     without_kvm: Mapping[str, bytes] = field(default_factory=dict)
@@ -38,28 +40,31 @@ class Capabilities:
 
 
 def read_capabilities(directory: Path) -> Capabilities:
-    """Read both sets; what is missing only makes starts half a second slower."""
-    found = Capabilities(_read(directory / WITH_KVM), _read(directory / WITHOUT_KVM))
-    log.info("capability caches", extra={"with_kvm": len(found.with_kvm), "without_kvm": len(found.without_kvm)})
-    return found
+    """Read both sets. Without them a start is half a second slower."""
+    capabilities = Capabilities(_read(directory / WITH_KVM), _read(directory / WITHOUT_KVM))
+    log.info(
+        "capability caches",
+        extra={"with_kvm": len(capabilities.with_kvm), "without_kvm": len(capabilities.without_kvm)},
+    )
+    return capabilities
 
 
 def read_host_cpu(directory: Path) -> HostCpu | None:
-    """Read what the node's processor is for guests that use it; None where nobody found out."""
-    one = directory / WITH_KVM / HOST_CPU
+    """Read the node's processor as guests with KVM see it; None when it is unknown."""
+    path = directory / WITH_KVM / HOST_CPU
     try:
-        return None if one.stat().st_size > _LIMIT_BYTES else _HOST_CPU.decode(one.read_bytes())
+        return None if path.stat().st_size > _LIMIT_BYTES else _HOST_CPU.decode(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:
-        log.warning("cannot read what the processor is", extra={"path": str(one), "error": str(error)})
+        log.warning("cannot read the description of the processor", extra={"path": str(path), "error": str(error)})
         return None
 
 
 def _read(directory: Path) -> dict[str, bytes]:
     try:
         files = sorted(directory.glob("*.xml"))
-        return {one.name: one.read_bytes() for one in files if one.stat().st_size <= _LIMIT_BYTES}
+        return {path.name: path.read_bytes() for path in files if path.stat().st_size <= _LIMIT_BYTES}
     except OSError as error:
         log.warning("cannot read a capability cache", extra={"directory": str(directory), "error": str(error)})
         return {}

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wait for an entry to appear below a directory that is held open, without polling. No path is opened here.
+"""Wait, without polling, for an entry to appear below a directory that is held open. No path is opened here.
 
-A waiter hands in `look`: it returns what it found, or raises NotYet with the deepest directory that exists. The
-directory is watched once, then looked at again (whatever appeared in between is seen by that second look), then
-the waiter sleeps until the kernel reports a change. Watches are one-shot, and a directory that changes without end
-(its owner may be a tenant) is looked at ever less often.
+The waiter passes `look`: it returns the result, or raises NotYet with the deepest directory that exists. That directory
+is watched once, then `look` runs again (it sees what appeared in between), then the waiter sleeps until the kernel
+reports a change. Watches are one-shot. A directory that changes without end, as a tenant's may, is looked at at growing
+intervals.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ _OVERFLOW = -1
 _HEADER = struct.Struct("iIII")
 _READ_BYTES = 65536
 _FREE_LOOKS = 32
-"""Looks of one waiter before it is slowed down; a start needs about ten."""
+"""Calls of `look` without a pause; a start needs about ten."""
 
 _SLOWEST_SECONDS = 1.0
 
 
 class NotYet(Exception):
-    """The entry is not there. Owns a descriptor of the deepest existing directory, closed on leaving `with`."""
+    """The entry does not exist. Owns a descriptor of the deepest existing directory, closed at the end of `with`."""
 
     def __init__(self, directory_fd: int) -> None:
-        super().__init__("not there yet")
+        super().__init__("it does not exist yet")
         self.directory_fd = directory_fd
         self._is_open = True
 
     def __del__(self) -> None:
-        """Of one that nobody waits for any more nothing is left."""
+        """Close the descriptor of an exception that was dropped."""
         self.close()
 
     def close(self) -> None:
-        """Let go of the directory; once is enough."""
+        """Close the descriptor. May be called twice."""
         if self._is_open:
             self._is_open = False
             os.close(self.directory_fd)
@@ -62,8 +62,8 @@ class NotYet(Exception):
     @property
     def identity(self) -> tuple[int, int]:
         """Device and inode of the directory to wait in."""
-        found = os.fstat(self.directory_fd)
-        return found.st_dev, found.st_ino
+        status = os.fstat(self.directory_fd)
+        return status.st_dev, status.st_ino
 
 
 class Inotify:
@@ -86,9 +86,9 @@ class Inotify:
         self._wake(list(self._waiting), cancel=True)
 
     async def wait_for(self, look: Callable[[], T], run: Callable[[Callable[[], T]], Awaitable[T]] | None = None) -> T:
-        """Return what `look` returns, as soon as it does not raise NotYet. Its other exceptions pass through.
+        """Return the result of `look` once it does not raise NotYet. Its other exceptions are raised.
 
-        run: how to look at what somebody else can hold up; on the loop unless it is given.
+        run: runs `look`, e.g. in a thread when it may block; by default it is called on the loop.
         """
         armed: tuple[tuple[int, int], asyncio.Future[None]] | None = None
         looks = 0
@@ -109,7 +109,7 @@ class Inotify:
                 await asyncio.sleep(min(_SLOWEST_SECONDS, 0.002 * 1.3 ** (looks - _FREE_LOOKS)))
 
     def _arm(self, directory_fd: int) -> asyncio.Future[None]:
-        # /proc/self/fd/N of a descriptor that is known to be a directory: no name is resolved.
+        # /proc/self/fd/N of a directory's descriptor: no name is resolved.
         watch = self._libc.inotify_add_watch(self._fd, f"/proc/self/fd/{directory_fd}".encode(), ctypes.c_uint32(_MASK))
         if watch < 0:
             number = ctypes.get_errno()
@@ -120,13 +120,13 @@ class Inotify:
         return change
 
     def _forget(self, watch: int, change: asyncio.Future[None]) -> None:
-        left = self._waiting.get(watch)
-        if left is None:
+        waiting = self._waiting.get(watch)
+        if waiting is None:
             return
-        left.discard(change)
-        if not left:
+        waiting.discard(change)
+        if not waiting:
             del self._waiting[watch]
-            self._libc.inotify_rm_watch(self._fd, watch)  # gone already when it has fired: EINVAL is fine
+            self._libc.inotify_rm_watch(self._fd, watch)  # EINVAL after it has fired, which is fine
 
     def _read(self) -> None:
         try:

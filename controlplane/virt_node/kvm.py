@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Can this node run a virtual processor? Asked of a program of its own, because KVM may hang whoever tries.
+"""Can this node run a virtual processor? A separate program tests it, because KVM may hang the process that tries.
 
-/dev/kvm may exist, may even open, and a guest may still never get on. The program runs a few instructions on a
-virtual processor and says what came of it, as one JSON object: {"usable": bool, "reason": text, ...}.
+/dev/kvm may exist and open, and a guest may still hang. The program runs a few instructions on a virtual processor and
+prints one JSON object: {"usable": bool, "reason": text, ...}.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ANSWER_BYTES = 65536
 
 
 async def probe(program: str, deadline_seconds: float = DEADLINE_SECONDS) -> KvmFinding:
-    """Run the probe; whatever goes wrong with it means that KVM is not usable, for that reason."""
+    """Run the probe. Any failure means that KVM is not usable, with the failure as the reason."""
     try:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -44,7 +44,7 @@ async def probe(program: str, deadline_seconds: float = DEADLINE_SECONDS) -> Kvm
     except TimeoutError:
         with suppress(ProcessLookupError):
             process.kill()
-        # Not waited for without end: a process that is stuck inside KVM may not even die.
+        # Bounded: a process that hangs inside KVM may not even die.
         with suppress(TimeoutError):
             async with asyncio.timeout(1.0):
                 await process.communicate()
@@ -53,9 +53,9 @@ async def probe(program: str, deadline_seconds: float = DEADLINE_SECONDS) -> Kvm
 
 
 def read_answer(answer: bytes) -> KvmFinding:
-    """Read what the probe printed."""
+    """Parse the probe's output."""
     try:
-        said = json.loads(answer)
-        return KvmFinding(is_usable=said["usable"] is True, reason=str(said.get("reason", ""))[:256])
+        result = json.loads(answer)
+        return KvmFinding(is_usable=result["usable"] is True, reason=str(result.get("reason", ""))[:256])
     except (ValueError, KeyError, TypeError, AttributeError):
         return KvmFinding(is_usable=False, reason="the KVM probe gave no readable answer")

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A launcher's emptyDir as the kubelet has it on the node: the only code that opens files a tenant can touch.
+"""A launcher's emptyDir as the kubelet has it on the node. No other module opens files that a tenant can change.
 
-Every path is walked component by component with O_NOFOLLOW from a descriptor of the kubelet's directory of Pods,
-whose next component is a Pod UID. So a link that a launcher plants is refused, never followed. What a leaf is
-(socket, regular file) is proven on the very descriptor that is used afterwards. Nothing is read without a limit, and
-the owner of something changes only if it was made here.
+Every path is opened component by component with O_NOFOLLOW, from a descriptor of the kubelet's directory of Pods. The
+first component is a Pod's UID. So a link that a launcher plants is refused, never followed. The type of the last
+component (socket, regular file) is checked on the descriptor that is used afterwards. Every read has a limit, and an
+owner is only changed on what was made here.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _POD_UID = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]{0,62}[A-Za-z0-9])?")
 
 
 class Refused(Exception):
-    """Something in a launcher's directory is not what it has to be: a link, another type, another owner, too large."""
+    """Something in a launcher's directory is not what it must be: a link, a wrong type or owner, or too large."""
 
 
 @contextmanager
-def held(fd: int) -> Iterator[int]:
+def closing_fd(fd: int) -> Iterator[int]:
     """Close a descriptor at the end of the block."""
     try:
         yield fd
@@ -44,7 +44,7 @@ def held(fd: int) -> Iterator[int]:
 
 
 class PodsDirectory:
-    """The kubelet's directory of Pods, e.g. /var/lib/kubelet/pods, held open."""
+    """The kubelet's directory of Pods, e.g. /var/lib/kubelet/pods, closing_fd open."""
 
     def __init__(self, path: str) -> None:
         self._fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -53,11 +53,11 @@ class PodsDirectory:
         os.close(self._fd)
 
     def open_run(self, pod_uid: str) -> int:
-        """Return a descriptor of the launcher's emptyDir; NotYet while the kubelet has not made it."""
+        """Return a descriptor of the launcher's emptyDir. NotYet while the kubelet has not made it."""
         return _descend(self._fd, _run_components(pod_uid))
 
     def has_run(self, pod_uid: str) -> bool:
-        """Tell whether the kubelet still has a launcher's emptyDir. Refused when something else is in its place."""
+        """Tell whether a launcher's emptyDir still exists. Refused when something else is in its place."""
         try:
             os.close(self.open_run(pod_uid))
         except NotYet as gap:
@@ -66,36 +66,37 @@ class PodsDirectory:
         return True
 
     def open_socket(self, pod_uid: str, components: Sequence[str] = layout.LIBVIRT_SOCKET) -> int:
-        """Return a descriptor of a socket, libvirtd's if no other is named; NotYet, Refused when it is anything else.
+        """Return a descriptor of a socket, by default libvirtd's. NotYet; Refused when it is not the launcher's socket.
 
-        What the descriptor says is what is dialled through it, whatever the directory says by then.
+        A connection through this descriptor reaches the socket that was checked, whatever the directory has by then.
         """
-        with held(self.open_run(pod_uid)) as run, held(_descend(run, components[:-1])) as parent:
+        with closing_fd(self.open_run(pod_uid)) as run, closing_fd(_descend(run, components[:-1])) as parent:
             fd = _open_leaf(parent, components[-1])
-            found = os.fstat(fd)
-            if not stat.S_ISSOCK(found.st_mode) or found.st_uid != layout.UID:
+            status = os.fstat(fd)
+            if not stat.S_ISSOCK(status.st_mode) or status.st_uid != layout.UID:
                 os.close(fd)
                 raise Refused(f"{'/'.join(components)} is not a socket of uid {layout.UID}")
             return fd
 
     def listen(self, pod_uid: str, components: Sequence[str]) -> socket.socket:
-        """Return a socket that listens where the launcher dials; what has that name goes. NotYet, Refused, OSError.
+        """Return a listening socket that the launcher can connect to, replacing any previous one. NotYet, Refused,
+        OSError.
 
-        The directory is the launcher's, and made for one that was begun by a version without migrations. So what is
-        there after it was made is looked at before it is given away: a socket of ours with one name. Nobody can bring
-        another one of root's there.
+        The directory belongs to the launcher (it is made here for a launcher of a version without migrations), which
+        could replace the new socket at once. So the owner changes only after a check that this is a socket of root with
+        one link, which a launcher cannot put there.
         """
         name = components[-1]
-        with held(self.open_run(pod_uid)) as run, held(_make_directories(run, components[:-1])) as parent:
+        with closing_fd(self.open_run(pod_uid)) as run, closing_fd(_make_directories(run, components[:-1])) as parent:
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=parent)
             made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
             try:
                 made.bind(f"{proc_path(parent)}/{name}")
                 made.listen(_BACKLOG)
-                with held(_open_leaf(parent, name)) as leaf:
-                    found = os.fstat(leaf)
-                    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
+                with closing_fd(_open_leaf(parent, name)) as leaf:
+                    status = os.fstat(leaf)
+                    if not stat.S_ISSOCK(status.st_mode) or status.st_uid != os.geteuid() or status.st_nlink != 1:
                         raise Refused(f"{'/'.join(components)} is not what was made there")
                     os.chown(proc_path(leaf), layout.UID, layout.UID)
             except BaseException:
@@ -104,35 +105,35 @@ class PodsDirectory:
             return made
 
     def open_file(self, pod_uid: str, name: str) -> int:
-        """Return a descriptor to read a regular file of the emptyDir; Refused when it is anything else, NotYet.
+        """Return a descriptor to read a regular file of the emptyDir. NotYet; Refused when it is not a regular file.
 
-        Opened for reading only after it was seen to be a file: to open a device or a pipe may already do something.
+        The type is checked before it is opened for reading, because opening a device or a pipe can have effects.
         """
-        with held(self.open_run(pod_uid)) as run, held(_open_leaf(run, name)) as leaf:
+        with closing_fd(self.open_run(pod_uid)) as run, closing_fd(_open_leaf(run, name)) as leaf:
             if not stat.S_ISREG(os.fstat(leaf).st_mode):
                 raise Refused(f"{name} is not a regular file")
             return os.open(proc_path(leaf), _READ)
 
     def write_files(self, pod_uid: str, components: Sequence[str], files: Mapping[str, bytes]) -> None:
-        """Put files of uid 107, readable by all, into a directory below the emptyDir, made for it where missing.
+        """Write files of uid 107, readable by all, into a directory below the emptyDir; missing directories are made.
 
-        A file that is there already stays as it is. NotYet while the emptyDir is missing, Refused when a link is in
-        the way, OSError when the file system says no.
+        Existing files stay as they are. NotYet while the emptyDir is missing, Refused for a link in the path, OSError
+        of the file system.
         """
-        with held(self.open_run(pod_uid)) as run, held(_make_directories(run, components)) as directory:
+        with closing_fd(self.open_run(pod_uid)) as run, closing_fd(_make_directories(run, components)) as directory:
             for name, data in files.items():
                 _write_new(directory, name, data)
 
 
 def proc_path(fd: int) -> str:
-    """Name what a descriptor stands for: no other name is resolved on the way."""
+    """Return a path to what a descriptor refers to, without resolving any other name."""
     return f"/proc/self/fd/{fd}"
 
 
 def admit(socket_fd: int, gid: int) -> None:
-    """Let a group dial a socket that was proven. The directories above stay as they are: closed to it."""
+    """Let a group connect to a checked socket. Its directories stay closed to that group."""
     os.chown(proc_path(socket_fd), -1, gid)
-    os.chmod(proc_path(socket_fd), 0o770)  # noqa: S103 - two users dial it: the launcher's own and virt-handler's
+    os.chmod(proc_path(socket_fd), 0o770)  # noqa: S103 - two users connect to it: the launcher's and virt-handler's
 
 
 def _run_components(pod_uid: str) -> tuple[str, ...]:
@@ -142,7 +143,7 @@ def _run_components(pod_uid: str) -> tuple[str, ...]:
 
 
 def _descend(start_fd: int, components: Sequence[str]) -> int:
-    """Return a descriptor of the directory at the end; start_fd stays open."""
+    """Return a descriptor of the last directory; start_fd stays open."""
     fd = os.dup(start_fd)
     for name in components:
         try:
@@ -186,7 +187,7 @@ def _make_directories(run_fd: int, components: Sequence[str]) -> int:
             os.close(fd)
         fd = following
         if os.fstat(fd).st_uid == os.geteuid():
-            # Ours: a launcher cannot make anything that belongs to root, nor bring it here from another directory.
+            # Made here: a launcher cannot make a directory of root, or move one here.
             os.fchown(fd, layout.UID, layout.UID)
     return fd
 
@@ -198,9 +199,9 @@ def _write_new(directory_fd: int, name: str, data: bytes) -> None:
     staged = f".{name}.{os.getpid()}"
     with suppress(FileNotFoundError):
         os.unlink(staged, dir_fd=directory_fd)
-    with held(os.open(staged, _WRITE_NEW, 0o644, dir_fd=directory_fd)) as fd:
+    with closing_fd(os.open(staged, _WRITE_NEW, 0o644, dir_fd=directory_fd)) as fd:
         os.fchmod(fd, 0o644)
-        os.fchown(fd, layout.UID, layout.UID)  # libvirt writes over one that does not fit, and fails where it cannot
+        os.fchown(fd, layout.UID, layout.UID)  # libvirt overwrites a cache that does not match, and fails if it cannot
         written = 0
         while written < len(data):
             written += os.write(fd, data[written:])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The socket on which virt-handler asks, who is let in, and how many questions may be open. No request is done here."""
+"""The socket for virt-handler: who may connect, and how many requests may be open. service.py carries them out."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ from controlplane.links.node.messages import (
     encode,
     read_from_handler,
 )
-from controlplane.links.node.offer import Offer
+from controlplane.links.node.node_state import CurrentNodeState
 from controlplane.process.fd_passing import refuse_descriptors
 from controlplane.virt_node.service import Service
 
 log = logging.getLogger(__name__)
 
 CONNECTIONS = 4
-"""One virt-handler, and one that is about to go or to come."""
+"""One virt-handler, and another during a restart, with room to spare."""
 OUTSTANDING = 4096
-"""Requests of one connection: every launcher of a full node has two at most."""
+"""Open requests of one connection; each launcher of a full node has at most two."""
 _AGAIN_SECONDS = 0.5
 _CREDENTIALS = struct.Struct("3i")
 
 
 def listen(path: Path, uid: int = layout.HANDLER_UID) -> socket.socket:
-    """Listen, for this user's group alone. OSError."""
+    """Listen on a socket that only this user's group can connect to. OSError."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
     try:
         with suppress(FileNotFoundError):
             if not stat.S_ISSOCK(path.lstat().st_mode):
-                raise FileExistsError(f"{path} is in the way, and no socket")
-            path.unlink()  # of a predecessor
+                raise FileExistsError(f"{path} exists and is not a socket")
+            path.unlink()  # left by a previous process
         server.bind(str(path))
         os.chown(path, -1, uid)
         os.chmod(path, 0o660)
@@ -63,64 +63,69 @@ def listen(path: Path, uid: int = layout.HANDLER_UID) -> socket.socket:
     return server
 
 
-async def serve(server: socket.socket, service: Service, offer: Offer, uid: int = layout.HANDLER_UID) -> None:
+async def serve(
+    server: socket.socket, service: Service, node_state: CurrentNodeState, uid: int = layout.HANDLER_UID
+) -> None:
     """Serve until cancelled."""
     loop = asyncio.get_running_loop()
-    places = asyncio.Semaphore(CONNECTIONS)
+    slots = asyncio.Semaphore(CONNECTIONS)
     async with asyncio.TaskGroup() as group:
         while True:
-            await places.acquire()
+            await slots.acquire()
             try:
                 connection, _unused = await loop.sock_accept(server)
-            except OSError as error:  # no descriptor is left for it, which passes
-                log.warning("cannot let anybody in", extra={"error": str(error)})
-                places.release()
+            except OSError as error:  # out of descriptors, which passes
+                log.warning("cannot accept a connection", extra={"error": str(error)})
+                slots.release()
                 await asyncio.sleep(_AGAIN_SECONDS)
                 continue
-            found = _peer(connection)
-            if found != uid:
-                log.warning("turned away", extra={"uid": found})
-                Channel(connection, takes_descriptors=False).close(places.release)
+            peer = _peer(connection)
+            if peer != uid:
+                log.warning("refused a connection", extra={"uid": peer})
+                Channel(connection, takes_descriptors=False).close(slots.release)
                 continue
-            group.create_task(converse(connection, service, offer, places.release))
+            group.create_task(serve_connection(connection, service, node_state, slots.release))
 
 
-async def converse(
-    connection: socket.socket, service: Service, offer: Offer, left: Callable[[], object] = lambda: None
+async def serve_connection(
+    connection: socket.socket,
+    service: Service,
+    node_state: CurrentNodeState,
+    closed: Callable[[], object] = lambda: None,
 ) -> None:
-    """Answer one virt-handler until it is gone or says something that it cannot mean. Nothing is raised.
+    """Serve one virt-handler until it disconnects or breaks the protocol. Raises nothing.
 
-    left: called when nothing that it sent along is open any more.
+    closed: called when the connection and all descriptors from it are closed.
     """
     channel = Channel(connection, takes_descriptors=False)
     try:
         async with asyncio.TaskGroup() as group:
-            await _Conversation(channel, service, group).run(offer)
+            await _Connection(channel, service, group).run(node_state)
     except* Closed as gone:
-        log.info("virt-handler is gone", extra={"because": str(gone.exceptions[0])})
+        log.info("virt-handler has disconnected", extra={"because": str(gone.exceptions[0])})
     except* ProtocolError as error:
-        log.warning("virt-handler is not listened to any more", extra={"because": str(error.exceptions[0])})
+        log.warning("virt-handler broke the protocol", extra={"because": str(error.exceptions[0])})
     except* Exception:
-        log.exception("bug in a conversation with virt-handler")
+        log.exception("bug while serving virt-handler")
     finally:
-        channel.close(left)
+        channel.close(closed)
 
 
-class _Conversation:
+class _Connection:
     def __init__(self, channel: Channel, service: Service, group: asyncio.TaskGroup) -> None:
         self._channel, self._service, self._group = channel, service, group
         self._open: dict[int, asyncio.Task[None]] = {}
 
-    async def run(self, offer: Offer) -> None:
+    async def run(self, node_state: CurrentNodeState) -> None:
         await self._channel.send(encode(Hello(PROTOCOL)))
         greeting = await self._receive()
         if not isinstance(greeting, Hello) or greeting.protocol != PROTOCOL:
             raise ProtocolError(f"it speaks another version than {PROTOCOL}: {greeting}")
-        log.info("virt-handler is here")
-        self._group.create_task(self._tell(offer))
+        log.info("virt-handler has connected")
+        self._group.create_task(self._send_state(node_state))
         while True:
             self._take(await self._receive())
-            await asyncio.sleep(0)  # whoever asks without a pause does not keep the loop to itself
+            await asyncio.sleep(0)  # a flood of requests must not starve other tasks
 
     async def _receive(self) -> Hello | Request | Cancel:
         data, _none = await self._channel.receive()
@@ -129,7 +134,7 @@ class _Conversation:
     def _take(self, message: Hello | Request | Cancel) -> None:
         match message:
             case Hello():
-                raise ProtocolError("it greeted twice")
+                raise ProtocolError("it sent Hello twice")
             case Cancel():
                 if (task := self._open.get(message.id)) is not None:
                     task.cancel()
@@ -145,19 +150,19 @@ class _Conversation:
         try:
             try:
                 packet = encode(reply.answer)
-            except ValueError as error:  # of one odd Pod; the others' answers go on
+            except ValueError as error:  # one odd Pod must not end the connection for the others
                 packet = encode(Failed(request.id, "failed", bounded_text(str(error))))
             await self._channel.send(packet, reply.descriptor)
         finally:
             if reply.descriptor is not None:
                 os.close(reply.descriptor)
 
-    async def _tell(self, offer: Offer) -> None:
-        """Tell what the node offers, now and whenever it changes."""
-        told: NodeState | None = None
+    async def _send_state(self, node_state: CurrentNodeState) -> None:
+        """Send the node's state, now and at each change."""
+        sent: NodeState | None = None
         while True:
-            told = await offer.other_than(told)
-            await self._channel.send(encode(told))
+            sent = await node_state.wait_for_other_than(sent)
+            await self._channel.send(encode(sent))
 
 
 def _peer(connection: socket.socket) -> int:

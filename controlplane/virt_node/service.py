@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-handler can ask for, done for one launcher at a time. Whoever asks is taken for captured.
+"""Carries out virt-handler's requests, each about one launcher. virt-handler is not trusted.
 
-A request names a Pod by its UID, so the worst that can be asked for is what this node does for its launchers anyway:
-only a directory that the kubelet made for a Pod, with a launcher's emptyDir in it, is ever entered.
+A request names a Pod by its UID only. So the most that it can ask for is what this node does for launchers anyway: only
+directories that the kubelet made for a Pod, with a launcher's emptyDir in it, are entered.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from controlplane.links.node.messages import (
 )
 from controlplane.virt_node.capabilities import Capabilities
 from controlplane.virt_node.inotify import Inotify, NotYet
-from controlplane.virt_node.launcher_dir import PodsDirectory, Refused, admit, held
+from controlplane.virt_node.launcher_dir import PodsDirectory, Refused, admit, closing_fd
 from controlplane.virt_node.launcher_process import count_processes, pod_network_namespace
 from controlplane.virt_node.workers import Workers
 
 log = logging.getLogger(__name__)
 
 SetUp = Callable[[AbstractContextManager[int], Masquerade], PodInterface]
-"""Make a Pod's network ready inside the namespace that the context gives, in a thread that is lost by it."""
+"""Sets up a Pod's network. The context opens its namespace; the thread stays in there, so it must end afterwards."""
 _NETWORK_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer; the descriptor that goes with it is the receiver's to close."""
+    """A response, and a descriptor that the receiver closes."""
 
     answer: Answer
     descriptor: int | None = None
@@ -59,7 +59,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Answers requests; holds nothing between them."""
+    """Carries out requests; keeps nothing between them."""
 
     pods: PodsDirectory
     inotify: Inotify
@@ -70,19 +70,19 @@ class Service:
     handler_gid: int = layout.HANDLER_UID
 
     async def answer(self, request: Request) -> Reply:
-        """Do what is asked for and say what came of it. Nothing but a cancellation is raised."""
+        """Carry out a request and return its response. Only a cancellation is raised."""
         try:
             return await self._do(request)
         except NotYet as gap:
             with gap:
-                return _failed(request, "missing", "it is not there (yet)")
+                return _failed(request, "missing", "it does not exist (yet)")
         except Refused as error:
             return _failed(request, "refused", str(error))
         except ProcessLookupError as error:
             return _failed(request, "gone", str(error))
         except TimeoutError:
-            return _failed(request, "failed", "no end of it within its time")
-        except Exception as error:  # pyroute2, libnftables and the kernel have errors of many families
+            return _failed(request, "failed", "it did not end in time")
+        except Exception as error:  # pyroute2, libnftables and the kernel raise errors of many kinds
             log.warning("a request failed", extra={"request": type(request).__name__, "error": str(error)})
             return _failed(request, "failed", str(error) or type(error).__name__)
 
@@ -114,15 +114,15 @@ class Service:
             components = layout.MIGRATION_SOCKETS[request.channel]
 
         def look() -> int:
-            found = self.pods.open_socket(pod_uid, components)
+            descriptor = self.pods.open_socket(pod_uid, components)
             try:
-                admit(found, self.handler_gid)
+                admit(descriptor, self.handler_gid)
             except OSError:
-                os.close(found)
+                os.close(descriptor)
                 raise
-            return found
+            return descriptor
 
-        return await self.inotify.wait_for(look, lambda one: self.workers.run(pod_uid, one, os.close))
+        return await self.inotify.wait_for(look, lambda work: self.workers.run(pod_uid, work, os.close))
 
     async def _give_capabilities(self, request: GiveCapabilities) -> None:
         files = self.capabilities.files(with_kvm=request.with_kvm)
@@ -132,16 +132,16 @@ class Service:
         def look() -> None:
             self.pods.write_files(request.pod_uid, layout.CAPABILITY_CACHE, files)
 
-        await self.inotify.wait_for(look, lambda one: self.workers.run(request.pod_uid, one))
+        await self.inotify.wait_for(look, lambda work: self.workers.run(request.pod_uid, work))
 
     async def _set_up_network(self, request: SetUpNetwork) -> PodInterface:
-        _unused = request.wanted.network  # ValueError before anything is touched
+        _unused = request.wanted.network  # ValueError, before anything is changed
 
         @contextmanager
         def namespace() -> Iterator[int]:
             with (
-                held(self.pods.open_socket(request.pod_uid)) as found,
-                pod_network_namespace(found, request.pod_uid, self.proc) as opened,
+                closing_fd(self.pods.open_socket(request.pod_uid)) as socket_fd,
+                pod_network_namespace(socket_fd, request.pod_uid, self.proc) as opened,
             ):
                 yield opened
 
@@ -149,7 +149,7 @@ class Service:
             return await self.workers.run(request.pod_uid, lambda: self.set_up(namespace(), request.wanted))
 
     def _find_traces(self, request: FindTraces) -> TracesFound:
-        """Its directory first, then its processes: the kubelet takes the directory away last."""
+        """Look for a Pod's directory, then its processes: the kubelet removes the directory last."""
         has_directory = self.pods.has_run(request.pod_uid)
         processes, emulators = count_processes(request.pod_uid, self.proc)
         return TracesFound(request.id, has_directory, processes, emulators)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-node's settings: from the environment, once, in __main__. Every default stands here; nothing is required."""
+"""virt-node's settings, read from the environment in __main__. All have defaults."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from controlplane.domain import layout
 class Settings:
     log_level: str = "INFO"
     socket: Path = Path(layout.NODE_SOCKET)
-    """Where virt-handler asks; a directory of the node that both mount."""
+    """Where virt-handler connects; in a directory of the node that both mount."""
     pods_directory: Path = Path("/var/lib/kubelet/pods")
     device_plugins_directory: Path = Path("/var/lib/kubelet/device-plugins")
     devices_directory: Path = Path("/run/virtops/devices")
-    """Where device nodes for launchers are made; a path of the node, mounted at the same place."""
+    """Where device nodes for launchers are made; mounted at the same path as on the node."""
     capabilities_directory: Path = Path("/capabilities")
-    """What the DaemonSet's init container found out about QEMU."""
+    """The capability caches that the DaemonSet's init container made."""
     kvm_probe: Path = Path("/usr/lib/virtops/kvm_probe.py")
 
 

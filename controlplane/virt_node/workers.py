@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is done for a launcher is done in a thread, one at a time for each Pod. A directory or a disk that a tenant
-holds up costs that Pod's requests their turn, and neither the loop nor a neighbour.
+"""A new thread for each piece of work, one at a time for each Pod.
 
-A place is held until the thread ends, not until somebody stops waiting for it: so many threads there are at most,
-whoever asks and takes back. Each thread is new and ends with its work: one that has entered a Pod's namespace is never
-used again.
+A directory or disk that a tenant blocks then delays the requests for that Pod only, and neither the loop nor other
+Pods. A slot is taken until the thread ends, not until its caller stops waiting, so the number of threads is limited
+even when requests are cancelled. Threads are not reused: one that has entered a Pod's network namespace must not do
+other work.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from controlplane.virt_node.inotify import NotYet
 T = TypeVar("T")
 
 LIMIT = 256
-"""Threads in all; every launcher of a full node has one."""
+"""Threads in total; every launcher of a full node has one."""
 
 
 @dataclass(slots=True)
-class _Turn:
-    """Of one Pod: first come, first served; whoever ends wakes one."""
+class _Queue:
+    """The order of one Pod's work: first come, first served."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     wanted: int = 0
@@ -38,19 +38,19 @@ class Workers:
     """Threads by Pod UID."""
 
     def __init__(self, limit: int = LIMIT) -> None:
-        self._places = asyncio.Semaphore(limit)
-        self._turns: dict[str, _Turn] = {}
-        """Of the Pods that have a thread, or for which somebody waits."""
+        self._slots = asyncio.Semaphore(limit)
+        self._turns: dict[str, _Queue] = {}
+        """By UID of each Pod with a thread or waiting work."""
 
     @property
     def waited_for(self) -> int:
-        """How many Pods there is something to do for."""
+        """How many Pods have a thread or waiting work."""
         return len(self._turns)
 
     async def run(self, pod_uid: str, work: Callable[[], T], drop: Callable[[T], object] = lambda _unused: None) -> T:
-        """Do this in a thread when it is the Pod's turn; what it raises is raised here.
+        """Run work in a thread when it is the Pod's turn. What it raises is raised here.
 
-        drop: what to do with a result for which nobody waits any more.
+        drop: frees a result whose caller was cancelled.
         """
         leave = await self._enter(pod_uid)
         outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -72,7 +72,7 @@ class Workers:
 
         try:
             threads.start_thread(f"launcher {pod_uid}", work, settle)
-        except RuntimeError:  # the node has no thread for it
+        except RuntimeError:  # no thread can be started
             leave()
             raise
         try:
@@ -84,8 +84,8 @@ class Workers:
             raise
 
     async def _enter(self, pod_uid: str) -> Callable[[], None]:
-        """Wait for the Pod's turn and for a place; return how to give both back."""
-        turn = self._turns.setdefault(pod_uid, _Turn())
+        """Wait for the Pod's turn and a free slot; return a function that releases both."""
+        turn = self._turns.setdefault(pod_uid, _Queue())
         turn.wanted += 1
 
         def forget() -> None:
@@ -97,7 +97,7 @@ class Workers:
             stack.callback(forget)
             await turn.lock.acquire()
             stack.callback(turn.lock.release)
-            await self._places.acquire()
-            stack.callback(self._places.release)
-            held = stack.pop_all()
-        return held.close
+            await self._slots.acquire()
+            stack.callback(self._slots.release)
+            acquired = stack.pop_all()
+        return acquired.close

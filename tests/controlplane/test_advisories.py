@@ -19,9 +19,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from libvirt_domain.codec import render_text
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from libvirt_domain.codec import render_text
 from controlplane.virt_api.http.routes import NoRoute, ToSubresource, match
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from tests.controlplane.api import golden

@@ -22,7 +22,7 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.vmi.status import InterfaceStatus
 from controlplane.api.registry import KINDS
 from controlplane.domain import agent
-from controlplane.domain.agent import Told
+from controlplane.domain.agent import AgentState
 from controlplane.domain.observed import read_domain
 from controlplane.links.node.messages import ADDRESSES_LIMIT, PodInterface
 from controlplane.virt_handler.vmi.agent_status import GUEST_ONLY_LIMIT
@@ -127,7 +127,7 @@ def test_what_a_guest_can_put_into_a_status_has_an_end() -> None:
     addresses = [{"ip-address": f"fd00:1111:2222:3333:4444:5555:6666:{number:x}"} for number in range(100)]
     interfaces = [{"name": text, "hardware-address": text, "ip-addresses": addresses} for _unused in range(300)]
     fields = ("name", "version", "pretty-name", "version-id", "kernel-release", "kernel-version", "machine", "id")
-    told = Told(
+    told = AgentState(
         is_connected=True,
         info=agent.read_info(json.dumps({"return": {"version": text, "supported_commands": interfaces}})),
         os=agent.read_os(json.dumps({"return": dict.fromkeys(fields, text)})),

@@ -31,7 +31,7 @@ from controlplane.domain.builders.interface import build_interfaces
 from controlplane.domain.builders.machine import build_features, build_os, build_sysinfo
 from controlplane.domain.builders.memory import build_max_memory, build_memory, build_memory_device
 from controlplane.domain.builders.metadata import build_metadata
-from controlplane.domain.guest import firmware_uuid
+from controlplane.domain.guest_identity import firmware_uuid
 
 
 def build_domain(vmi: VirtualMachineInstance, facts: Facts) -> Domain:

@@ -26,7 +26,7 @@ from libvirt_domain.model.machine import (
 from controlplane.api.objects.vmi.domain import Firmware, KernelBoot
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.builders.facts import Facts, NotBuildableError
-from controlplane.domain.guest import firmware_uuid
+from controlplane.domain.guest_identity import firmware_uuid
 from controlplane.domain.volumes import kernel_boot
 
 _OVMF = "/usr/share/OVMF"

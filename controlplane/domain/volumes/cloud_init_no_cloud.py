@@ -14,7 +14,7 @@ from controlplane.api import launch_plan
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.vmi.volumes import CloudInitNoCloud
 from controlplane.domain import layout
-from controlplane.domain.guest import Guest
+from controlplane.domain.guest_identity import GuestIdentity
 from controlplane.domain.volumes.kind import DiskImage, InPod, Mounted, VolumeKind, read_only
 
 SEED_BYTES = 1024 * 1024
@@ -35,7 +35,7 @@ def _secret(volume: str, part: str, secret: str) -> Mounted:
     return read_only({"name": name, "secret": source}, layout.cloud_init_secret(volume, part))
 
 
-def _in_plan(name: str, source: CloudInitNoCloud, guest: Guest, _claims: Claims) -> launch_plan.DiskSource:
+def _in_plan(name: str, source: CloudInitNoCloud, guest: GuestIdentity, _claims: Claims) -> launch_plan.DiskSource:
     return launch_plan.CloudInit(
         volume=name,
         # JSON is YAML, and cannot be broken out of by a name.

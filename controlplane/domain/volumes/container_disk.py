@@ -9,7 +9,7 @@ from controlplane.api import launch_plan
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.vmi.volumes import ContainerDisk
 from controlplane.domain import layout
-from controlplane.domain.guest import Guest
+from controlplane.domain.guest_identity import GuestIdentity
 from controlplane.domain.volumes.kind import BackingImage, DiskImage, InPod, VolumeKind, image_volume
 
 
@@ -19,7 +19,7 @@ def _in_pod(name: str, source: ContainerDisk, _claims: Claims) -> InPod:
     return InPod(mounted=(mounted,), pull_secret=source.image_pull_secret)
 
 
-def _in_plan(name: str, source: ContainerDisk, _guest: Guest, _claims: Claims) -> launch_plan.DiskSource:
+def _in_plan(name: str, source: ContainerDisk, _guest: GuestIdentity, _claims: Claims) -> launch_plan.DiskSource:
     return launch_plan.ContainerDisk(name, source.path)
 
 

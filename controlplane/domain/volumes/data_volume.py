@@ -8,7 +8,7 @@ from __future__ import annotations
 from controlplane.api import launch_plan
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.vmi.volumes import DataVolumeSource, PersistentVolumeClaimSource
-from controlplane.domain.guest import Guest
+from controlplane.domain.guest_identity import GuestIdentity
 from controlplane.domain.volumes import persistent_volume_claim
 from controlplane.domain.volumes.kind import DiskImage, InPod, VolumeKind
 
@@ -23,7 +23,9 @@ def _in_pod(name: str, source: DataVolumeSource, claims: Claims) -> InPod:
     return _CLAIM.in_pod(name, _claim(source), claims)
 
 
-def _in_plan(name: str, source: DataVolumeSource, guest: Guest, claims: Claims) -> launch_plan.DiskSource | None:
+def _in_plan(
+    name: str, source: DataVolumeSource, guest: GuestIdentity, claims: Claims
+) -> launch_plan.DiskSource | None:
     return _CLAIM.in_plan(name, _claim(source), guest, claims)
 
 

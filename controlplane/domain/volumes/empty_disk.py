@@ -10,11 +10,11 @@ from controlplane.api.objects import quantity
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.vmi.volumes import EmptyDisk
 from controlplane.domain import layout
-from controlplane.domain.guest import Guest
+from controlplane.domain.guest_identity import GuestIdentity
 from controlplane.domain.volumes.kind import DiskImage, VolumeKind
 
 
-def _in_plan(name: str, source: EmptyDisk, _guest: Guest, _claims: Claims) -> launch_plan.DiskSource:
+def _in_plan(name: str, source: EmptyDisk, _guest: GuestIdentity, _claims: Claims) -> launch_plan.DiskSource:
     return launch_plan.EmptyDisk(name, quantity.to_bytes(source.capacity))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from controlplane.api.launch_plan import DiskSource, LauncherReport
 from controlplane.api.objects.claim import Claims
-from controlplane.domain.guest import Guest
+from controlplane.domain.guest_identity import GuestIdentity
 
 Json = dict[str, Any]
 
@@ -64,7 +64,7 @@ class VolumeKind:
     """Return what is mounted into the Pod."""
     takes: Callable[[Any, int], int] = lambda *_unused: 0
     """Return how many bytes of the node's disk it takes at most, given the largest disk that a containerDisk may be."""
-    in_plan: Callable[[str, Any, Guest, Claims], DiskSource | None] = lambda *_unused: None
+    in_plan: Callable[[str, Any, GuestIdentity, Claims], DiskSource | None] = lambda *_unused: None
     """Return what the launcher makes before the domain exists, if anything. ValueError says what cannot be asked."""
     reported_below: Callable[[str], str] | None = None
     """Where, by the volume's name, the launcher looks for an image that it reports; None: it looks for none."""

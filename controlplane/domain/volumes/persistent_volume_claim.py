@@ -12,7 +12,7 @@ from controlplane.api import launch_plan
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.vmi.volumes import PersistentVolumeClaimSource
 from controlplane.domain import layout
-from controlplane.domain.guest import Guest
+from controlplane.domain.guest_identity import GuestIdentity
 from controlplane.domain.volumes.kind import DiskImage, InPod, Mounted, VolumeKind
 
 
@@ -28,7 +28,9 @@ def _in_pod(name: str, source: PersistentVolumeClaimSource, claims: Claims) -> I
     return InPod(mounted=(Mounted(volume, mount=mount),))
 
 
-def _in_plan(name: str, source: PersistentVolumeClaimSource, _guest: Guest, claims: Claims) -> launch_plan.DiskSource:
+def _in_plan(
+    name: str, source: PersistentVolumeClaimSource, _guest: GuestIdentity, claims: Claims
+) -> launch_plan.DiskSource:
     claim = claims.get(source.claim_name)
     if claim is None:
         raise ValueError(f"volume {name}: PersistentVolumeClaim {source.claim_name} does not exist")

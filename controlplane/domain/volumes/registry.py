@@ -13,7 +13,7 @@ from controlplane.api.launch_plan import DiskSource, LauncherReport
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
 from controlplane.api.objects.vmi.volumes import Volume
-from controlplane.domain.guest import Guest
+from controlplane.domain.guest_identity import GuestIdentity
 from controlplane.domain.volumes import (
     cloud_init_no_cloud,
     container_disk,
@@ -42,7 +42,7 @@ def volumes_in_pod(spec: VirtualMachineInstanceSpec, claims: Claims = NO_CLAIMS)
 
 
 def volumes_in_plan(
-    spec: VirtualMachineInstanceSpec, guest: Guest, claims: Claims = NO_CLAIMS
+    spec: VirtualMachineInstanceSpec, guest: GuestIdentity, claims: Claims = NO_CLAIMS
 ) -> tuple[DiskSource, ...]:
     """Return what the launcher has to make. ValueError names the volume that cannot be planned."""
     steps = (kind.in_plan(volume.name, source, guest, claims) for volume, kind, source in _sourced(spec))

@@ -1,12 +1,13 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-handler and virt-node say to each other on a node, and how it is carried. Neither's own code is in here.
+"""The protocol between virt-handler and virt-node on a node, and its connection.
 
-messages.py  every request and answer, as values with bounds
-offer.py     what the node offers to launchers, as either end knows it
-channel.py   one packet, one message, with the descriptors that go along
+messages.py           all requests and responses
+node_state.py         the node's newest state, at both ends
+channel.py            packets with descriptors
+descriptor_closer.py  closes a peer's descriptors without blocking
 
-virt-node is root and holds no token; virt-handler holds the token and is nobody. Each takes the other for captured:
-what does not decode, is too long or brings other descriptors than it should ends the connection.
+virt-node is root and has no token; virt-handler has the token and is not root. Neither trusts the other: a message that
+does not decode, is too long or brings unexpected descriptors ends the connection.
 """

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packets with descriptors over a SOCK_SEQPACKET socket, on the asyncio loop. What is in them is not looked at.
+"""Packets with descriptors over a SOCK_SEQPACKET socket, on the asyncio loop. Their content is not read here.
 
-One packet is one message, so there is no framing to get wrong. Descriptors that come with a packet belong to whoever
-receives it; a packet that is cut short, or brings more of them than it may, is refused, and they are closed with the
-channel (unwanted.py).
+One packet is one message, so there is no framing. A received descriptor belongs to the caller. A packet that is
+truncated, or brings too many descriptors, is refused, and its descriptors are closed with the channel
+(descriptor_closer.py).
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 
+from controlplane.links.node.descriptor_closer import DescriptorCloser
 from controlplane.links.node.messages import MESSAGE_LIMIT_BYTES, ProtocolError
-from controlplane.links.node.unwanted import Unwanted
 from controlplane.process.fd_passing import refuse_descriptors
 
 _ANCILLARY_BYTES = socket.CMSG_SPACE(253 * array.array("i").itemsize)
-"""As many as a packet can bring: what there is no room for the kernel closes, and whoever receives waits for that."""
+"""Room for as many descriptors as a packet can bring: the kernel closes those without room, during recvmsg(2)."""
 
 
 class Closed(Exception):
-    """The other end is gone."""
+    """The connection is closed."""
 
 
 class Channel:
-    """One connection. One task receives; any number may send. Once it is closed for one of them, it is for all."""
+    """One connection. One task receives, any number may send. Once closed, it is closed for all of them."""
 
     def __init__(self, connection: socket.socket, *, takes_descriptors: bool = True) -> None:
-        """takes_descriptors: one with a packet at most; otherwise none at all."""
+        """takes_descriptors: whether a received packet may bring one descriptor. More are never accepted."""
         connection.setblocking(False)
         self._socket = connection
         self._takes = int(takes_descriptors)
         if not takes_descriptors:
             refuse_descriptors(connection)
-        self._unwanted = Unwanted()
+        self._closer = DescriptorCloser()
         self._loop = asyncio.get_running_loop()
         self._sending = asyncio.Lock()
         self._waiters: dict[asyncio.Future[None], Callable[[int], object]] = {}
-        """Who waits for the socket, and how the loop is told that nobody does."""
+        """The waiting tasks, and how to stop the loop from watching the socket for each."""
 
     async def send(self, data: bytes, descriptor: int | None = None) -> None:
-        """Send one packet, with a descriptor if one is given; it stays the caller's. Closed."""
+        """Send one packet, optionally with a descriptor, which the caller keeps. Raises Closed."""
         attached = (
             [] if descriptor is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
         )
@@ -61,7 +61,7 @@ class Channel:
                     raise Closed(f"cannot send: {error.strerror}") from error
 
     def send_now(self, data: bytes) -> None:
-        """Send one packet if there is room for it, else end the connection; never waits."""
+        """Send one packet if the socket has room, else end the connection; never waits."""
         try:
             if self._sending.locked():
                 raise BlockingIOError
@@ -70,7 +70,7 @@ class Channel:
             self.end()
 
     async def receive(self) -> tuple[bytes, int | None]:
-        """Return the next packet and the descriptor that came with it, which is the caller's. Closed, ProtocolError."""
+        """Return the next packet and its descriptor, which the caller owns. Raises Closed, ProtocolError."""
         while True:
             try:
                 data, ancillary, flags, _unused = self._socket.recvmsg(
@@ -84,21 +84,23 @@ class Channel:
         descriptors = _descriptors(ancillary)
         is_cut = bool(flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC))
         if is_cut or len(descriptors) > self._takes:
-            self._unwanted.add(*descriptors)
+            self._closer.add(*descriptors)
             raise ProtocolError("a packet that is too long, or has too many descriptors")
         if not data:
-            self._unwanted.add(*descriptors)
+            self._closer.add(*descriptors)
             raise Closed("the other end has closed")
         return data, descriptors[0] if descriptors else None
 
     def end(self) -> None:
-        """Let nothing more through: whoever receives, here and at the other end, finds it closed."""
+        """Shut the connection down: receivers at both ends find it closed."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self, closed: Callable[[], object] = lambda: None) -> None:
-        """Close. Whoever waits to send or to receive is told so, and the loop forgets the descriptor before it is
-        somebody else's. closed: called when nothing is open any more, which may take as long as the other end likes."""
+        """Close. Waiting tasks get Closed, and the loop forgets the descriptor before its number is reused.
+
+        closed: called when all descriptors are closed, which a peer can delay.
+        """
         waiters, self._waiters = self._waiters, {}
         for ready, remove in waiters.items():
             remove(self._socket.fileno())
@@ -106,8 +108,8 @@ class Channel:
                 ready.set_exception(Closed("it was closed here"))
         self.end()
         if self._socket.fileno() >= 0:
-            self._unwanted.add(self._socket.detach())
-        self._unwanted.once_closed(closed)
+            self._closer.add(self._socket.detach())
+        self._closer.when_closed(closed)
 
     async def _wait(self, add: Callable[..., None], remove: Callable[[int], object]) -> None:
         ready: asyncio.Future[None] = self._loop.create_future()
@@ -129,8 +131,8 @@ def _settle(ready: asyncio.Future[None]) -> None:
 
 
 def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
-    found = array.array("i")
+    descriptors = array.array("i")
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            found.frombytes(data[: len(data) - len(data) % found.itemsize])
-    return list(found)
+            descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+    return list(descriptors)

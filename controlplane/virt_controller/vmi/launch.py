@@ -17,7 +17,7 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.vmi_label import vmi_label_value
 from controlplane.domain import layout
-from controlplane.domain.guest import Guest, guest_of
+from controlplane.domain.guest_identity import GuestIdentity, guest_identity
 from controlplane.domain.mac import guest_mac
 from controlplane.domain.network import masquerade_network
 from controlplane.domain.volumes.kind import Mounted
@@ -35,7 +35,7 @@ class Launch:
     pod_name: str
     vmi_label_value: str
     """The VMI's name as a label value."""
-    guest: Guest
+    guest: GuestIdentity
     plan: LaunchPlan
     network: GuestNetwork | None
     """None: the machine has no interface on the Pod network."""
@@ -67,7 +67,7 @@ def derive_launch(
 
     is_target: its guest comes from another node.
     """
-    guest, needed = guest_of(vmi), volumes_in_pod(vmi.spec, claims)
+    guest, needed = guest_identity(vmi), volumes_in_pod(vmi.spec, claims)
     network = guest_network(vmi, is_target=is_target)
     space = derive_disk_space(vmi.spec, configuration)
     return Launch(
@@ -88,7 +88,7 @@ def derive_launch(
 
 def build_plan(
     vmi: VirtualMachineInstance,
-    guest: Guest,
+    guest: GuestIdentity,
     largest_container_disk: int,
     claims: Claims = NO_CLAIMS,
     *,
@@ -133,7 +133,7 @@ def _reported_mac(vmi: VirtualMachineInstance, interface: str) -> str:
     return next((one.mac for one in vmi.status.interfaces if one.name == interface), "")
 
 
-def _dhcp(vmi: VirtualMachineInstance, guest: Guest, network: GuestNetwork) -> Dhcp:
+def _dhcp(vmi: VirtualMachineInstance, guest: GuestIdentity, network: GuestNetwork) -> Dhcp:
     addresses, subdomain = masquerade_network(network.cidr), vmi.spec.subdomain
     return Dhcp(
         bridge=layout.BRIDGE,

@@ -20,7 +20,7 @@ from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Cache, Clock
-from controlplane.hypervisor.share import Bucket
+from controlplane.hypervisor.cpu_quota import TokenBucket
 from controlplane.links.handler import Answer, Done, Guest, NotDone, Power, Verb
 from controlplane.virt_handler.api_endpoint.pause_waiter import PauseWaiter
 from controlplane.virt_handler.vmi.events import RecordEvent, about, user_request_event
@@ -59,7 +59,7 @@ class PowerRequests:
         self._clock = clock
         self._tell = tell
         self._pauses = PauseWaiter(vmis)
-        self._may_tell = Bucket(_STORIES, _STORIES_RATE)
+        self._may_tell = TokenBucket(_STORIES, _STORIES_RATE)
         self._telling: set[asyncio.Task[None]] = set()
 
     async def answer(self, asked: Power) -> Answer:

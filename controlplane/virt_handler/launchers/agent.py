@@ -20,10 +20,10 @@ from typing import TypeVar
 
 from controlplane.api.objects.pod import sanitize
 from controlplane.domain import agent
-from controlplane.domain.agent import Interfaces, Told
-from controlplane.domain.agent_answer import UnreadableAnswer
+from controlplane.domain.agent import AgentState, Interfaces
+from controlplane.domain.agent_response import UnreadableResponse
 from controlplane.engine.ports import Clock
-from controlplane.hypervisor.errors import AgentSilent, AnswerTooLong, Disconnected, HypervisorError, TimedOut
+from controlplane.hypervisor.errors import AgentSilent, Disconnected, HypervisorError, ResponseTooLong, TimedOut
 from controlplane.virt_handler.launchers.pace import Looks, Rounds, pause_after_silence
 from controlplane.virt_handler.launchers.ports import Guest
 
@@ -50,7 +50,11 @@ class Agent:
     """What the agent tells, over one connection after the other. publish: gets what it has told, when that changed."""
 
     def __init__(
-        self, clock: Clock, random: Callable[[], float], questions: asyncio.Semaphore, publish: Callable[[Told], None]
+        self,
+        clock: Clock,
+        random: Callable[[], float],
+        questions: asyncio.Semaphore,
+        publish: Callable[[AgentState], None],
     ) -> None:
         """random: numbers in [0, 1), for jitter. questions: the node's."""
         self._clock, self._random, self._questions, self._publish = clock, random, questions, publish
@@ -60,7 +64,7 @@ class Agent:
         self._is_connected: bool | None = None
         """None: nobody has looked yet, on this connection."""
         self._news = asyncio.Event()
-        self._told = Told()
+        self._told = AgentState()
         self._is_frozen: bool | None = None
         """By its last word about that; a round that began before does not know."""
         self._inquiry = asyncio.Lock()
@@ -105,7 +109,7 @@ class Agent:
         guest = self._guest
         if not self._is_connected:
             self._is_frozen = None
-            self._tell(Told())
+            self._tell(AgentState())
             return None
         if guest is None:
             self._tell(replace(self._told, is_connected=True))
@@ -116,7 +120,7 @@ class Agent:
             with_rare = rounds.count % _ALL_EVERY == 0 or not before.is_whole
             async for known in self._ask_all(guest, told, with_rare=with_rare):
                 told = known  # which is told, also when silence follows
-        except (AgentSilent, AnswerTooLong, TimedOut, Disconnected) as error:
+        except (AgentSilent, ResponseTooLong, TimedOut, Disconnected) as error:
             is_silent = True
             log.debug("an agent does not answer", extra={"error": sanitize(str(error))})
         self._tell(told)
@@ -125,7 +129,7 @@ class Agent:
         pause = rounds.next(is_silent=is_silent, is_changed=told != before, took=took)
         return pause * (0.9 + 0.2 * self._random())
 
-    async def _ask_all(self, guest: Guest, told: Told, *, with_rare: bool) -> AsyncIterator[Told]:
+    async def _ask_all(self, guest: Guest, told: AgentState, *, with_rare: bool) -> AsyncIterator[AgentState]:
         """Ask one thing after the other, and yield what is known after each; what is not answered stays as it was.
 
         HypervisorError: no use to go on.
@@ -140,7 +144,7 @@ class Agent:
             self._is_frozen = self._is_frozen if frozen is None else frozen
         try:
             interfaces = await self._read(guest, agent.INTERFACES, agent.read_interfaces)
-        except AnswerTooLong:
+        except ResponseTooLong:
             interfaces = Interfaces(is_cut=True)
         yield told if interfaces is None else replace(told, interfaces=interfaces)
 
@@ -148,9 +152,9 @@ class Agent:
         """Ask and read; None when the agent refuses the command, or answers what is no answer to it."""
         try:
             return read(await self.ask(guest, command))
-        except (AgentSilent, AnswerTooLong, TimedOut, Disconnected):
+        except (AgentSilent, ResponseTooLong, TimedOut, Disconnected):
             raise
-        except (HypervisorError, UnreadableAnswer) as error:
+        except (HypervisorError, UnreadableResponse) as error:
             log.debug("an agent does not tell", extra={"command": command, "error": sanitize(str(error))})
             return None
 
@@ -218,6 +222,6 @@ class Agent:
         async with self._one_at_a_time, self._questions:
             return await guest.ask_agent(question, seconds)
 
-    def _tell(self, told: Told) -> None:
+    def _tell(self, told: AgentState) -> None:
         self._told = replace(told, is_frozen=self._is_frozen)
         self._publish(self._told)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from kubevirt_api.names import KVM_DEVICE
+from libvirt_domain.codec import render_text
 
 from controlplane.api.launch_plan import parse_report
 from controlplane.api.objects.claim import claimed_volumes
@@ -14,7 +15,6 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain import layout
 from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts, Link
-from libvirt_domain.codec import render_text
 from controlplane.domain.volumes.registry import reported_images
 from controlplane.links.node.messages import PORTS_LIMIT, Masquerade, PodInterface, Port
 from controlplane.virt_handler.vmi.guest_network import interface_mac, network_cidr

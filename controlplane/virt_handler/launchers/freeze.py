@@ -17,10 +17,10 @@ import math
 from contextlib import suppress
 
 from controlplane.api.objects.pod import sanitize
-from controlplane.domain.agent import FREEZE, FREEZE_STATUS, THAW, Told, read_freeze_status
-from controlplane.domain.agent_answer import UnreadableAnswer
+from controlplane.domain.agent import FREEZE, FREEZE_STATUS, THAW, AgentState, read_freeze_status
+from controlplane.domain.agent_response import UnreadableResponse
 from controlplane.engine.ports import Clock
-from controlplane.hypervisor.errors import AgentSilent, AnswerTooLong, Disconnected, HypervisorError, TimedOut
+from controlplane.hypervisor.errors import AgentSilent, Disconnected, HypervisorError, ResponseTooLong, TimedOut
 from controlplane.links.handler import USUAL_THAW_SECONDS
 from controlplane.virt_handler.launchers.agent import Agent, NoAgent
 from controlplane.virt_handler.launchers.pace import pause_after_silence
@@ -42,7 +42,7 @@ class Freeze:
         self._one_at_a_time = asyncio.Lock()
         self._news = asyncio.Event()
 
-    def note(self, told: Told) -> None:
+    def note(self, told: AgentState) -> None:
         """Take note of what the agent has told. That nobody knows whether something is frozen, ends nothing."""
         if told.is_frozen is False or not told.is_connected:
             self._thaw_at(None)
@@ -112,7 +112,7 @@ class Freeze:
     async def _is_frozen(self) -> bool:
         try:
             return read_freeze_status(await self._order(FREEZE_STATUS))
-        except UnreadableAnswer as error:
+        except UnreadableResponse as error:
             raise VerbRefused(f"the guest's agent does not say whether its file systems are frozen: {error}") from error
 
     async def _order(self, command: str) -> str:
@@ -120,7 +120,7 @@ class Freeze:
             return await self._agent.order(command, _FREEZE_SECONDS)
         except NoAgent as error:
             raise VerbRefused(str(error)) from error
-        except (AgentSilent, AnswerTooLong, TimedOut, Disconnected) as error:
+        except (AgentSilent, ResponseTooLong, TimedOut, Disconnected) as error:
             raise NoContact(str(error)) from error
         except HypervisorError as error:
             raise VerbRefused(f"the guest's agent refuses it: {sanitize(str(error))}") from error

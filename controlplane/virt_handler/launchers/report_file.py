@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
 from controlplane.domain import layout
-from controlplane.links.node.unwanted import Unwanted
+from controlplane.links.node.descriptor_closer import DescriptorCloser
 from controlplane.process import threads
 from controlplane.virt_handler.launchers.ports import NodeError, Refused
 
@@ -33,7 +33,7 @@ class Reports:
         self._read = read_whole if read is None else read
         self._seconds = seconds
         self._places = asyncio.Semaphore(AT_ONCE)
-        self._unwanted = Unwanted()
+        self._unwanted = DescriptorCloser()
 
     async def read(self, descriptor: int) -> bytes:
         """Read a report, up to its limit; it is closed, whatever comes. NodeError."""

@@ -20,7 +20,7 @@ from functools import partial
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.pod import Pod, abbreviate, sanitize
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.domain.agent import Told
+from controlplane.domain.agent import AgentState
 from controlplane.domain.state import Life, State, explain_crash
 from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Clock
@@ -526,7 +526,7 @@ class Session:
     def _who(self) -> dict[str, str]:
         return {"key": str(self.pod.vmi_key), "uid": self._vmi_uid, "pod": self.pod.metadata.name}
 
-    def _hear(self, told: Told) -> None:
+    def _hear(self, told: AgentState) -> None:
         self._freeze.note(told)
         self._publish(told=told)
 

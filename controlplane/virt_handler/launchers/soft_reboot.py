@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 
 from controlplane.api.objects.pod import sanitize
 from controlplane.domain.agent import PING, SHUTDOWN
-from controlplane.hypervisor.errors import AgentSilent, AnswerTooLong, Disconnected, HypervisorError, TimedOut
+from controlplane.hypervisor.errors import AgentSilent, Disconnected, HypervisorError, ResponseTooLong, TimedOut
 from controlplane.virt_handler.launchers.agent import Agent, NoAgent
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 
@@ -40,7 +40,7 @@ async def _by_agent(agent: Agent) -> None:
         return
     except NoAgent as error:
         raise VerbRefused(str(error)) from error
-    except (AnswerTooLong, TimedOut, Disconnected) as error:
+    except (ResponseTooLong, TimedOut, Disconnected) as error:
         raise NoContact(str(error)) from error
     except HypervisorError as error:
         raise VerbRefused(f"the guest's agent refuses it: {sanitize(str(error))}") from error

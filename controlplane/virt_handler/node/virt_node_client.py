@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from controlplane.domain import layout
 from controlplane.links.node.channel import Channel, Closed
+from controlplane.links.node.descriptor_closer import DescriptorCloser
 from controlplane.links.node.messages import (
     PROTOCOL,
     Answer,
@@ -48,8 +49,7 @@ from controlplane.links.node.messages import (
     encode,
     read_from_node,
 )
-from controlplane.links.node.offer import Offer
-from controlplane.links.node.unwanted import Unwanted
+from controlplane.links.node.node_state import CurrentNodeState
 from controlplane.virt_handler.launchers.ports import (
     LauncherSocket,
     NodeAway,
@@ -84,9 +84,9 @@ class NodeClient:
         self._here = asyncio.Event()
         self._numbers = count(1)
         self._reports = Reports()
-        self._unwanted = Unwanted()
+        self._unwanted = DescriptorCloser()
         self._waiting: dict[int, asyncio.Future[tuple[Answer, int | None]]] = {}
-        self._offer = Offer(None)
+        self._offer = CurrentNodeState(None)
         self._callbacks: list[Callable[[], None]] = []
 
     def subscribe(self, callback: Callable[[], None]) -> None:
@@ -102,9 +102,9 @@ class NodeClient:
         """Why there is no contact, in the same words as long as that lasts; "" while there is."""
         return self._why_not if self._channel is None else ""
 
-    async def other_than(self, known: NodeState | None) -> NodeState:
+    async def wait_for_other_than(self, known: NodeState | None) -> NodeState:
         """Return what the node offers as soon as it is another state than the known one."""
-        return await self._offer.other_than(known)
+        return await self._offer.wait_for_other_than(known)
 
     async def run(self) -> None:
         """Keep the connection until cancelled."""
@@ -116,7 +116,7 @@ class NodeClient:
                 log.warning("no contact with virt-node", extra={"error": str(error)})
                 self._why_not = str(error) if isinstance(error, ProtocolError) else AWAY
             failures = 0 if self._offer.state is not None else failures
-            await self._offer.become(None)
+            await self._offer.update(None)
             await self._sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])
             failures += 1
 
@@ -256,7 +256,7 @@ class NodeClient:
                     raise ProtocolError("virt-node greeted twice")
                 case NodeState():
                     self._drop(descriptor)
-                    await self._offer.become(message)
+                    await self._offer.update(message)
                 case _:
                     self._settle(message, descriptor)
             if len(self._unwanted) > _UNWANTED:

@@ -16,7 +16,7 @@ from kubevirt_api import condition_types
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.vmi.instance import InterfaceStatus, VirtualMachineInstanceStatus
 from controlplane.api.objects.vmi.status import GuestOsInfo
-from controlplane.domain.agent import Interface, Told
+from controlplane.domain.agent import AgentState, Interface
 
 GUEST_ONLY_LIMIT = 10
 """Interfaces that only the guest knows (a container's, a bridge), as upstream."""
@@ -26,7 +26,7 @@ _BY_AGENT = "guest-agent"
 KINDS = (condition_types.AGENT_CONNECTED, condition_types.AGENT_VERSION_NOT_SUPPORTED)
 
 
-def with_guests_word(status: VirtualMachineInstanceStatus, told: Told) -> VirtualMachineInstanceStatus:
+def with_guests_word(status: VirtualMachineInstanceStatus, told: AgentState) -> VirtualMachineInstanceStatus:
     """Say what the agent has told; one that is gone has told nothing.
 
     Of one that is there, what it has not told stays as it is: this process may not have asked yet, and a guest that is
@@ -42,7 +42,7 @@ def with_guests_word(status: VirtualMachineInstanceStatus, told: Told) -> Virtua
     return msgspec.structs.replace(status, **new)
 
 
-def agent_conditions(status: VirtualMachineInstanceStatus, told: Told) -> tuple[Condition, ...]:
+def agent_conditions(status: VirtualMachineInstanceStatus, told: AgentState) -> tuple[Condition, ...]:
     """Return those of KINDS that are true; the others are absent. What has not been told is as it was."""
     if not told.is_connected:
         return ()
@@ -70,7 +70,7 @@ def agent_conditions(status: VirtualMachineInstanceStatus, told: Told) -> tuple[
     return (connected, lacking)
 
 
-def _system(told: Told) -> GuestOsInfo:
+def _system(told: AgentState) -> GuestOsInfo:
     said = told.os
     if said is None:
         return GuestOsInfo()
@@ -86,7 +86,7 @@ def _system(told: Told) -> GuestOsInfo:
     )
 
 
-def _interfaces(told: Told) -> tuple[Interface, ...]:
+def _interfaces(told: AgentState) -> tuple[Interface, ...]:
     return () if told.interfaces is None else told.interfaces.listed
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.domain.agent import Told
+from controlplane.domain.agent import AgentState
 from controlplane.domain.observed import Observed
 from controlplane.domain.state import State
 from controlplane.links.node.messages import PodInterface
@@ -54,7 +54,7 @@ class LauncherStatus:
     has_run: bool = False
     """A guest was seen up in this Pod: it is never started here again."""
     observed: Observed | None = None
-    told: Told | None = None
+    told: AgentState | None = None
     """What the guest's agent has told; None: it is not known yet whether there is one."""
     is_network_ready: bool = False
     interface: PodInterface | None = None

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which devices launchers get, and the device nodes that are handed to them.
+"""Which devices launchers get, and the device nodes that they get.
 
-A node's /dev/kvm may be 0600, or 0660 for a group that a launcher is not in; its policy is not ours to change. So a
-node of our own with mode 0666 is made in a directory that only root can enter, and the container runtime copies
-that one (numbers, mode and owner) into the container. A container without the resource still has no such device.
+A node's /dev/kvm may have mode 0600, or 0660 for a group without launchers; it is not changed here. Instead a device
+node with mode 0666 is made in a directory that only root can enter, and the container runtime copies it (numbers, mode
+and owner) into the container. A container without the resource has no such device.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 NAMESPACE = "devices.kubevirt.io"
 COUNT = 1000
-"""Devices of each kind: no real limit, the number of Pods on a node binds first."""
+"""Devices of each kind; the number of Pods on a node is the lower limit."""
 
 PERMISSIONS = "rw"
 
@@ -44,7 +44,7 @@ DEVICES = (KVM, TUN)
 
 
 def is_present(device: Device, root: str = "/") -> bool:
-    """Say whether the node has the device, as a character device."""
+    """Tell whether the node has the device, as a character device."""
     try:
         return stat.S_ISCHR(os.stat(os.path.join(root, device.path.lstrip("/"))).st_mode)
     except OSError:
@@ -52,7 +52,7 @@ def is_present(device: Device, root: str = "/") -> bool:
 
 
 def private_node(device: Device, directory: Path, root: str = "/") -> str:
-    """Make our node for the device and return its path; the node's own path when that is not possible."""
+    """Make a device node of our own; return its path, or the original path when that fails."""
     source = os.path.join(root, device.path.lstrip("/"))
     wanted = os.stat(source)
     node = directory / device.name
@@ -63,14 +63,14 @@ def private_node(device: Device, directory: Path, root: str = "/") -> str:
             os.mknod(node, stat.S_IFCHR | 0o666, wanted.st_rdev)
         node.chmod(0o666)
     except OSError as error:
-        log.warning("handing out the node's own device", extra={"device": device.path, "error": str(error)})
+        log.warning("using the node's own device", extra={"device": device.path, "error": str(error)})
         return device.path
     return str(node)
 
 
 def _is_same_device(node: Path, wanted: os.stat_result) -> bool:
     try:
-        found = node.lstat()
+        status = node.lstat()
     except FileNotFoundError:
         return False
-    return stat.S_ISCHR(found.st_mode) and found.st_rdev == wanted.st_rdev
+    return stat.S_ISCHR(status.st_mode) and status.st_rdev == wanted.st_rdev

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A plugin's socket in the kubelet's directory, and what predecessors left there. No registration.
+"""A plugin's socket in the kubelet's directory, and removal of stale ones. No registration.
 
-A successor starts while its predecessor still serves. So every socket has a name of its own, and one is taken away
-only by the process that made it, or when nobody listens on it.
+A new process starts while the previous one still serves. So every socket has a unique name. A socket is removed only by
+the process that made it, or when no process listens on it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CLOSING_SECONDS = 1.0
 @asynccontextmanager
 async def listening(plugin: Plugin, directory: Path) -> AsyncIterator[tuple[Service, str]]:
     """Serve the plugin; yields its service and its socket's name in the directory."""
-    # "virtops": upstream's plugins on the same node are not disturbed.
+    # "virtops": does not collide with upstream's plugins on the same node.
     name = f"virtops-{plugin.device.name}-{secrets.token_hex(4)}.sock"
     _clear(plugin, directory)
     service = Service(plugin)
@@ -43,19 +43,22 @@ async def listening(plugin: Plugin, directory: Path) -> AsyncIterator[tuple[Serv
 
 
 def _clear(plugin: Plugin, directory: Path) -> None:
-    """Take away the sockets of predecessors that were killed. Older releases had one name without a random part."""
-    left = [directory / f"virtops-{plugin.device.name}.sock", *directory.glob(f"virtops-{plugin.device.name}-*.sock")]
-    for path in left:
-        if _is_deserted(path):
+    """Remove the sockets of killed processes. Older releases used a name without a random part."""
+    sockets = [
+        directory / f"virtops-{plugin.device.name}.sock",
+        *directory.glob(f"virtops-{plugin.device.name}-*.sock"),
+    ]
+    for path in sockets:
+        if _is_stale(path):
             path.unlink(missing_ok=True)
 
 
-def _is_deserted(path: Path) -> bool:
+def _is_stale(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as attempt:
         try:
             attempt.connect(str(path))
         except ConnectionRefusedError:
             return True
-        except OSError:  # it is gone, or too busy to take another one
+        except OSError:  # it is gone, or its backlog is full
             return False
     return False

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The service that the kubelet calls for one kind of device: list it, hand it out."""
+"""The gRPC service that the kubelet calls for one kind of device: list and allocate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SERVICE = "/v1beta1.DevicePlugin"
 
 
 class BytesCodec(CodecBase):
-    """Messages are bytes already; see wire.py."""
+    """Passes bytes through: wire.py encodes the messages."""
 
     __content_subtype__ = "proto"
 
@@ -33,24 +33,24 @@ class BytesCodec(CodecBase):
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """COUNT devices that are all the same one."""
+    """COUNT devices that are all the same device node."""
 
     device: Device
     host_path: str
-    """The device node that containers get a copy of."""
+    """The device node on the node, which the runtime copies into containers."""
     is_healthy: bool = field(kw_only=True)
 
 
 class Service:
-    """Serves a plugin for one registration, which lasts as long as the kubelet keeps a list open."""
+    """Serves a plugin for one registration, which lasts while the kubelet has a ListAndWatch stream open."""
 
     def __init__(self, plugin: Plugin) -> None:
         self._plugin = plugin
         self._lists = 0
         self.opened = asyncio.Event()
-        """The kubelet has the list of devices; stays set."""
+        """Set once the kubelet has the list of devices."""
         self.ended = asyncio.Event()
-        """No list is open any more; stays set."""
+        """Set once no stream is open any more."""
 
     def __mapping__(self) -> dict[str, Handler]:
         unary, stream = Cardinality.UNARY_UNARY, Cardinality.UNARY_STREAM
@@ -63,7 +63,7 @@ class Service:
         }
 
     async def _options(self, stream: Stream[bytes, bytes]) -> None:
-        """Answer with an empty message: no option is used, and no answer of the other two is ever needed."""
+        """Reply with an empty message: no options are set, so the replies of the other two methods are not used."""
         await stream.recv_message()
         await stream.send_message(wire.EMPTY)
 
@@ -74,7 +74,7 @@ class Service:
             identifiers = (f"{self._plugin.device.name}{number}" for number in range(COUNT))
             await stream.send_message(wire.device_list(identifiers, is_healthy=self._plugin.is_healthy))
             self.opened.set()
-            # Whether a node can do KVM does not change while this process lives; the stream stays open all the same.
+            # The devices' health does not change in this process; the stream stays open without further messages.
             await asyncio.Event().wait()
         finally:
             self._lists -= 1

@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Register a plugin with the kubelet, again whenever the kubelet has dropped it.
+"""Register a plugin with the kubelet, and again whenever the kubelet has dropped it.
 
-Being registered is the kubelet's open list of our devices, and nothing else: a kubelet that restarts ends it, and so
-does one that goes on. It keeps its clients by the resource's name, so when a predecessor ends that served the same
-resource, it disconnects whoever has the name by then, and calls all devices unhealthy until somebody registers.
+A plugin is registered while the kubelet has its ListAndWatch stream open. The stream ends when the kubelet restarts,
+and also without a restart: the kubelet keeps its clients by resource name, so when a previous process for the same
+resource ends, it disconnects the current one and marks all devices unhealthy until the next registration.
 
-A starting kubelet removes all sockets from the directory and makes its own anew. That is waited for by inotify.
+A starting kubelet removes all sockets from the directory and makes its own again. inotify waits for that.
 """
 
 from __future__ import annotations
@@ -32,28 +32,27 @@ log = logging.getLogger(__name__)
 KUBELET_SOCKET = "kubelet.sock"
 _REGISTER_SECONDS = 5.0
 _LIST_SECONDS = 5.0
-"""A kubelet asks for the list of devices as soon as it has answered, or before."""
+"""A kubelet opens the stream right after its reply to the registration, or before."""
 
 _SETTLED_SECONDS = 10.0
-"""A registration that held for as long was a success; one that did not makes the pauses longer."""
+"""A registration that lasted this long resets the pauses; a shorter one makes them longer."""
 
 _PAUSES_SECONDS = (0.2, 1.0, 2.0, 5.0, 10.0)
-"""The first is needed, too: a kubelet that has just dropped a resource may drop its next client along with it."""
+"""Also before the first retry: a kubelet that has just dropped a resource may drop its next client with it."""
 
 _Identity = tuple[int, int, int] | None
 
 
-class Tell(Protocol):
-    """Is told of a resource that the kubelet has taken, and that it has dropped it."""
+class RecordRegistration(Protocol):
+    """Notes that a resource is registered with the kubelet, or no longer is."""
 
     async def __call__(self, resource: str, *, is_registered: bool) -> None: ...
 
 
-async def serve(plugin: Plugin, directory: Path, inotify: Inotify, tell: Tell) -> None:
+async def serve(plugin: Plugin, directory: Path, inotify: Inotify, record: RecordRegistration) -> None:
     """Serve until cancelled.
 
-    Whatever fails on the way (no inotify watch left, no room for a socket) is tried again: it passes, and other
-    devices do not have to go with this one.
+    Failures (no inotify watch left, no space for a socket) are retried: they pass, and must not end other plugins.
     """
     failures, resource = 0, plugin.device.resource
     while True:
@@ -63,7 +62,7 @@ async def serve(plugin: Plugin, directory: Path, inotify: Inotify, tell: Tell) -
             async with listening(plugin, directory) as (service, name):
                 await _register(directory, name, resource)
                 await _list_opened(service)
-                if await _hold(service, resource, tell) >= _SETTLED_SECONDS:
+                if await _wait_until_dropped(service, resource, record) >= _SETTLED_SECONDS:
                     failures = 0
                 log.warning("the kubelet dropped a device plugin", extra={"resource": resource})
         except (OSError, GRPCError, StreamTerminatedError) as error:
@@ -79,19 +78,19 @@ async def _list_opened(service: Service) -> None:
         async with asyncio.timeout(_LIST_SECONDS):
             await service.opened.wait()
     except TimeoutError:
-        raise TimeoutError("it took the registration, and never asked for the devices") from None
+        raise TimeoutError("the kubelet accepted the registration, but did not list the devices") from None
 
 
-async def _hold(service: Service, resource: str, tell: Tell) -> float:
-    """Return when the kubelet has ended its list; after how many seconds."""
+async def _wait_until_dropped(service: Service, resource: str, record: RecordRegistration) -> float:
+    """Wait until the kubelet ends its stream; return the seconds that took."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     log.info("device plugin registered", extra={"resource": resource})
-    await tell(resource, is_registered=True)
+    await record(resource, is_registered=True)
     try:
         await service.ended.wait()
     finally:
-        await tell(resource, is_registered=False)
+        await record(resource, is_registered=False)
     return loop.time() - began
 
 
@@ -104,32 +103,32 @@ async def _register(directory: Path, name: str, resource: str) -> None:
         channel.close()
 
 
-async def _pause(seconds: float, directory: Path, inotify: Inotify, known: _Identity) -> None:
-    """Wait, but not when a kubelet has started since."""
+async def _pause(seconds: float, directory: Path, inotify: Inotify, previous: _Identity) -> None:
+    """Wait, but stop when the kubelet has restarted."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             try:
-                await _kubelet_restart(directory, inotify, known)
+                await _kubelet_restart(directory, inotify, previous)
             except OSError:  # no inotify watch is left
                 await asyncio.sleep(seconds)
 
 
 async def _kubelet_socket(directory: Path, inotify: Inotify) -> _Identity:
     def look() -> _Identity:
-        found = _identity(directory / KUBELET_SOCKET)
-        if found is None:
+        current = _identity(directory / KUBELET_SOCKET)
+        if current is None:
             raise NotYet(os.open(directory, os.O_PATH | os.O_DIRECTORY))
-        return found
+        return current
 
     return await inotify.wait_for(look)
 
 
-async def _kubelet_restart(directory: Path, inotify: Inotify, known: _Identity) -> None:
-    """Return when the kubelet's socket is another one than the known one."""
+async def _kubelet_restart(directory: Path, inotify: Inotify, previous: _Identity) -> None:
+    """Wait until the kubelet's socket differs from the previous one."""
 
     def look() -> None:
-        found = _identity(directory / KUBELET_SOCKET)
-        if found is None or found == known:
+        current = _identity(directory / KUBELET_SOCKET)
+        if current is None or current == previous:
             raise NotYet(os.open(directory, os.O_PATH | os.O_DIRECTORY))
 
     await inotify.wait_for(look)
@@ -137,7 +136,7 @@ async def _kubelet_restart(directory: Path, inotify: Inotify, known: _Identity) 
 
 def _identity(path: Path) -> _Identity:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return None
-    return found.st_dev, found.st_ino, found.st_ctime_ns
+    return status.st_dev, status.st_ino, status.st_ctime_ns

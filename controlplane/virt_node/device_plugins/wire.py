@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The messages of the kubelet's device plugin API v1beta1 that are used here, as protobuf bytes. No sockets.
 
-Source: k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1/api.proto. One of its messages is read and three are written,
-all of strings and lists; so no code generator and no protobuf runtime. Unknown fields are skipped when reading.
+Source: k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1/api.proto. One message is read and three are written, all of
+strings and lists, so neither a code generator nor a protobuf runtime is needed. Unknown fields are skipped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def device_list(identifiers: Iterable[str], *, is_healthy: bool) -> bytes:
 
 
 def containers_of_allocate_request(data: bytes) -> int:
-    """Count container_requests (1) of an AllocateRequest; which of the equal devices they name is of no concern."""
+    """Count container_requests (1) of an AllocateRequest. All devices are equal, so their names do not matter."""
     return sum(1 for number, _unused in fields(data) if number == 1)
 
 
@@ -56,7 +56,7 @@ def _varint(value: int) -> bytes:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, content) of every length-delimited field; ValueError when the bytes end too early."""
+    """Yield (number, content) of each length-delimited field. ValueError when the bytes end too early."""
     offset = 0
     while offset < len(data):
         key, offset = _read_varint(data, offset)

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A launcher Pod's network: bridge, tap and address translation for its guest.
 
-masquerade  which rules (pure)      links   bridge, tap, addresses, sysctls
-nft         libnftables in process  netns   running the above inside the Pod's namespace
+masquerade  the nftables rules (pure)   links  bridge, tap, addresses, sysctls
+nft         libnftables in this process netns  runs both inside the Pod's network namespace
 
-Guest packets are never read by this process: DHCP is served by the launcher.
+This process never reads guest packets: the launcher serves DHCP.
 """

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Bridge, tap, addresses and sysctls in the network namespace of the calling thread. Idempotent, no policy.
 
-What is right already is looked at and left: each running guest's is looked at every few minutes.
+What is right already is not changed: each running guest's network is checked every few minutes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Link:
 
 
 def build(gateway: IPv4Interface) -> PodInterface:
-    """Make bridge and tap as far as they are missing; LookupError when the Pod has no eth0."""
+    """Make bridge and tap where they are missing. LookupError when the Pod has no eth0."""
     with IPRoute() as route:
         links, addresses = _links(route), _addresses(route)
         pod = _pod_interface(links, addresses)
@@ -62,7 +62,7 @@ def build(gateway: IPv4Interface) -> PodInterface:
 
 
 def _pod_interface(links: Mapping[str, _Link], addresses: Mapping[int, Sequence[str]]) -> PodInterface:
-    """Describe the Pod's own interface; LookupError when there is none."""
+    """Describe the Pod's own interface. LookupError when there is none."""
     link = links.get(layout.POD_INTERFACE)
     if link is None:
         raise LookupError(f"the Pod has no interface {layout.POD_INTERFACE}: masquerade needs the Pod network")
@@ -70,26 +70,26 @@ def _pod_interface(links: Mapping[str, _Link], addresses: Mapping[int, Sequence[
 
 
 def _links(route: IPRoute, **only: str) -> dict[str, _Link]:
-    """Return the interfaces by name. One answer for all: each question costs half a millisecond of the processor."""
-    found = {}
+    """Return the interfaces by name. One request for all: each takes half a millisecond of processor time."""
+    links = {}
     for message in route.get_links(**only):
-        said = dict(message["attrs"])
+        attributes = dict(message["attrs"])
         is_up = bool(message["flags"] & _IFF_UP)
-        has_carrier = said.get("IFLA_CARRIER") == 1  # of a tap: while somebody has it open
-        found[said["IFLA_IFNAME"]] = _Link(
-            message["index"], said["IFLA_MTU"], said.get("IFLA_MASTER"), is_up, has_carrier
+        has_carrier = attributes.get("IFLA_CARRIER") == 1  # of a tap: while a process has it open
+        links[attributes["IFLA_IFNAME"]] = _Link(
+            message["index"], attributes["IFLA_MTU"], attributes.get("IFLA_MASTER"), is_up, has_carrier
         )
-    return found
+    return links
 
 
 def _addresses(route: IPRoute) -> dict[int, list[str]]:
     """Return the addresses of global scope by interface, IPv4 before IPv6."""
     messages = [message for message in route.get_addr() if message["scope"] == 0]
     messages.sort(key=lambda message: int(message["family"]))  # AF_INET is 2, AF_INET6 is 10
-    found: dict[int, list[str]] = {}
+    addresses: dict[int, list[str]] = {}
     for message in messages:
-        found.setdefault(message["index"], []).append(str(dict(message["attrs"])["IFA_ADDRESS"]))
-    return found
+        addresses.setdefault(message["index"], []).append(str(dict(message["attrs"])["IFA_ADDRESS"]))
+    return addresses
 
 
 def _made(route: IPRoute, name: str) -> _Link:
@@ -119,13 +119,13 @@ def _add_tap(route: IPRoute) -> _Link:
 
 
 def _silence_ipv6(interface: str) -> None:
-    """Keep the Pod from talking IPv6 to its guest: nothing serves it there. Kernels without IPv6 have no such file."""
+    """Disable IPv6 between the Pod and its guest, where nothing serves it. Kernels without IPv6 have no such file."""
     with suppress(FileNotFoundError):
         _sysctl(f"net/ipv6/conf/{interface}/disable_ipv6", "1")
 
 
 def _sysctl(name: str, value: str) -> None:
-    """Write a sysctl of the thread's namespace (/proc/sys/net follows it), unless it has the value."""
+    """Write a sysctl of the thread's namespace (/proc/sys/net follows it), if the value differs."""
     path = Path("/proc/sys") / name
     if path.read_text().strip() != value:
         path.write_text(value)

@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The nftables rules of a masqueraded guest: text from values, nothing is applied here.
+"""The nftables rules of a masqueraded guest, as text. Nothing is applied here.
 
-One transaction replaces the whole table, so a second run changes nothing that the first did not, and a table is
-never half there. Values come as addresses and integers, never as text of a user.
-Priorities are numbers: not every libnftables knows their names in every hook.
+One transaction replaces the whole table, so it is idempotent, and a table is never incomplete. Values are addresses and
+integers, never a user's text. Priorities are numbers, because not every libnftables knows their names in every hook.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ TABLE = "virtops"
 
 
 def render_rules(wanted: Masquerade) -> str:
-    """Render the transaction."""
+    """Return the transaction."""
     network = wanted.network
     guest, gateway = network.guest, network.gateway
     chains = {
@@ -38,9 +37,9 @@ def render_rules(wanted: Masquerade) -> str:
                 for match in _matches(wanted.ports)
             ),
         ],
-        # What a guest sends is its own, or asks for an address: it speaks to the world and to its Pod as nobody else.
-        # route_localnet on the bridge is for the Pod's own probes: no frame of the guest gets to the Pod's localhost.
-        # Before connection tracking, which gives answers to those probes their local address back.
+        # A guest sends from its own address only, or asks for one, so it cannot spoof another's. route_localnet on the
+        # bridge is for the Pod's own probes: no packet of the guest may reach the Pod's localhost. This runs before
+        # connection tracking, which restores the local address in replies to those probes.
         "guard { type filter hook prerouting priority -300;": [
             f'iifname "{layout.BRIDGE}" ip saddr != {{ 0.0.0.0, {guest} }} drop;',
             f'iifname "{layout.BRIDGE}" ip daddr 127.0.0.0/8 drop;',
@@ -53,7 +52,7 @@ def render_rules(wanted: Masquerade) -> str:
 
 
 def _matches(ports: Sequence[Port]) -> list[str]:
-    """Return the matches that select the listed ports, one per protocol, or one that selects everything."""
+    """Return one match per protocol for the listed ports, or one empty match for everything."""
     if not ports:
         return [""]
     by_protocol: dict[str, set[int]] = {}

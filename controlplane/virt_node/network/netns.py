@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the set-up inside a Pod's network namespace. The thread that enters it never comes back: it has to end there.
+"""Run the set-up inside a Pod's network namespace. The thread that enters it does not leave it, and must end.
 
-So no other work of this process can run in a Pod's namespace by mistake, whatever fails: workers.py gives each piece of
-work a thread of its own.
+So no other work can run in a Pod's namespace by mistake: workers.py uses each thread once.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ _CLONE_NEWNET = 0x40000000
 
 
 def run_in_namespace(namespace: AbstractContextManager[int], work: Callable[[], T]) -> T:
-    """Enter the namespace for good and run `work` there; what opening it or the work raises is raised."""
+    """Enter the namespace permanently and run `work` there. What opening it or the work raises is raised."""
     with namespace as fd:
         _setns(fd)
         return work()
 
 
 def set_up(namespace: AbstractContextManager[int], wanted: Masquerade) -> PodInterface:
-    """Make the Pod's network ready for its guest, or leave it as it is when it is already. The thread is lost."""
+    """Set up the Pod's network for its guest, where it is not set up already. The thread must end afterwards."""
 
     def work() -> PodInterface:
         pod = links.build(wanted.network.gateway_interface)
@@ -41,7 +40,7 @@ def set_up(namespace: AbstractContextManager[int], wanted: Masquerade) -> PodInt
 
 
 def _setns(namespace_fd: int) -> None:
-    # os.setns exists from Python 3.12 on.
+    # os.setns needs Python 3.12.
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.setns(namespace_fd, _CLONE_NEWNET) != 0:
         number = ctypes.get_errno()

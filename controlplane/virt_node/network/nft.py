@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libnftables in this process, in the network namespace of the calling thread. No rule text is made here."""
+"""libnftables in this process, in the network namespace of the calling thread. It renders no rules."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from functools import cache
 _LIBRARY = "libnftables.so.1"
 _REMEMBERED = 1024
 _read_back: dict[bytes, bytes] = {}
-"""By transaction: what its table looked like when it was read back. Digests: of ever new rules little is kept."""
+"""By transaction: the table as it was read back afterwards. Both are digests, to keep little."""
 
 
 class NftError(Exception):
-    """The kernel or libnftables refused a transaction; nothing of it was applied."""
+    """The kernel or libnftables refused a transaction. Nothing of it was applied."""
 
 
 @cache
@@ -24,7 +24,7 @@ def _library() -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(_LIBRARY)
     except OSError as error:
-        raise NftError(f"cannot load {_LIBRARY}: install libnftables1 in the image of virt-handler") from error
+        raise NftError(f"cannot load {_LIBRARY}: install libnftables1 in the image of virt-node") from error
     library.nft_ctx_new.restype = ctypes.c_void_p
     library.nft_ctx_new.argtypes = [ctypes.c_uint32]
     library.nft_ctx_free.argtypes = [ctypes.c_void_p]
@@ -38,10 +38,10 @@ def _library() -> ctypes.CDLL:
 
 
 def keep(table: str, commands: str) -> bool:
-    """Run the commands that make a table anew, unless it is as they leave it. Return whether they ran. NftError.
+    """Run the commands that replace a table, unless it is already as they leave it. Return whether they ran. NftError.
 
-    A look takes 0.1 ms; a transaction waits for the kernel's other processors, some 10 ms. How a table is spelled when
-    it is read back is up to libnftables, so what is compared with is what this process has read after writing.
+    Reading takes 0.1 ms; a transaction waits for the kernel's other processors, some 10 ms. libnftables prints a table
+    in its own spelling, so it is compared with what this process read after writing it.
     """
     wanted = _digest(commands)
     if wanted in _read_back and _read(table) == _read_back[wanted]:
@@ -56,7 +56,7 @@ def keep(table: str, commands: str) -> bool:
 def _read(table: str) -> bytes:
     try:
         return _digest(run(f"list table {table}"))
-    except NftError:  # most likely there is none
+    except NftError:  # most likely there is no such table
         return b""
 
 
@@ -65,7 +65,7 @@ def _digest(text: str) -> bytes:
 
 
 def run(commands: str) -> str:
-    """Run commands as one transaction and return what they print; NftError with libnftables' words."""
+    """Run commands as one transaction and return their output. NftError with libnftables' message."""
     library = _library()
     context = library.nft_ctx_new(0)
     if not context:
@@ -74,8 +74,8 @@ def run(commands: str) -> str:
         library.nft_ctx_buffer_output(context)
         library.nft_ctx_buffer_error(context)
         if library.nft_run_cmd_from_buffer(context, commands.encode()) != 0:
-            said = library.nft_ctx_get_error_buffer(context) or b""
-            raise NftError(f"nftables refused the rules: {said.decode(errors='replace').strip()}")
+            message = library.nft_ctx_get_error_buffer(context) or b""
+            raise NftError(f"nftables refused the rules: {message.decode(errors='replace').strip()}")
         return str((library.nft_ctx_get_output_buffer(context) or b"").decode())
     finally:
         library.nft_ctx_free(context)

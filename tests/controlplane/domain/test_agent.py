@@ -15,7 +15,7 @@ import pytest
 
 from controlplane.domain import agent
 from controlplane.domain.agent import Info, Interface, Interfaces, OsInfo
-from controlplane.domain.agent_answer import UnreadableAnswer
+from controlplane.domain.agent_response import UnreadableResponse
 
 LIMIT = 64 << 10
 """What hypervisor/ hands on."""
@@ -152,7 +152,7 @@ def test_a_text_is_one_printable_line_of_some_length() -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_and_no_other_error_gets_out(read: Callable[[str], Any], answer: str) -> None:
-    with pytest.raises(UnreadableAnswer):
+    with pytest.raises(UnreadableResponse):
         read(answer)
 
 

@@ -67,8 +67,8 @@ ANSWERS: dict[int, Callable[[int], bytes]] = {
 class Caller:
     """One connection, as the server has it."""
 
-    def __init__(self, wire: socket.socket) -> None:
-        self.wire = wire
+    def __init__(self, transport: socket.socket) -> None:
+        self.transport = transport
 
     def receive(self) -> tuple[int, int, int]:
         """Wait for a message; return program, procedure and serial. EOFError at the end."""
@@ -79,21 +79,21 @@ class Caller:
     def answer(self, program: int, procedure: int, serial: int) -> None:
         """Answer as a good libvirtd does."""
         if program == KEEPALIVE:
-            self.wire.sendall(message(2, EVENT, 0, b"", KEEPALIVE))
+            self.transport.sendall(message(2, EVENT, 0, b"", KEEPALIVE))
         elif program == QEMU:
-            self.wire.sendall(message(procedure, REPLY, serial, OPTIONAL + string(b'{"return":{}}'), QEMU))
+            self.transport.sendall(message(procedure, REPLY, serial, OPTIONAL + string(b'{"return":{}}'), QEMU))
         else:
-            self.wire.sendall(message(procedure, REPLY, serial, ANSWERS[procedure](serial)))
+            self.transport.sendall(message(procedure, REPLY, serial, ANSWERS[procedure](serial)))
 
     def hear_out(self) -> None:
         """Take everything and answer nothing, until the client goes."""
-        while self.wire.recv(65536):
+        while self.transport.recv(65536):
             pass
 
     def _read(self, count: int) -> bytes:
         data = b""
         while len(data) < count:
-            part = self.wire.recv(count - len(data))
+            part = self.transport.recv(count - len(data))
             if not part:
                 raise EOFError
             data += part
@@ -122,7 +122,7 @@ def much_before(procedure: int) -> Behaviour:
     def behave(caller: Caller, program: int, asked: int, serial: int) -> bool:
         if program != PROGRAM or asked != procedure:
             return False
-        caller.wire.sendall(EVENTS)
+        caller.transport.sendall(EVENTS)
         caller.answer(program, asked, serial)
         return True
 
@@ -150,7 +150,7 @@ def trickle(caller: Caller, program: int, procedure: int, serial: int) -> bool:
     if (program, procedure) != (PROGRAM, LOOKUP):
         return False
     for byte in message(LOOKUP, REPLY, serial, DOMAIN * 100):
-        caller.wire.sendall(bytes([byte]))
+        caller.transport.sendall(bytes([byte]))
         time.sleep(0.01)
     return True
 
@@ -161,7 +161,7 @@ def lengthen(length: int) -> Behaviour:
     def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
         if (program, procedure) != (PROGRAM, LOOKUP):
             return False
-        caller.wire.sendall(struct.pack(">I", length) + message(LOOKUP, REPLY, serial, b"")[4:14])
+        caller.transport.sendall(struct.pack(">I", length) + message(LOOKUP, REPLY, serial, b"")[4:14])
         caller.hear_out()
         return True
 
@@ -184,7 +184,7 @@ def flood(data: bytes) -> Behaviour:
 def pour(caller: Caller, data: bytes) -> None:
     """Send this until the other end is gone: OSError."""
     while True:
-        caller.wire.sendall(data)
+        caller.transport.sendall(data)
 
 
 def ping_from(procedure: int) -> Behaviour:
@@ -198,7 +198,7 @@ def ping_from(procedure: int) -> Behaviour:
         if procedure != START:
             caller.answer(program, called, serial)
         while True:
-            caller.wire.sendall(message(1, EVENT, 0, b"", KEEPALIVE) * 10)
+            caller.transport.sendall(message(1, EVENT, 0, b"", KEEPALIVE) * 10)
             time.sleep(0.005)
 
     return behave
@@ -230,11 +230,11 @@ class Lingering:
 
         def send_and_let_go() -> None:
             with suppress(OSError):
-                socket.send_fds(caller.wire, [EVENT_OF_START], [one.fileno()])
+                socket.send_fds(caller.transport, [EVENT_OF_START], [one.fileno()])
             one.close()
 
         try:
-            caller.wire.sendall(EVENT_OF_START * 100)
+            caller.transport.sendall(EVENT_OF_START * 100)
         finally:
             sending = threading.Thread(target=send_and_let_go, name="hostile", daemon=True)
             sending.start()
@@ -271,7 +271,7 @@ def describe(xml: bytes) -> Behaviour:
     def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
         if (program, procedure) != (PROGRAM, XML):
             return False
-        caller.wire.sendall(message(XML, REPLY, serial, string(xml)))
+        caller.transport.sendall(message(XML, REPLY, serial, string(xml)))
         return True
 
     return behave
@@ -289,11 +289,11 @@ def babble(caller: Caller, program: int, procedure: int, serial: int) -> bool:
         return False
     if procedure in words:
         event = struct.pack(">i", 1) + domain + struct.pack(">ii", _STARTED, 0)
-        caller.wire.sendall(message(LIFECYCLE, EVENT, 0, event) * 3)
-        caller.wire.sendall(message(procedure, REPLY, serial, words[procedure]))
+        caller.transport.sendall(message(LIFECYCLE, EVENT, 0, event) * 3)
+        caller.transport.sendall(message(procedure, REPLY, serial, words[procedure]))
         return True
     if procedure == START:
-        caller.wire.sendall(fail(procedure, serial, NOT_TEXT))
+        caller.transport.sendall(fail(procedure, serial, NOT_TEXT))
         return True
     return False
 
@@ -302,7 +302,7 @@ def refuse_to_be_left(caller: Caller, program: int, procedure: int, serial: int)
     """Answer all by which a connection is left with a failure whose reason is no text."""
     if program != PROGRAM or procedure not in (CLOSE, DEREGISTER, UNWATCH):
         return False
-    caller.wire.sendall(fail(procedure, serial, NOT_TEXT))
+    caller.transport.sendall(fail(procedure, serial, NOT_TEXT))
     return True
 
 
@@ -347,7 +347,7 @@ def hold_unasked(length: int, sent: list[int]) -> Behaviour:
 def _send_all_but_the_end(caller: Caller, data: bytes, sent: list[int]) -> None:
     left = memoryview(data)[:-4]
     while left:
-        count = caller.wire.send(left)
+        count = caller.transport.send(left)
         left = left[count:]
         sent[0] += count
 
@@ -358,7 +358,7 @@ def answer_agent(answer: bytes) -> Behaviour:
     def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
         if program != QEMU:
             return False
-        caller.wire.sendall(message(procedure, REPLY, serial, OPTIONAL + string(answer), QEMU))
+        caller.transport.sendall(message(procedure, REPLY, serial, OPTIONAL + string(answer), QEMU))
         return True
 
     return behave
@@ -442,25 +442,25 @@ class Hostile:
     def _fill(self, path: str) -> None:
         """Call ourselves until nobody else gets through."""
         while True:
-            wire = socket.socket(socket.AF_UNIX)
-            self._wires.append(wire)
-            wire.setblocking(False)
+            transport = socket.socket(socket.AF_UNIX)
+            self._wires.append(transport)
+            transport.setblocking(False)
             try:
-                wire.connect(path)
+                transport.connect(path)
             except BlockingIOError:
                 return
 
     def _accept(self) -> None:
         while True:
             try:
-                wire, _unused = self._listener.accept()
+                transport, _unused = self._listener.accept()
             except OSError:
                 return
-            self._wires.append(wire)
+            self._wires.append(transport)
             if self._hangs_up:
-                wire.close()
+                transport.close()
             else:
-                self._spawn(self._serve, Caller(wire))
+                self._spawn(self._serve, Caller(transport))
 
     def _serve(self, caller: Caller) -> None:
         try:
@@ -470,7 +470,7 @@ class Hostile:
                 if not self._behave(caller, program, procedure, serial):
                     caller.answer(program, procedure, serial)
         except (EOFError, OSError):
-            caller.wire.close()
+            caller.transport.close()
 
 
 def in_own_process(script: str, uri: str) -> subprocess.CompletedProcess[str]:

@@ -16,8 +16,8 @@ import pytest
 
 from controlplane.hypervisor import guest as guest_module
 from controlplane.hypervisor.connection import Connection, open_connection
-from controlplane.hypervisor.errors import AnswerTooLong, HypervisorError, NotText, TimedOut
-from controlplane.hypervisor.guest import ANSWER_LIMIT, Guest
+from controlplane.hypervisor.errors import HypervisorError, NotText, ResponseTooLong, TimedOut
+from controlplane.hypervisor.guest import RESPONSE_LIMIT, Guest
 from tests.controlplane.hypervisor import hostile
 from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
 
@@ -58,9 +58,9 @@ async def test_an_answer_is_handed_on_as_it_is(spawn: SPAWN) -> None:
     ("answer", "kind", "said"),
     [
         (
-            b"x" * (ANSWER_LIMIT + 1),
-            AnswerTooLong,
-            f"its answer has {ANSWER_LIMIT + 1} characters, at most {ANSWER_LIMIT} are read",
+            b"x" * (RESPONSE_LIMIT + 1),
+            ResponseTooLong,
+            f"its response has {RESPONSE_LIMIT + 1} characters, at most {RESPONSE_LIMIT} are read",
         ),
         (b"\xff\xfe", NotText, "cannot ask the agent of domain web"),
     ],
@@ -81,7 +81,7 @@ async def test_a_question_that_is_never_answered_leaves_no_thread(
     spawn: SPAWN, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
 ) -> None:
     """Of a launcher: libvirtd itself ends a question, and says so."""
-    monkeypatch.setattr(guest_module, "_OTHERS_SECONDS", 0.0)
+    monkeypatch.setattr(guest_module, "_LIBVIRT_WAIT_SECONDS", 0.0)
     made, guest = await reach(spawn(hostile.silent_agent))
     asking = asyncio.create_task(guest.ask_agent(PING, 0))
     if is_waited_for:

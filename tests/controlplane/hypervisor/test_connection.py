@@ -15,12 +15,12 @@ import pytest
 import pytest_asyncio
 
 from controlplane.domain.state import Life, State
-from controlplane.hypervisor import unfinished
+from controlplane.hypervisor import partial_messages
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, InvalidDomain, WrongState
 from controlplane.hypervisor.events import LifecycleChanged
-from controlplane.hypervisor.unfinished import Unfinished
-from controlplane.hypervisor.wire import Wire
+from controlplane.hypervisor.partial_messages import PartialMessages
+from controlplane.hypervisor.transport import Transport
 from tests.controlplane.hypervisor.test_calls import read_bytes
 
 XML = """
@@ -43,15 +43,15 @@ async def test_an_event_is_the_end_of_what_a_connection_holds(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is asked on it: it may tell for days."""
-    together = Unfinished()
-    monkeypatch.setattr(unfinished, "OF_PROCESS", together)
+    together = PartialMessages()
+    monkeypatch.setattr(partial_messages, "PROCESS_WIDE", together)
     other = await open_connection("test:///default")
     for amount in (0, 600):
-        connection._wire.took_in(amount, time.monotonic())
+        connection._transport.count_received(amount, time.monotonic())
     await other.define(XML)
     assert await connection.events.get() == LifecycleChanged("web", "defined")
-    connection._wire.took_in(0, time.monotonic())
-    assert together.held == 0
+    connection._transport.count_received(0, time.monotonic())
+    assert together.total == 0
     await other.close()
 
 
@@ -115,7 +115,7 @@ class BusyHandle:
         self.has_begun.set()
         self.may_end.wait(5)
         self.order.append("looked up")
-        raise libvirt.libvirtError("no wire")
+        raise libvirt.libvirtError("no transport")
 
     def unregisterCloseCallback(self) -> None:  # noqa: N802 - the binding's name
         """Nothing is registered."""
@@ -127,7 +127,7 @@ class BusyHandle:
 async def test_a_connection_that_cannot_be_watched_is_closed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     class Deaf(BusyHandle):
         def registerCloseCallback(self, *_unused: object) -> None:  # noqa: N802 - the binding's name
-            raise libvirt.libvirtError("no wire")
+            raise libvirt.libvirtError("no transport")
 
     handle = Deaf()
     monkeypatch.setattr(libvirt, "open", lambda _uri: handle)
@@ -150,7 +150,7 @@ async def test_that_a_connection_is_gone_is_told_on_the_loop(
 async def test_a_connection_is_not_closed_under_a_call_of_another_thread() -> None:
     """The client library would deadlock, or use what it has freed."""
     handle = BusyHandle()
-    made = Connection(handle, "test:///default", Wire())
+    made = Connection(handle, "test:///default", Transport())
     looking = asyncio.create_task(made.guest("web"))
     await asyncio.to_thread(handle.has_begun.wait)
     closing = asyncio.create_task(made.close())
@@ -171,7 +171,7 @@ async def test_what_comes_while_a_connection_is_closed_is_charged_to_it(monkeypa
         def close(self) -> None:
             read_bytes(50_000)
 
-    made, taken = Connection(Talkative(), "test:///default", Wire()), list[int]()
-    monkeypatch.setattr(made._wire, "took_in", lambda amount, _unused: taken.append(amount))
+    made, taken = Connection(Talkative(), "test:///default", Transport()), list[int]()
+    monkeypatch.setattr(made._transport, "count_received", lambda amount, _unused: taken.append(amount))
     await made.close()
     assert 50_000 <= sum(taken) < 51_000

@@ -57,7 +57,7 @@ def promise(caller: Caller, program: int, procedure: int, serial: int) -> bool:
         return True
     if procedure != STATE:
         return False
-    caller.wire.sendall(message(STATE, WITH_DESCRIPTORS, serial, struct.pack(">Iii", 1, 1, 1)))
+    caller.transport.sendall(message(STATE, WITH_DESCRIPTORS, serial, struct.pack(">Iii", 1, 1, 1)))
     return True
 
 

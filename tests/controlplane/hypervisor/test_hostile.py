@@ -22,14 +22,14 @@ import libvirt
 import pytest
 import pytest_asyncio
 
-from controlplane.hypervisor import intake, share, unfinished
+from controlplane.hypervisor import partial_messages, receive_quota
 from controlplane.hypervisor.connection import Connection, open_connection
+from controlplane.hypervisor.cpu_quota import BURST_SECONDS, CPU_QUOTA_EXCEEDED, RATE, CpuQuota
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, NotText, TimedOut
 from controlplane.hypervisor.events import ConnectionClosed, LifecycleChanged
-from controlplane.hypervisor.intake import Intake
-from controlplane.hypervisor.share import Share
-from controlplane.hypervisor.unfinished import Unfinished
-from controlplane.hypervisor.wire import HELD, Wire
+from controlplane.hypervisor.partial_messages import PARTIAL_MESSAGES_EXCEEDED, PartialMessages
+from controlplane.hypervisor.receive_quota import PEER_DOES_NOT_READ, RECEIVE_QUOTA_EXCEEDED, ReceiveQuota
+from controlplane.hypervisor.transport import BLOCKED_BY_PEER, Transport
 from tests.controlplane.hypervisor import hostile
 from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
 
@@ -181,7 +181,7 @@ class Work:
     def stop(self) -> None:
         """Take what was used since the beginning, and what a connection may take in that time."""
         self.seconds = time.thread_time() - self._used
-        self.allowed = share.BURST_SECONDS + share.RATE * (time.monotonic() - self._began) + OWN_SECONDS
+        self.allowed = BURST_SECONDS + RATE * (time.monotonic() - self._began) + OWN_SECONDS
 
 
 class Heart:
@@ -271,10 +271,10 @@ async def test_whoever_floods_us_is_cut_off_and_told_why(
 ) -> None:
     """The flood begins when nobody waits for an answer: it is the event loop that reads it."""
     if limit == "time":
-        monkeypatch.setattr(Intake, "take", lambda *_unused: True)
+        monkeypatch.setattr(ReceiveQuota, "take", lambda *_unused: True)
     else:
-        monkeypatch.setattr(Share, "take", lambda *_unused: True)
-        monkeypatch.setattr(intake, "RATE", 1)  # or a machine that is slow enough would let it pass
+        monkeypatch.setattr(CpuQuota, "take", lambda *_unused: True)
+        monkeypatch.setattr(receive_quota, "RATE", 1)  # or a machine that is slow enough would let it pass
 
     def behave(caller: hostile.Caller, program: int, procedure: int, serial: int) -> bool:
         if program != hostile.PROGRAM or procedure != hostile.VERSION:
@@ -290,7 +290,7 @@ async def test_whoever_floods_us_is_cut_off_and_told_why(
     async with asyncio.timeout(30):
         while not seen or not isinstance(seen[-1], ConnectionClosed):
             seen.append(await made.events.get())
-    assert seen[-1] == ConnectionClosed(share.TOO_MUCH if limit == "time" else intake.TOO_MUCH)
+    assert seen[-1] == ConnectionClosed(CPU_QUOTA_EXCEEDED if limit == "time" else RECEIVE_QUOTA_EXCEEDED)
     await made.close()
 
 
@@ -312,7 +312,7 @@ async def test_whoever_describes_its_domain_at_length_is_cut_off(spawn: SPAWN) -
         except HypervisorError:
             break
     async with asyncio.timeout(10):
-        assert await made.events.get() == ConnectionClosed(share.TOO_MUCH)
+        assert await made.events.get() == ConnectionClosed(CPU_QUOTA_EXCEEDED)
     await made.close()
 
 
@@ -323,7 +323,7 @@ async def test_whoever_has_us_keep_megabytes_that_we_wait_for_is_cut_off(spawn: 
     with pytest.raises(HypervisorError):
         await made.guest("web")
     assert time.perf_counter() - began < 5, "long before its deadline"
-    assert await made.events.get() == ConnectionClosed(intake.TOO_MUCH)
+    assert await made.events.get() == ConnectionClosed(RECEIVE_QUOTA_EXCEEDED)
     await made.close()
 
 
@@ -333,7 +333,7 @@ async def test_whoever_has_us_keep_megabytes_that_nobody_waits_for_is_cut_off(sp
     with suppress(HypervisorError):
         await made.ping(5)
     async with asyncio.timeout(10):
-        assert await made.events.get() == ConnectionClosed(intake.TOO_MUCH)
+        assert await made.events.get() == ConnectionClosed(RECEIVE_QUOTA_EXCEEDED)
     await made.close()
 
 
@@ -341,16 +341,16 @@ async def test_of_many_that_leave_messages_unfinished_whoever_holds_most_is_cut_
     spawn: SPAWN, neighbour: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of them stays within its own intake, until libvirt's keepalive ends it."""
-    monkeypatch.setattr(Share, "take", lambda *_unused: True)
-    monkeypatch.setattr(Intake, "take", lambda *_unused: True)
-    monkeypatch.setattr(unfinished, "OF_PROCESS", Unfinished(most=4 << 20))
+    monkeypatch.setattr(CpuQuota, "take", lambda *_unused: True)
+    monkeypatch.setattr(ReceiveQuota, "take", lambda *_unused: True)
+    monkeypatch.setattr(partial_messages, "PROCESS_WIDE", PartialMessages(most=4 << 20))
     made = []
     for size in (1 << 20, 1 << 20, (32 << 20) - 4096):
         made.append(await open_connection(spawn(hostile.hold_unasked(size, [0])).uri))
         with suppress(HypervisorError):
             await made[-1].ping(5)
     async with asyncio.timeout(10):
-        assert await made[-1].events.get() == ConnectionClosed(unfinished.TOO_MUCH)
+        assert await made[-1].events.get() == ConnectionClosed(PARTIAL_MESSAGES_EXCEEDED)
     assert [one.events.drain() for one in made[:-1]] == [[], []]
     await neighbour.ping(5)
     for one in made:
@@ -359,9 +359,9 @@ async def test_of_many_that_leave_messages_unfinished_whoever_holds_most_is_cut_
 
 async def test_what_is_whole_is_held_no_more(spawn: SPAWN, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers and events of an honest libvirtd, of which there are many times the budget."""
-    monkeypatch.setattr(Share, "take", lambda *_unused: True)
-    monkeypatch.setattr(Intake, "take", lambda *_unused: True)
-    monkeypatch.setattr(unfinished, "OF_PROCESS", Unfinished(most=256 << 10))
+    monkeypatch.setattr(CpuQuota, "take", lambda *_unused: True)
+    monkeypatch.setattr(ReceiveQuota, "take", lambda *_unused: True)
+    monkeypatch.setattr(partial_messages, "PROCESS_WIDE", PartialMessages(most=256 << 10))
     made = await open_connection(spawn(hostile.much_before(hostile.STATE)).uri)
     guest = await made.guest("web")
     assert guest is not None
@@ -376,9 +376,9 @@ async def test_whoever_sends_much_before_each_of_many_quick_answers_is_cut_off(
     spawn: SPAWN, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each call is over before anybody looks at its thread."""
-    monkeypatch.setattr(Share, "take", lambda *_unused: True)
+    monkeypatch.setattr(CpuQuota, "take", lambda *_unused: True)
     monkeypatch.setattr("controlplane.hypervisor.calls._FIRST_LOOK_SECONDS", 3600.0)
-    monkeypatch.setattr(intake, "RATE", 1)  # or a machine that is slow enough would let it pass
+    monkeypatch.setattr(receive_quota, "RATE", 1)  # or a machine that is slow enough would let it pass
     made = await open_connection(spawn(hostile.much_before(hostile.STATE)).uri)
     guest = await made.guest("web")
     assert guest is not None
@@ -391,7 +391,7 @@ async def test_whoever_sends_much_before_each_of_many_quick_answers_is_cut_off(
     async with asyncio.timeout(10):
         while not isinstance(last, ConnectionClosed):
             last = await made.events.get()
-    assert last == ConnectionClosed(intake.TOO_MUCH)
+    assert last == ConnectionClosed(RECEIVE_QUOTA_EXCEEDED)
     await made.close()
 
 
@@ -403,7 +403,7 @@ async def test_one_that_trickles_them_is_cut_off_too(spawn: SPAWN) -> None:
             return False
         data = memoryview(hostile.message(procedure, hostile.REPLY, serial, b"\1" * (16 << 20)))
         for at in range(0, len(data) - 4, 64 << 10):
-            caller.wire.sendall(data[at : at + (64 << 10)])
+            caller.transport.sendall(data[at : at + (64 << 10)])
             time.sleep(0.02)
         return True
 
@@ -421,8 +421,8 @@ async def test_whoever_has_us_answer_and_reads_no_answer_is_cut_off(
 ) -> None:
     """libvirt's client keeps 4 KB for each answer to a keepalive that it cannot send: some hundreds in a second are
     below what a connection may take of time and bytes."""
-    monkeypatch.setattr(Share, "take", lambda *_unused: True)
-    monkeypatch.setattr(Intake, "take", lambda *_unused: True)
+    monkeypatch.setattr(CpuQuota, "take", lambda *_unused: True)
+    monkeypatch.setattr(ReceiveQuota, "take", lambda *_unused: True)
     made = await open_connection(spawn(hostile.ping_from(procedure)).uri)
     guest = await made.guest("web")
     assert guest is not None
@@ -431,7 +431,7 @@ async def test_whoever_has_us_answer_and_reads_no_answer_is_cut_off(
         if procedure == hostile.START:
             await guest.start(deadline_seconds=5)
     async with asyncio.timeout(10):
-        assert await made.events.get() == ConnectionClosed(intake.UNREAD)
+        assert await made.events.get() == ConnectionClosed(PEER_DOES_NOT_READ)
     await made.close()
 
 
@@ -455,7 +455,7 @@ async def test_a_socket_that_lingers_holds_up_nobody_and_its_sender_is_cut_off(
                 last = await made.events.get()
         await start(neighbour)
         assert rescue.is_alive(), "somebody waited for the attacker"
-        assert last == ConnectionClosed(HELD)
+        assert last == ConnectionClosed(BLOCKED_BY_PEER)
     finally:
         rescue.cancel()
         lingering.release()
@@ -468,11 +468,11 @@ async def test_whoever_floods_a_call_is_cut_off_while_it_is_under_way(
     """The call's thread reads what comes: it would go on until the call's end."""
     is_cut = threading.Event()
 
-    def cut(_unused: Wire, because: str) -> None:
-        if because == intake.TOO_MUCH:
+    def cut(_unused: Transport, because: str) -> None:
+        if because == RECEIVE_QUOTA_EXCEEDED:
             is_cut.set()
 
-    monkeypatch.setattr("controlplane.hypervisor.wire.Wire.cut", cut)
+    monkeypatch.setattr("controlplane.hypervisor.transport.Transport.cut", cut)
     server = spawn(hostile.flood(hostile.EVENTS))
     opening = asyncio.create_task(open_connection(server.uri, deadline_seconds=ENDLESS_SECONDS))
     has_been_cut = await asyncio.to_thread(is_cut.wait, RESCUE_SECONDS)
@@ -491,8 +491,8 @@ async def test_names_of_the_other_side_are_bounded(spawn: SPAWN) -> None:
             return False
         long = hostile.string(b"w" * 100_000) + b"u" * 16 + b"\xff" * 4
         event = b"\0\0\0\1" + long + b"\0\0\0\2\0\0\0\0"
-        caller.wire.sendall(hostile.message(hostile.LIFECYCLE, hostile.EVENT, 0, event))
-        caller.wire.sendall(hostile.message(procedure, hostile.REPLY, serial, long))
+        caller.transport.sendall(hostile.message(hostile.LIFECYCLE, hostile.EVENT, 0, event))
+        caller.transport.sendall(hostile.message(procedure, hostile.REPLY, serial, long))
         return True
 
     made = await open_connection(spawn(behave).uri)
@@ -507,10 +507,10 @@ async def test_what_is_no_text_is_an_error_like_another(spawn: SPAWN, capfd: pyt
     made = await open_connection(spawn(hostile.babble).uri)
     guest = await made.guest("web")
     assert guest is not None
-    with pytest.raises(NotText, match="cannot describe domain web: what libvirt says is no text"):
+    with pytest.raises(NotText, match="cannot read the XML of domain web: libvirt's answer is not text"):
         await guest.described(str)
     defined = await made.define("<domain/>")
-    with pytest.raises(HypervisorError, match=r"cannot start domain \(not UTF-8\): .* is no text"):
+    with pytest.raises(HypervisorError, match=r"cannot start domain \(not UTF-8\): .* is not text"):
         await defined.start()
     assert await made.events.get() == LifecycleChanged("(not UTF-8)", "started")
     await made.close()

@@ -49,7 +49,7 @@ def instead(procedure: int, data: bytes) -> hostile.Behaviour:
     def behave(caller: Caller, _program: int, called: int, _serial: int) -> bool:
         if called != procedure:
             return False
-        caller.wire.sendall(data)
+        caller.transport.sendall(data)
         return True
 
     return behave

@@ -33,7 +33,7 @@ async def loop(freed: list[Any]) -> AsyncIterator[EventLoop]:
     yield made
     asyncio.get_running_loop().remove_reader(made._epoll.fileno())
     made._epoll.close()
-    made._running.meter.close()
+    made._runner.meter.close()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from controlplane.hypervisor.errors import HypervisorError
-from controlplane.hypervisor.memory_device import requesting
+from controlplane.hypervisor.memory_device import with_requested
 
 DEVICE = """<memory model='virtio-mem'>
       <target>
@@ -28,7 +28,7 @@ DOMAIN = f"<domain><memory unit='KiB'>4194304</memory><devices>{DEVICE}</devices
 
 def test_the_device_is_told_as_it_is_but_for_what_is_asked_of_it() -> None:
     wanted = DEVICE.replace("<requested unit='KiB'>0<", "<requested unit='KiB'>1048576<")
-    assert requesting(DOMAIN, 1 << 30) == wanted
+    assert with_requested(DOMAIN, 1 << 30) == wanted
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ def test_the_device_is_told_as_it_is_but_for_what_is_asked_of_it() -> None:
     ids=["nothing", "no device", "no unit", "no end", "elsewhere", "no end of it", "an end behind it"],
 )
 def test_a_domain_without_it_is_refused(text: str) -> None:
-    with pytest.raises(HypervisorError, match="no device by which it gets memory"):
-        requesting(text, 1 << 30)
+    with pytest.raises(HypervisorError, match="no device for memory changes"):
+        with_requested(text, 1 << 30)
 
 
 def test_whatever_a_launcher_says_is_searched_once() -> None:
     began = time.monotonic()
     with pytest.raises(HypervisorError):
-        requesting("<memory model='virtio-mem'" * 10_000, 1 << 30)
+        with_requested("<memory model='virtio-mem'" * 10_000, 1 << 30)
     assert time.monotonic() - began < 0.5

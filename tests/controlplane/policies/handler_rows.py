@@ -18,7 +18,7 @@ from kubevirt_api.names import CONTROL_PLANE_IMAGE, HANDLER_ACCOUNT
 from controlplane.api.cpu_labels import label_processor
 from controlplane.api.objects.decode import decode_vmi, encode
 from controlplane.api.objects.lease import lease_name
-from controlplane.domain.agent import Info, Interface, Interfaces, OsInfo, Told
+from controlplane.domain.agent import AgentState, Info, Interface, Interfaces, OsInfo
 from controlplane.domain.state import Life, State
 from controlplane.engine.patch import merge_patch
 from controlplane.links.node.messages import KvmFinding
@@ -188,7 +188,7 @@ LEASE_ROWS: dict[str, Row] = {
 }
 
 
-def written(path: str, state: State, told: Told | None = None) -> Callable[[Facts], Json]:
+def written(path: str, state: State, told: AgentState | None = None) -> Callable[[Facts], Json]:
     """Return the very status that virt-handler writes when it has seen its guest so, and heard this of its agent."""
 
     def body(facts: Facts) -> Json:
@@ -202,7 +202,7 @@ def written(path: str, state: State, told: Told | None = None) -> Callable[[Fact
     return body
 
 
-TOLD = Told(
+TOLD = AgentState(
     is_connected=True,
     info=Info("1.0", ("guest-ping",)),
     os=OsInfo(*("\u20ac" * 128 for _unused in range(8))),
@@ -230,7 +230,7 @@ VMI_ROWS: dict[str, Row] = {
     "a guest was seen running": patch(NEW, written(NEW, RUNNING), None),
     "a guest was found again": patch(LOST, written(LOST, RUNNING), None),
     "a guest's agent has told a lot": patch(WEB, written(WEB, RUNNING, TOLD), None),
-    "a guest's agent is gone": patch(WEB, written(WEB, State(Life.PAUSED, "user"), Told()), None),
+    "a guest's agent is gone": patch(WEB, written(WEB, State(Life.PAUSED, "user"), AgentState()), None),
     "a guest was paused": patch(WEB, written(WEB, State(Life.PAUSED, "user")), None),
     "a guest shut down": patch(WEB, written(WEB, State(Life.SHUT_OFF, "shutdown")), None),
     "a guest crashed": patch(WEB, written(WEB, State(Life.CRASHED, "crashed")), None),

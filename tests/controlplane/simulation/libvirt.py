@@ -19,11 +19,11 @@ from controlplane.api.objects.resources import Key
 from controlplane.domain.state import State
 from controlplane.hypervisor.errors import (
     AgentSilent,
-    AnswerTooLong,
     Disconnected,
     HypervisorError,
     InvalidDomain,
     NoSuchDomain,
+    ResponseTooLong,
     TimedOut,
     WrongState,
 )
@@ -309,7 +309,7 @@ class LauncherGuest:
             try:
                 return there.ask_agent(name)
             except AgentError as error:
-                kinds = {"silent": AgentSilent, "too long": AnswerTooLong}
+                kinds = {"silent": AgentSilent, "too long": ResponseTooLong}
                 raise kinds.get(error.kind, HypervisorError)(f"{name}: {error} within {seconds} s") from error
 
         asked = {"pod_uid": there.pod_uid, "vmi_uid": there.vmi_uid}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from controlplane.domain.agent import Told
+from controlplane.domain.agent import AgentState
 from controlplane.virt_handler.launchers.agent import Agent
 from controlplane.virt_handler.launchers.freeze import Freeze
 
@@ -28,7 +28,7 @@ def over_at_once(freeze: Freeze) -> float | None:
     return None if freeze._until is None else 0.0
 
 
-def remembered(agent: Agent, told: Told) -> None:
+def remembered(agent: Agent, told: AgentState) -> None:
     """Go on telling what one has told that is gone."""
     _tell(agent, told if told.is_connected else replace(agent._told, is_connected=True))
 

@@ -148,7 +148,7 @@ async def test_its_node_takes_machines_while_it_serves_what_virt_node_offers(sta
     async with stage.running():
         await settle()
         assert "labels" not in stage.node["metadata"]
-        await stage.virt_node.offer.become(NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,), (TUN,)))
+        await stage.virt_node.offer.update(NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,), (TUN,)))
         await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == "true")
         assert stage.api.find(LEASE, Key(NAMESPACE, lease_name(NAME))) is not None
     assert stage.node["metadata"]["labels"][SCHEDULABLE] == "false"
@@ -159,10 +159,10 @@ async def test_its_node_takes_none_before_the_kubelet_has_taken_its_devices(stag
     stage.api.set(NODE, NODE_KEY, {"status": {"allocatable": {TUN: "1"}}})
     async with stage.running():
         offered = NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,))
-        await stage.virt_node.offer.become(offered)
+        await stage.virt_node.offer.update(offered)
         await settle()
         assert "labels" not in stage.node["metadata"]
-        await stage.virt_node.offer.become(replace_struct(offered, registered=(TUN,)))
+        await stage.virt_node.offer.update(replace_struct(offered, registered=(TUN,)))
         await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == "true")
 
 
@@ -172,7 +172,7 @@ async def test_what_a_virt_node_finds_that_was_started_again_is_said_and_no_more
     stage.api.set(NODE, NODE_KEY, {})
     async with stage.running():
         for is_usable in (True, False):
-            await stage.virt_node.offer.become(NodeState(KvmFinding(is_usable)))
+            await stage.virt_node.offer.update(NodeState(KvmFinding(is_usable)))
             said = "true" if is_usable else "false"
             await stage.until(lambda said=said: stage.node["metadata"].get("labels", {}).get(KVM_USABLE) == said)
         await settle()
@@ -187,11 +187,11 @@ async def test_what_the_kubelet_takes_later_is_no_reason_to_begin_anew(stage: St
     stage.api.set(NODE, NODE_KEY, {"status": {"allocatable": {TUN: "1"}}})
     async with stage.running():
         offered = NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,), (TUN,))
-        await stage.virt_node.offer.become(offered)
+        await stage.virt_node.offer.update(offered)
         await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == "true")
         await settle()
         asked = len(stage.api.seen)
-        await stage.virt_node.offer.become(replace_struct(offered, registered=(KVM, TUN)))
+        await stage.virt_node.offer.update(replace_struct(offered, registered=(KVM, TUN)))
         await settle()
         assert [path for _method, path, *_rest in stage.api.seen[asked:] if f"/nodes/{NAME}" in path] == []
 
@@ -203,7 +203,7 @@ async def test_what_it_was_deployed_as_is_said_when_it_serves_and_not_before(sta
     async with stage.running():
         await settle()
         assert stage.node["metadata"]["annotations"] == {CONTROL_PLANE_IMAGE: "plane:1"}
-        await stage.virt_node.offer.become(NodeState(KvmFinding(is_usable=True)))
+        await stage.virt_node.offer.update(NodeState(KvmFinding(is_usable=True)))
         await stage.until(lambda: stage.node["metadata"]["annotations"][CONTROL_PLANE_IMAGE] == "plane:2")
 
 
@@ -212,7 +212,7 @@ async def test_a_node_of_the_clusters_own_control_plane_takes_none(stage: Stage)
     taints = [{"key": CONTROL_PLANE, "effect": "NoSchedule"}]
     stage.api.set(NODE, NODE_KEY, {"metadata": {"labels": {CONTROL_PLANE: ""}}, "spec": {"taints": taints}})
     async with stage.running():
-        await stage.virt_node.offer.become(NodeState(KvmFinding(is_usable=True)))
+        await stage.virt_node.offer.update(NodeState(KvmFinding(is_usable=True)))
         await stage.until(lambda: SCHEDULABLE in stage.node["metadata"]["labels"])
         assert stage.node["metadata"]["labels"][SCHEDULABLE] == "false"
 
@@ -225,7 +225,7 @@ async def test_it_is_ready_when_it_knows_and_offers_everything(stage: Stage) -> 
     stage.api.hold("list", POD)
     stage.api.hold("list", VIRTUAL_MACHINE_INSTANCE)
     async with stage.running():
-        await stage.virt_node.offer.become(NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,), (TUN,)))
+        await stage.virt_node.offer.update(NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,), (TUN,)))
         await stage.until(lambda: "labels" in stage.node["metadata"])
         assert await fetch(f"{url}/readyz") == (503, "waiting for VMIs, VMIs that are to come, Pods\n")
         stage.api.release()

@@ -72,7 +72,7 @@ async def until_listed(stage: Stage, says: str) -> None:
 
 
 async def offer(stage: Stage) -> None:
-    await stage.virt_node.offer.become(NodeState(KvmFinding(is_usable=True)))
+    await stage.virt_node.offer.update(NodeState(KvmFinding(is_usable=True)))
 
 
 @pytest.fixture

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from libvirt_domain.codec import render_text
+
 from controlplane.api.launch_plan import CloudInit, ContainerDisk, Dhcp, EmptyDisk, LaunchPlan, parse_report
 from controlplane.api.objects.decode import decode_vmi
 from controlplane.domain import layout
 from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts, Link
-from libvirt_domain.codec import render_text
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest

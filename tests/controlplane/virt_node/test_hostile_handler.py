@@ -221,4 +221,4 @@ async def test_what_is_asked_rightly_is_answered(node: Node) -> None:
         heard = [await hear(connection) for _unused in range(4)]
     assert heard[:2] == [Hello(PROTOCOL), NodeState()]
     assert Opened(1) in heard
-    assert Failed(2, "missing", "it is not there (yet)") in heard
+    assert Failed(2, "missing", "it does not exist (yet)") in heard

@@ -17,7 +17,7 @@ import pytest
 
 from controlplane.domain import layout
 from controlplane.virt_node.inotify import NotYet
-from controlplane.virt_node.launcher_dir import PodsDirectory, Refused, admit, held
+from controlplane.virt_node.launcher_dir import PodsDirectory, Refused, admit, closing_fd
 
 pytestmark = pytest.mark.root  # the owner of what is planted matters
 
@@ -205,7 +205,7 @@ def test_the_source_of_a_migration_may_be_a_launcher_of_before_there_were_any(
     components = layout.MIGRATION_SOCKETS[channel]
     with (
         directory.listen(UID, components) as server,
-        held(directory.open_socket(UID, components)) as found,
+        closing_fd(directory.open_socket(UID, components)) as found,
         dial(found) as client,
     ):
         accepted, _unused = server.accept()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.links.node import unwanted
+from controlplane.links.node import descriptor_closer
 from controlplane.links.node.messages import (
     PROTOCOL,
     Cancel,
@@ -35,10 +35,10 @@ from controlplane.links.node.messages import (
     encode,
     read_from_node,
 )
-from controlplane.links.node.offer import Offer
+from controlplane.links.node.node_state import CurrentNodeState
 from controlplane.process.fd_passing import refuse_descriptors
 from controlplane.virt_node import server as server_module
-from controlplane.virt_node.server import CONNECTIONS, converse, listen, serve
+from controlplane.virt_node.server import CONNECTIONS, listen, serve, serve_connection
 from controlplane.virt_node.service import Reply
 from tests.controlplane.links.node.lingering import give_away, is_refused, lingering, old_kernel
 from tests.controlplane.virt_handler.fakes import until
@@ -78,7 +78,7 @@ class Handler:
     def __init__(self, service: Slow) -> None:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.setblocking(False)
-        self.task = asyncio.create_task(converse(theirs, service, Offer(NodeState())))  # type: ignore[arg-type]
+        self.task = asyncio.create_task(serve_connection(theirs, service, CurrentNodeState(NodeState())))  # type: ignore[arg-type]
 
     def say(self, *messages: FromHandler) -> None:
         for one in messages:
@@ -119,7 +119,7 @@ async def test_an_answer_that_cannot_be_sent_is_one_request_s_failure(handler: H
     handler.say(OpenReport(1, UID), FindTraces(2, UID))
     failed, done = await handler.hear(), await handler.hear()
     assert isinstance(failed, Failed)
-    assert "would be read" in failed.text
+    assert "would be refused" in failed.text
     assert done == Done(2)
 
 
@@ -182,7 +182,7 @@ async def test_a_bug_ends_the_conversation_that_met_it_and_nothing_else(
     handler.say(FindTraces(2, UID))
     assert await ends(handler)
     assert service.open == 0
-    assert "bug in a conversation with virt-handler" in caplog.text
+    assert "bug while serving virt-handler" in caplog.text
 
 
 @pytest.mark.parametrize("data", [b"\xff", b'{"type":"FindTraces","id":1,"pod_uid":"\xff"}'], ids=repr)
@@ -253,7 +253,7 @@ async def first_packet(client: socket.socket) -> bytes:
 async def test_only_one_user_is_let_in(is_expected: bool, path: Path, service: Slow) -> None:
     server = listen(path, OURS)
     uid = os.geteuid() if is_expected else os.geteuid() + 1
-    task = asyncio.create_task(serve(server, service, Offer(NodeState()), uid))  # type: ignore[arg-type]
+    task = asyncio.create_task(serve(server, service, CurrentNodeState(NodeState()), uid))  # type: ignore[arg-type]
     for _unused in range(CONNECTIONS + 1):
         client = await connect(path)
         assert bool(await first_packet(client)) is is_expected
@@ -269,9 +269,9 @@ async def test_what_is_sent_along_takes_its_connections_place_until_it_is_closed
     path: Path, service: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its place is taken until that is closed, so there are as many threads at most as places."""
-    monkeypatch.setattr(unwanted, "_PATIENCE_SECONDS", 3600.0)
+    monkeypatch.setattr(descriptor_closer, "_INTERRUPT_SECONDS", 3600.0)
     server = listen(path, OURS)
-    task = asyncio.create_task(serve(server, service, Offer(NodeState()), os.geteuid()))  # type: ignore[arg-type]
+    task = asyncio.create_task(serve(server, service, CurrentNodeState(NodeState()), os.geteuid()))  # type: ignore[arg-type]
     with ExitStack() as held:
         for _unused in range(CONNECTIONS - 1):
             with await connect(path) as hostile:
@@ -314,7 +314,7 @@ async def test_a_want_of_descriptors_keeps_nobody_out_for_good(
     monkeypatch.setattr(loop, "sock_accept", short_of_descriptors)
     monkeypatch.setattr(server_module, "_AGAIN_SECONDS", 0.001)
     server = listen(path, OURS)
-    task = asyncio.create_task(serve(server, service, Offer(NodeState()), os.geteuid()))  # type: ignore[arg-type]
+    task = asyncio.create_task(serve(server, service, CurrentNodeState(NodeState()), os.geteuid()))  # type: ignore[arg-type]
     client = await connect(path)
     assert await first_packet(client)
     client.close()

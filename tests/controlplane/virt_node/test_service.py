@@ -135,7 +135,7 @@ async def test_a_network_that_does_not_come_to_an_end_is_given_up(node: Node, mo
     monkeypatch.setattr(node.network, "set_up", lambda *_unused: may_end.wait(2))
     answer = (await node.service.answer(SetUpNetwork(1, POD_UID, Masquerade("10.0.2.0/24")))).answer
     may_end.set()
-    assert answer == Failed(1, "failed", "no end of it within its time")
+    assert answer == Failed(1, "failed", "it did not end in time")
 
 
 async def test_a_report_for_which_nobody_waits_any_more_is_let_go(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

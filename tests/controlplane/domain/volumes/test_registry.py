@@ -24,7 +24,7 @@ from controlplane.api.launch_plan import (
 from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.vmi.volumes import Volume
-from controlplane.domain.guest import Guest
+from controlplane.domain.guest_identity import GuestIdentity
 from controlplane.domain.volumes.kind import BackingImage, DiskImage
 from controlplane.domain.volumes.registry import (
     VOLUME_KINDS,
@@ -36,7 +36,7 @@ from controlplane.domain.volumes.registry import (
 )
 from tests.controlplane.domain.builders.vmis import a_vmi
 
-GUEST = Guest("web", "the-uuid")
+GUEST = GuestIdentity("web", "the-uuid")
 REPORT = LauncherReport(container_disks=(ImageFile("a", "/img/volumes/a/disk/x.img", "raw"),))
 META = json.dumps({"instance-id": "the-uuid", "local-hostname": "web"})
 USER_SECRET = "userdata-ca978112ca1bbdca"

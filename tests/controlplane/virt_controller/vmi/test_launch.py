@@ -25,7 +25,7 @@ from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.vmi_label import vmi_label_value
-from controlplane.domain.guest import guest_of
+from controlplane.domain.guest_identity import guest_identity
 from controlplane.domain.mac import guest_mac
 from controlplane.virt_controller.vmi.launch import build_plan, derive_launch, guest_network
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
@@ -40,7 +40,7 @@ def with_spec(devices: dict[str, Any] | None = None, **spec: Any) -> VirtualMach
 
 
 def plan_of(vmi: VirtualMachineInstance) -> LaunchPlan:
-    return build_plan(vmi, guest_of(vmi), 1 << 30, network=guest_network(vmi, is_target=False))
+    return build_plan(vmi, guest_identity(vmi), 1 << 30, network=guest_network(vmi, is_target=False))
 
 
 def test_the_plan_says_whose_it_is_and_what_to_make() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from controlplane.domain import agent as words
-from controlplane.domain.agent import Interfaces, Told
-from controlplane.hypervisor.errors import AgentSilent, AnswerTooLong
+from controlplane.domain.agent import AgentState, Interfaces
+from controlplane.hypervisor.errors import AgentSilent, ResponseTooLong
 from controlplane.virt_handler.launchers import agent as agent_module
 from controlplane.virt_handler.launchers import pace
 from controlplane.virt_handler.launchers.agent import FRESH_SECONDS, Agent, NoAgent
@@ -28,7 +28,7 @@ class Asked:
     """An Agent, and what it has told."""
 
     def __init__(self, questions: int = 4) -> None:
-        self.told: list[Told] = []
+        self.told: list[AgentState] = []
         self.clock = FakeClock()
         self.semaphore = asyncio.Semaphore(questions)
         self.agent = Agent(self.clock, lambda: 0.5, self.semaphore, self.told.append)
@@ -66,7 +66,7 @@ async def test_an_agent_is_asked_when_it_is_there_and_what_it_says_is_told_once(
     async with asked.following():
         asked.agent.look(guest, is_connected=False)
         await asked.rounds(1)
-        assert asked.told == [Told()]
+        assert asked.told == [AgentState()]
         assert not agent.asked, "nobody is there"
         asked.agent.look(guest, is_connected=True)
         await asked.rounds(2)
@@ -123,7 +123,7 @@ async def test_an_agent_that_goes_is_told_to_be_gone_with_all_that_it_said() -> 
         await asked.rounds(1)
         asked.agent.look(guest, is_connected=False)
         await asked.rounds(2)
-    assert asked.told[1] == Told()
+    assert asked.told[1] == AgentState()
 
 
 async def test_a_guest_that_is_paused_is_not_asked_and_its_agent_not_lost() -> None:
@@ -146,7 +146,7 @@ async def test_an_agent_that_is_silent_at_first_is_asked_everything_later(monkey
     async with asked.following():
         asked.agent.look(await a_guest(agent), is_connected=True)
         await asked.rounds(1)
-        assert asked.told[0] == Told(is_connected=True)
+        assert asked.told[0] == AgentState(is_connected=True)
         agent.answers["guest-info"] = FakeAgent().answers["guest-info"]
         await until(lambda: asked.told[-1].is_whole, "everything")
 
@@ -188,7 +188,7 @@ async def test_a_silent_agent_that_comes_again_is_no_new_one_until_it_has_answer
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
-        ({"network_get_interfaces": AnswerTooLong("too long")}, Interfaces(is_cut=True)),
+        ({"network_get_interfaces": ResponseTooLong("too long")}, Interfaces(is_cut=True)),
         ({"get_osinfo": None}, None),
         ({"get_osinfo": "no JSON", "info": '{"return":[]}'}, None),
     ],
@@ -225,7 +225,7 @@ async def test_a_person_who_tries_all_verbs_in_a_minute_is_told_of_each() -> Non
             await asked.rounds(2 * number - 1)
             asked.agent.look(None, is_connected=False)
             await asked.rounds(2 * number)
-    assert asked.told[-1] == Told()
+    assert asked.told[-1] == AgentState()
 
 
 @pytest.mark.usefixtures("quickly")
@@ -237,7 +237,7 @@ async def test_rounds_that_are_due_take_nothing_from_those_of_an_agent_that_come
         asked.agent.look(guest, is_connected=True)
         await asked.rounds(30)
         asked.agent.look(guest, is_connected=False)
-        await until(lambda: asked.told[-1] == Told(), "it is said to be gone")
+        await until(lambda: asked.told[-1] == AgentState(), "it is said to be gone")
         asked.agent.look(guest, is_connected=True)
         await until(lambda: asked.told[-1].is_connected, "and to be there")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.domain.agent import FREEZE, FREEZE_STATUS, INTERFACES, THAW, Told
+from controlplane.domain.agent import FREEZE, FREEZE_STATUS, INTERFACES, THAW, AgentState
 from controlplane.hypervisor.errors import AgentSilent
 from controlplane.links.handler import USUAL_THAW_SECONDS
 from controlplane.virt_handler.launchers import agent as agent_module
@@ -55,11 +55,11 @@ class Stage:
 
     def __init__(self, agent: Freezable, clock: FakeClock) -> None:
         self.agent, self.clock = agent, clock
-        self.told: list[Told] = []
+        self.told: list[AgentState] = []
         self.asking = Agent(clock, lambda: 0.5, asyncio.Semaphore(4), self._hear)
         self.freeze = Freeze(self.asking, clock)
 
-    def _hear(self, told: Told) -> None:
+    def _hear(self, told: AgentState) -> None:
         self.told.append(told)
         self.freeze.note(told)
 
@@ -179,9 +179,9 @@ async def test_a_silent_agent_is_asked_for_a_small_share_of_the_time() -> None:
 async def test_what_is_found_frozen_has_the_usual_time(stage: Stage) -> None:
     """As after a restart of virt-handler, which has forgotten how long was asked for."""
     stage.agent.is_frozen = True
-    stage.freeze.note(Told(is_connected=True, is_frozen=True))
+    stage.freeze.note(AgentState(is_connected=True, is_frozen=True))
     await passes(stage, USUAL_THAW_SECONDS - 1)
-    stage.freeze.note(Told(is_connected=True, is_frozen=True))
+    stage.freeze.note(AgentState(is_connected=True, is_frozen=True))
     assert stage.agent.orders == []
     await passes(stage, 2)
     await until(lambda: stage.agent.orders == [THAW], "thawed")
@@ -205,7 +205,7 @@ async def test_the_end_comes_when_the_guest_goes_on_that_was_paused_meanwhile(
 async def test_an_agent_that_is_gone_has_nothing_to_thaw(stage: Stage) -> None:
     await stage.freeze.freeze(60)
     stage.asking.look(None, is_connected=False)
-    await until(lambda: stage.told[-1] == Told(), "told to be gone")
+    await until(lambda: stage.told[-1] == AgentState(), "told to be gone")
     await passes(stage, 61)
     assert stage.agent.orders == [FREEZE]
     with pytest.raises(VerbRefused, match="does not have guest agent connected"):
@@ -217,7 +217,7 @@ async def test_an_agent_that_comes_back_to_a_frozen_guest_has_the_usual_time(sta
     await stage.freeze.freeze(60)
     guest = stage.asking._guest
     stage.asking.look(None, is_connected=False)
-    await until(lambda: stage.told[-1] == Told(), "told to be gone")
+    await until(lambda: stage.told[-1] == AgentState(), "told to be gone")
     stage.asking.look(guest, is_connected=True)
     await until(lambda: stage.is_frozen is True, "found frozen")
     await passes(stage, 61)

@@ -21,6 +21,7 @@ import pytest
 
 from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
 from controlplane.domain import layout
+from controlplane.links.node.descriptor_closer import DescriptorCloser
 from controlplane.links.node.messages import (
     PROTOCOL,
     Done,
@@ -35,7 +36,6 @@ from controlplane.links.node.messages import (
     encode,
     read_from_handler,
 )
-from controlplane.links.node.unwanted import Unwanted
 from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
 from controlplane.virt_handler.launchers.report_file import AT_ONCE, Reports
 from controlplane.virt_handler.node import virt_node_client as node_client
@@ -147,11 +147,11 @@ async def test_what_is_no_network_touches_nothing(pair: Pair) -> None:
 
 
 async def test_what_the_node_offers_is_followed(pair: Pair) -> None:
-    known = await pair.client.other_than(None)
+    known = await pair.client.wait_for_other_than(None)
     offered = NodeState(KvmFinding(is_usable=True), ("kvm",), ("kvm",))
-    await pair.node.offer.become(offered)
+    await pair.node.offer.update(offered)
     async with asyncio.timeout(5):
-        assert await pair.client.other_than(known) == offered
+        assert await pair.client.wait_for_other_than(known) == offered
 
 
 async def test_whether_it_is_there_is_said_in_the_same_words(pair: Pair) -> None:
@@ -170,14 +170,14 @@ async def test_whether_it_is_there_is_said_in_the_same_words(pair: Pair) -> None
 
 async def test_what_one_that_left_offered_is_not_what_the_next_one_offers(pair: Pair) -> None:
     """It may come back without a device, and is asked for what it offers then."""
-    await pair.client.other_than(None)
+    await pair.client.wait_for_other_than(None)
     await pair.node.kill()
     await until(lambda: not pair.client.is_connected, "the loss")
-    asked = asyncio.create_task(pair.client.other_than(None))
+    asked = asyncio.create_task(pair.client.wait_for_other_than(None))
     await asyncio.sleep(0)
     assert not asked.done()
     offered = NodeState(KvmFinding(is_usable=False, reason="gone"))
-    await pair.node.offer.become(offered)
+    await pair.node.offer.update(offered)
     pair.node.is_up = True
     async with asyncio.timeout(5):
         assert await asked == offered
@@ -466,7 +466,7 @@ async def test_a_socket_that_is_open_is_refused(monkeypatch: pytest.MonkeyPatch)
 async def test_who_sends_ever_more_that_nobody_asked_for_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """While what it sent before is being closed, and that takes as long as it likes."""
     monkeypatch.setattr(node_client, "_UNWANTED", 3)
-    monkeypatch.setattr(Unwanted, "__len__", lambda _unused: 4)
+    monkeypatch.setattr(DescriptorCloser, "__len__", lambda _unused: 4)
     with pytest.raises(NodeAway):
         await asked_of(Liar(NodeState(), Done(1)))
 

@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from controlplane.links.node.messages import NodeState
-from controlplane.links.node.offer import Offer
+from controlplane.links.node.node_state import CurrentNodeState
 from controlplane.virt_handler.node.virt_node_client import NodeClient
 from controlplane.virt_node.capabilities import Capabilities
 from controlplane.virt_node.inotify import Inotify
 from controlplane.virt_node.launcher_dir import PodsDirectory
-from controlplane.virt_node.server import converse
+from controlplane.virt_node.server import serve_connection
 from controlplane.virt_node.service import Service
 from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc
 
@@ -38,7 +38,7 @@ class VirtNode:
     """Dial it as virt-handler does."""
 
     def __init__(self, directory: PodsDirectory, network: FakeNetwork, proc: FakeProc) -> None:
-        self.offer = Offer(NodeState())
+        self.offer = CurrentNodeState(NodeState())
         self.is_up = True
         self.dials = 0
         self.open = 0
@@ -56,7 +56,7 @@ class VirtNode:
             raise ConnectionRefusedError("virt-node is not up")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.open += 1
-        self.conversations.append(asyncio.create_task(converse(theirs, self.service, self.offer, self._left)))
+        self.conversations.append(asyncio.create_task(serve_connection(theirs, self.service, self.offer, self._left)))
         return ours
 
     def _left(self) -> None:

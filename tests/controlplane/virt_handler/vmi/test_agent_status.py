@@ -13,7 +13,7 @@ import pytest
 from controlplane.api.objects import conditions
 from controlplane.api.objects.vmi.instance import InterfaceStatus, VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.api.objects.vmi.status import GuestOsInfo
-from controlplane.domain.agent import REQUIRED, Info, Interface, Interfaces, OsInfo, Told
+from controlplane.domain.agent import REQUIRED, AgentState, Info, Interface, Interfaces, OsInfo
 from controlplane.virt_handler.vmi.status import derive_status
 from tests.controlplane.virt_handler.builders import OFF, RUNNING, a_launcher, a_vmi, a_world, seen
 
@@ -21,15 +21,15 @@ MAC = "02:00:00:00:00:99"
 ETH0 = Interface("enp1s0", MAC, ("10.0.2.2", "fe80::1"))
 DOCKER = Interface("docker0", "02:42:00:00:00:01", ("172.17.0.1",))
 SYSTEM = OsInfo(name="Debian GNU/Linux", kernel_release="6.12", id="debian")
-TOLD = Told(is_connected=True, info=Info("9.2.0", ()), os=SYSTEM, interfaces=Interfaces((ETH0, DOCKER)))
-GONE = Told()
+TOLD = AgentState(is_connected=True, info=Info("9.2.0", ()), os=SYSTEM, interfaces=Interfaces((ETH0, DOCKER)))
+GONE = AgentState()
 
 
 def running(status: VirtualMachineInstanceStatus) -> VirtualMachineInstance:
     return msgspec.structs.replace(a_vmi("Running"), status=status)
 
 
-def said(told: Told | None, before: VirtualMachineInstanceStatus) -> VirtualMachineInstanceStatus | None:
+def said(told: AgentState | None, before: VirtualMachineInstanceStatus) -> VirtualMachineInstanceStatus | None:
     return derive_status(a_world(running(before), a_launcher(seen(told=told))), None)
 
 
@@ -143,4 +143,4 @@ def test_what_an_agent_has_said_stays_until_it_says_something_else(started: Virt
     lacking = replace(TOLD, info=Info("1.0", ("guest-exec",)), is_frozen=True)
     before = must(said(lacking, started))
 
-    assert said(Told(is_connected=True), before) is None
+    assert said(AgentState(is_connected=True), before) is None

@@ -11,15 +11,15 @@ from contextlib import suppress
 
 import pytest
 
-from controlplane.virt_node.stillness import end_when_the_loop_stands_still
+from controlplane.virt_node.loop_watchdog import exit_when_loop_hangs
 from tests.controlplane.virt_handler.fakes import until
 
 STUCK = """
 import asyncio, threading
-from controlplane.virt_node.stillness import end_when_the_loop_stands_still
+from controlplane.virt_node.loop_watchdog import exit_when_loop_hangs
 
 async def run():
-    task = asyncio.create_task(end_when_the_loop_stands_still(0.1))
+    task = asyncio.create_task(exit_when_loop_hangs(0.1))
     await asyncio.sleep(0)
     threading.Event().wait()
 
@@ -38,7 +38,7 @@ async def test_a_loop_that_goes_on_is_not_ended(monkeypatch: pytest.MonkeyPatch)
     told: list[str] = []
     monkeypatch.setattr(faulthandler, "dump_traceback_later", lambda seconds, exit: told.append(f"{seconds} {exit}"))  # noqa: A006
     monkeypatch.setattr(faulthandler, "cancel_dump_traceback_later", lambda: told.append("done"))
-    task = asyncio.create_task(end_when_the_loop_stands_still(0.003))
+    task = asyncio.create_task(exit_when_loop_hangs(0.003))
     await until(lambda: len(told) == 3, "three turns")
     task.cancel()
     with suppress(asyncio.CancelledError):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.hypervisor.watch import Watch, watch
+from controlplane.hypervisor.watchdog import Watchdog, watchdog
 
 FAR = 3600.0
 
@@ -33,7 +33,7 @@ class Failing:
         raise RuntimeError("oops")
 
 
-def ends_at(one: Watch) -> str:
+def ends_at(one: Watchdog) -> str:
     """When the timer ends, as the kernel says it."""
     lines = Path(f"/proc/self/fdinfo/{one._timer}").read_text().splitlines()
     return next(line for line in lines if line.startswith("it_value"))
@@ -41,30 +41,30 @@ def ends_at(one: Watch) -> str:
 
 def test_what_is_under_way_is_looked_at_as_often_as_it_asks() -> None:
     one = Looked(0.0, 0.001, None)
-    watch().begin(one, 0.0)
+    watchdog().begin(one, 0.0)
     assert one.is_over.wait(30)
 
 
 def test_what_begins_later_and_is_due_sooner_is_not_kept_waiting() -> None:
     later, sooner = Looked(None), Looked(None)
-    watch().begin(later, FAR)
-    watch().begin(sooner, 0.001)
+    watchdog().begin(later, FAR)
+    watchdog().begin(sooner, 0.001)
     assert sooner.is_over.wait(30)
-    watch().end(later)
+    watchdog().end(later)
     assert not later.is_over.is_set()
 
 
 def test_one_that_cannot_be_looked_at_costs_the_others_nothing(caplog: pytest.LogCaptureFixture) -> None:
     one = Looked(None)
-    watch().begin(Failing(), 0.0)
-    watch().begin(one, 0.001)
+    watchdog().begin(Failing(), 0.0)
+    watchdog().begin(one, 0.001)
     assert one.is_over.wait(30)
-    assert "cannot look at what libvirt does" in caplog.text
+    assert "cannot check a libvirt call" in caplog.text
 
 
 def test_it_sleeps_while_nothing_is_under_way() -> None:
     """A process that does nothing is not to be woken."""
-    made, one = Watch(), Looked(None)
+    made, one = Watchdog(), Looked(None)
     assert "(0, 0)" in ends_at(made)
     made.begin(one, FAR)
     assert "(0, 0)" not in ends_at(made)

@@ -10,9 +10,9 @@ from contextlib import nullcontext, suppress
 
 import pytest
 
-from controlplane.hypervisor.intake import BURST_BYTES, TOO_MUCH, UNREAD, UNREAD_BYTES
-from controlplane.hypervisor.share import BURST_SECONDS, RATE, Share
-from controlplane.hypervisor.wire import Retired, Wire, wire_of_thread
+from controlplane.hypervisor.cpu_quota import BURST_SECONDS, RATE, CpuQuota
+from controlplane.hypervisor.receive_quota import BURST_BYTES, PEER_DOES_NOT_READ, RECEIVE_QUOTA_EXCEEDED, UNREAD_BYTES
+from controlplane.hypervisor.transport import Retired, Transport, transport_of_thread
 from controlplane.process.fd_passing import refuse_descriptors
 
 Pair = tuple[socket.socket, socket.socket]
@@ -36,9 +36,9 @@ def is_ended(pair: Pair) -> bool:
 
 
 def test_a_wire_that_is_cut_ends_its_socket_and_leaves_the_descriptor_to_libvirt(pair: Pair) -> None:
-    wire = Wire()
-    wire.attach(pair[0].fileno())
-    wire.cut("enough")
+    transport = Transport()
+    transport.attach(pair[0].fileno())
+    transport.cut("enough")
     assert is_ended(pair)
     assert pair[0].recv(1) == b""
 
@@ -47,7 +47,7 @@ def test_a_socket_takes_no_descriptors(pair: Pair) -> None:
     """The kernel closes them where they are read, and some wait for ever to be closed."""
     with socket.socket(socket.AF_UNIX) as one:
         can_refuse = refuse_descriptors(one)
-    Wire().attach(pair[0].fileno())
+    Transport().attach(pair[0].fileno())
     with pytest.raises(PermissionError) if can_refuse else nullcontext():  # before Linux 6.16 none is refused
         socket.send_fds(pair[1], [b"x"], [0])
     pair[1].send(b"y")
@@ -57,48 +57,48 @@ def test_a_socket_takes_no_descriptors(pair: Pair) -> None:
 def test_what_is_no_such_socket_is_taken_note_of_all_the_same(monkeypatch: pytest.MonkeyPatch, pair: Pair) -> None:
     """A kernel may not know of it."""
     monkeypatch.setattr("controlplane.process.fd_passing._SO_PASSRIGHTS", -1)
-    wire = Wire()
-    wire.attach(pair[0].fileno())
-    assert wire.is_made
+    transport = Transport()
+    transport.attach(pair[0].fileno())
+    assert transport.is_made
 
 
 def test_a_wire_that_was_cut_before_it_was_there_is_ended_at_once(pair: Pair) -> None:
-    wire = Wire()
-    wire.cut("nobody waits")
-    wire.attach(pair[0].fileno())
+    transport = Transport()
+    transport.cut("nobody waits")
+    transport.attach(pair[0].fileno())
     assert is_ended(pair)
 
 
 def test_a_descriptor_that_libvirt_has_taken_back_is_another_s(pair: Pair) -> None:
-    wire = Wire()
-    wire.attach(pair[0].fileno())
-    wire.detach(pair[0].fileno())
-    wire.cut("too late")
+    transport = Transport()
+    transport.attach(pair[0].fileno())
+    transport.detach(pair[0].fileno())
+    transport.cut("too late")
     assert not is_ended(pair)
 
 
 def test_who_sends_and_does_not_read_is_cut_off_and_who_reads_is_not(pair: Pair) -> None:
-    wire = Wire()
-    wire.attach(pair[0].fileno())
+    transport = Transport()
+    transport.attach(pair[0].fileno())
     for _unused in range(3):
-        wire.took_in(UNREAD_BYTES, 0.0)
-    assert not wire.because, "nothing waits for it to read"
+        transport.count_received(UNREAD_BYTES, 0.0)
+    assert not transport.because, "nothing waits for it to read"
     fill(pair[0])
-    wire.took_in(UNREAD_BYTES, 0.0)
+    transport.count_received(UNREAD_BYTES, 0.0)
     empty(pair[1])
-    wire.took_in(1, 0.0)
+    transport.count_received(1, 0.0)
     fill(pair[0])
-    wire.took_in(UNREAD_BYTES, 0.0)
-    assert not wire.because, "it has read in between"
-    wire.took_in(1, 0.0)
-    assert wire.because == UNREAD
+    transport.count_received(UNREAD_BYTES, 0.0)
+    assert not transport.because, "it has read in between"
+    transport.count_received(1, 0.0)
+    assert transport.because == PEER_DOES_NOT_READ
 
 
 def test_who_sends_too_much_at_all_is_cut_off(pair: Pair) -> None:
-    wire = Wire()
-    wire.attach(pair[0].fileno())
-    wire.took_in(BURST_BYTES + 1, 0.0)
-    assert wire.because == TOO_MUCH
+    transport = Transport()
+    transport.attach(pair[0].fileno())
+    transport.count_received(BURST_BYTES + 1, 0.0)
+    assert transport.because == RECEIVE_QUOTA_EXCEEDED
     assert is_ended(pair)
 
 
@@ -117,32 +117,32 @@ def empty(one: socket.socket) -> None:
 
 
 def test_the_first_reason_is_kept(pair: Pair) -> None:
-    wire = Wire()
-    wire.cut("it floods")
-    wire.cut("client")
-    assert wire.because == "it floods"
+    transport = Transport()
+    transport.cut("it floods")
+    transport.cut("client")
+    assert transport.because == "it floods"
 
 
 def test_a_thread_works_for_one_wire() -> None:
-    wire = Wire()
-    with wire.at_work():
-        assert wire_of_thread() is wire
-    assert wire_of_thread() is None
+    transport = Transport()
+    with transport.in_use():
+        assert transport_of_thread() is transport
+    assert transport_of_thread() is None
 
 
 def test_a_retired_wire_lets_nobody_begin() -> None:
-    wire = Wire()
-    wire.retire(1.0)
-    with pytest.raises(Retired), wire.at_work():
+    transport = Transport()
+    transport.retire(1.0)
+    with pytest.raises(Retired), transport.in_use():
         pass
 
 
 def test_who_is_at_work_when_a_wire_retires_is_waited_for_and_at_last_cut_off(pair: Pair) -> None:
-    wire, has_begun, ended = Wire(), threading.Event(), []
-    wire.attach(pair[0].fileno())
+    transport, has_begun, ended = Transport(), threading.Event(), []
+    transport.attach(pair[0].fileno())
 
     def work() -> None:
-        with wire.at_work():
+        with transport.in_use():
             has_begun.set()
             pair[0].recv(1)
             ended.append("work")
@@ -150,14 +150,14 @@ def test_who_is_at_work_when_a_wire_retires_is_waited_for_and_at_last_cut_off(pa
     thread = threading.Thread(target=work)
     thread.start()
     has_begun.wait()
-    wire.retire(0.01)
+    transport.retire(0.01)
     assert ended == ["work"]
     thread.join()
 
 
 def test_a_share_is_used_up_and_fills_again() -> None:
-    share = Share()
-    assert share.take(BURST_SECONDS, 0.0)
-    assert not share.take(0.001, 0.0)
-    assert share.take(0.1 * RATE, 0.2)
-    assert not share.take(BURST_SECONDS + 0.001, 1e6)
+    quota = CpuQuota()
+    assert quota.take(BURST_SECONDS, 0.0)
+    assert not quota.take(0.001, 0.0)
+    assert quota.take(0.1 * RATE, 0.2)
+    assert not quota.take(BURST_SECONDS + 0.001, 1e6)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How the answer of a guest's agent is taken apart. What is asked, and what the parts mean: agent.py, guest_details.py.
 
-Whatever cannot be read is an UnreadableAnswer, never another exception; a part of another type than it should
+Whatever cannot be read is an UnreadableResponse, never another exception; a part of another type than it should
 have counts as missing.
 """
 
@@ -17,26 +17,26 @@ _READ_LIMIT = 1024
 """Characters of a text that are looked at: what is not printable costs time, too."""
 
 
-class UnreadableAnswer(ValueError):
+class UnreadableResponse(ValueError):
     """The agent's answer is not one to the question that it was asked."""
 
 
 def returned(answer: str) -> Any:
-    """Take the value out of an answer. UnreadableAnswer."""
+    """Take the value out of an answer. UnreadableResponse."""
     try:
         said = msgspec.json.decode(answer.encode())
     except (ValueError, RecursionError) as error:  # no JSON, half a character, too many brackets
-        raise UnreadableAnswer(f"the agent's answer is not JSON: {error}"[:_READ_LIMIT]) from None
+        raise UnreadableResponse(f"the agent's answer is not JSON: {error}"[:_READ_LIMIT]) from None
     if not isinstance(said, dict) or "return" not in said:
-        raise UnreadableAnswer("the agent's answer has no 'return'")
+        raise UnreadableResponse("the agent's answer has no 'return'")
     return said["return"]
 
 
 def record(answer: str) -> dict[str, Any]:
-    """Take an object out of an answer. UnreadableAnswer."""
+    """Take an object out of an answer. UnreadableResponse."""
     said = returned(answer)
     if not isinstance(said, dict):
-        raise UnreadableAnswer("the agent's answer is not an object")
+        raise UnreadableResponse("the agent's answer is not an object")
     return said
 
 

@@ -12,7 +12,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class GuestIdentity:
     """What a guest is told about itself."""
 
     hostname: str
@@ -21,9 +21,9 @@ class Guest:
     """Of its firmware; cloud-init takes it for the instance's identity."""
 
 
-def guest_of(vmi: VirtualMachineInstance) -> Guest:
+def guest_identity(vmi: VirtualMachineInstance) -> GuestIdentity:
     """Derive who the guest of a VMI is."""
-    return Guest(_hostname(vmi), firmware_uuid(vmi))
+    return GuestIdentity(_hostname(vmi), firmware_uuid(vmi))
 
 
 def firmware_uuid(vmi: VirtualMachineInstance) -> str:

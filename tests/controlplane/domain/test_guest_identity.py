@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from controlplane.domain.guest import guest_of
+from controlplane.domain.guest_identity import guest_identity
 from tests.controlplane.domain.builders.vmis import a_vmi
 
 NAMES = {
@@ -23,12 +23,12 @@ def test_the_guest_s_name_is_one_label(hostname: str, name: str, expected: str) 
     vmi = a_vmi()
     meta = msgspec.structs.replace(vmi.metadata, name=name)
     spec = msgspec.structs.replace(vmi.spec, hostname=hostname)
-    assert guest_of(msgspec.structs.replace(vmi, metadata=meta, spec=spec)).hostname == expected
+    assert guest_identity(msgspec.structs.replace(vmi, metadata=meta, spec=spec)).hostname == expected
 
 
 def test_without_a_firmware_uuid_the_guest_sees_the_vmis() -> None:
-    assert guest_of(a_vmi()).uuid == "uid-1"
+    assert guest_identity(a_vmi()).uuid == "uid-1"
 
 
 def test_a_firmware_uuid_is_the_guests() -> None:
-    assert guest_of(a_vmi(firmware={"uuid": "the-uuid"})).uuid == "the-uuid"
+    assert guest_identity(a_vmi(firmware={"uuid": "the-uuid"})).uuid == "the-uuid"

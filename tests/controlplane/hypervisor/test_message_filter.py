@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from controlplane.hypervisor import wire
-from controlplane.hypervisor.gate import Gate
+from controlplane.hypervisor import transport
+from controlplane.hypervisor.message_filter import MessageFilter
 from tests.controlplane.hypervisor import hostile
 from tests.controlplane.hypervisor.hostile import EVENT, EVENT_OF_START, KEEPALIVE, REPLY, Caller, Hostile, message
 from tests.controlplane.virt_handler.fakes import until
@@ -55,7 +55,7 @@ def early(procedure: int, data: bytes) -> hostile.Behaviour:
 
     def behave(caller: Caller, _program: int, called: int, _serial: int) -> bool:
         if called == procedure:
-            caller.wire.sendall(data)
+            caller.transport.sendall(data)
         return False
 
     return behave
@@ -84,9 +84,9 @@ async def test_whoever_asks_whether_we_are_there_meanwhile_is_answered(tmp_path:
 
 @dataclass
 class Between:
-    """A gate, with libvirt's side and the other one."""
+    """A message_filter, with libvirt's side and the other one."""
 
-    gate: Gate
+    message_filter: MessageFilter
     libvirt: socket.socket
     other: socket.socket
     refused: list[bool] = field(default_factory=list)
@@ -111,10 +111,10 @@ async def between() -> AsyncIterator[Between]:
         callback()
 
     loop = asyncio.get_running_loop()
-    gate = Gate(loop, libvirt.fileno(), run=run, refuse=lambda: refused.append(True))
+    message_filter = MessageFilter(loop, libvirt.fileno(), run=run, refuse=lambda: refused.append(True))
     with libvirt, other:
-        yield Between(gate, libvirt, other, refused)
-        gate.end()
+        yield Between(message_filter, libvirt, other, refused)
+        message_filter.end()
 
 
 async def test_answers_pass_once_they_are_whole(between: Between) -> None:
@@ -162,7 +162,7 @@ async def test_who_says_it_in_many_pieces_is_left(between: Between) -> None:
 
 async def test_once_it_is_open_events_pass_and_messages_that_are_not_whole(between: Between) -> None:
     between.other.sendall(ANSWER[:10])
-    between.gate.open()
+    between.message_filter.open()
     between.other.sendall(ANSWER[10:] + EVENT_OF_START + LONG[:1000])
     expected = ANSWER + EVENT_OF_START + LONG[:1000]
     assert await between.read_all(len(expected)) == expected
@@ -188,7 +188,7 @@ async def test_once_it_is_open_events_pass_and_messages_that_are_not_whole(betwe
     ],
 )
 async def test_what_is_neither_an_answer_nor_an_event_ends_an_open_connection(between: Between, said: bytes) -> None:
-    between.gate.open()
+    between.message_filter.open()
     between.other.sendall(EVENT_OF_START + said)
     while await between.read(1000):
         pass
@@ -196,7 +196,7 @@ async def test_what_is_neither_an_answer_nor_an_event_ends_an_open_connection(be
 
 
 async def test_who_does_not_read_is_not_read(between: Between) -> None:
-    between.gate.open()
+    between.message_filter.open()
     between.other.setblocking(False)
     taken = 0
     while await sent(between.libvirt, b"x" * 65536) or taken == 0:
@@ -228,12 +228,12 @@ async def test_who_leaves_leaves_nothing_behind(between: Between) -> None:
 async def test_who_is_cut_while_the_other_side_does_not_read_leaves_nothing_behind(between: Between) -> None:
     while await sent(between.libvirt, b"x" * 65536):
         pass
-    between.gate.cut()
+    between.message_filter.cut()
     between.other.setblocking(False)
     loop = asyncio.get_running_loop()
     while await loop.sock_recv(between.other, 1 << 20):
         pass
-    await until(lambda: between.gate.is_over)
+    await until(lambda: between.message_filter.is_over)
 
 
 async def test_letting_go_is_charged_and_may_cut_once_more() -> None:
@@ -244,12 +244,12 @@ async def test_letting_go_is_charged_and_may_cut_once_more() -> None:
     def run(callback: Callable[[], None]) -> None:
         callback()
         charged.append(callback)
-        gate.cut()
+        message_filter.cut()
 
-    gate = Gate(asyncio.get_running_loop(), libvirt.fileno(), run=run, refuse=lambda: None)
+    message_filter = MessageFilter(asyncio.get_running_loop(), libvirt.fileno(), run=run, refuse=lambda: None)
     with libvirt, other:
-        gate.cut()
-        await until(lambda: gate.is_over)
+        message_filter.cut()
+        await until(lambda: message_filter.is_over)
         for _unused in range(20):
             await asyncio.sleep(0)
     assert 1 <= len(charged) <= 3, "each end may tell that it is shut down"
@@ -258,12 +258,12 @@ async def test_letting_go_is_charged_and_may_cut_once_more() -> None:
 async def test_what_cannot_be_guarded_is_cut_at_once() -> None:
     libvirt, other = socket.socketpair()
     with libvirt, other:
-        one = wire.Wire()
+        one = transport.Transport()
         one.attach(libvirt.fileno())
 
-        def make() -> Gate:
+        def make() -> MessageFilter:
             raise OSError(errno.EMFILE, "Too many open files")
 
-        one.guard(make)
+        one.install_filter(make)
         assert "Too many open files" in one.because
         assert other.recv(1) == b""

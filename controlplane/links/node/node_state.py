@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node offers to launchers, kept at either end. How that is found out, told or judged is not in here."""
+"""The newest state of a node, as virt-node sends it to virt-handler. Kept in both processes."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ import asyncio
 from controlplane.links.node.messages import NodeState
 
 
-class Offer:
-    """The newest state, and a way to wait for another one."""
+class CurrentNodeState:
+    """The newest state, and a way to wait for a change."""
 
     def __init__(self, state: NodeState | None) -> None:
-        """None: nobody knows yet."""
+        """state: None when it is unknown."""
         self._state = state
         self._changed = asyncio.Condition()
 
     @property
     def state(self) -> NodeState | None:
+        """The newest state; None when it is unknown."""
         return self._state
 
-    async def other_than(self, known: NodeState | None) -> NodeState:
-        """Return the state as soon as there is one and it is another one than the known one."""
+    async def wait_for_other_than(self, previous: NodeState | None) -> NodeState:
+        """Return the state once it is known and differs from the previous one."""
         async with self._changed:
-            while self._state is None or self._state == known:
+            while self._state is None or self._state == previous:
                 await self._changed.wait()
             return self._state
 
-    async def become(self, state: NodeState | None) -> None:
+    async def update(self, state: NodeState | None) -> None:
+        """Replace the state, and wake those that wait."""
         async with self._changed:
             self._state = state
             self._changed.notify_all()

@@ -12,31 +12,31 @@ from pathlib import Path
 import pytest
 
 from controlplane.links.node.messages import KvmFinding, NodeState
-from controlplane.links.node.offer import Offer
-from controlplane.virt_node import offer as offer_module
+from controlplane.links.node.node_state import CurrentNodeState
+from controlplane.virt_node import devices as offer_module
 from controlplane.virt_node.device_plugins.device import KVM, TUN, Device
+from controlplane.virt_node.devices import record_registration, serve_devices
 from controlplane.virt_node.inotify import Inotify
-from controlplane.virt_node.offer import note_registered, offer_devices
 
 
 async def test_what_is_registered_twice_is_told_once() -> None:
-    offer = Offer(NodeState())
-    state = await offer.other_than(None)
-    waiting = asyncio.create_task(offer.other_than(state))
+    node_state = CurrentNodeState(NodeState())
+    state = await node_state.wait_for_other_than(None)
+    waiting = asyncio.create_task(node_state.wait_for_other_than(state))
     await asyncio.sleep(0)
-    await note_registered(offer, "a/b", is_registered=True)
-    await note_registered(offer, "a/b", is_registered=True)
+    await record_registration(node_state, "a/b", is_registered=True)
+    await record_registration(node_state, "a/b", is_registered=True)
     assert (await waiting).registered == ("a/b",)
 
 
 async def test_a_resource_that_the_kubelet_dropped_is_told_as_not_registered() -> None:
-    offer = Offer(NodeState())
+    node_state = CurrentNodeState(NodeState())
     for resource in ("b/c", "a/b"):
-        await note_registered(offer, resource, is_registered=True)
-    state = await offer.other_than(None)
+        await record_registration(node_state, resource, is_registered=True)
+    state = await node_state.wait_for_other_than(None)
     assert state.registered == ("a/b", "b/c")
-    await note_registered(offer, "a/b", is_registered=False)
-    assert (await offer.other_than(state)).registered == ("b/c",)
+    await record_registration(node_state, "a/b", is_registered=False)
+    assert (await node_state.wait_for_other_than(state)).registered == ("b/c",)
 
 
 @pytest.mark.parametrize("is_usable", [True, False])
@@ -62,12 +62,12 @@ async def test_a_device_that_cannot_be_used_is_present_and_not_usable(
     monkeypatch.setattr(offer_module, "Plugin", plugin)
     monkeypatch.setattr(offer_module, "is_present", is_present)
     monkeypatch.setattr(offer_module, "private_node", lambda device, _directory: device.path)
-    offer, inotify = Offer(NodeState()), Inotify()
+    node_state, inotify = CurrentNodeState(NodeState()), Inotify()
     with suppress(asyncio.CancelledError):
-        await offer_devices(offer, plugins=tmp_path, devices=tmp_path, kvm_probe=tmp_path, inotify=inotify)
+        await serve_devices(node_state, plugins=tmp_path, devices=tmp_path, kvm_probe=tmp_path, inotify=inotify)
     inotify.close()
     both = (KVM.resource, TUN.resource)
-    found = await offer.other_than(None)
+    found = await node_state.wait_for_other_than(None)
     assert (found.present, found.usable) == (both, both if is_usable else (TUN.resource,))
     assert found.kvm is not None
     assert found.kvm.reason == ("" if is_usable else "it hangs")

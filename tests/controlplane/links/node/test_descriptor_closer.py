@@ -14,10 +14,10 @@ from contextlib import suppress
 
 import pytest
 
-from controlplane.links.node import unwanted as unwanted_module
+from controlplane.links.node import descriptor_closer
 from controlplane.links.node.channel import Channel
+from controlplane.links.node.descriptor_closer import DescriptorCloser
 from controlplane.links.node.messages import ProtocolError
-from controlplane.links.node.unwanted import Unwanted
 from controlplane.process import threads
 from controlplane.process.fd_passing import refuse_descriptors
 from controlplane.process.thread_interrupt import make_interruptible
@@ -30,7 +30,7 @@ __all__ = ["old_kernel"]
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is ended before its time."""
-    monkeypatch.setattr(unwanted_module, "_PATIENCE_SECONDS", 3600.0)
+    monkeypatch.setattr(descriptor_closer, "_INTERRUPT_SECONDS", 3600.0)
 
 
 @pytest.fixture
@@ -56,14 +56,14 @@ def stands_still() -> bool:
 @pytest.mark.usefixtures("patient")
 async def test_what_keeps_whoever_closes_it_keeps_one_thread_and_not_the_loop() -> None:
     closed: list[bool] = []
-    unwanted = Unwanted()
+    closer = DescriptorCloser()
     with lingering() as one:
-        unwanted.add(one.detach())
-        await until(lambda: not unwanted, "a thread for it")
+        closer.add(one.detach())
+        await until(lambda: not closer, "a thread for it")
         read, write = os.pipe()
-        unwanted.add(read, write)
-        unwanted.once_closed(lambda: closed.append(True))
-        assert (len(unwanted), closing(), closed) == (2, 1, [])
+        closer.add(read, write)
+        closer.when_closed(lambda: closed.append(True))
+        assert (len(closer), closing(), closed) == (2, 1, [])
     await until(lambda: bool(closed), "everything closed")
     for descriptor in (read, write):
         with pytest.raises(OSError, match="Bad file descriptor"):
@@ -73,10 +73,10 @@ async def test_what_keeps_whoever_closes_it_keeps_one_thread_and_not_the_loop() 
 @pytest.mark.usefixtures("interruptible")
 async def test_a_signal_ends_each_wait() -> None:
     closed: list[bool] = []
-    unwanted = Unwanted()
+    closer = DescriptorCloser()
     with lingering() as one, lingering() as other:
-        unwanted.add(one.detach(), other.detach())
-        unwanted.once_closed(lambda: closed.append(True))
+        closer.add(one.detach(), other.detach())
+        closer.when_closed(lambda: closed.append(True))
         await until(lambda: bool(closed), "everything closed, while its peers are there")
 
 
@@ -84,15 +84,15 @@ async def test_where_there_is_no_thread_it_is_tried_again(monkeypatch: pytest.Mo
     closed: list[bool] = []
     begin = threads.start_thread
 
-    def none_left(*_unused: object, **__: object) -> None:
+    def no_thread(*_unused: object, **__: object) -> None:
         monkeypatch.setattr(threads, "start_thread", begin)
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(threads, "start_thread", none_left)
+    monkeypatch.setattr(threads, "start_thread", no_thread)
     read, write = os.pipe()
-    unwanted = Unwanted()
-    unwanted.add(read, write)
-    unwanted.once_closed(lambda: closed.append(True))
+    closer = DescriptorCloser()
+    closer.add(read, write)
+    closer.when_closed(lambda: closed.append(True))
     assert not closed
     await until(lambda: bool(closed), "everything closed")
 

@@ -6,33 +6,33 @@ from __future__ import annotations
 import os
 import threading
 
-from controlplane.hypervisor.intake import BURST_BYTES, RATE, UNREAD_BYTES, Intake, Meter, Unread
+from controlplane.hypervisor.receive_quota import BURST_BYTES, RATE, UNREAD_BYTES, ReadMeter, ReceiveQuota, UnreadLimit
 
 
 def test_an_intake_is_used_up_and_fills_again() -> None:
-    intake = Intake()
-    assert intake.take(BURST_BYTES, 0.0)
-    assert not intake.take(1, 0.0)
-    assert intake.take(RATE, 2.0)
-    assert not intake.take(BURST_BYTES + 1, 1e6), "it never holds more than at first"
+    quota = ReceiveQuota()
+    assert quota.take(BURST_BYTES, 0.0)
+    assert not quota.take(1, 0.0)
+    assert quota.take(RATE, 2.0)
+    assert not quota.take(BURST_BYTES + 1, 1e6), "it never holds more than at first"
 
 
 def test_it_is_wider_for_a_while() -> None:
-    intake = Intake()
-    with intake.widened(1000):
-        assert intake.take(BURST_BYTES + 1000, 0.0)
-    assert not intake.take(1, 0.0)
-    assert intake.take(BURST_BYTES, 1e6)
-    with intake.widened(1000):
+    quota = ReceiveQuota()
+    with quota.extended(1000):
+        assert quota.take(BURST_BYTES + 1000, 0.0)
+    assert not quota.take(1, 0.0)
+    assert quota.take(BURST_BYTES, 1e6)
+    with quota.extended(1000):
         pass
-    assert intake.left == 0, "what was not needed is not kept"
-    with intake.widened(1000):
-        assert not intake.take(1200, 1e6)
-    assert intake.left == -200
+    assert quota.left == 0, "what was not needed is not kept"
+    with quota.extended(1000):
+        assert not quota.take(1200, 1e6)
+    assert quota.left == -200
 
 
 def test_who_reads_nothing_may_send_a_little() -> None:
-    unread = Unread()
+    unread = UnreadLimit()
     assert unread.take(UNREAD_BYTES, is_full=True)
     assert unread.take(BURST_BYTES, is_full=False), "it has read"
     assert unread.take(UNREAD_BYTES, is_full=True)
@@ -40,7 +40,7 @@ def test_who_reads_nothing_may_send_a_little() -> None:
 
 
 def test_what_a_thread_reads_is_counted_and_what_it_receives_is_not() -> None:
-    meter = Meter(threading.get_native_id())
+    meter = ReadMeter(threading.get_native_id())
     meter.since()
     ends = os.pipe()
     os.write(ends[1], b"x" * 5000)
@@ -55,4 +55,4 @@ def test_a_thread_that_has_ended_reads_nothing() -> None:
     thread = threading.Thread(target=lambda: None)
     thread.start()
     thread.join()
-    assert Meter(thread.native_id or 0).since() == 0
+    assert ReadMeter(thread.native_id or 0).since() == 0
