@@ -94,9 +94,9 @@ class World:
     def trusting(self) -> tuple[Verifier, ...]:
         """Everybody who verifies somebody of ours: API servers, and the holders of pairs."""
         holders = (
-            Verifier(SECRET, one.held.key, one.held.version, (one.bundle,))
-            for one in self.pairs
-            if one.bundle is not None
+            Verifier(SECRET, issued.held.key, issued.held.version, (issued.bundle,))
+            for issued in self.pairs
+            if issued.bundle is not None
         )
         return (*self.verifiers, *holders)
 
@@ -164,7 +164,7 @@ def decide(world: World) -> Plan:
     A missing Secret is made only while somebody verifies us: during a removal the verifiers go first, and nothing may
     come back after it.
     """
-    missing = [held for held in (world.authority, *(one.held for one in world.pairs)) if not held.version]
+    missing = [held for held in (world.authority, *(issued.held for issued in world.pairs)) if not held.version]
     if missing:
         makes = tuple(MakeSecret(held.key, "it is missing") for held in missing if world.verifiers)
         return Plan(makes, LONGEST_REST_SECONDS)
@@ -203,23 +203,33 @@ def _keep(world: World, authority: KeyPair) -> Plan:
     # An authority that was replaced by hand, or lost: what is in use may still be by the one before, which then is
     # known to the verifiers only.
     is_done = all(
-        not fault(one.held.pair, one.subject, known, now) and settles_in(one.held.pair, one.used_for, now) <= 0
-        for one in world.pairs
+        not fault(issued.held.pair, issued.subject, known, now)
+        and settles_in(issued.held.pair, issued.used_for, now) <= 0
+        for issued in world.pairs
     )
     trusted = known if is_done else _trusted((*known, *_handed_out(world)), now)
     bundle = join_bundle(trusted, now)
-    late = tuple(each for each in world.trusting if any(one != bundle for one in each.bundles))
+    late = tuple(
+        verifier for verifier in world.trusting if any(certificate != bundle for certificate in verifier.bundles)
+    )
     issues = tuple(
-        IssuePair(one.held, authority, one.subject, why, bundle if one.bundle is not None else None, _ends(one, now))
-        for one in world.pairs
-        if (why := _reissue(world, one, authority, trusted, is_handed_out=not late))
+        IssuePair(
+            issued.held,
+            authority,
+            issued.subject,
+            why,
+            bundle if issued.bundle is not None else None,
+            _ends(issued, now),
+        )
+        for issued in world.pairs
+        if (why := _reissue(world, issued, authority, trusted, is_handed_out=not late))
     )
     # A Secret that is written with its pair gets the bundle by the same write.
-    written = {(SECRET, each.held.key) for each in issues}
+    written = {(SECRET, issued.held.key) for issued in issues}
     patches = tuple(
-        PatchBundle(each, bundle, "its bundle is not the current one")
-        for each in late
-        if (each.resource, each.key) not in written
+        PatchBundle(verifier, bundle, "its bundle is not the current one")
+        for verifier in late
+        if (verifier.resource, verifier.key) not in written
     )
     return Plan((*issues, *patches), _rest(world, authority, trusted), _waiting(authority, now))
 
@@ -262,12 +272,16 @@ def _reissue(world: World, one: Issued, authority: KeyPair, trusted: tuple[bytes
 def _handed_out(world: World) -> tuple[bytes, ...]:
     """Return what is trusted by anybody at the moment, each certificate once."""
     bundles = dict.fromkeys(bundle for verifier in world.trusting for bundle in verifier.bundles)
-    return tuple(dict.fromkeys(one for bundle in bundles for one in split_bundle(bundle)))
+    return tuple(dict.fromkeys(certificate for bundle in bundles for certificate in split_bundle(bundle)))
 
 
 def _trusted(certificates: Iterable[bytes], now: float) -> tuple[bytes, ...]:
     """Return those of living authorities, each once, in order."""
-    living = (one for one in dict.fromkeys(certificates) if not validity(one).is_over(now) and is_ca(one))
+    living = (
+        certificate
+        for certificate in dict.fromkeys(certificates)
+        if not validity(certificate).is_over(now) and is_ca(certificate)
+    )
     return tuple(living)[:MOST_KEPT]
 
 
@@ -275,13 +289,13 @@ def _rest(world: World, authority: KeyPair, trusted: tuple[bytes, ...]) -> float
     """Return how long nothing falls due by time alone."""
     now = world.now
     moments = [_authority_due_at(authority.certificate, world.authority.key.namespace)]
-    moments += [validity(one).ends for one in trusted]
+    moments += [validity(certificate).ends for certificate in trusted]
     waits = [settles_in(authority, world.bundles_for, now)]
-    for one in world.pairs:
-        pair = one.held.pair
+    for issued in world.pairs:
+        pair = issued.held.pair
         if is_usable(pair):
             moments.append(due_at(pair.certificate, PAIR_LIFE))
-            waits += (SETTLE_SECONDS - one.used_for, settles_in(pair, one.used_for, now))
+            waits += (SETTLE_SECONDS - issued.used_for, settles_in(pair, issued.used_for, now))
         else:
             waits.append(SETTLE_SECONDS - world.bundles_for)
     ahead = [left for left in (*waits, *(moment - now for moment in moments)) if left > 0]

@@ -44,7 +44,7 @@ def is_ours(certificate: bytes, namespace: str) -> bool:
     """Tell whether an authority's certificate is as we make it, and so not one that somebody put there."""
     parsed = x509.load_pem_x509_certificate(certificate)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, authority_name(namespace))])
-    if not parsed.subject == parsed.issuer == name or {one.oid for one in parsed.extensions} != _OURS:
+    if not parsed.subject == parsed.issuer == name or {extension.oid for extension in parsed.extensions} != _OURS:
         return False
     return parsed.extensions.get_extension_for_class(x509.BasicConstraints).value.path_length == 0
 

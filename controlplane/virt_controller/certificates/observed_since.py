@@ -27,9 +27,10 @@ class ObservedSince:
 
 def with_ages(world: World, standing: ObservedSince, monotonic: float) -> World:
     """Add to a world how long its authority, its bundles and each of its pairs have been what they are."""
-    bundles = tuple((one.resource, one.key, one.bundles) for one in world.trusting)
+    bundles = tuple((verifier.resource, verifier.key, verifier.bundles) for verifier in world.trusting)
     pairs = tuple(
-        replace(one, used_for=standing.seconds(str(one.held.key), one.held.pair, monotonic)) for one in world.pairs
+        replace(issued, used_for=standing.seconds(str(issued.held.key), issued.held.pair, monotonic))
+        for issued in world.pairs
     )
     return replace(
         world,

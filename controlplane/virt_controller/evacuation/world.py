@@ -64,7 +64,7 @@ class World:
     def is_moving(self) -> bool:
         """Tell whether a migration of it is not over, whoever made it."""
         state = self.vmi.status.migration_state
-        is_unfinished = any(one.status.phase not in FINAL for one in self.migrations)
+        is_unfinished = any(migration.status.phase not in FINAL for migration in self.migrations)
         return is_unfinished or (state is not None and state.is_under_way)
 
     @property

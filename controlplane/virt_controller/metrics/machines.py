@@ -173,7 +173,11 @@ def vmi_metrics(vmis: Iterable[_Vmi], moved: list[Moved]) -> Iterator[Metric]:
     for vmi in vmis:
         whole, status = (vmi.status.node_name, vmi.metadata.namespace, vmi.metadata.name), vmi.status
         info.add_metric((*whole, status.phase.lower() if is_known_phase(status.phase) else "unknown"), 1)
-        shown = {one.name: one.ip_address for one in status.interfaces if one.name and _is_address(one.ip_address)}
+        shown = {
+            interface.name: interface.ip_address
+            for interface in status.interfaces
+            if interface.name and _is_address(interface.ip_address)
+        }
         for name, address in shown.items():
             addresses.add_metric((*whole, name, address, "ExternalInterface"), 1)
         if status.migration_state is not None:
@@ -182,8 +186,8 @@ def vmi_metrics(vmis: Iterable[_Vmi], moved: list[Moved]) -> Iterator[Metric]:
 
 
 def _last_change(conditions: Iterable[_Condition]) -> float | None:
-    stamps = (read_timestamp(one.last_transition_time) for one in conditions if one.type in _SAID_BY)
-    return max((one for one in stamps if one is not None), default=None)
+    stamps = (read_timestamp(condition.last_transition_time) for condition in conditions if condition.type in _SAID_BY)
+    return max((stamp for stamp in stamps if stamp is not None), default=None)
 
 
 def _is_address(text: str) -> bool:

@@ -65,19 +65,21 @@ class Migrations(Collector):
 
 
 def _metrics(migrations: list[_Migration]) -> Iterator[Metric]:
-    count = Counter(one.status.phase for one in migrations)
+    count = Counter(migration.status.phase for migration in migrations)
     for word, phases in IN_PHASE.items():
         name = f"kubevirt_vmi_migrations_in_{word}_phase"
-        yield GaugeMetricFamily(name, f"Number of current {word} migrations.", value=sum(count[one] for one in phases))
+        yield GaugeMetricFamily(
+            name, f"Number of current {word} migrations.", value=sum(count[phase] for phase in phases)
+        )
     for word, phase in ENDS.items():
         ended = GaugeMetricFamily(
             f"kubevirt_vmi_migration_{word}",
             f"Migrations that {word}, of those kept.",
             labels=("vmi", "vmim", "namespace"),
         )
-        for one in migrations:
-            if one.status.phase == phase:
-                ended.add_metric((one.spec.vmi_name, one.metadata.name, one.metadata.namespace), 1)
+        for migration in migrations:
+            if migration.status.phase == phase:
+                ended.add_metric((migration.spec.vmi_name, migration.metadata.name, migration.metadata.namespace), 1)
         yield ended
 
 

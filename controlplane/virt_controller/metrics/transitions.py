@@ -97,7 +97,11 @@ def _read(raw: bytes) -> _Seen | None:
 
 
 def _entered(seen: _Seen, phase: str) -> float | None:
-    stamps = (one.phase_transition_timestamp for one in seen.status.phase_transition_timestamps if one.phase == phase)
+    stamps = (
+        transition.phase_transition_timestamp
+        for transition in seen.status.phase_transition_timestamps
+        if transition.phase == phase
+    )
     return read_timestamp(next(stamps, None))
 
 

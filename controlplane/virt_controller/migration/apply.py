@@ -88,7 +88,7 @@ class MigrationWriter:
             case AddFinalizer():
                 await self.patch(world, {"metadata": {"finalizers": [*meta.finalizers, MIGRATION_FINALIZER]}})
             case RemoveFinalizer():
-                kept = [one for one in meta.finalizers if one != MIGRATION_FINALIZER]
+                kept = [finalizer for finalizer in meta.finalizers if finalizer != MIGRATION_FINALIZER]
                 await self.patch(world, {"metadata": {"finalizers": kept or None}})
             case CreateTarget():
                 await self._create(world)

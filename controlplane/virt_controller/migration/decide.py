@@ -184,8 +184,10 @@ def _end(world: World) -> Plan[Action]:
     old = _older_than_kept(world)
     return Plan(
         tuple(
-            DeleteMigration(one.metadata.name, one.metadata.uid, because=f"{FINISHED_KEPT} newer ones are kept")
-            for one in old
+            DeleteMigration(
+                migration.metadata.name, migration.metadata.uid, because=f"{FINISHED_KEPT} newer ones are kept"
+            )
+            for migration in old
         )
     )
 
@@ -204,11 +206,11 @@ def _has_the_guest(world: World, pod: Pod) -> bool:
 
 
 def _older_than_kept(world: World) -> list[VirtualMachineInstanceMigration]:
-    over = [one for one in (*world.others, world.migration) if one.status.phase in FINAL]
-    over.sort(key=lambda one: (one.metadata.creation_timestamp or "", one.metadata.uid))
+    over = [migration for migration in (*world.others, world.migration) if migration.status.phase in FINAL]
+    over.sort(key=lambda migration: (migration.metadata.creation_timestamp or "", migration.metadata.uid))
     if over[-1].metadata.uid != world.uid:
         return []  # the newest one sees to it, once
-    return [one for one in over[:-FINISHED_KEPT] if one.metadata.deletion_timestamp is None]
+    return [migration for migration in over[:-FINISHED_KEPT] if migration.metadata.deletion_timestamp is None]
 
 
 def _is_staying(world: World, pod: Pod) -> bool:

@@ -33,17 +33,21 @@ class GeneratedMigrations:
 
     def next_name(self, known: Migrations) -> str:
         """Name the next one: the same for everybody who knows of the same ones, so that a second create collides."""
-        last = max((self._number_of(one) for one in known), default=0)
+        last = max((self._number_of(migration) for migration in known), default=0)
         return f"{self._stem}{last + 1}"
 
     def ours(self, known: Migrations) -> list[VirtualMachineInstanceMigration]:
         """Return those that were made for this cause, and of no earlier instance of that name."""
-        return [one for one in known if self.annotation in one.metadata.annotations and self._number_of(one)]
+        return [
+            migration
+            for migration in known
+            if self.annotation in migration.metadata.annotations and self._number_of(migration)
+        ]
 
     def failures(self, known: Migrations) -> list[VirtualMachineInstanceMigration]:
         """List those that were made here and failed, the last one first, back to one that did not fail."""
         newest_first = sorted(self.ours(known), key=self._number_of, reverse=True)
-        return list(takewhile(lambda one: one.status.phase == FAILED, newest_first))
+        return list(takewhile(lambda migration: migration.status.phase == FAILED, newest_first))
 
     def waits_for(self, known: Migrations, now: float) -> float:
         """Return for how many seconds more nothing is tried, because of failures. now: seconds since the epoch."""
@@ -78,5 +82,5 @@ def remaining_seconds(pause: float, since: float) -> float:
 
 def _ended_at(migration: VirtualMachineInstanceMigration) -> float:
     """Return when a migration failed; long ago when nobody can tell."""
-    times = (one for one in migration.status.phase_transition_timestamps if one.phase == FAILED)
-    return next((read_timestamp(one.phase_transition_timestamp) or 0.0 for one in times), 0.0)
+    times = (transition for transition in migration.status.phase_transition_timestamps if transition.phase == FAILED)
+    return next((read_timestamp(transition.phase_transition_timestamp) or 0.0 for transition in times), 0.0)

@@ -27,7 +27,7 @@ from controlplane.virt_controller.migration.world import World
 def hand_over_state(world: World, target: Pod, policy: MigrationPolicy | None = None) -> MigrationState | None:
     """Say who takes part, and by which settings; None when the run is not exactly one Pod's, whose name is known."""
     granted = {} if world.vmi is None else world.vmi.status.active_pods
-    source = next((one for one in world.launchers if one.uid in granted), None)
+    source = next((pod for pod in world.launchers if pod.uid in granted), None)
     if source is None or len(granted) != 1:
         return None
     return MigrationState(
@@ -63,7 +63,7 @@ def _tell_stopped(vmi: VirtualMachineInstance, now: str) -> dict[str, Any]:
         reason=condition_types.PAUSED_BY_MONITOR,
         message=SAID_OF_STOPPED,
     )
-    return {"conditions": [encode(one) for one in conditions.put(vmi.status.conditions, said, now)]}
+    return {"conditions": [encode(condition) for condition in conditions.put(vmi.status.conditions, said, now)]}
 
 
 def replace_state_patch(raw: bytes, new: MigrationState) -> dict[str, Any]:

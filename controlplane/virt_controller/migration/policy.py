@@ -31,10 +31,10 @@ def choose(
 ) -> MigrationPolicy | None:
     """Return the policy that counts for an instance; None: no policy is for it. labels, namespace: its and theirs."""
     fitting = [
-        one
-        for one in policies
-        if one.spec.selectors.virtual_machine_instance_selector.items() <= labels.items()
-        and one.spec.selectors.namespace_selector.items() <= namespace.items()
+        policy
+        for policy in policies
+        if policy.spec.selectors.virtual_machine_instance_selector.items() <= labels.items()
+        and policy.spec.selectors.namespace_selector.items() <= namespace.items()
     ]
     return min(fitting, key=_order, default=None)
 
@@ -78,7 +78,7 @@ class Policies:
         """Return the one that counts for an instance. Its namespace is asked for where its labels decide."""
         known, meta = self._known(), vmi.metadata
         namespace: Mapping[str, str] = {}
-        if any(one.spec.selectors.namespace_selector for one in known):
+        if any(policy.spec.selectors.namespace_selector for policy in known):
             found = await self._api.get(NAMESPACE, Key("", meta.namespace))
             namespace = decode(found, _Namespace).metadata.labels
         return choose(known, meta.labels, namespace)

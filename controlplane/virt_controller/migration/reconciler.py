@@ -91,7 +91,7 @@ class MigrationReconciler:
 
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable while one of them is not complete: then absence means nothing."""
-        if not all(one.synced for one in (self._migrations, self._vmis, self._pods, self._policies)):
+        if not all(cache.synced for cache in (self._migrations, self._vmis, self._pods, self._policies)):
             raise Unavailable(f"cannot judge VirtualMachineInstanceMigration {key}: not everything is known yet")
         migration = self._read(key)
         if migration is None:
@@ -106,9 +106,10 @@ class MigrationReconciler:
             may_begin=migration.status.phase == PENDING
             and may_begin(uid, self.unfinished.entries(), configuration.migrations),
             others=tuple(
-                one
-                for one in self._of(key.namespace, migration.spec.vmi_name)
-                if one.metadata.uid != uid and not self._migrations.is_delete_sent(key_of(one), one.metadata.uid)
+                migration
+                for migration in self._of(key.namespace, migration.spec.vmi_name)
+                if migration.metadata.uid != uid
+                and not self._migrations.is_delete_sent(key_of(migration), migration.metadata.uid)
             ),
             now=self._clock.now(),
             configuration=configuration,
@@ -129,8 +130,8 @@ class MigrationReconciler:
         source = None if left is None else self._pod(Key(namespace, left.source_pod))
         if source is not None and (left is None or source.uid != left.source_pod_uid):
             source = None
-        pods = [one for one in (target, unowned_target, source) if one is not None]
-        sent = {one.uid for one in pods if self._pods.is_delete_sent(_pod_key(one), one.uid)}
+        pods = [pod for pod in (target, unowned_target, source) if pod is not None]
+        sent = {pod.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.uid)}
         if self._migrations.is_delete_sent(key_of(world.migration), world.uid):
             sent.add(world.uid)
         found = replace(
@@ -174,7 +175,7 @@ class MigrationReconciler:
     def next_in_turn(self) -> list[Key]:
         """Return the migrations that wait and may begin now."""
         found = next_to_begin(self.unfinished.entries(), self._configuration().migrations)
-        return [key_of(one.migration) for one in found]
+        return [key_of(entry.migration) for entry in found]
 
     def _build_target(self, world: World) -> dict[str, Any]:
         """Build the Pod that it goes to. ValueError."""
@@ -194,7 +195,7 @@ class MigrationReconciler:
 
     def _of(self, namespace: str, vmi_name: str) -> list[VirtualMachineInstanceMigration]:
         keys = self._migrations.indexed(BY_VMI, f"{namespace}/{vmi_name}")
-        return [one for one in map(self._read, sorted(keys)) if one is not None]
+        return [migration for migration in map(self._read, sorted(keys)) if migration is not None]
 
     def _pod(self, key: Key) -> Pod | None:
         raw = self._pods.get(key)

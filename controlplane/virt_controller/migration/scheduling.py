@@ -58,13 +58,13 @@ def is_over(migration: VirtualMachineInstanceMigration) -> bool:
 
 def may_begin(uid: str, entries: Iterable[QueueEntry], settings: MigrationConfiguration) -> bool:
     """Tell whether a migration that waits may begin: those before it that can, begin as well."""
-    return any(one.migration.metadata.uid == uid for one in next_to_begin(entries, settings, trying=uid))
+    return any(entry.migration.metadata.uid == uid for entry in next_to_begin(entries, settings, trying=uid))
 
 
 def blocks_others(uid: str, entries: Iterable[QueueEntry], settings: MigrationConfiguration) -> bool:
     """Tell whether another one, which can begin, has to wait because of this one."""
     known = list(entries)
-    others = [one for one in known if one.migration.metadata.uid != uid]
+    others = [entry for entry in known if entry.migration.metadata.uid != uid]
     return len(next_to_begin(others, settings)) > len(next_to_begin(known, settings))
 
 
@@ -75,19 +75,21 @@ def should_yield(uid: str, entries: Iterable[QueueEntry], settings: MigrationCon
     that would then have as many as its own is left with: nobody's only place is taken.
     """
     known = list(entries)
-    begun = [one for one in known if not one.is_waiting]
-    places = Counter(one.namespace for one in begun)
+    begun = [entry for entry in known if not entry.is_waiting]
+    places = Counter(entry.namespace for entry in begun)
 
     def is_due(held: QueueEntry) -> bool:
         heirs = [
-            one
-            for one in known
-            if one.is_waiting and places[one.namespace] + 1 < places[held.namespace] and one.order[0] <= held.order[0]
+            entry
+            for entry in known
+            if entry.is_waiting
+            and places[entry.namespace] + 1 < places[held.namespace]
+            and entry.order[0] <= held.order[0]
         ]
         return blocks_others(held.migration.metadata.uid, [*begun, *heirs], settings)
 
-    due = [one for one in begun if one.migration.status.phase == SCHEDULING and is_due(one)]
-    first = min(due, key=lambda one: (-places[one.namespace], *one.order[1:]), default=None)
+    due = [entry for entry in begun if entry.migration.status.phase == SCHEDULING and is_due(entry)]
+    first = min(due, key=lambda entry: (-places[entry.namespace], *entry.order[1:]), default=None)
     return first is not None and first.migration.metadata.uid == uid
 
 
@@ -96,29 +98,34 @@ def next_to_begin(
 ) -> list[QueueEntry]:
     """List those that may begin now, first ones first. trying: UID of one that is looked at, refused before or not."""
     known = list(entries)
-    begun = [one for one in known if not one.is_waiting]
+    begun = [entry for entry in known if not entry.is_waiting]
     able = [
-        one
-        for one in known
-        if one.is_waiting and one.source and (one.can_begin or one.migration.metadata.uid == trying)
+        entry
+        for entry in known
+        if entry.is_waiting and entry.source and (entry.can_begin or entry.migration.metadata.uid == trying)
     ]
     free = settings.parallel_migrations_per_cluster - len(begun)
-    leaving = Counter(one.source for one in begun)
+    leaving = Counter(entry.source for entry in begun)
     found: list[QueueEntry] = []
-    for one in _in_turns(able, begun):
+    for entry in _in_turns(able, begun):
         if len(found) >= free:
             break
-        if leaving[one.source] < settings.parallel_outbound_migrations_per_node:
-            found.append(one)
-            leaving[one.source] += 1
+        if leaving[entry.source] < settings.parallel_outbound_migrations_per_node:
+            found.append(entry)
+            leaving[entry.source] += 1
     return found
 
 
 def _in_turns(waiting: Iterable[QueueEntry], begun: Iterable[QueueEntry]) -> list[QueueEntry]:
     """Sort them; of one rank, each namespace's first is before another one's second, counted from those under way."""
-    places = Counter(one.namespace for one in begun)
+    places = Counter(entry.namespace for entry in begun)
     numbered: list[tuple[int, int, QueueEntry]] = []
-    for one in sorted(waiting, key=lambda one: one.order):
-        numbered.append((one.order[0], places[one.namespace], one))
-        places[one.namespace] += 1
-    return [one for _rank, __, one in sorted(numbered, key=lambda each: (each[0], each[1], each[2].order))]
+    for entry in sorted(waiting, key=lambda entry: entry.order):
+        numbered.append((entry.order[0], places[entry.namespace], entry))
+        places[entry.namespace] += 1
+    return [
+        one
+        for _rank, __, one in sorted(
+            numbered, key=lambda numbered_entry: (numbered_entry[0], numbered_entry[1], numbered_entry[2].order)
+        )
+    ]

@@ -153,8 +153,8 @@ def _is_past(world: World, phase: str, limit: float) -> bool:
 
 def remaining_in_phase(world: World, phase: str, limit: float) -> float | None:
     """Tell for how long it may be in a phase yet, by virt-controllers' clocks; None when it never was."""
-    for one in world.migration.status.phase_transition_timestamps:
-        if one.phase == phase and (entered := read_timestamp(one.phase_transition_timestamp)) is not None:
+    for transition in world.migration.status.phase_transition_timestamps:
+        if transition.phase == phase and (entered := read_timestamp(transition.phase_transition_timestamp)) is not None:
             return remaining_seconds(limit, world.now - entered)
     return None
 
@@ -234,7 +234,9 @@ def _enter(world: World, step: NextPhase) -> VirtualMachineInstanceMigrationStat
     return msgspec.structs.replace(
         old,
         phase=step.phase,
-        phase_transition_timestamps=times if any(one.phase == step.phase for one in times) else (*times, stamp),
+        phase_transition_timestamps=times
+        if any(transition.phase == step.phase for transition in times)
+        else (*times, stamp),
     )
 
 

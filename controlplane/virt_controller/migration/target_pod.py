@@ -44,7 +44,7 @@ def build_target_pod(
     vmi, migration = world.vmi, world.migration
     if vmi is None:
         raise ValueError("its instance is gone")
-    source = next((one for one in world.launchers if one.uid in vmi.status.active_pods), None)
+    source = next((pod for pod in world.launchers if pod.uid in vmi.status.active_pods), None)
     built = build_launcher_pod(
         vmi,
         attempt=max(vmi.status.attempt, 1),

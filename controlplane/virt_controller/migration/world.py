@@ -83,8 +83,8 @@ class World:
     def preceding_migration(self) -> VirtualMachineInstanceMigration | None:
         """Return another migration of the instance that is not over and goes before this one; None: this is the one."""
         mine = _rank(self.migration)
-        unfinished = (one for one in self.others if one.status.phase not in FINAL)
-        return next((one for one in unfinished if _rank(one) < mine), None)
+        unfinished = (migration for migration in self.others if migration.status.phase not in FINAL)
+        return next((migration for migration in unfinished if _rank(migration) < mine), None)
 
     @property
     def can_move(self) -> bool:

@@ -28,7 +28,7 @@ def decide(world: World) -> Plan[Action]:
         return Plan((ended,))
     if world.left:
         return Plan(
-            (IndependentActions(tuple(DeleteTarget(one.metadata.name, one.uid, because=GONE) for one in world.left)),)
+            (IndependentActions(tuple(DeleteTarget(pod.metadata.name, pod.uid, because=GONE) for pod in world.left)),)
         )
     state = world.state
     if state is not None and state.is_over and not awaits_commit(world.vmi) and world.is_labelled:

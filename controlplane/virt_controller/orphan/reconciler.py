@@ -88,7 +88,7 @@ class OrphanReconciler:
             spare=spare,
             migrations=tuple(migrations_of(self._migrations, key, None)),
             gone=gone,
-            deletes_sent=frozenset(one.uid for one in spare if self._pods.is_delete_sent(_pod_key(one), one.uid)),
+            deletes_sent=frozenset(pod.uid for pod in spare if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
         )
 
     def _missing(self, key: Key, told: Iterable[tuple[str, int]], known: Collection[str | None]) -> frozenset[str]:
@@ -152,7 +152,7 @@ class OrphanReconciler:
     def _spare(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
         keys, active = self._pods.indexed("owner", vmi.metadata.uid), vmi.status.active_pods
         found = (decode(raw, Pod) for raw in map(self._pods.get, sorted(keys)) if raw is not None)
-        return tuple(one for one in found if is_controlled(one, vmi) and one.uid not in active)
+        return tuple(pod for pod in found if is_controlled(pod, vmi) and pod.uid not in active)
 
     async def _patch(self, world: World, patch: dict[str, Any], *, is_status: bool = False) -> None:
         await self._api.patch(

@@ -39,19 +39,19 @@ class World:
     def is_target_down(self) -> bool:
         """Tell whether nothing can run in the Pod that it goes to any more, by the kubelet's word."""
         state = self.state
-        pod = next((one for one in self.spare if state is not None and one.uid == state.target_pod_uid), None)
+        pod = next((pod for pod in self.spare if state is not None and pod.uid == state.target_pod_uid), None)
         return pod is not None and (pod.is_over or pod.compute.terminated is not None)
 
     @property
     def left(self) -> list[Pod]:
         """List the Pods where no guest is, nor comes to be, and that no migration clears away."""
         return [
-            one
-            for one in self.spare
-            if not may_have_guest(self.vmi, one.uid)
-            and not self._is_cared_for(one)
-            and not one.is_deleting
-            and one.uid not in self.deletes_sent
+            pod
+            for pod in self.spare
+            if not may_have_guest(self.vmi, pod.uid)
+            and not self._is_cared_for(pod)
+            and not pod.is_deleting
+            and pod.uid not in self.deletes_sent
         ]
 
     @property
@@ -62,11 +62,11 @@ class World:
     def _is_cared_for(self, pod: Pod) -> bool:
         """Tell whether a migration goes to a Pod, or has left it, that is there, or may be."""
         job, moving = pod.metadata.labels.get(MIGRATION_JOB, ""), self.vmi.status.migration_state
-        done = [one for one in self.migrations if one.status.phase == SUCCEEDED]
-        is_target = bool(job) and job not in self.gone and job not in {one.metadata.uid for one in done}
+        done = [migration for migration in self.migrations if migration.status.phase == SUCCEEDED]
+        is_target = bool(job) and job not in self.gone and job not in {migration.metadata.uid for migration in done}
         is_source = moving is not None and moving.source_pod_uid == pod.uid and moving.migration_uid not in self.gone
-        told = (one.status.migration_state for one in done)
-        return is_target or is_source or any(one is not None and one.source_pod_uid == pod.uid for one in told)
+        told = (migration.status.migration_state for migration in done)
+        return is_target or is_source or any(state is not None and state.source_pod_uid == pod.uid for state in told)
 
 
 def may_have_guest(vmi: VirtualMachineInstance, pod: str) -> bool:
@@ -80,7 +80,7 @@ def referenced_migrations(vmi: VirtualMachineInstance, spare: Iterable[Pod]) -> 
     """Yield the UIDs of migrations that may have left something, each with the version of what tells of it."""
     moving, pods = vmi.status.migration_state, list(spare)
     if moving is not None:
-        is_source = any(one.uid == moving.source_pod_uid for one in pods)
+        is_source = any(pod.uid == moving.source_pod_uid for pod in pods)
         if moving.is_under_way or is_source or MIGRATION_TARGET_NODE in vmi.metadata.labels:
             yield moving.migration_uid, int(vmi.metadata.resource_version)
     for pod in pods:

@@ -23,7 +23,7 @@ SETTLE_SECONDS = 60.0
 
 def decide(world: World) -> Plan[Action]:
     """Choose one thing: of two nodes that deserve it, the second is judged when the first is marked."""
-    lifted = [Release(one, "its time is over") for one in world.nodes if _is_over(world, one)]
+    lifted = [Release(node, "its time is over") for node in world.nodes if _is_over(world, node)]
     if lifted:
         return Plan((lifted[0],))
     alarm = _next_end(world)
@@ -32,7 +32,7 @@ def decide(world: World) -> Plan[Action]:
         return Plan(requeue_after=alarm)
     if world.leading_for < SETTLE_SECONDS:
         return Plan(requeue_after=SETTLE_SECONDS - world.leading_for)
-    worst = max(deserving, key=lambda one: len(_machines(one.failures)))
+    worst = max(deserving, key=lambda node: len(_machines(node.failures)))
     staying = staying_without(world, worst)
     if staying is None:
         return Plan((WriteStatus("too many nodes would be left out"),), requeue_after=alarm)
@@ -41,8 +41,8 @@ def decide(world: World) -> Plan[Action]:
 
 def staying_without(world: World, one: ObservedNode) -> tuple[str, ...] | None:
     """Return the nodes that take machines when one more does not; None when they are fewer than half."""
-    fit = [each for each in world.nodes if each.is_fit]
-    staying = tuple(each.name for each in fit if each.mark is None and each.name != one.name)
+    fit = [node for node in world.nodes if node.is_fit]
+    staying = tuple(node.name for node in fit if node.mark is None and node.name != one.name)
     return staying if len(staying) * 2 >= len(fit) else None
 
 
@@ -50,8 +50,8 @@ def newly_withheld(world: World) -> tuple[ObservedNode, ...]:
     """Return the nodes that deserve it, are spared because too few would stay, and of which that is not said yet."""
     if world.leading_for < SETTLE_SECONDS:
         return ()
-    spared = (one for one in _deserving(world) if staying_without(world, one) is None)
-    return tuple(one for one in spared if world.withheld.get(one.name) != one.failures)
+    spared = (node for node in _deserving(world) if staying_without(world, node) is None)
+    return tuple(node for node in spared if world.withheld.get(node.name) != node.failures)
 
 
 def seconds_left(world: World, one: ObservedNode) -> float | None:
@@ -66,29 +66,29 @@ def _is_over(world: World, one: ObservedNode) -> bool:
 
 
 def _next_end(world: World) -> float | None:
-    left = [each for each in (seconds_left(world, one) for one in world.nodes) if each is not None]
+    left = [seconds for seconds in (seconds_left(world, node) for node in world.nodes) if seconds is not None]
     return min(left, default=None)
 
 
 def _deserving(world: World) -> list[ObservedNode]:
     """Return the nodes that enough recent failures, and no more than these, speak against."""
-    judged = (replace(one, failures=_recent(world, one)) for one in world.nodes if one.mark is None and one.is_fit)
-    return [one for one in judged if world.seconds > 0 and _is_enough(world, one.failures)]
+    judged = (replace(node, failures=_recent(world, node)) for node in world.nodes if node.mark is None and node.is_fit)
+    return [node for node in judged if world.seconds > 0 and _is_enough(world, node.failures)]
 
 
 def _recent(world: World, one: ObservedNode) -> tuple[AttributedFailure, ...]:
-    return tuple(each for each in one.failures if world.monotonic - each.at < WINDOW_SECONDS)
+    return tuple(failure for failure in one.failures if world.monotonic - failure.at < WINDOW_SECONDS)
 
 
 def _is_enough(world: World, failures: tuple[AttributedFailure, ...]) -> bool:
-    namespaces = {one.vmi.namespace for one in failures}
+    namespaces = {failure.vmi.namespace for failure in failures}
     return len(_machines(failures)) >= MACHINES and len(namespaces) >= min(NAMESPACES, max(world.namespaces, 1))
 
 
 def _machines(failures: tuple[AttributedFailure, ...]) -> set[str]:
-    return {one.machine for one in failures}
+    return {failure.machine for failure in failures}
 
 
 def _why(failures: tuple[AttributedFailure, ...]) -> str:
-    reasons = ", ".join(sorted({one.reason for one in failures}))
+    reasons = ", ".join(sorted({failure.reason for failure in failures}))
     return f"runs of {len(_machines(failures))} machines did not begin here ({reasons}) and came up elsewhere"

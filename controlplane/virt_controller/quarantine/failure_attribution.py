@@ -76,9 +76,9 @@ class FailureAttribution:
         if new.status.phase != RUNNING or _decoder.decode(before).status.phase != SCHEDULED:
             return
         self.forget(new.status.node_name)
-        for one in new.status.failed_attempts:
-            if one.node_fault and one.node_name and one.node_name != new.status.node_name:
-                self._charge(one, new.metadata, monotonic)
+        for attempt in new.status.failed_attempts:
+            if attempt.node_fault and attempt.node_name and attempt.node_name != new.status.node_name:
+                self._charge(attempt, new.metadata, monotonic)
 
     def _charge(self, failed: FailedAttempt, meta: ObjectMeta, monotonic: float) -> None:
         owner = controller_of(meta)

@@ -80,13 +80,13 @@ class QuarantineReconciler:
         if key != ALL_NODES or self._leading_since is None:
             return None
         monotonic, vmis = self._clock.monotonic(), self._vmis.keys()
-        read = ((one.name, self._nodes.get(one)) for one in sorted(self._nodes.keys()))
+        read = ((key.name, self._nodes.get(key)) for key in sorted(self._nodes.keys()))
         return World(
             nodes=tuple(self._known(name, raw, monotonic) for name, raw in read if raw is not None),
             now=self._clock.now(),
             monotonic=monotonic,
             leading_for=monotonic - self._leading_since,
-            namespaces=len({one.namespace for one in vmis}),
+            namespaces=len({key.namespace for key in vmis}),
             seconds=self._configuration().quarantine_seconds,
             withheld=dict(self._withheld),
         )
@@ -107,10 +107,10 @@ class QuarantineReconciler:
 
     async def write_status(self, _world: World, status: Withheld) -> None:
         """Say of these nodes that they are spared: all that there is to write of it is Events."""
-        for one in status:
-            self._withheld[one.name] = one.failures
+        for node in status:
+            self._withheld[node.name] = node.failures
             text = "Runs do not begin here. Machines are still sent, else fewer than half of the nodes would stay."
-            self._tell(one.node, "Warning", WITHHELD, f"{text} Look at the node.")
+            self._tell(node.node, "Warning", WITHHELD, f"{text} Look at the node.")
 
     def report_refusal(self, _world: World, problem: RefusedStep[Action]) -> None:
         log.warning("refused", extra={"error": str(problem.error)})
@@ -129,8 +129,8 @@ class QuarantineReconciler:
             self._tell(node, "Warning", DOUBTFUL, f"Whether this holds is not known ({error}). {text}")
             raise
         self._tell(node, "Warning", QUARANTINED_REASON, text)
-        for one in failures:
-            regarding = Regarding(VIRTUAL_MACHINE_INSTANCE, one.vmi, one.uid)
+        for failure in failures:
+            regarding = Regarding(VIRTUAL_MACHINE_INSTANCE, failure.vmi, failure.uid)
             self._events.record(regarding, "Normal", QUARANTINED_REASON, text, occurrence=until)
 
     async def _confirm(self, action: Quarantine) -> None:

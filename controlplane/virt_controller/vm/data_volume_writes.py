@@ -24,7 +24,7 @@ async def create_data_volume(api: Api, events: Events, world: World, name: str) 
     """Make the DataVolume of a template. Conflict: the VM is another by now, or somebody was faster."""
     vm = world.vm
     await _insist_on_vm(api, vm, is_unchanged=True)
-    template = next(one for one in vm.spec.data_volume_templates if one.metadata.name == name)
+    template = next(template for template in vm.spec.data_volume_templates if template.metadata.name == name)
     try:
         made = await api.create(DATA_VOLUME, vm.metadata.namespace, build_data_volume(vm, template))
     except AlreadyExists as error:

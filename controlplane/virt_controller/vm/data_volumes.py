@@ -34,7 +34,7 @@ WHEN_STARTED = "kubevirt.io/immediate-data-volume-creation"
 
 def names_of(vm: VirtualMachine) -> tuple[str, ...]:
     """Name the DataVolumes that a VM makes, and those that may be behind its volumes."""
-    made = (one.metadata.name for one in vm.spec.data_volume_templates)
+    made = (template.metadata.name for template in vm.spec.data_volume_templates)
     return tuple(dict.fromkeys((*made, *claim_names(vm.spec.template.spec.volumes))))
 
 
@@ -81,7 +81,7 @@ def status_word(world: World, *, is_error: bool) -> str:
     found = [(name, world.data_volumes.by_name[name]) for name in named if name in world.data_volumes.by_name]
     if is_error:
         return printable_statuses.DATA_VOLUME_ERROR if any(one.trouble is not None for _name, one in found) else ""
-    return printable_statuses.PROVISIONING if any(_is_filling(world, *one) for one in found) else ""
+    return printable_statuses.PROVISIONING if any(_is_filling(world, *data_volume) for data_volume in found) else ""
 
 
 def import_failure_of(world: World) -> tuple[str, str] | None:
@@ -114,7 +114,7 @@ def build_data_volume(vm: VirtualMachine, template: DataVolumeTemplate) -> dict[
 
 
 def _made(world: World) -> tuple[str, ...]:
-    return tuple(one.metadata.name for one in world.vm.spec.data_volume_templates)
+    return tuple(template.metadata.name for template in world.vm.spec.data_volume_templates)
 
 
 def _is_own(world: World, found: DataVolume) -> bool:

@@ -180,7 +180,7 @@ class VmReconciler:
 
     async def _remove_finalizer(self, vm: VirtualMachine) -> None:
         await self._insist_on_absence(vm)
-        kept = [one for one in vm.metadata.finalizers if one != VM_FINALIZER]
+        kept = [finalizer for finalizer in vm.metadata.finalizers if finalizer != VM_FINALIZER]
         await self._patch(vm, {"metadata": {"finalizers": kept or None}})
 
     async def _insist_on_absence(self, vm: VirtualMachine) -> None:
@@ -195,7 +195,7 @@ class VmReconciler:
     def _has_read_so_far(self, vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> bool:
         """Tell whether what is known of the instance, our own write's answer included, is no older than the VM."""
         versions = vm.metadata.resource_version, vmi.metadata.resource_version if vmi is not None else "0"
-        if not all(one.isdecimal() for one in versions):
+        if not all(version.isdecimal() for version in versions):
             return False
         asked_at, seen_at = map(int, versions)
         return max(seen_at, self._vmis.resource_version) >= asked_at
@@ -278,7 +278,7 @@ class VmReconciler:
             self._events.record(_regarding(vm), "Normal", "SuccessfulDelete", text, occurrence=meta.uid)
 
     async def _drop(self, vm: VirtualMachine, action: DropRequest) -> None:
-        left = [encode(one) for one in action.left]
+        left = [encode(request) for request in action.left]
         await self._patch(vm, {"status": {"stateChangeRequests": left or None}}, is_status=True)
         text = f"Dropped the request to {action.dropped.action[:64].lower()} {_key(vm)}: {action.because}"
         self._events.record(_regarding(vm), "Warning", "RequestDropped", text, occurrence=vm.metadata.resource_version)

@@ -66,12 +66,12 @@ def _is_owed_paused(world: World, own: VirtualMachineInstance) -> bool:
 
 def has_stale_stop(world: World) -> bool:
     """Tell whether a stop is done that names no instance: left in the queue, it would stop the next one, too."""
-    return any(one.action == "Stop" and one.uid is None for one in _done(world))
+    return any(request.action == "Stop" and request.uid is None for request in _done(world))
 
 
 def has_answered_start(world: World) -> bool:
     """Tell whether a start is done: left in the queue when its instance goes, it would bring another."""
-    return any(one.action == "Start" for one in _done(world))
+    return any(request.action == "Start" for request in _done(world))
 
 
 def _done(world: World) -> tuple[StateChangeRequest, ...]:

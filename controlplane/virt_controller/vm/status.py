@@ -190,9 +190,13 @@ def _conditions(world: World, problem: RefusedStep[Action] | None) -> conditions
 
 def _mirrored(listed: conditions.Conditions, source: conditions.Conditions) -> conditions.Conditions:
     """Copy the instance's conditions verbatim. What it does not say any more goes here, too; it may be gone itself."""
-    theirs = {one.type: one for one in source if one.type not in KEPT}
-    held = tuple(_newer(one, theirs.get(one.type)) for one in listed if one.type in KEPT or one.type in theirs)
-    known = {one.type for one in held}
+    theirs = {condition.type: condition for condition in source if condition.type not in KEPT}
+    held = tuple(
+        _newer(condition, theirs.get(condition.type))
+        for condition in listed
+        if condition.type in KEPT or condition.type in theirs
+    )
+    known = {condition.type for condition in held}
     return (*held, *(one for kind, one in theirs.items() if kind not in known))
 
 

@@ -78,8 +78,8 @@ def derive_launch(
         network=network,
         resources=build_resources(vmi.spec.domain, configuration.developer_configuration, space, _held_bytes(vmi)),
         run_bytes=space.run,
-        mounted=tuple(one for each in needed for one in each.mounted),
-        pull_secrets=tuple(sorted({*image_pull_secrets, *(each.pull_secret for each in needed)} - {""})),
+        mounted=tuple(mounted for volume in needed for mounted in volume.mounted),
+        pull_secrets=tuple(sorted({*image_pull_secrets, *(volume.pull_secret for volume in needed)} - {""})),
         image=image,
         pull_policy=configuration.image_pull_policy or "IfNotPresent",
         probes=build_probes(vmi.spec, is_target=is_target),
@@ -112,7 +112,9 @@ def guest_network(vmi: VirtualMachineInstance, *, is_target: bool) -> GuestNetwo
 
     A guest that moves keeps the address that its status shows: another version may have derived it in another way.
     """
-    interface = next((one for one in vmi.spec.domain.devices.interfaces if one.masquerade is not None), None)
+    interface = next(
+        (interface for interface in vmi.spec.domain.devices.interfaces if interface.masquerade is not None), None
+    )
     if interface is None:
         return None
     pods = {network.name: network.pod for network in vmi.spec.networks if network.pod is not None}

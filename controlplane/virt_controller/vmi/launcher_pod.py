@@ -124,12 +124,12 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
 
 
 def _spec(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str], target: Target | None) -> Json:
-    spec, failed_on = vmi.spec, [one.node_name for one in vmi.status.failed_attempts]
+    spec, failed_on = vmi.spec, [attempt.node_name for attempt in vmi.status.failed_attempts]
     affinity = avoid_nodes(spec.affinity, failed_on=failed_on, kept_from=kept_from)
     optional = {
         "subdomain": spec.subdomain,
         "affinity": affinity if target is None else avoid_pods(affinity, {names.CREATED_BY: vmi.metadata.uid}),
-        "tolerations": [encode(one) for one in spec.tolerations],
+        "tolerations": [encode(toleration) for toleration in spec.tolerations],
         "schedulerName": spec.scheduler_name,
         "priorityClassName": spec.priority_class_name,
         "dnsPolicy": spec.dns_policy,
@@ -156,7 +156,7 @@ def _spec(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str
         "volumes": [
             {"name": layout.RUN_VOLUME, "emptyDir": {"sizeLimit": str(launch.run_bytes)}},
             _plan_volume(),
-            *(one.volume for one in launch.mounted),
+            *(mounted.volume for mounted in launch.mounted),
         ],
         **{key: value for key, value in optional.items() if value},
     }
@@ -170,13 +170,13 @@ def _pod_security(spec: VirtualMachineInstanceSpec) -> Json:
         "runAsNonRoot": True,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
-    if any(one.masquerade is not None for one in spec.domain.devices.interfaces):
+    if any(interface.masquerade is not None for interface in spec.domain.devices.interfaces):
         context["sysctls"] = [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "67"}]
     return context
 
 
 def _compute(launch: Launch, ports: list[Json]) -> Json:
-    devices = [one.device for one in launch.mounted if one.device is not None]
+    devices = [mounted.device for mounted in launch.mounted if mounted.device is not None]
     return {
         "name": COMPUTE,
         "image": launch.image,
@@ -191,7 +191,7 @@ def _compute(launch: Launch, ports: list[Json]) -> Json:
         "volumeMounts": [
             {"name": layout.RUN_VOLUME, "mountPath": layout.RUN},
             {"name": layout.PLAN_VOLUME, "mountPath": layout.PLAN_DIRECTORY, "readOnly": True},
-            *(one.mount for one in launch.mounted if one.mount is not None),
+            *(mounted.mount for mounted in launch.mounted if mounted.mount is not None),
         ],
         **({"volumeDevices": devices} if devices else {}),
         **({"ports": ports} if ports else {}),
@@ -202,18 +202,18 @@ def _ports(spec: VirtualMachineInstanceSpec) -> list[Json]:
     """Tell of the guest's ports: a Service finds one by its name here. What is not told of is reached all the same."""
     return [
         {
-            **({"name": one.name} if _may_name_a_port(one.name) else {}),
-            "containerPort": one.port,
-            "protocol": one.protocol or "TCP",
+            **({"name": port.name} if _may_name_a_port(port.name) else {}),
+            "containerPort": port.port,
+            "protocol": port.protocol or "TCP",
         }
         for interface in spec.domain.devices.interfaces
-        for one in interface.ports
+        for port in interface.ports
     ]
 
 
 def _may_name_a_port(name: str) -> bool:
     """Tell whether a port of a Pod may be called so, which is less than what one of an interface may be."""
-    return PORT_NAME.fullmatch(name) is not None and "--" not in name and any("a" <= one <= "z" for one in name)
+    return PORT_NAME.fullmatch(name) is not None and "--" not in name and any("a" <= char <= "z" for char in name)
 
 
 def _plan_volume() -> Json:

@@ -101,7 +101,7 @@ def _is_pull_unspoilt(world: World, pod: Pod) -> bool:
 
     A credential of the Pod's own that is wrong does it, as does that image asked for as a disk, by other rules.
     """
-    disks = {one.volume["image"]["reference"] for one in _mounted(world) if "image" in one.volume}
+    disks = {mounted.volume["image"]["reference"] for mounted in _mounted(world) if "image" in mounted.volume}
     return not pod.spec.image_pull_secrets and pod.launcher_image not in disks
 
 
@@ -111,7 +111,7 @@ def _is_sandbox_unspoilt(pod: Pod, world: World) -> bool:
     Whoever may take a Secret away and put it back, or hold a disk elsewhere, makes a Pod fail here and come up there;
     so does who names a time in which no node is done that is kept busy for a moment.
     """
-    is_plain = not names_time(world) and all(set(one.volume) <= FROM_NODE for one in _mounted(world))
+    is_plain = not names_time(world) and all(set(mounted.volume) <= FROM_NODE for mounted in _mounted(world))
     return is_plain and not has_sandbox(pod) and not set(pod.metadata.annotations) - OURS and _says_nothing(pod)
 
 
@@ -120,7 +120,7 @@ def _says_nothing(pod: Pod) -> bool:
 
 
 def _mounted(world: World) -> list[Mounted]:
-    return [one for each in volumes_in_pod(world.vmi.spec) for one in each.mounted]
+    return [mounted for volume in volumes_in_pod(world.vmi.spec) for mounted in volume.mounted]
 
 
 def record_failed_attempt(

@@ -47,8 +47,8 @@ def avoid_pods(affinity: Json | None, labels: dict[str, str]) -> Json:
 
 def _preferences(theirs: Sequence[Any], names: Sequence[str]) -> list[Json]:
     """Say it often enough to outweigh what the user prefers, all of it together."""
-    weights = (one.get("weight") for one in theirs if isinstance(one, dict))
-    whole = sum(one for one in weights if isinstance(one, int))
+    weights = (term.get("weight") for term in theirs if isinstance(term, dict))
+    whole = sum(weight for weight in weights if isinstance(weight, int))
     times = min(whole // MOST_WEIGHT + 1, MOST_PREFERENCES)
     return [{"weight": MOST_WEIGHT, "preference": {"matchFields": _not_these(names)}}] * times
 
@@ -59,8 +59,8 @@ def _without(required: Json, names: Sequence[str]) -> list[Json]:
     if not terms:
         return [{"matchFields": _not_these(names)}]
     return [
-        {**one, "matchFields": [*(one.get("matchFields") or []), *_not_these(names)]} if _selects(one) else one
-        for one in terms
+        {**term, "matchFields": [*(term.get("matchFields") or []), *_not_these(names)]} if _selects(term) else term
+        for term in terms
     ]
 
 

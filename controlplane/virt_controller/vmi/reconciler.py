@@ -134,7 +134,9 @@ class VmiReconciler:
             case AddFinalizer():
                 await self._patch(vmi, {"metadata": {"finalizers": [*vmi.metadata.finalizers, VMI_FINALIZER]}})
             case RemoveFinalizers():
-                kept = [one for one in vmi.metadata.finalizers if one not in (VMI_FINALIZER, VM_FINALIZER)]
+                kept = [
+                    finalizer for finalizer in vmi.metadata.finalizers if finalizer not in (VMI_FINALIZER, VM_FINALIZER)
+                ]
                 await self._patch(vmi, {"metadata": {"finalizers": kept or None}})
             case CreatePod() | DeletePod() | AdoptPod() | SetUnpausedCondition():
                 await self._write_pod(world, action)
@@ -216,8 +218,8 @@ class VmiReconciler:
         memory.begun = max(memory.begun, action.attempt)
 
     async def _claim(self, world: World, action: AdoptPod) -> None:
-        pod = next(one for one in world.pods if one.uid == action.uid)
-        owners = [encode(one) for one in pod.metadata.owner_references if not one.controller]
+        pod = next(pod for pod in world.pods if pod.uid == action.uid)
+        owners = [encode(owner) for owner in pod.metadata.owner_references if not owner.controller]
         marks: dict[str, Any] = {"labels": {ROLE: LAUNCHER_ROLE, CREATED_BY: world.vmi.metadata.uid}}
         if (
             not world.is_deleting
@@ -298,12 +300,12 @@ def _read(raw: bytes, key: Key) -> VirtualMachineInstance | None:
 
 def _problems(raw: bytes, configuration: KubeVirtConfiguration) -> tuple[str, ...]:
     """Say what admission would have said, in case it was not asked."""
-    return tuple(str(one) for one in check_instance(msgspec.json.decode(raw), configuration))
+    return tuple(str(problem) for problem in check_instance(msgspec.json.decode(raw), configuration))
 
 
 def unpaused_patch(status: dict[str, Any], now: str) -> dict[str, Any]:
     """Build the patch of a Pod's status that says that its guest is there, and leaves other conditions as they are."""
-    others = [one for one in status.get("conditions", ()) if one["type"] != condition_types.UNPAUSED]
+    others = [condition for condition in status.get("conditions", ()) if condition["type"] != condition_types.UNPAUSED]
     said = {"type": condition_types.UNPAUSED, "status": "True", "reason": condition_types.NOT_PAUSED}
     return {"status": {"conditions": [*others, {**said, "lastTransitionTime": now}]}}
 

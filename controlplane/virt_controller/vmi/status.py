@@ -205,9 +205,15 @@ def _begun(world: World, new: VirtualMachineInstanceStatus) -> VirtualMachineIns
 
 def _transitions(old: VirtualMachineInstanceStatus, phase: str, stamp: str) -> tuple[PhaseTransition, ...]:
     """Append the phase, and Pending before the first one: it is passed through in the same write."""
-    entered = [one.phase for one in old.phase_transition_timestamps]
-    due = [one for one in ((PENDING, phase) if not old.phase else (phase,)) if one not in entered]
-    added = (PhaseTransition(phase=one, phase_transition_timestamp=stamp) for one in dict.fromkeys(due))
+    entered = [transition.phase for transition in old.phase_transition_timestamps]
+    due = [
+        entered_phase
+        for entered_phase in ((PENDING, phase) if not old.phase else (phase,))
+        if entered_phase not in entered
+    ]
+    added = (
+        PhaseTransition(phase=entered_phase, phase_transition_timestamp=stamp) for entered_phase in dict.fromkeys(due)
+    )
     return (*old.phase_transition_timestamps, *added)
 
 

@@ -25,7 +25,7 @@ PREALLOCATION = "/storage.preallocation"
 
 def volume_status(world: World) -> tuple[VolumeStatus, ...]:
     """Describe the volumes that are claims which are known; what else is written about volumes stays."""
-    known = {one.name: one for one in world.vmi.status.volume_status}
+    known = {volume.name: volume for volume in world.vmi.status.volume_status}
     for volume in world.vmi.spec.volumes:
         name = claim_name(volume)
         claim = world.claims.get(name) if name is not None else None
@@ -86,7 +86,7 @@ def missing_claim(world: World) -> Failure | None:
     missing = [name for name in world.missing_claims if name not in made]
     if not missing:
         return None
-    names = ", ".join(f"{world.vmi.metadata.namespace}/{one}" for one in missing[:SHOWN])
+    names = ", ".join(f"{world.vmi.metadata.namespace}/{name}" for name in missing[:SHOWN])
     more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
     fillers = {filled_by(volume, world.claims, world.data_volumes) for volume in world.vmi.spec.volumes}
     kind = "DataVolume or PersistentVolumeClaim" if fillers & set(missing) else "PersistentVolumeClaim"

@@ -101,7 +101,7 @@ class CandidateCache:
 
     def _find_reason(self, vmi: VirtualMachineInstance, instance: InstanceView) -> str:
         pod = self.pod_of(instance)
-        return next((text for one in self._reasons if (text := one(vmi, pod))), "")
+        return next((text for find_reason in self._reasons if (text := find_reason(vmi, pod))), "")
 
     def _pod(self, owner: str, uid: str) -> Pod | None:
         for raw in map(self._pods.get, self._pods.indexed("owner", owner)):
@@ -116,4 +116,4 @@ def _is_concerned(instance: InstanceView) -> bool:
 
 
 def count_outdated(instances: Sequence[InstanceView]) -> int:
-    return sum(one.is_outdated and one.is_running for one in instances)
+    return sum(instance.is_outdated and instance.is_running for instance in instances)

@@ -67,7 +67,7 @@ class ControllerState:
 
     @property
     def announced(self) -> frozenset[str]:
-        return frozenset(one.announced for one in self._known.values() if one.announced)
+        return frozenset(state.announced for state in self._known.values() if state.announced)
 
     def keep_only(self, uids: set[str]) -> None:
         """Forget those that are candidates no more."""

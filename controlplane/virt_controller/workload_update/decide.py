@@ -34,7 +34,9 @@ def decide(world: World) -> Plan[Action]:
     if kubevirt.metadata.deletion_timestamp is not None or kubevirt.status.phase != DEPLOYED:
         return Plan()
     parts = (_labels(world)[:LABELS], _drops(world), _moves(world))
-    steps: list[Action | IndependentActions[Action]] = [IndependentActions(tuple(one)) for one in parts if one]
+    steps: list[Action | IndependentActions[Action]] = [
+        IndependentActions(tuple(actions)) for actions in parts if actions
+    ]
     batch = _evictions(world)
     if batch:
         steps += [BeginBatch(len(batch), because="the last one is long enough ago"), IndependentActions(tuple(batch))]
@@ -42,22 +44,27 @@ def decide(world: World) -> Plan[Action]:
 
 
 def _labels(world: World) -> list[Action]:
-    wrong = (one for one in world.candidates if one.instance.is_outdated != one.instance.is_labelled)
+    wrong = (
+        candidate for candidate in world.candidates if candidate.instance.is_outdated != candidate.instance.is_labelled
+    )
     return [
         Label(
-            one.instance, because=OUTDATED if one.instance.is_outdated else "its launcher is the one that is deployed"
+            candidate.instance,
+            because=OUTDATED if candidate.instance.is_outdated else "its launcher is the one that is deployed",
         )
-        for one in wrong
-        if one.backs_off_for <= 0
+        for candidate in wrong
+        if candidate.backs_off_for <= 0
     ]
 
 
 def _drops(world: World) -> list[Action]:
     return [
-        DropMigration(one.instance, job.metadata.name, job.metadata.uid, because="there is no such reason any more")
-        for one in world.candidates
-        if one.backs_off_for <= 0
-        for job in one.obsolete
+        DropMigration(
+            candidate.instance, job.metadata.name, job.metadata.uid, because="there is no such reason any more"
+        )
+        for candidate in world.candidates
+        if candidate.backs_off_for <= 0
+        for job in candidate.obsolete
     ]
 
 
@@ -67,36 +74,41 @@ def _moves(world: World) -> list[Action]:
     limits = world.kubevirt.spec.configuration.migrations
     free, leaving = limits.parallel_migrations_per_cluster - world.under_way, Counter(world.leaving)
     found: list[Action] = []
-    for one in sorted(_movable(world), key=lambda one: one.order):
+    for candidate in sorted(_movable(world), key=lambda candidate: candidate.order):
         if len(found) >= free:
             break
-        instance = one.instance
-        if one.waits_for(world.now) > 0 or leaving[instance.node] >= limits.parallel_outbound_migrations_per_node:
+        instance = candidate.instance
+        if candidate.waits_for(world.now) > 0 or leaving[instance.node] >= limits.parallel_outbound_migrations_per_node:
             continue
         leaving[instance.node] += 1
         priority = SYSTEM_CRITICAL if instance.is_outdated else USER_TRIGGERED
-        found.append(CreateMigration(instance, one.next_name, priority, because=one.reason))
+        found.append(CreateMigration(instance, candidate.next_name, priority, because=candidate.reason))
     return found
 
 
 def _evictions(world: World) -> list[Action]:
     if world.next_batch_in > 0:
         return []
-    due = sorted((one for one in _evictable(world) if one.backs_off_for <= 0), key=lambda one: one.order)
-    return [Evict(one.instance, because=OUTDATED) for one in due[: world.strategy.batch_eviction_size]]
+    due = sorted(
+        (candidate for candidate in _evictable(world) if candidate.backs_off_for <= 0),
+        key=lambda candidate: candidate.order,
+    )
+    return [Evict(candidate.instance, because=OUTDATED) for candidate in due[: world.strategy.batch_eviction_size]]
 
 
 def _next_look(world: World) -> float | None:
-    waits = [one.backs_off_for for one in world.candidates]
-    waits += [one.waits_for(world.now) for one in _movable(world)]
+    waits = [candidate.backs_off_for for candidate in world.candidates]
+    waits += [candidate.waits_for(world.now) for candidate in _movable(world)]
     if world.strategy.batch_eviction_size and any(_evictable(world)):
         waits.append(world.next_batch_in)
-    return min((one for one in waits if one > 0), default=None)
+    return min((seconds for seconds in waits if seconds > 0), default=None)
 
 
 def _movable(world: World) -> Iterator[Candidate]:
     if LIVE_MIGRATE in world.strategy.workload_update_methods and not world.outdated_nodes:
-        yield from (one for one in world.candidates if _is_due(one) and one.instance.is_migratable)
+        yield from (
+            candidate for candidate in world.candidates if _is_due(candidate) and candidate.instance.is_migratable
+        )
 
 
 def _evictable(world: World) -> Iterator[Candidate]:
@@ -104,10 +116,10 @@ def _evictable(world: World) -> Iterator[Candidate]:
     methods = world.strategy.workload_update_methods
     if EVICT not in methods or world.outdated_nodes:
         return
-    for one in world.candidates:
-        is_moved = LIVE_MIGRATE in methods and one.instance.is_migratable
-        if _is_due(one) and one.instance.is_outdated and not is_moved:
-            yield one
+    for candidate in world.candidates:
+        is_moved = LIVE_MIGRATE in methods and candidate.instance.is_migratable
+        if _is_due(candidate) and candidate.instance.is_outdated and not is_moved:
+            yield candidate
 
 
 def _is_due(one: Candidate) -> bool:

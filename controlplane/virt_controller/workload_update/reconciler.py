@@ -96,20 +96,20 @@ class WorkloadUpdateReconciler:
 
     def observe(self, key: Key) -> World | None:
         """Read what is known. Unavailable while a cache is not complete: then absence means nothing."""
-        if not all(one.synced for one in self._caches):
+        if not all(cache.synced for cache in self._caches):
             raise Unavailable(f"cannot update the workloads of {key}: not everything is known yet")
         raw = self._kubevirts.get(key)
         if raw is None or key != min(self._kubevirts.keys(), key=str):
             return None  # one of them is in charge
-        ours = [one for one in self._unfinished.entries() if _is_ours(one)]
+        ours = [entry for entry in self._unfinished.entries() if _is_ours(entry)]
         instances = self._instances(ours)
-        self._memory.keep_only({one.uid for one in instances})
-        begun = [one for one in ours if not one.is_waiting or one.can_begin]
+        self._memory.keep_only({instance.uid for instance in instances})
+        begun = [entry for entry in ours if not entry.is_waiting or entry.can_begin]
         return World(
             kubevirt=decode_kubevirt(raw),
             candidates=tuple(map(self._candidate, instances)),
             under_way=len(begun),
-            leaving=Counter(one.source for one in begun),
+            leaving=Counter(entry.source for entry in begun),
             now=self._clock.now(),
             outdated_nodes=self._rollout.outdated_nodes,
             announced=self._memory.announced,
@@ -166,10 +166,10 @@ class WorkloadUpdateReconciler:
         if status.status is not None:
             patch = {"status": merge_patch(encode(world.kubevirt.status), encode(status.status))}
             await self._patch_kubevirt(world, patch)
-        for one in status.back_offs:
-            self._memory.note_announced(one.instance.uid, one.after)
-            text = f"backing off: {one.failures} migration(s) in a row to another launcher failed"
-            self._tell(one.instance, "Warning", "MigrationBackoff", text, occurrence=one.after)
+        for back_off in status.back_offs:
+            self._memory.note_announced(back_off.instance.uid, back_off.after)
+            text = f"backing off: {back_off.failures} migration(s) in a row to another launcher failed"
+            self._tell(back_off.instance, "Warning", "MigrationBackoff", text, occurrence=back_off.after)
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         log.warning("refused", extra={"key": world.kubevirt.metadata.name, "error": str(problem.error)})
@@ -204,8 +204,8 @@ class WorkloadUpdateReconciler:
 
     def _instances(self, ours: Sequence[QueueEntry]) -> list[InstanceView]:
         """List those that something is to be done about, or was: what waits for them may be for nothing by now."""
-        found = {one.key: one for one in self._candidates()}
-        for key in {Key(one.namespace, one.migration.spec.vmi_name) for one in ours} - found.keys():
+        found = {instance.key: instance for instance in self._candidates()}
+        for key in {Key(entry.namespace, entry.migration.spec.vmi_name) for entry in ours} - found.keys():
             if (instance := self._candidates.instance_of(key)) is not None:
                 found[key] = instance
         return list(found.values())

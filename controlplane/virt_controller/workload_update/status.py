@@ -36,7 +36,7 @@ def derive_status(world: World) -> StatusUpdate | None:
     old = world.kubevirt.status
     if world.kubevirt.metadata.deletion_timestamp is not None:
         return None
-    found = count_outdated([one.instance for one in world.candidates])
+    found = count_outdated([candidate.instance for candidate in world.candidates])
     new = msgspec.structs.replace(old, outdated_virtual_machine_instance_workloads=found)
     back_offs = tuple(_back_offs(world))
     if new == old and not back_offs:
@@ -46,8 +46,8 @@ def derive_status(world: World) -> StatusUpdate | None:
 
 def _back_offs(world: World) -> list[BackOffNotice]:
     found = []
-    for one in world.candidates:
-        failures = one.failures
-        if failures and one.waits_for(world.now) > 0 and failures[0].metadata.uid not in world.announced:
-            found.append(BackOffNotice(one.instance, failures[0].metadata.uid, len(failures)))
+    for candidate in world.candidates:
+        failures = candidate.failures
+        if failures and candidate.waits_for(world.now) > 0 and failures[0].metadata.uid not in world.announced:
+            found.append(BackOffNotice(candidate.instance, failures[0].metadata.uid, len(failures)))
     return found

@@ -45,7 +45,7 @@ class Candidate:
     @property
     def is_moving(self) -> bool:
         """Tell whether a migration of it is not over, whoever made it, or it leaves its node for another's sake."""
-        return self.instance.is_leaving or any(one.status.phase not in FINAL for one in self.migrations)
+        return self.instance.is_leaving or any(migration.status.phase not in FINAL for migration in self.migrations)
 
     @property
     def reason(self) -> str:
@@ -58,12 +58,17 @@ class Candidate:
 
         One whose Pod no node has room for would keep the next one waiting until its time is over.
         """
-        waiting = (one for one in self._series.ours(self.migrations) if one.status.phase in _NOT_BEGUN)
+        waiting = (
+            migration for migration in self._series.ours(self.migrations) if migration.status.phase in _NOT_BEGUN
+        )
         return tuple(
-            one
-            for one in waiting
-            if one.metadata.deletion_timestamp is None
-            and (not self.reason or one.metadata.annotations.get(WORKLOAD_UPDATE_REASON, self.reason) != self.reason)
+            migration
+            for migration in waiting
+            if migration.metadata.deletion_timestamp is None
+            and (
+                not self.reason
+                or migration.metadata.annotations.get(WORKLOAD_UPDATE_REASON, self.reason) != self.reason
+            )
         )
 
     @property

@@ -259,7 +259,7 @@ def test_an_authority_put_there_by_hand_waits_its_time_and_that_is_said(make: An
     assert "is not valid before 2025-06-1" in plan.waiting
 
     later = decide(replace(world, now=NOW + DAY + SKEW.total_seconds() + SETTLE_SECONDS))
-    assert [type(one) for one in later.actions] == [IssuePair]
+    assert [type(verifier) for verifier in later.actions] == [IssuePair]
     assert later.waiting == ""
 
 

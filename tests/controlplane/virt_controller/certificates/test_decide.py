@@ -459,15 +459,20 @@ class Toy:
 
     def handed_out(self) -> set[bytes]:
         world = observe(self.caches(), "kubevirt", self.now)
-        return {one for verifier in world.trusting for bundle in verifier.bundles for one in split_bundle(bundle)}
+        return {
+            certificate
+            for verifier in world.trusting
+            for bundle in verifier.bundles
+            for certificate in split_bundle(bundle)
+        }
 
     def check(self) -> None:
         """Everybody trusts everybody of ours, also those who learn of what is new LATE_SECONDS later."""
         world = observe(self.caches(), "kubevirt", self.now)
-        for one in world.pairs:
-            new, used = one.held.pair.certificate, self.used.get(one.held.key)
-            if is_key_pair(one.held.pair) and (used is None or counts(new, self.now) or not counts(used, self.now)):
-                self.used[one.held.key] = new
+        for issued in world.pairs:
+            new, used = issued.held.pair.certificate, self.used.get(issued.held.key)
+            if is_key_pair(issued.held.pair) and (used is None or counts(new, self.now) or not counts(used, self.now)):
+                self.used[issued.held.key] = new
         self.recently_served |= dict.fromkeys(self.used.values(), self.now)
         for verifier in world.trusting:
             self.recently_trusted |= dict.fromkeys(filter(None, verifier.bundles), self.now)
@@ -476,7 +481,11 @@ class Toy:
                 del recent[one]
         for bundle, served in product(self.recently_trusted, self.recently_served):
             assert counts(served, self.now)
-            assert any(is_issued_by(served, one) for one in split_bundle(bundle) if counts(one, self.now))
+            assert any(
+                is_issued_by(served, certificate)
+                for certificate in split_bundle(bundle)
+                if counts(certificate, self.now)
+            )
 
 
 class _Reader:
@@ -517,7 +526,7 @@ async def test_four_years_pass_without_a_moment_of_mistrust() -> None:
     while toy.now < end:
         writes += await toy.live(28 * DAY)
         authorities.add(split_bundle(toy.data(CA_KEY, "ca.crt"))[0])
-        assert not any(validity(one).is_over(toy.now) for one in toy.used.values())
+        assert not any(validity(value).is_over(toy.now) for value in toy.used.values())
 
     assert 4 <= len(authorities) <= 6
     assert writes < 120 + 30 * len(PEER_KEYS)
@@ -553,7 +562,7 @@ async def test_a_lost_secret_is_made_again_without_a_moment_of_mistrust(lose: st
     serving = KeyPair(toy.data(SERVING_KEY, "tls.crt"), toy.data(SERVING_KEY, "tls.key"))
     known = split_bundle(toy.data(CA_KEY, "ca.crt"))
     assert is_key_pair(serving)
-    assert all(is_issued_by(one, known[0]) for one in toy.used.values())
+    assert all(is_issued_by(value, known[0]) for value in toy.used.values())
     assert old in known
     assert (known[0] == old) == (CA_KEY not in keys)
     assert old in toy.handed_out()
@@ -571,7 +580,7 @@ async def test_an_authority_replaced_by_hand_takes_over_without_a_moment_of_mist
     await toy.api.patch(SECRET, CA_KEY, {"data": data})
     await toy.live(3600)
 
-    assert all(is_issued_by(one, mine.certificate) for one in toy.used.values())
+    assert all(is_issued_by(value, mine.certificate) for value in toy.used.values())
     assert toy.data(CA_KEY, "ca.key") == mine.key
     assert toy.handed_out() == {mine.certificate}
 
@@ -598,7 +607,7 @@ def test_a_pair_is_issued_by_a_new_authority_when_its_peers_have_the_bundle_too(
     assert isinstance(action, PatchBundle)
     assert (action.verifier.resource, action.bundle) == (SECRET, both)
     patched = decide(replace(world, pairs=(replace(peer, bundle=both),), bundles_for=bundles[0]))
-    assert [type(one) for one in patched.actions] == ([IssuePair] if bundles[0] else [])
+    assert [type(step) for step in patched.actions] == ([IssuePair] if bundles[0] else [])
 
 
 def test_a_pair_and_the_bundle_beside_it_are_one_write() -> None:

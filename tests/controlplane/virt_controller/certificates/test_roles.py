@@ -28,8 +28,8 @@ def test_every_role_has_a_secret_a_name_and_a_uri_of_its_own() -> None:
     subjects = [subject(role, "virt") for role in ROLES]
 
     assert len({role.secret for role in ROLES}) == len(ROLES)
-    assert len({one.uri for one in subjects}) == len(ROLES)
-    assert len({one.common_name for one in subjects}) == len(ROLES)
+    assert len({subject.uri for subject in subjects}) == len(ROLES)
+    assert len({subject.common_name for subject in subjects}) == len(ROLES)
     assert subject(ROLES[0], "virt") != subject(ROLES[0], "other"), "another control plane's is not ours"
 
 

@@ -67,7 +67,7 @@ async def test_own_writes_count_before_the_cache_has_them(stage: Stage) -> None:
 
 async def test_one_whose_mark_was_taken_off_meanwhile_stays(stage: Stage) -> None:
     cancel = {"status": {"evacuationNodeName": None}}
-    key, resource = WEB, next(one for one in stage.caches if one.kind == "VirtualMachineInstance")
+    key, resource = WEB, next(cache for cache in stage.caches if cache.kind == "VirtualMachineInstance")
     stage.store.patch(resource, key, cancel, subresource="status")
     await reconcile(stage.evacuation, WEB)
     assert migrations(stage) == []

@@ -18,13 +18,13 @@ def test_a_leader_tells_that_the_control_plane_is_deployed_and_then_nothing_more
     status = derive_status(kubevirt, version=VERSION, now=NOW)
     assert status is not None
     assert (status.phase, status.observed_generation, status.observed_kube_virt_version) == ("Deployed", 4, VERSION)
-    assert {one.type: one.status for one in status.conditions} == {
+    assert {condition.type: condition.status for condition in status.conditions} == {
         "Available": "True",
         "Progressing": "False",
         "Degraded": "False",
         "Created": "True",
     }
-    assert {one.last_transition_time for one in status.conditions} == {STAMP}
+    assert {condition.last_transition_time for condition in status.conditions} == {STAMP}
     again = msgspec.structs.replace(kubevirt, status=status)
     assert derive_status(again, version=VERSION, now=NOW + 1000) is None
 

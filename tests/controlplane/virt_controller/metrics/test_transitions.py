@@ -36,10 +36,10 @@ class Counted:
     def sums(self) -> dict[str, float]:
         """Return the sums of what was counted, by name and labels."""
         return {
-            " ".join([one.name.removeprefix("kubevirt_vmi_phase_transition_time_"), *one.labels.values()]): one.value
+            " ".join([sample.name.removeprefix("kubevirt_vmi_phase_transition_time_"), *sample.labels.values()]): sample.value
             for family in self._registry.collect()
-            for one in family.samples
-            if one.name.endswith("_sum")
+            for sample in family.samples
+            if sample.name.endswith("_sum")
         }
 
 

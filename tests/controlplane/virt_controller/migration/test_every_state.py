@@ -60,9 +60,9 @@ def test_every_phase_has_its_rows() -> None:
 
 
 def test_an_end_stays_an_end() -> None:
-    for one in CELLS:
-        if one[0] in FINAL:
-            assert outcome(*one)[1] == one[0], one
+    for cell in CELLS:
+        if cell[0] in FINAL:
+            assert outcome(*cell)[1] == cell[0], cell
 
 
 def test_success_is_the_commit_and_nothing_else() -> None:

@@ -108,7 +108,7 @@ async def test_who_fails_and_when(party: Callable[[Stage], None], phase: str, gu
 
 def target_of(stage: Stage, name: str) -> str:
     uids = (stage.store.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key("default", name)), stage.instance())
-    job, vmi = (one["metadata"]["uid"][:8] for one in uids)
+    job, vmi = (uid["metadata"]["uid"][:8] for uid in uids)
     return f"virt-launcher-web-{vmi}-m{job}"
 
 

@@ -676,8 +676,8 @@ async def test_what_is_ended_for_a_source_that_is_away_tells_whose_pause_it_leav
     stage.end_pod(stage.target)
     await stage.work()
     assert stage.state["failed"]
-    assert [one["reason"] for one in stage.status["conditions"] if one["type"] == "Paused"] == told
-    assert {one["type"] for one in stage.status["conditions"]} >= {one["type"] for one in kept}
+    assert [condition["reason"] for condition in stage.status["conditions"] if condition["type"] == "Paused"] == told
+    assert {condition["type"] for condition in stage.status["conditions"]} >= {migration["type"] for migration in kept}
 
 
 async def test_an_instance_has_one_migration_at_a_time(stage: Stage) -> None:

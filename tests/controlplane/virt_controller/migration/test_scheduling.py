@@ -140,7 +140,7 @@ TWO = [one("b", "Running")]
 )
 def test_who_gives_its_place_to_a_namespace_that_has_fewer(others: list[QueueEntry], expected: bool) -> None:
     settings = MigrationConfiguration(
-        parallel_migrations_per_cluster=1 + sum(not one.is_waiting for one in others),
+        parallel_migrations_per_cluster=1 + sum(not other.is_waiting for other in others),
         parallel_outbound_migrations_per_node=9,
     )
     assert should_yield("a", [*others, one("a", "Scheduling", age=5)], settings) is expected

@@ -45,7 +45,9 @@ def a_source(volume: str, image: str) -> Pod:
 
 
 def image_of(body: dict[str, Any]) -> tuple[str, str]:
-    return next((one["name"], one["image"]["reference"]) for one in body["spec"]["volumes"] if "image" in one)
+    return next(
+        (volume["name"], volume["image"]["reference"]) for volume in body["spec"]["volumes"] if "image" in volume
+    )
 
 
 def test_an_image_is_the_one_that_the_source_has() -> None:
@@ -163,4 +165,4 @@ def test_a_guest_that_has_not_come_yet_is_not_found_dead() -> None:
     (container,) = body["spec"]["containers"]
     plan = parse_plan(body["metadata"]["annotations"][PLAN_ANNOTATION].encode())
     assert container["startupProbe"]["exec"]["command"][-1] == "startupProbe"
-    assert [one.name for one in plan.probes] == ["startupProbe"]
+    assert [probe.name for probe in plan.probes] == ["startupProbe"]

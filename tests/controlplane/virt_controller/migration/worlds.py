@@ -65,7 +65,7 @@ def a_migration(
         meta["deletionTimestamp"] = STAMP
     if phase:
         passed = PHASES[1 : PHASES.index(phase) + 1] if phase in PHASES else ()
-        times = [{"phase": one, "phaseTransitionTimestamp": entered} for one in passed]
+        times = [{"phase": migration, "phaseTransitionTimestamp": entered} for migration in passed]
         status |= {"phase": phase, "phaseTransitionTimestamps": times}
     body = {"metadata": meta, "spec": {"vmiName": "web", **(spec or {})}, "status": status}
     return decode(body, VirtualMachineInstanceMigration)

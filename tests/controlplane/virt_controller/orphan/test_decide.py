@@ -76,7 +76,7 @@ STATES: dict[str, tuple[Json | None, Json]] = {
 def a_world(state: str, pods: str, *migrations: VirtualMachineInstanceMigration, **facts: Any) -> World:
     moving, changes = STATES[state]
     vmi = an_instance(moving, ran=True, node="node-1", **changes)
-    spare = tuple(one for one in PODS[pods] if one.uid not in vmi.status.active_pods)
+    spare = tuple(pod for pod in PODS[pods] if pod.uid not in vmi.status.active_pods)
     return World(vmi=vmi, spare=spare, migrations=migrations, **{"gone": frozenset({UID}), **facts})
 
 
@@ -88,7 +88,7 @@ def test_what_is_done_about_what_is_left() -> None:
 
 
 def deleted(world: World) -> list[str]:
-    found = [each for one in decide(world).steps if isinstance(one, IndependentActions) for each in one.actions]
+    found = [step for step in decide(world).steps if isinstance(step, IndependentActions) for step in step.actions]
     return [one.uid for one in found if isinstance(one, DeleteTarget)]
 
 
@@ -110,7 +110,7 @@ def test_a_pod_is_deleted_once() -> None:
     assert decide(a_world("failed", "target up", deletes_sent=frozenset({TARGET_UID}))) == Plan()
 
 
-SUCCEEDED, FAILED = (a_migration(one, migrationState=LEFT) for one in ("Succeeded", "Failed"))
+SUCCEEDED, FAILED = (a_migration(name, migrationState=LEFT) for name in ("Succeeded", "Failed"))
 
 
 @pytest.mark.parametrize(

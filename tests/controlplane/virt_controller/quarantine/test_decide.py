@@ -27,7 +27,7 @@ def a_charge(machine: str, namespace: str = "default", at: float = 1000.0) -> At
 
 OFF = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
 ENOUGH = (a_charge("a"), a_charge("b"), a_charge("c", "other"))
-ALONE = tuple(a_charge(one) for one in "abcd")
+ALONE = tuple(a_charge(name) for name in "abcd")
 ONE_MACHINE = tuple(a_charge("a", namespace) for namespace in ("default", "other", "third"))
 
 
@@ -98,7 +98,7 @@ MARKED: dict[str, tuple[World, str | None]] = {
 @pytest.mark.parametrize("title", MARKED)
 def test_which_node_is_marked(title: str) -> None:
     world, expected = MARKED[title]
-    found = [one for one in decide(world).steps if isinstance(one, Quarantine)]
+    found = [step for step in decide(world).steps if isinstance(step, Quarantine)]
     assert [one.observed.name for one in found] == ([] if expected is None else [expected])
 
 
@@ -134,7 +134,7 @@ LIFTED: dict[str, tuple[World, bool, float | None]] = {
 def test_which_node_takes_machines_again(title: str) -> None:
     world, is_lifted, again = LIFTED[title]
     plan = decide(world)
-    assert ([type(one) for one in plan.steps], plan.requeue_after) == ([Release] if is_lifted else [], again)
+    assert ([type(step) for step in plan.steps], plan.requeue_after) == ([Release] if is_lifted else [], again)
 
 
 def test_a_node_that_is_spared_for_the_sake_of_the_others_is_named_once() -> None:

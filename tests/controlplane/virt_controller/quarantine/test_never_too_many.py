@@ -52,7 +52,7 @@ class Process:
     """A virt-controller that follows, and works when it leads."""
 
     def __init__(self, store: Store, clock: WrongClock) -> None:
-        self.caches = {one: LaggingCache(store, one) for one in (NODE, VMI)}
+        self.caches = {name: LaggingCache(store, name) for name in (NODE, VMI)}
         overlays = {one: ReadYourWritesCache(cache) for one, cache in self.caches.items()}
         self.clock = clock
         self.reconciler = QuarantineReconciler(
@@ -205,7 +205,7 @@ class Play:
         assert parse_label(after) is not None
         assert len(self.charged[name]) >= 3, "marked for fewer than three machines"
         assert len({one.namespace for one in self.charged[name]}) >= 2, "marked for one tenant's"
-        staying = [one for one in self.nodes if mark(self.store.get(NODE, Key("", one))) is None]
+        staying = [node for node in self.nodes if mark(self.store.get(NODE, Key("", node))) is None]
         assert len(staying) * 2 >= len(self.nodes), f"{len(staying)} of {len(self.nodes)} stay"
 
     def settle(self) -> None:
@@ -228,7 +228,7 @@ class Play:
             self.judge()
 
     def marked(self) -> list[str]:
-        return [one for one in self.nodes if mark(self.store.get(NODE, Key("", one))) is not None]
+        return [node for node in self.nodes if mark(self.store.get(NODE, Key("", node))) is not None]
 
 
 def mark(node: Json) -> str | None:

@@ -93,7 +93,7 @@ async def test_a_node_where_runs_do_not_begin_gets_no_machines_for_a_while(stage
     await stage.work()
     assert stage.mark_of("bad") is not None
     assert stage.marked() == {"bad"}
-    assert [one for one in stage.calls if "patch" in one] == ["patch status of Node [uid+version]"]
+    assert [call for call in stage.calls if "patch" in call] == ["patch status of Node [uid+version]"]
     told = stage.told_of("NodeQuarantined")
     assert sorted(about for about, _unused in told) == ["bad", "default/a-bad", "default/b-bad", "other/c-bad"]
     assert "kubectl label node bad virtops.kubevirt/quarantined-" in told[0][1]
@@ -170,7 +170,7 @@ async def test_half_of_the_nodes_stay_whatever_fails_there(stage: Stage) -> None
     stage.three_come_up("good")
     await stage.work()
     await stage.work()
-    assert [stage.mark_of(one) is not None for one in ("bad", "good")].count(True) <= 1
+    assert [stage.mark_of(name) is not None for name in ("bad", "good")].count(True) <= 1
 
 
 async def test_that_a_node_is_spared_is_said_once() -> None:
@@ -281,7 +281,7 @@ async def test_who_does_not_lead_looks_and_does_nothing(stage: Stage) -> None:
     standby.begin()
     world = standby.observe(ALL_NODES)
     assert world is not None
-    assert [len(one.failures) for one in world.nodes] == [3, 0]
+    assert [len(node.failures) for node in world.nodes] == [3, 0]
 
 
 @pytest.mark.parametrize("unread", [NODE, VIRTUAL_MACHINE_INSTANCE], ids=str)

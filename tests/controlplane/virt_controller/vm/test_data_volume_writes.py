@@ -108,7 +108,9 @@ async def test_where_the_cluster_has_no_cdi_nothing_is_asked_for_and_its_coming_
     await stand.run()
     assert CREATE not in stand.calls
     conditions = stand.store.get(VIRTUAL_MACHINE, WEB)["status"]["conditions"]
-    assert [one["reason"] for one in conditions if one["type"] == "Failure"] == ["FailedDataVolumeCreate"]
+    assert [condition["reason"] for condition in conditions if condition["type"] == "Failure"] == [
+        "FailedDataVolumeCreate"
+    ]
     stand.is_served = True
     await stand.run()
     assert stand.calls.count(CREATE) == 1
@@ -158,7 +160,7 @@ async def test_one_that_belongs_to_nobody_is_adopted_in_the_version_that_was_see
     await stand.run()
     owner = stand.data_volume["metadata"]["ownerReferences"]
     uid = stand.store.get(VIRTUAL_MACHINE, WEB)["metadata"]["uid"]
-    assert [(one["kind"], one["uid"], one["controller"]) for one in owner] == [("VirtualMachine", uid, True)]
+    assert [(owner["kind"], owner["uid"], owner["controller"]) for owner in owner] == [("VirtualMachine", uid, True)]
     assert stand.data_volume["spec"] == {"mine": True}
     assert "patch DataVolume [uid+version]" in stand.calls
 

@@ -196,8 +196,8 @@ TABLE: dict[str, tuple[World, list[str]]] = {
 @pytest.mark.parametrize(("world", "actions"), TABLE.values(), ids=TABLE.keys())
 def test_the_next_step(world: World, actions: list[str]) -> None:
     plan = decide(world)
-    assert [type(one).__name__ for one in plan.steps] == actions
-    assert all(one.because for one in plan.steps)
+    assert [type(step).__name__ for step in plan.steps] == actions
+    assert all(step.because for step in plan.steps)
 
 
 @pytest.mark.parametrize("strategy", sorted({*BUILT, "WaitAsReceiver"} - {HALTED}))
@@ -230,7 +230,7 @@ def test_a_guest_s_words_leave_room_for_ours_in_an_event() -> None:
 
 def test_a_stop_is_not_forgotten_while_its_instance_is_about_to_be_adopted() -> None:
     orphan = vm_world(a_vm("Manual", **asked(STOP)), ORPHAN)
-    assert [one.action for one in orphan.pending_requests] == ["Stop"]
+    assert [request.action for request in orphan.pending_requests] == ["Stop"]
     assert vm_world(a_vm("Manual", **asked(STOP)), FOREIGN).pending_requests == ()
 
 

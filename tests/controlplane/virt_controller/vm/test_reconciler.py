@@ -65,13 +65,13 @@ class VmStand(SmallWorld):
         return self.store.get(VMI, WEB)
 
     def condition(self, kind: str) -> Json | None:
-        return next((one for one in self.vm["status"]["conditions"] if one["type"] == kind), None)
+        return next((condition for condition in self.vm["status"]["conditions"] if condition["type"] == kind), None)
 
     def reasons(self) -> list[str]:
         return [reason for _unused, reason, _unused in self.told.events]
 
     def writes(self) -> list[str]:
-        return [one for one in self.calls if not one.startswith("get ")]
+        return [call for call in self.calls if not call.startswith("get ")]
 
     async def run(self) -> Outcome:
         return await reconcile(self.reconciler, WEB)
@@ -247,7 +247,7 @@ async def test_a_start_that_an_instance_of_now_has_answered_is_done_without_a_qu
 
 async def test_a_dropped_request_takes_no_newer_one_with_it() -> None:
     stand = VmStand("Halted")
-    old, new = ({"status": {"stateChangeRequests": [{"action": one}]}} for one in ("Start", "Stop"))
+    old, new = ({"status": {"stateChangeRequests": [{"action": name}]}} for name in ("Start", "Stop"))
     stand.store.patch(VM, WEB, old, subresource="status")
     stand.catch_up()
     stand.direct.meanwhile["patch status of VirtualMachine"] = lambda: stand.store.patch(
@@ -329,7 +329,7 @@ async def test_an_orphan_that_somebody_else_took_meanwhile_is_theirs() -> None:
     stand.direct.meanwhile["patch VirtualMachineInstance"] = lambda: stand.store.patch(VMI, WEB, theirs)
     outcome = await stand.run()
     assert isinstance(outcome.error, Conflict)
-    assert [one["uid"] for one in stand.vmi["metadata"]["ownerReferences"]] == ["somebody"]
+    assert [owner["uid"] for owner in stand.vmi["metadata"]["ownerReferences"]] == ["somebody"]
 
 
 async def test_an_instance_that_merely_lists_the_vm_is_adopted_once() -> None:
@@ -338,7 +338,7 @@ async def test_an_instance_that_merely_lists_the_vm_is_adopted_once() -> None:
     stand.catch_up()
     assert (await stand.run()).error is None
     owners = stand.vmi["metadata"]["ownerReferences"]
-    assert [(one["uid"], one.get("controller", False)) for one in owners] == [
+    assert [(owner["uid"], owner.get("controller", False)) for owner in owners] == [
         ("x", False),
         (stand.vm["metadata"]["uid"], True),
     ]
@@ -435,7 +435,7 @@ async def test_an_instance_left_behind_keeps_an_owner_that_it_got_meanwhile() ->
     assert isinstance(outcome.error, Conflict)
     stand.catch_up()
     assert (await stand.run()).error is None
-    assert [one["uid"] for one in stand.vmi["metadata"]["ownerReferences"]] == ["x"]
+    assert [owner["uid"] for owner in stand.vmi["metadata"]["ownerReferences"]] == ["x"]
 
 
 async def test_a_foreign_instance_of_the_name_is_met_and_told() -> None:
@@ -556,7 +556,7 @@ async def test_why_its_instance_does_not_come_up_is_an_event_of_the_machine_too(
     await stand.run()
     stand.catch_up()
     await stand.run()
-    assert [one for one in stand.told.events if one[1] == "Unschedulable"] == [
+    assert [event for event in stand.told.events if event[1] == "Unschedulable"] == [
         ("default/web", "Unschedulable", "0/3 nodes")
     ]
 

@@ -49,7 +49,7 @@ def test_machines_that_failed_together_start_apart() -> None:
     """Every replica computes the same spread for a machine, and another one for the next machine."""
     spreads = [spread(f"vm {number}", 6) for number in range(1000)]
     assert spreads == [spread(f"vm {number}", 6) for number in range(1000)]
-    tenths = [sum(one < spread_ <= one + 0.1 for spread_ in spreads) for one in (0.0, 0.2, 0.4, 0.6, 0.8)]
+    tenths = [sum(name < spread_ <= name + 0.1 for spread_ in spreads) for name in (0.0, 0.2, 0.4, 0.6, 0.8)]
     assert min(tenths) > 50
     assert spread("vm", 1) != spread("vm", 2)
 
@@ -190,7 +190,7 @@ def test_a_time_that_is_past_is_waited_for_no_more(ago: int) -> None:
     """However long ago: nobody may have looked meanwhile."""
     world = vm_world(a_vm(**looping(format_timestamp(NOW - ago))))
     assert seconds_to_wait(world) < 0
-    assert [type(one).__name__ for one in decide(world).steps] == ["CreateVmi"]
+    assert [type(step).__name__ for step in decide(world).steps] == ["CreateVmi"]
 
 
 def test_the_last_half_second_is_waited_for_too() -> None:

@@ -115,12 +115,15 @@ def test_a_running_instance_is_mirrored() -> None:
         "Always",
     )
     assert (status.observed_generation, status.desired_generation) == (2, 3)
-    assert {one.type: one.status for one in status.conditions} == {"Ready": "True", "LiveMigratable": "False"}
+    assert {condition.type: condition.status for condition in status.conditions} == {
+        "Ready": "True",
+        "LiveMigratable": "False",
+    }
 
 
 def test_a_condition_that_the_instance_lost_is_lost_here_too() -> None:
     vm = a_vm(conditions=[a_condition("Paused", "True")])
-    assert {one.type for one in settled(vm_world(vm, running(READY))).conditions} == {"Ready"}
+    assert {condition.type for condition in settled(vm_world(vm, running(READY))).conditions} == {"Ready"}
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,7 @@ def test_a_condition_that_the_instance_lost_is_lost_here_too() -> None:
 def test_a_condition_that_tells_something_else_is_taken_over(theirs: Any) -> None:
     vm = a_vm(conditions=[a_condition("Synchronized", "False", "ErrImagePull", "no such image")])
     status = settled(vm_world(vm, a_vmi("Scheduling", conditions=[theirs])))
-    said = next(one for one in status.conditions if one.type == "Synchronized")
+    said = next(condition for condition in status.conditions if condition.type == "Synchronized")
     assert (said.status, said.reason, said.message) == (theirs["status"], theirs["reason"], theirs["message"])
 
 
@@ -156,7 +159,9 @@ STALE = [
 def test_an_instance_s_conditions_go_with_it(vmi: Any) -> None:
     """A stopped machine is not emulated, and its last shutdown is no trouble any more."""
     status = settled(vm_world(a_vm("Halted", conditions=STALE), vmi))
-    assert [(one.type, one.status, one.reason) for one in status.conditions] == [("Ready", "False", "VMINotExists")]
+    assert [(condition.type, condition.status, condition.reason) for condition in status.conditions] == [
+        ("Ready", "False", "VMINotExists")
+    ]
 
 
 def failure_of(status: VirtualMachineStatus) -> tuple[str, str] | None:
@@ -175,7 +180,7 @@ def test_a_failed_start_says_why_until_the_next_one_begins() -> None:
     assert failure_of(going or status) == said
     waiting = settled(vm_world(_with(a_vm(), going or status)))
     assert (failure_of(waiting), waiting.printable_status) == (said, "CrashLoopBackOff")
-    assert {one.type for one in waiting.conditions} == {"Ready", "Failure"}
+    assert {condition.type for condition in waiting.conditions} == {"Ready", "Failure"}
     for later in (vm_world(_with(a_vm(), waiting), a_vmi("Scheduling")), vm_world(_with(a_vm("Halted"), waiting))):
         assert failure_of(settled(later)) is None
 
@@ -341,7 +346,7 @@ REQUESTS: dict[str, tuple[World, list[str]]] = {
 def test_requests_are_dropped_when_they_are_done(world: World, left: list[str]) -> None:
     status = derive_status(world, None)
     assert status is not None
-    assert [one.action for one in status.state_change_requests] == left
+    assert [request.action for request in status.state_change_requests] == left
 
 
 def test_stamps_are_of_the_given_time() -> None:
@@ -386,7 +391,7 @@ def test_what_belongs_to_somebody_else_is_no_instance_of_it() -> None:
 def test_an_instance_that_does_not_say_whether_it_is_ready_is_not() -> None:
     status = derive_status(vm_world(a_vm(), a_vmi("Scheduled")), None)
     assert status is not None
-    (ready,) = (one for one in status.conditions if one.type == "Ready")
+    (ready,) = (condition for condition in status.conditions if condition.type == "Ready")
     assert (ready.status, ready.reason) == ("False", "VMIConditionMissing")
 
 
@@ -395,4 +400,4 @@ def test_a_paused_start_that_failed_is_followed_by_another_where_runs_are(strate
     failed = a_vmi("Failed", spec={"startStrategy": "Paused"})
     status = derive_status(vm_world(a_vm(strategy), failed), None)
     assert status is not None
-    assert [one.action for one in status.state_change_requests] == (["Stop", "Start"] if is_followed else [])
+    assert [request.action for request in status.state_change_requests] == (["Stop", "Start"] if is_followed else [])

@@ -61,7 +61,7 @@ PENDING: dict[str, tuple[World, list[dict[str, Any]]]] = {
 
 @pytest.mark.parametrize(("world", "left"), PENDING.values(), ids=PENDING.keys())
 def test_what_is_still_to_be_done(world: World, left: list[dict[str, Any]]) -> None:
-    found = [(one.action, one.uid) for one in world.pending_requests]
+    found = [(request.action, request.uid) for request in world.pending_requests]
     assert found == [(one["action"], one.get("uid")) for one in left]
 
 

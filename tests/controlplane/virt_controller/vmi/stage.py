@@ -106,5 +106,5 @@ class Stage(SmallWorld):
     @property
     def said(self) -> tuple[str, str]:
         """What the condition Synchronized says: reason, message."""
-        found = [one for one in self.status.get("conditions", ()) if one["type"] == "Synchronized"]
+        found = [condition for condition in self.status.get("conditions", ()) if condition["type"] == "Synchronized"]
         return (found[0]["reason"], found[0]["message"]) if found else ("", "")

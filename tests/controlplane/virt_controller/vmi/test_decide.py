@@ -275,9 +275,11 @@ TABLE: dict[str, tuple[World, list[str]]] = {
 @pytest.mark.parametrize(("world", "steps"), TABLE.values(), ids=TABLE.keys())
 def test_the_next_step(world: World, steps: list[str]) -> None:
     plan = decide(world)
-    actions = [each for one in plan.steps for each in (one.actions if isinstance(one, IndependentActions) else (one,))]
-    assert [type(one).__name__ for one in actions] == steps
-    assert all(one.because for one in actions)
+    actions = [
+        step for step in plan.steps for step in (step.actions if isinstance(step, IndependentActions) else (step,))
+    ]
+    assert [type(step).__name__ for step in actions] == steps
+    assert all(step.because for step in actions)
 
 
 def test_every_known_phase_has_a_rule_and_no_other() -> None:
@@ -300,7 +302,7 @@ def test_the_start_is_granted_to_the_pod_that_is_up() -> None:
 @pytest.mark.parametrize("finalizer", [(VMI_FINALIZER,), (VMI_FINALIZER, VM_FINALIZER)], ids=["ours", "both"])
 def test_silence_of_the_cache_is_never_taken_for_death(phase: str, finalizer: tuple[str, ...]) -> None:
     plan = decide(vmi_world(a_vmi(phase, finalizers=finalizer, **GRANTED)))
-    assert [type(one) for one in plan.steps] == [ConfirmPodsAbsent]
+    assert [type(step) for step in plan.steps] == [ConfirmPodsAbsent]
 
 
 @pytest.mark.parametrize("deleting", [False, True], ids=["wanted", "deleted"])
@@ -312,7 +314,7 @@ def test_a_pod_is_made_or_granted_only_where_nobody_was_granted(deleting: bool) 
     ):
         vmi = a_vmi(phase, deleting=deleting, **GRANTED)
         world = vmi_world(vmi, *some, is_absence_confirmed=absent, was_begun=begun, node=node)
-        names = {type(one).__name__ for one in decide(world).steps}
+        names = {type(step).__name__ for step in decide(world).steps}
         assert not names & {"CreatePod", "GrantStart", "RemoveFinalizers"}, world
 
 
@@ -322,4 +324,4 @@ def test_a_pod_is_a_target_by_the_grant_alone() -> None:
     before = vmi_world(a_vmi(**SCHEDULING), labelled)
     assert (before.role_of(labelled), before.source) == (Role.SOURCE, labelled)
     after = vmi_world(RUNNING, a_running_pod(), TARGET)
-    assert [after.role_of(one) for one in after.pods] == [Role.SOURCE, Role.TARGET]
+    assert [after.role_of(pod) for pod in after.pods] == [Role.SOURCE, Role.TARGET]

@@ -53,7 +53,7 @@ def test_every_directory_of_the_pod_that_can_be_written_to_is_bounded() -> None:
     spec = build_launcher_pod(vmi, attempt=1, image="x", configuration=KubeVirtConfiguration())["spec"]
     space = derive_disk_space(vmi.spec, KubeVirtConfiguration())
 
-    assert [one["emptyDir"] for one in spec["volumes"] if "emptyDir" in one] == [{"sizeLimit": str(space.run)}]
+    assert [volume["emptyDir"] for volume in spec["volumes"] if "emptyDir" in volume] == [{"sizeLimit": str(space.run)}]
     for container in spec["containers"]:
         assert container["resources"]["limits"]["ephemeral-storage"] == str(space.pod)
         assert int(container["resources"]["requests"]["ephemeral-storage"]) == 64 * MIB

@@ -76,7 +76,7 @@ def test_no_guest_is_taken_for_dead_without_proof() -> None:
 
 
 def test_the_start_is_granted_once_and_to_a_launcher_that_is_up() -> None:
-    granted = [one for one in CELLS if "GrantStart" in outcome(*one)[0]]
+    granted = [cell for cell in CELLS if "GrantStart" in outcome(*cell)[0]]
     assert set(granted) == {(phase, "launcher up", False) for phase in ("Scheduling",)}
 
 
@@ -87,8 +87,8 @@ def test_a_pod_is_made_where_none_was_and_nothing_was_granted() -> None:
 
 
 def test_every_move_is_one_of_the_table_and_an_end_stays_an_end() -> None:
-    for one in CELLS:
-        phase, (_unused, after) = one[0], outcome(*one)
-        assert after == phase or is_allowed_transition(phase, after), one
-        assert not is_final(phase) or after == phase, one
-    assert FAILED in {outcome(*one)[1] for one in CELLS}
+    for cell in CELLS:
+        phase, (_unused, after) = cell[0], outcome(*cell)
+        assert after == phase or is_allowed_transition(phase, after), cell
+        assert not is_final(phase) or after == phase, cell
+    assert FAILED in {outcome(*cell)[1] for cell in CELLS}

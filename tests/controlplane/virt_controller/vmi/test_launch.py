@@ -215,7 +215,7 @@ def test_a_pod_has_room_for_what_its_guest_comes_with(told: dict[str, Any] | Non
     vmi = a_vmi(spec={"domain": domain}, **({} if told is None else {"memory": told}))
     usual = a_vmi(spec={"domain": domain})
     pods = [
-        build_launcher_pod(one, attempt=1, image="i", configuration=KubeVirtConfiguration()) for one in (vmi, usual)
+        build_launcher_pod(name, attempt=1, image="i", configuration=KubeVirtConfiguration()) for name in (vmi, usual)
     ]
     had, has = (int(one["spec"]["containers"][0]["resources"]["limits"]["memory"]) for one in reversed(pods))
     assert has - had == (max(held - 2, 0) << 30)

@@ -160,7 +160,7 @@ def test_user_data_reaches_the_launcher_as_it_is_and_no_environment() -> None:
     pod = build({"domain": MEMORY, "volumes": volumes}, {})
     (container,) = pod["spec"]["containers"]
     assert "env" not in container
-    (plan,) = (one for one in pod["spec"]["volumes"] if one["name"] == "launch-plan")
+    (plan,) = (volume for volume in pod["spec"]["volumes"] if volume["name"] == "launch-plan")
     (item,) = plan["downwardAPI"]["items"]
     assert item["fieldRef"]["fieldPath"] == "metadata.annotations['kubevirt.io/launch-plan']"
     handed_over = pod["metadata"]["annotations"]["kubevirt.io/launch-plan"].encode()

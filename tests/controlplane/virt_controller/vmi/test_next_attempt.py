@@ -224,7 +224,7 @@ def test_the_failure_and_the_next_attempt_are_one_write() -> None:
         "UnexpectedAdmissionError",
         True,
     )
-    (said,) = (one for one in status.conditions if one.type == "Synchronized")
+    (said,) = (condition for condition in status.conditions if condition.type == "Synchronized")
     assert (said.status, said.reason) == ("False", "FurtherAttempt")
     assert "attempt 1 failed on node node-1: UnexpectedAdmissionError: not here; attempt 2 follows" in said.message
     assert said.message.endswith("; 1 more may follow")
@@ -248,7 +248,7 @@ def test_the_condition_of_a_second_failure_names_the_second_node() -> None:
     vmi = a_vmi("Scheduling", attempt=2, failedAttempts=[old], conditions=[told])
     status = derive_status(vmi_world(vmi, refused("UnexpectedAdmissionError", attempt=2)), None)
     assert status is not None
-    (said,) = (one for one in status.conditions if one.type == "Synchronized")
+    (said,) = (condition for condition in status.conditions if condition.type == "Synchronized")
     assert "attempt 2 failed on node node-1" in said.message
 
 
@@ -257,7 +257,9 @@ def test_what_is_said_stays_until_the_grant() -> None:
     assert explain_next_attempt(vmi_world(vmi), vmi.status.failed_attempts) is not None
     first = derive_status(vmi_world(vmi), None)
     assert first is not None
-    assert [one.reason for one in first.conditions if one.type == "Synchronized"] == ["FurtherAttempt"]
+    assert [condition.reason for condition in first.conditions if condition.type == "Synchronized"] == [
+        "FurtherAttempt"
+    ]
 
 
 def test_a_refusal_of_the_former_pod_is_not_told_of_the_next_attempt() -> None:
@@ -268,7 +270,7 @@ def test_a_refusal_of_the_former_pod_is_not_told_of_the_next_attempt() -> None:
         refusal = RefusedStep(CreatePod(attempt, because="x"), Forbidden("one of this name exists and is not ours"))
         status = derive_status(vmi_world(vmi), refusal)
         assert status is not None
-        reasons += [one.reason for one in status.conditions if one.type == "Synchronized"]
+        reasons += [condition.reason for condition in status.conditions if condition.type == "Synchronized"]
     assert reasons == ["FurtherAttempt", "FailedCreate"]
 
 
@@ -280,7 +282,7 @@ def test_the_former_pod_goes_before_the_next_is_made() -> None:
         vmi_world(vmi),
         vmi_world(vmi, is_absence_confirmed=True),
     ]
-    names = [[type(one).__name__ for one in decide(world).steps] for world in steps]
+    names = [[type(step).__name__ for step in decide(world).steps] for world in steps]
     assert names == [["DeletePod"], [], ["ConfirmPodsAbsent"], ["CreatePod"]]
 
 

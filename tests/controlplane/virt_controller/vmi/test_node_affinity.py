@@ -17,7 +17,7 @@ HERE = {"weight": 60, "preference": ZONE}
 
 
 def not_on(*names: str) -> list[Any]:
-    return [{"key": "metadata.name", "operator": "NotIn", "values": [one]} for one in names]
+    return [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in names]
 
 
 def preferring(*theirs: Any) -> dict[str, Any]:

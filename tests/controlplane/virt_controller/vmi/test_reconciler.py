@@ -72,7 +72,7 @@ async def test_what_waits_for_kvm_notices_that_emulation_will_do(stage: Stage) -
     ((second, body),) = stage.store.list(POD)
     assert (first.name[-2:], second.name[-2:]) == ("-1", "-2")
     assert "devices.kubevirt.io/kvm" not in body["spec"]["containers"][0]["resources"]["limits"]
-    assert [one for one in calls if "Pod" in one] == ["delete Pod [uid]", "get Pod", "get Pod", "create Pod"]
+    assert [call for call in calls if "Pod" in call] == ["delete Pod [uid]", "get Pod", "get Pod", "create Pod"]
     assert calls[0] == "patch status of VirtualMachineInstance [uid+version]"
     stage.place(second)
     await stage.work()
@@ -112,7 +112,7 @@ async def test_a_run_that_a_node_refuses_is_tried_on_another_and_told_of(stage: 
     for _unused in range(4):
         await stage.work()
         calls += stage.calls
-    assert [one for one in calls if "Pod" in one] == ["delete Pod [uid]", "get Pod", "get Pod", "create Pod"]
+    assert [call for call in calls if "Pod" in call] == ["delete Pod [uid]", "get Pod", "get Pod", "create Pod"]
     ((second, body),) = stage.store.list(POD)
     assert second.name.endswith("-2")
     ((avoided,),) = (one["preference"]["matchFields"] for one in body["spec"]["affinity"]["nodeAffinity"][PREFERRED])
@@ -134,7 +134,7 @@ async def test_its_machine_is_told_of_the_attempt_as_well(stage: Stage) -> None:
     stage.catch_up()
     stage.place(await stage.until_begun(), {"phase": "Failed", "reason": "OutOfcpu", "message": "full"})
     await stage.work()
-    assert len([one for one in stage.told.events if one[1] == "FurtherAttempt"]) == 2
+    assert len([event for event in stage.told.events if event[1] == "FurtherAttempt"]) == 2
 
 
 async def test_what_is_no_machine_and_owns_it_is_not_told_as_one(stage: Stage) -> None:
@@ -145,7 +145,7 @@ async def test_what_is_no_machine_and_owns_it_is_not_told_as_one(stage: Stage) -
     stage.catch_up()
     stage.place(await stage.until_begun(), {"phase": "Failed", "reason": "OutOfcpu", "message": "full"})
     await stage.work()
-    assert [one[0] for one in stage.told.events if one[1] == "FurtherAttempt"] == ["default/web"]
+    assert [event[0] for event in stage.told.events if event[1] == "FurtherAttempt"] == ["default/web"]
 
 
 async def test_a_launcher_that_does_not_come_up_is_given_up_in_time_whatever_clocks_say(stage: Stage) -> None:
@@ -428,7 +428,7 @@ async def test_a_node_that_was_gone_once_is_asked_for_again(stage: Stage) -> Non
     gone = stage.reconciler.observe(WEB)
     assert again is not None
     assert gone is not None
-    assert [one.node and one.node.is_gone for one in (again, gone)] == [False, False]
+    assert [name.node and name.node.is_gone for name in (again, gone)] == [False, False]
 
 
 @pytest.mark.parametrize("deleted", [False, True], ids=["wanted", "deleted"])
@@ -566,7 +566,7 @@ async def test_absence_is_asked_anew_for_a_further_attempt(stage: Stage) -> None
     world = stage.reconciler.observe(WEB)
     assert world is not None
     await stage.reconciler.apply(world, ConfirmPodsAbsent(because="its Pod is not in the cache"))
-    meta = {one: body["metadata"][one] for one in ("labels", "ownerReferences")}
+    meta = {owner: body["metadata"][owner] for owner in ("labels", "ownerReferences")}
     second = {"name": first.name.removesuffix("1") + "2", **meta}
     stage.store.create(POD, "default", {"metadata": second, "spec": {}})
     stage.patch_status({"attempt": 2})
@@ -640,7 +640,10 @@ async def test_services_are_told_of_a_guest_that_has_moved_once_and_other_condit
     key = await until_moved(stage)
     await stage.work()
     assert stage.calls.count("patch status of Pod [uid+version]") == 1
-    assert [(one["type"], one["status"], one["reason"]) for one in stage.pod(key)["status"]["conditions"]] == [
+    assert [
+        (condition["type"], condition["status"], condition["reason"])
+        for condition in stage.pod(key)["status"]["conditions"]
+    ] == [
         ("Ready", "False", "ReadinessGatesNotReady"),
         (UNPAUSED, "True", "NotPaused"),
     ]
@@ -674,7 +677,7 @@ async def test_that_a_guest_is_not_there_is_said_no_more_once_it_is(stage: Stage
     stage.store.patch(POD, key, {"status": {"conditions": [{"type": UNPAUSED, "status": "False"}]}})
     stage.catch_up()
     await stage.work()
-    assert [one["status"] for one in stage.pod(key)["status"]["conditions"]] == ["True"]
+    assert [condition["status"] for condition in stage.pod(key)["status"]["conditions"]] == ["True"]
 
 
 async def test_the_nodes_label_is_written_though_services_cannot_be_told(stage: Stage) -> None:
@@ -711,7 +714,7 @@ async def test_a_claimed_pod_has_one_controller_and_keeps_its_other_owners(stage
     stage.catch_up()
     await stage.work()
     owners = stage.pod(key)["metadata"]["ownerReferences"]
-    assert [one["uid"] for one in owners if one.get("controller")] == [stage.vmi["metadata"]["uid"]]
+    assert [owner["uid"] for owner in owners if owner.get("controller")] == [stage.vmi["metadata"]["uid"]]
     assert other in owners
 
 
@@ -720,7 +723,7 @@ async def test_a_deleted_vmi_waits_for_any_pod_of_it(stage: Stage) -> None:
     key = await stage.until_running()
     body = stage.pod(key)
     stage.lose(key)
-    meta = {one: body["metadata"][one] for one in ("name", "labels", "ownerReferences")}
+    meta = {owner: body["metadata"][owner] for owner in ("name", "labels", "ownerReferences")}
     stage.store.create(POD, "default", {"metadata": meta, "spec": {"nodeName": "node-1"}})
     stage.patch_status({"phase": "Failed", "reason": "LauncherGone"})
     stage.delete()
@@ -734,7 +737,7 @@ async def test_another_pod_of_the_granted_name_is_not_the_granted_one(stage: Sta
     key = await stage.until_running()
     body = stage.pod(key)
     stage.lose(key)
-    meta = {one: body["metadata"][one] for one in ("name", "labels", "ownerReferences")}
+    meta = {owner: body["metadata"][owner] for owner in ("name", "labels", "ownerReferences")}
     stage.store.create(POD, "default", {"metadata": meta, "spec": {}})
     stage.catch_up()
     await stage.work()
@@ -882,14 +885,16 @@ async def test_a_volume_that_cannot_be_mounted_is_told_by_an_event_alone(stage: 
     stage.place(key, {"phase": "Pending"})
     assert stage.reconciler.note_event(about(stage.pod(key))) == WEB
     await stage.work()
-    assert [one["reason"] for one in stage.status["conditions"] if one["type"] == "Synchronized"] == ["FailedMount"]
+    assert [condition["reason"] for condition in stage.status["conditions"] if condition["type"] == "Synchronized"] == [
+        "FailedMount"
+    ]
     assert [told[1:] for told in stage.told.events] == [("FailedMount", 'secret "seed" not found')]
 
     assert stage.reconciler.note_event(about(stage.pod(key))) is None, "the kubelet says it again and again"
     stage.place(key)
     await stage.work()
     assert stage.status["phase"] == "Scheduled"
-    assert [one for one in stage.status["conditions"] if one["type"] == "Synchronized"] == []
+    assert [condition for condition in stage.status["conditions"] if condition["type"] == "Synchronized"] == []
 
 
 async def test_words_about_a_former_pod_of_the_name_are_not_about_this_one(stage: Stage) -> None:
@@ -897,7 +902,7 @@ async def test_words_about_a_former_pod_of_the_name_are_not_about_this_one(stage
     stage.place(key, {"phase": "Pending"})
     stage.reconciler.note_event(about(stage.pod(key), uid="of another life"))
     await stage.work()
-    assert [one["type"] for one in stage.status["conditions"]] == ["Ready"]
+    assert [condition["type"] for condition in stage.status["conditions"]] == ["Ready"]
 
 
 async def test_words_about_no_pod_of_it_do_not_take_the_place_of_those_about_its_pod(stage: Stage) -> None:
@@ -976,7 +981,7 @@ async def test_long_words_are_cut_before_they_are_kept(stage: Stage) -> None:
     stage.place(key, {"phase": "Pending"})
     stage.reconciler.note_event(about(stage.pod(key), message="no\x1b " * 100_000))
     await stage.work()
-    (told,) = (one for one in stage.status["conditions"] if one["type"] == "Synchronized")
+    (told,) = (condition for condition in stage.status["conditions"] if condition["type"] == "Synchronized")
     assert len(told["message"]) <= MESSAGE_LIMIT
     assert told["message"].isprintable()
 
@@ -1003,7 +1008,7 @@ async def test_a_spec_is_judged_before_the_first_attempt_and_not_again(stage: St
 async def test_of_two_pods_the_one_that_lost_its_owner_gets_it_back(stage: Stage) -> None:
     key = await stage.until_running()
     meta = {**stage.pod(key)["metadata"], "name": "virt-launcher-a"}
-    kept = {one: meta[one] for one in ("name", "labels", "ownerReferences")}
+    kept = {owner: meta[owner] for owner in ("name", "labels", "ownerReferences")}
     stage.store.create(POD, "default", {"metadata": kept, "spec": {"nodeName": "node-1"}})
     stage.store.patch(POD, key, {"metadata": {"labels": None}})
     stage.catch_up()

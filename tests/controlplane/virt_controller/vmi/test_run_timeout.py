@@ -105,7 +105,7 @@ def test_a_run_whose_attempts_have_all_timed_out_says_so_with_what_was_heard() -
 
 def test_a_launcher_that_comes_up_at_the_last_moment_is_granted_the_start() -> None:
     world = vmi_world(a_vmi_with("1"), a_pod("Running", node="node-1", compute=UP), placed_for=9000.0)
-    assert [type(one).__name__ for one in decide(world).steps] == ["GrantStart"]
+    assert [type(step).__name__ for step in decide(world).steps] == ["GrantStart"]
 
 
 def test_time_is_counted_for_each_pod_from_when_it_was_seen_on_a_node() -> None:

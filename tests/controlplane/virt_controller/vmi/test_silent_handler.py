@@ -47,7 +47,7 @@ def test_a_granted_start_that_nobody_is_there_to_make_says_so(
     vmi = a_vmi(phase, conditions=list(before), **GRANTED)
     status = derive_status(vmi_world(vmi, a_running_pod(), node=node), None) or vmi.status
 
-    said = [(one.status, one.reason) for one in status.conditions if one.type == "Synchronized"]
+    said = [(condition.status, condition.reason) for condition in status.conditions if condition.type == "Synchronized"]
     assert said == ([("False", expected)] if expected else [])
     again = msgspec.structs.replace(vmi, status=status)
     assert derive_status(vmi_world(again, a_running_pod(), node=node), None) is None, "it is said once"

@@ -170,8 +170,8 @@ def derived(world: World) -> VirtualMachineInstanceStatus:
 def test_the_first_write_records_attempt_and_both_phases() -> None:
     status = derived(vmi_world(a_vmi()))
     assert (status.attempt, status.epoch) == (1, 0)
-    assert [one.phase for one in status.phase_transition_timestamps] == ["Pending", "Scheduling"]
-    assert {one.phase_transition_timestamp for one in status.phase_transition_timestamps} == {STAMP}
+    assert [transition.phase for transition in status.phase_transition_timestamps] == ["Pending", "Scheduling"]
+    assert {transition.phase_transition_timestamp for transition in status.phase_transition_timestamps} == {STAMP}
     assert (status.runtime_user, status.memory and status.memory.guest_at_boot) == (107, "64Mi")
 
 
@@ -198,7 +198,7 @@ def test_the_start_is_granted_to_exactly_one_pod_in_one_write() -> None:
     assert (status.phase, status.node_name, status.active_pods) == ("Scheduled", "node-1", {POD_UID: "node-1"})
     assert (status.attempt, status.epoch) == (1, 1)
     assert status.launcher_container_image_version == "launcher:1"
-    assert [one.type for one in status.conditions] == ["Ready"]
+    assert [condition.type for condition in status.conditions] == ["Ready"]
     granted = msgspec.structs.replace(old, status=status)
     assert derive_status(vmi_world(granted, a_running_pod()), None) is None
 
@@ -207,7 +207,9 @@ def test_the_start_is_granted_to_exactly_one_pod_in_one_write() -> None:
 def test_what_kept_it_from_starting_is_not_said_of_a_start_that_is_granted(kind: str) -> None:
     """In the same write: nobody says it after the hand-over, so nobody would take it back."""
     old = a_vmi(conditions=[a_condition(kind, "False", "ErrImagePull")], **S)
-    assert [one.type for one in grant(vmi_world(old, a_running_pod()), a_running_pod()).conditions] == ["Ready"]
+    assert [condition.type for condition in grant(vmi_world(old, a_running_pod()), a_running_pod()).conditions] == [
+        "Ready"
+    ]
 
 
 def test_who_was_named_before_has_the_start_no_more() -> None:
@@ -321,13 +323,13 @@ def test_what_keeps_it_from_starting_is_said(
 ) -> None:
     status = derive_status(world, problem)
     assert status is not None
-    found = [one for one in status.conditions if one.type in ("Synchronized", "PodScheduled")]
+    found = [condition for condition in status.conditions if condition.type in ("Synchronized", "PodScheduled")]
     assert [(one.type, one.reason, one.message) for one in found] == ([] if said is None else [said])
     assert all(one.status == "False" for one in found)
 
 
 CLAIMING = a_vmi(
-    spec={"volumes": [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in ("a", "b", "c", "d", "e")]},
+    spec={"volumes": [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in ("a", "b", "c", "d", "e")]},
     **S,
 )
 
@@ -336,22 +338,22 @@ def test_claims_that_are_not_there_are_named_until_they_are() -> None:
     world = vmi_world(CLAIMING, claims={"b": PersistentVolumeClaim()})
     status = derive_status(world, None)
     assert status is not None
-    said = {one.type: one for one in status.conditions}
+    said = {condition.type: condition for condition in status.conditions}
     text = "PersistentVolumeClaim default/a, default/c, default/d and 1 more not found: it starts when there are such"
 
     assert (said["Synchronized"].reason, said["Synchronized"].message) == ("FailedPvcNotFound", text)
     assert (said["PodScheduled"].reason, said["PodScheduled"].message) == ("Unschedulable", text)
 
     vmi = msgspec.structs.replace(CLAIMING, status=status)
-    after = derive_status(replace(world, vmi=vmi, claims={one: PersistentVolumeClaim() for one in "abcde"}), None)
+    after = derive_status(replace(world, vmi=vmi, claims={name: PersistentVolumeClaim() for name in "abcde"}), None)
     assert after is not None
-    assert [one.type for one in after.conditions] == ["Ready"]
+    assert [condition.type for condition in after.conditions] == ["Ready"]
 
 
 def test_trouble_that_is_over_is_said_no_more() -> None:
     old = [a_condition("Synchronized", "False", "FailedCreate"), *UNPLACED]
     status = derived(vmi_world(a_vmi(node="node-1", conditions=old, **S), a_pod(node="node-1")))
-    assert [one.type for one in status.conditions] == ["Ready"]
+    assert [condition.type for condition in status.conditions] == ["Ready"]
 
 
 def test_after_the_hand_over_the_handler_s_conditions_are_left_alone() -> None:
@@ -439,7 +441,7 @@ def test_a_deleted_vmi_is_left_in_peace_until_its_end() -> None:
 
 def test_a_phase_that_is_entered_again_keeps_its_first_time() -> None:
     """A run that is lost and found for ever stays as short as it is."""
-    entered = [{"phase": one, "phaseTransitionTimestamp": "2020-01-01T00:00:00Z"} for one in ("Running", "Unknown")]
+    entered = [{"phase": name, "phaseTransitionTimestamp": "2020-01-01T00:00:00Z"} for name in ("Running", "Unknown")]
     vmi = a_vmi("Running", phaseTransitionTimestamps=entered, **GRANTED)
     status = derive_status(vmi_world(vmi, node=HERE, **ABSENT), None)
     assert status is not None
@@ -505,5 +507,5 @@ def test_of_a_further_attempt_nothing_is_said_that_the_one_before_it_met() -> No
     told = a_vmi("Scheduling", attempt=2, conditions=[NO_NODE_HAS_KVM])
     status = derive_status(vmi_world(told, **WITHOUT_KVM), None)
     assert status is not None
-    assert [one.type for one in status.conditions] == ["Ready"]
+    assert [condition.type for condition in status.conditions] == ["Ready"]
     assert status.phase == "Scheduling"

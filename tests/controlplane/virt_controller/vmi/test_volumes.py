@@ -115,8 +115,8 @@ def test_what_cdi_gave_up_ends_the_run_before_it_has_a_pod_and_never_one_that_ha
 
     world = a_world(DISK, {}, of("Failed"))
     seen = vmi_world(world.vmi, a_running_pod(), claims=MINE, data_volumes=of("Failed"))
-    for one in (seen, replace(world, was_begun=True)):
-        new = derive_status(one, None)
+    for volume in (seen, replace(world, was_begun=True)):
+        new = derive_status(volume, None)
         assert new is None or new.phase == "Scheduling", "its Pod is there, or only not seen"
 
 
@@ -134,7 +134,7 @@ def test_claims_are_told_with_the_first_phase_and_as_they_are_at_the_grant_with_
     fresh = vmi_world(a_vmi(spec={"volumes": [DISK]}), claims=PENDING, data_volumes=of("PendingPopulation"))
     begun = derive_status(fresh, None)
     assert begun is not None
-    assert [(one.name, one.persistent_volume_claim_info) for one in begun.volume_status] == [
+    assert [(volume.name, volume.persistent_volume_claim_info) for volume in begun.volume_status] == [
         ("root", describe("disk", PENDING["disk"]))
     ]
     told = {"volumeStatus": [{"name": "root", "target": "vda", "size": 7}, {"name": "other", "target": "vdb"}]}
@@ -153,4 +153,4 @@ def test_of_a_machine_with_very_many_disks_a_status_tells_the_first() -> None:
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
     world = vmi_world(a_vmi(spec={"volumes": volumes}), claims={name: a_claim() for name in names})
 
-    assert [one.name for one in volume_status(world)] == names[:MOST_VOLUMES_TOLD]
+    assert [volume.name for volume in volume_status(world)] == names[:MOST_VOLUMES_TOLD]

@@ -40,7 +40,7 @@ def an_instance(name: str = "web", **changes: Any) -> InstanceView:
 
 def a_candidate(name: str = "web", *migrations: VirtualMachineInstanceMigration, **changes: Any) -> Candidate:
     facts = {
-        one: changes.pop(one) for one in ("refusals", "backs_off_for", "is_served", "is_evicted") if one in changes
+        name: changes.pop(name) for name in ("refusals", "backs_off_for", "is_served", "is_evicted") if name in changes
     }
     return Candidate(instance=an_instance(name, **changes), migrations=migrations, **facts)
 
@@ -56,9 +56,9 @@ def an_update(
 def planned(kubevirt: KubeVirt, *candidates: Candidate, **facts: Any) -> str:
     plan = decide(World(kubevirt=kubevirt, candidates=candidates, now=NOW, **facts))
     actions = [
-        one for step in plan.steps for one in (step.actions if isinstance(step, IndependentActions) else (step,))
+        step for step in plan.steps for step in (step.actions if isinstance(step, IndependentActions) else (step,))
     ]
-    return "+".join(type(one).__name__ for one in actions) or "-"
+    return "+".join(type(step).__name__ for step in actions) or "-"
 
 
 CAN = {"is_migratable": True}
@@ -219,7 +219,7 @@ def test_who_has_failed_less_comes_first() -> None:
     candidates = (a_candidate("a", refusals=1, **CAN), a_candidate("b", **CAN))
     (step,) = decide(World(kubevirt=kubevirt, candidates=candidates, now=NOW)).steps
     assert isinstance(step, IndependentActions)
-    assert [one.instance.key.name for one in step.actions if hasattr(one, "instance")] == ["b"]
+    assert [step.instance.key.name for step in step.actions if hasattr(step, "instance")] == ["b"]
 
 
 def test_a_pass_writes_so_many_labels_and_no_more() -> None:

@@ -324,7 +324,9 @@ async def test_one_whose_name_is_taken_is_told_and_holds_up_nobody() -> None:
         take(stage, name)
     for _unused in range(4):
         await stage.update()
-    assert [one["spec"]["vmiName"] for one in stage.migrations if one["spec"]["vmiName"] != "decoy"] == ["c"]
+    assert [
+        migration["spec"]["vmiName"] for migration in stage.migrations if migration["spec"]["vmiName"] != "decoy"
+    ] == ["c"]
     assert stage.reasons.count("FailedCreate") == 1
     assert stage.state["outdatedVirtualMachineInstanceWorkloads"] == 3
 
@@ -395,7 +397,7 @@ async def test_whoever_has_migrations_waiting_all_the_time_keeps_nobody_from_the
         mark(stage, f"of-{name}")
         await stage.work(f"of-{name}")
     await stage.update()
-    assert sorted(one["spec"]["vmiName"] for one in stage.migrations) == ["db", "mail", "web"]
+    assert sorted(migration["spec"]["vmiName"] for migration in stage.migrations) == ["db", "mail", "web"]
 
 
 async def test_a_reason_is_found_anew_when_the_pod_is_known() -> None:
@@ -407,7 +409,7 @@ async def test_a_reason_is_found_anew_when_the_pod_is_known() -> None:
         stage.overlays[VIRTUAL_MACHINE_INSTANCE], ReadYourWritesCache(pods), "launcher:1", (reason,)
     )
     candidates._changed(WEB, None, stage.overlays[VIRTUAL_MACHINE_INSTANCE].get(WEB))
-    assert [one.reason for one in candidates()] == ["it is in no Pod"]
+    assert [candidate.reason for candidate in candidates()] == ["it is in no Pod"]
     pods.start()
     assert candidates() == []
 
