@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether an instance that is to leave its node gets a migration now, and what is said when it does not: pure."""
+"""Whether a VMI that has to leave its node gets a migration now, and when to report a back-off: pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from controlplane.virt_controller.evacuation.world import Action, BackOff, Creat
 
 
 def decide(world: World) -> Plan[Action]:
-    """Choose the next step."""
+    """Choose the next action."""
     if not _is_due(world):
         return Plan()
     left = world.waits_for
@@ -20,7 +20,7 @@ def decide(world: World) -> Plan[Action]:
 
 
 def derive_back_off(world: World) -> BackOff | None:
-    """Say that the next migration waits; None when it does not, or was told."""
+    """Return the back-off to report; None without one, or if it is reported already."""
     failures = world.failures
     if not _is_due(world) or world.waits_for <= 0 or world.told == failures[0].metadata.uid:
         return None

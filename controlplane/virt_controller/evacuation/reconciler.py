@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The evacuation controller: reads the caches into a World, makes migrations. It chooses nothing.
+"""The evacuation controller: reads the caches into a World, creates migrations. It decides nothing.
 
-The key is an instance. Nothing of it is written; beside the migrations there is an Event for each back-off.
+The key is a VMI. It writes migrations, and an Event for each back-off; nothing on the VMI.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class EvacuationReconciler:
         self._configuration = configuration
         self._told: dict[Key, str] = {}
         self._made: dict[Key, Key] = {}
-        """The last migration that was made for an instance: an index of the cache does not know it at once."""
+        """The last migration that this process created for a VMI: the index may lack it at first."""
 
     def observe(self, key: Key) -> World | None:
-        """Read the caches. Unavailable while they are not complete: then absence means nothing."""
+        """Read the caches. Unavailable until they are synced: before that, absence proves nothing."""
         if not (self._vmis.synced and self._nodes.synced and self._migrations.synced):
             raise Unavailable(f"cannot judge whether {key} is to leave its node: not everything is known yet")
         raw = self._vmis.get(key)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the evacuation controller knows when it decides, and what it can do. Values only."""
+"""Input of the evacuation controller's decisions, and its action. Values only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from controlplane.virt_controller.migration.world import can_move
 DEFAULTS = KubeVirtConfiguration()
 MIGRATES = ("LiveMigrate", "LiveMigrateIfPossible")
 EVICTION_SOURCE, DESCHEDULER = "kubevirt.io/eviction-source", "descheduler"
-"""Annotation of an instance, and its value when it is to leave for a descheduler's sake, which can wait."""
+"""Annotation of a VMI, and its value when a descheduler asks for the eviction, which can wait."""
 PREFIX = "kubevirt-evacuation-"
 
 
@@ -34,18 +34,18 @@ PREFIX = "kubevirt-evacuation-"
 class World:
     vmi: VirtualMachineInstance
     node: Node | None = None
-    """The one that it is on."""
+    """The VMI's node."""
     migrations: tuple[VirtualMachineInstanceMigration, ...] = ()
-    """Of this instance."""
+    """Migrations of this VMI."""
     now: float
     """Seconds since the epoch."""
     configuration: KubeVirtConfiguration = DEFAULTS
     told: str = ""
-    """After which failed migration it was told that the next one waits."""
+    """UID of the failed migration whose back-off was reported."""
 
     @property
     def is_to_leave(self) -> bool:
-        """Tell whether somebody wants its node without it."""
+        """Tell whether the VMI has to leave its node."""
         node = self.vmi.status.node_name
         if not node:
             return False
@@ -54,7 +54,7 @@ class World:
 
     @property
     def can_leave(self) -> bool:
-        """Tell whether it runs in one Pod, is to, and may and can be moved."""
+        """Tell whether it runs in one Pod, keeps running, and may and can be migrated."""
         vmi, status = self.vmi, self.vmi.status
         strategy = vmi.spec.eviction_strategy or self.configuration.eviction_strategy
         is_running = can_move(vmi) and len(status.active_pods) == 1
@@ -62,19 +62,19 @@ class World:
 
     @property
     def is_moving(self) -> bool:
-        """Tell whether a migration of it is not over, whoever made it."""
+        """Tell whether any migration of it is unfinished."""
         state = self.vmi.status.migration_state
         is_unfinished = any(migration.status.phase not in FINAL for migration in self.migrations)
         return is_unfinished or (state is not None and state.is_under_way)
 
     @property
     def failures(self) -> list[VirtualMachineInstanceMigration]:
-        """List those that were made here and failed, the last one first, back to one that did not fail."""
+        """List the latest failed evacuations in a row, newest first."""
         return self._series.failures(self.migrations)
 
     @property
     def waits_for(self) -> float:
-        """Return for how many seconds more nothing is tried, because of failures."""
+        """Return the remaining back-off in seconds."""
         return self._series.waits_for(self.migrations, self.now)
 
     @property
@@ -102,7 +102,7 @@ Action = CreateMigration
 
 @dataclass(frozen=True, slots=True)
 class BackOff:
-    """What there is to tell: the next migration waits, because this one failed."""
+    """To report: the next migration backs off because this one failed."""
 
     after: str
     failures: int

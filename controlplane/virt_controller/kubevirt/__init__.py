@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""KubeVirt, the control plane's own object: configuration is read from it, its state is told in it.
+"""KubeVirt, the control plane's own object: its configuration is read, its status is written.
 
-configuration: what is in effect. status: pure. reconciler: cache in, status out.
+configuration: the configuration in effect. status: pure. reconciler: reads the cache, writes the status.
 """

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""State of the control plane as virt-controller knows it: it leads, so it is deployed. Pure."""
+"""Status of the KubeVirt object: a leader runs, so the control plane is deployed. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATES = (
 
 
 def derive_status(kubevirt: KubeVirt, *, version: str, now: float) -> KubeVirtStatus | None:
-    """Compute the status; None when the written one is right already, or the object is being deleted."""
+    """Return the status to write; None if it is written already, or the object is being deleted."""
     if kubevirt.metadata.deletion_timestamp is not None:
         return None
     old = kubevirt.status

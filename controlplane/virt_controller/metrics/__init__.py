@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-controller's leader shows of machines to a monitoring system, under upstream's names where they fit.
+"""Metrics of machines that the leader of virt-controller exposes, with KubeVirt's names where they match.
 
-machines: how each machine is, read from the caches when somebody looks. transitions: how long phases took, counted as
-they pass. What the processes count of their own work is in controlplane.process.metrics.
+machines: the state of each machine, read from the caches at each scrape. transitions: durations of phases, counted as
+they change. The processes' own metrics are in controlplane.process.metrics.
 """

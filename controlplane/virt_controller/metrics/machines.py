@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How each machine is, as metrics: made when somebody looks, from the objects as they are cached. Pure.
+"""Metrics of each machine's state, built from the caches at each scrape. Pure.
 
-Only names that the API server has judged, words of our own and addresses become labels: nothing that a guest says. Of a
-machine that left or changed its state nothing stays behind, so that there are at most as many series as machines, a few
-for each.
+Labels are names that the API server validated, our own words and addresses: nothing from a guest. Nothing remains of a
+machine that is gone, so the number of series is bounded by the number of machines.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ GROUPS: dict[str, frozenset[str]] = {
         }
     ),
 }
-"""Upstream's groups of printable statuses; every other is an "error"."""
+"""KubeVirt's groups of printable statuses; every other status is an "error"."""
 ERROR = "error"
 _SAID_BY = frozenset({"Ready", "Failure", "Paused"})
-"""Conditions whose last change is when a machine came to be as it is, as upstream has it."""
+"""Conditions whose last change dates a machine's state, as in KubeVirt."""
 
 
 class _Meta(msgspec.Struct, rename="camel", gc=False):
@@ -89,7 +88,7 @@ _VMI_DECODER = msgspec.json.Decoder(_Vmi)
 
 
 class Machines(Collector):
-    """A collector for prometheus_client; may be asked in another thread than the caches are filled in."""
+    """A collector for prometheus_client. Safe to call in another thread."""
 
     def __init__(
         self,
@@ -98,15 +97,15 @@ class Machines(Collector):
         is_leader: Callable[[], bool],
         migrations: Callable[[], Iterable[bytes]] = tuple,
     ) -> None:
-        """vms, vmis, migrations: what is cached, as a copy that nobody changes."""
+        """vms, vmis, migrations: return a copy of what is cached."""
         self._vms, self._vmis, self._migrations, self._is_leader = vms, vmis, migrations, is_leader
 
     def describe(self) -> Iterator[Metric]:
-        """Name nothing beforehand: the registry would read every machine to learn the names."""
+        """Declare nothing: the registry would read every machine to learn the names."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Show every machine, if we are who acts: else each would be counted once for every replica."""
+        """Yield all metrics on the leader only: other replicas would count each machine again."""
         if self._is_leader():
             yield from vm_metrics(_read(self._vms(), _VM_DECODER))
             moved: list[Moved] = []
@@ -118,7 +117,7 @@ def _read(cached: Iterable[bytes], decoder: msgspec.json.Decoder[Seen]) -> Itera
     for raw in cached:
         try:
             yield decoder.decode(raw)
-        except (msgspec.DecodeError, UnicodeError):  # its reconciler says so, on the object
+        except (msgspec.DecodeError, UnicodeError):  # its reconciler reports that on the object
             continue
 
 
@@ -128,7 +127,7 @@ def status_group(printable_status: str) -> str:
 
 
 def vm_metrics(vms: Iterable[_Vm]) -> Iterator[Metric]:
-    """Show virtual machines: what they are, since when, and when they were made."""
+    """Yield the metrics of VMs: state, since when, and creation."""
     info = GaugeMetricFamily(
         "kubevirt_vm_info",
         "Information about Virtual Machines.",
@@ -159,7 +158,7 @@ def vm_metrics(vms: Iterable[_Vm]) -> Iterator[Metric]:
 
 
 def vmi_metrics(vmis: Iterable[_Vmi], moved: list[Moved]) -> Iterator[Metric]:
-    """Show instances: their phases, nodes and addresses. moved: gets those that tell of a migration."""
+    """Yield the metrics of VMIs: phase, node and addresses. moved: collects those with a migration."""
     info = GaugeMetricFamily(
         "kubevirt_vmi_info",
         "Information about VirtualMachineInstances.",

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When each instance's last migration began and ended, by what the instance tells of it. Pure."""
+"""Metrics of when each VMI's last migration began and ended. Pure."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from prometheus_client.core import GaugeMetricFamily
 from controlplane.api.timestamps import read_timestamp
 
 NO_NAME = "<none>"
-"""Of a migration that is not kept any more, as upstream has it."""
+"""Name of a migration that does not exist any more, as in KubeVirt."""
 _LABELS = ("node", "namespace", "name", "migration_name")
 
 
 class Moving(msgspec.Struct, rename="camel", gc=False):
-    """An instance's migrationState, as far as it is shown."""
+    """The fields of a VMI's migrationState that are shown."""
 
     migration_uid: str = ""
     start_timestamp: str | None = None
@@ -30,7 +30,7 @@ class Moving(msgspec.Struct, rename="camel", gc=False):
 
 
 class Moved(NamedTuple):
-    """An instance (node, namespace, name), and what it tells of its last migration."""
+    """A VMI (node, namespace, name) and its last migration."""
 
     instance: tuple[str, str, str]
     moving: Moving
@@ -49,7 +49,7 @@ _decoder = msgspec.json.Decoder(_Migration)
 
 
 def migration_times(moved: list[Moved], migrations: Callable[[], Iterable[bytes]]) -> Iterator[Metric]:
-    """Show them; migrations are read only where one is to be named."""
+    """Yield the metrics; migrations are read only if one has to be named."""
     began = GaugeMetricFamily(
         "kubevirt_vmi_migration_start_time_seconds", "The time at which the migration started.", labels=_LABELS
     )
@@ -78,6 +78,6 @@ def _names(cached: Iterable[bytes]) -> Iterator[tuple[str, str]]:
     for raw in cached:
         try:
             meta = _decoder.decode(raw).metadata
-        except (msgspec.DecodeError, UnicodeError):  # its reconciler says so
+        except (msgspec.DecodeError, UnicodeError):  # its reconciler reports that
             continue
         yield meta.uid, meta.name

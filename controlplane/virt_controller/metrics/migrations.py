@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many migrations are in which phase, and how those ended that are kept: metrics, made when somebody looks."""
+"""Metrics of migrations: how many are in which phase, and the end of each. Built at each scrape."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IN_PHASE = {
     "scheduling": (SCHEDULING, SCHEDULED),
     "running": (RUNNING,),
 }
-"""By the word in a metric's name, the phases that it counts. Those between are on their way for a moment only."""
+"""Phases by the word in a metric's name. Phases between them last a moment only."""
 ENDS = {"succeeded": SUCCEEDED, "failed": FAILED}
 
 
@@ -48,18 +48,18 @@ _decoder = msgspec.json.Decoder(_Migration)
 
 
 class Migrations(Collector):
-    """A collector for prometheus_client; may be asked in another thread than the cache is filled in."""
+    """A collector for prometheus_client. Safe to call in another thread."""
 
     def __init__(self, migrations: Callable[[], Iterable[bytes]], is_leader: Callable[[], bool]) -> None:
-        """migrations: what is cached, as a copy that nobody changes."""
+        """migrations: returns a copy of what is cached."""
         self._migrations, self._is_leader = migrations, is_leader
 
     def describe(self) -> Iterator[Metric]:
-        """Name nothing beforehand: the registry would read every migration to learn the names."""
+        """Declare nothing: the registry would read every migration to learn the names."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Show them, if we are who acts: else each would be counted once for every replica."""
+        """Yield all metrics on the leader only: other replicas would count each migration again."""
         if self._is_leader():
             yield from _metrics(list(_read(self._migrations())))
 
@@ -87,5 +87,5 @@ def _read(cached: Iterable[bytes]) -> Iterator[_Migration]:
     for raw in cached:
         try:
             yield _decoder.decode(raw)
-        except (msgspec.DecodeError, UnicodeError):  # its reconciler says so
+        except (msgspec.DecodeError, UnicodeError):  # its reconciler reports that
             continue

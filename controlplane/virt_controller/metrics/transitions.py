@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long instances took from phase to phase, counted as the changes pass by, by the stamps that their writers left.
+"""Metrics of how long VMIs took from phase to phase, by the timestamps in their status.
 
-Stamps are whole seconds, and so is what is counted: for trends and percentiles over many, not for a single start.
+Timestamps are whole seconds: for trends and percentiles over many starts, not for a single one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _DECODER = msgspec.json.Decoder(_Seen)
 
 
 class Transitions:
-    """Counts while we lead: every replica sees each change, and one is to count it."""
+    """Counts on the leader only: every replica sees each change."""
 
     def __init__(self, registry: CollectorRegistry, is_leader: Callable[[], bool]) -> None:
         self._is_leader = is_leader
@@ -72,7 +72,7 @@ class Transitions:
         )
 
     def changed(self, _key: Key, before: bytes | None, after: bytes | None) -> None:
-        """Count a change of an instance; fits a cache's subscription."""
+        """Count a change of a VMI; a cache's subscriber."""
         if before is None or after is None or not self._is_leader():
             return
         old, new = _read(before), _read(after)
@@ -107,4 +107,4 @@ def _entered(seen: _Seen, phase: str) -> float | None:
 
 def _count(histogram: Histogram, begun: float | None, ended: float | None) -> None:
     if begun is not None and ended is not None:
-        histogram.observe(max(0.0, ended - begun))  # two hosts' clocks
+        histogram.observe(max(0.0, ended - begun))  # two hosts' clocks may differ

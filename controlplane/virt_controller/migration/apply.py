@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-controller does about a migration, one step at a time, for the versions of objects that were decided on.
+"""Writes the actions of a migration, one at a time, with the observed resourceVersion as precondition.
 
-What only a cache says is asked of the API server before anything that cannot be taken back.
+Before an action that cannot be undone, the API server is asked to confirm what only a cache said.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class MigrationWriter:
         unfinished: UnfinishedMigrations,
         build: Callable[[World], dict[str, Any]],
     ) -> None:
-        """build: the Pod that a migration goes to; ValueError. memories, unfinished: are told what was done."""
+        """build: builds the target Pod; ValueError. memories, unfinished: are informed of what was written."""
         self._vmis = vmis
         self._policies = policies
         self._api = api
@@ -82,7 +82,7 @@ class MigrationWriter:
         self._build = build
 
     async def apply(self, world: World, action: Action) -> None:
-        """Take one step."""
+        """Carry out one action. Raises ApiError."""
         meta = world.migration.metadata
         match action:
             case AddFinalizer():
@@ -108,7 +108,7 @@ class MigrationWriter:
     async def _write_instance(
         self, world: World, action: HandOver | RequestAbort | FailMigration | LabelTarget | RemoveTargetLabel
     ) -> None:
-        """Write what the instance tells of migrations, for the version of it that was decided on."""
+        """Write migrationState or the target label of the VMI, with its observed resourceVersion."""
         match action:
             case HandOver():
                 await self._hand_over(world, action.pod)
@@ -140,7 +140,7 @@ class MigrationWriter:
         try:
             await self._api.create(POD, key.namespace, body)
         except AlreadyExists as error:
-            # Ours from a write whose answer was lost, or somebody else's: look at it.
+            # Either ours, from a write whose response was lost, or a foreign Pod.
             found = decode(await self._api.get(POD, Key(key.namespace, name)), Pod)
             if vmi is None or not is_controlled(found, vmi):
                 raise Invalid(f"cannot create Pod {name}: one of this name exists, not ours; delete it") from error
@@ -150,7 +150,7 @@ class MigrationWriter:
         self._tell(world, "SuccessfulCreate", f"Created the migration's target pod {name}")
 
     async def _hand_over(self, world: World, pod: Pod) -> None:
-        """Replace what the instance tells of migrations. The label for other people's clients comes after it."""
+        """Replace the VMI's migrationState. The target label, which is for other clients, follows later."""
         key = Key(world.migration.metadata.namespace, world.migration.spec.vmi_name)
         policy = None if world.vmi is None else await self._policies.of(world.vmi)
         new, raw = hand_over_state(world, pod, policy), self._vmis.get(key)
@@ -161,7 +161,7 @@ class MigrationWriter:
         self._tell(world, "SuccessfulHandOver", f"The guest is to move to pod {pod.metadata.name} on {new.target_node}")
 
     async def _confirm(self, world: World) -> None:
-        """Ask whether the migration is still as it was decided on: another leader may have ended it."""
+        """Confirm that the migration is unchanged: another leader may have ended it. Raises Conflict."""
         seen = world.migration.metadata
         found = (await self._api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key_of(world.migration)))["metadata"]
         if (found["uid"], found["resourceVersion"]) != (seen.uid, seen.resource_version):
@@ -170,7 +170,8 @@ class MigrationWriter:
             )
 
     async def _delete_target(self, world: World, action: DeleteTarget) -> None:
-        """Delete it, unless the API server says that the guest may be there: a cache may be of before the hand-over."""
+        """Delete the target Pod, unless the API server says that the guest may be in it: the cache may predate the
+        hand-over."""
         vmi = await self._ask_for_vmi(world)
         moving = None if vmi is None else vmi.status.migration_state
         is_mine = moving is not None and moving.migration_uid == world.uid
@@ -179,7 +180,7 @@ class MigrationWriter:
         await self._delete_pod(world, action)
 
     async def _ask_for_vmi(self, world: World) -> VirtualMachineInstance | None:
-        """Ask; what is found is in the overlay afterwards."""
+        """Read the VMI from the API server. The read-your-writes cache takes the response in."""
         key = Key(world.migration.metadata.namespace, world.migration.spec.vmi_name)
         try:
             return decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))
@@ -187,7 +188,7 @@ class MigrationWriter:
             return None
 
     async def _look_for_pod(self, world: World, name: str) -> None:
-        """Ask; another Pod that has its name by now is not it."""
+        """Read a Pod from the API server. A Pod of that name with another UID is a different Pod."""
         try:
             found = decode(await self._api.get(POD, Key(world.migration.metadata.namespace, name)), Pod)
         except NotFound:
@@ -212,7 +213,7 @@ class MigrationWriter:
             log.debug("gone already", extra={"key": str(key), "kind": resource.kind})
 
     async def patch(self, world: World, patch: dict[str, Any], *, is_status: bool = False) -> None:
-        """Write to the migration, for the version of it that was decided on."""
+        """Patch the migration, with its observed resourceVersion as precondition."""
         await self._write(VIRTUAL_MACHINE_INSTANCE_MIGRATION, world.migration.metadata, patch, is_status=is_status)
 
     async def _patch_vmi(self, world: World, patch: dict[str, Any], *, is_status: bool = False) -> None:
@@ -234,10 +235,10 @@ class MigrationWriter:
 
 
 def key_of(migration: VirtualMachineInstanceMigration) -> Key:
-    """Say where a migration is."""
+    """Return the key of a migration."""
     return Key(migration.metadata.namespace, migration.metadata.name)
 
 
 def regarding(world: World) -> Regarding:
-    """Say what an Event is about."""
+    """Return the object that Events of this migration refer to."""
     return Regarding(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key_of(world.migration), world.uid)

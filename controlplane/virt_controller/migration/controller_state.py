@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the API server itself has said about a migration's instance and Pods. Lost at a restart: then it is asked again.
+"""What the API server confirmed about a migration's VMI and Pods. Lost at a restart, and confirmed again then.
 
-An answer is about one version of the migration: what was said before its last step says nothing of what came of that.
+An entry is valid for one version of the migration: a confirmation from before its last change proves nothing.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ GONE = "gone"
 
 @dataclass(slots=True)
 class ConfirmedReads:
-    """What was said of one version of a migration."""
+    """Confirmations for one version of a migration."""
 
     version: str
     vmi: str = ""
-    """UID and resourceVersion of its instance, or GONE; "" when nobody asked."""
+    """UID and resourceVersion of its VMI, or GONE; "" when it was not read."""
     absent: set[str] = field(default_factory=set)
 
 
 class ControllerState:
-    """By migration; forgotten with it."""
+    """By migration; dropped with it."""
 
     def __init__(self) -> None:
         self._by_migration: dict[Key, ConfirmedReads] = {}
@@ -39,7 +39,7 @@ class ControllerState:
         self._made.pop(key, None)
 
     def of(self, migration: VirtualMachineInstanceMigration) -> ConfirmedReads:
-        """Return what was said since the migration is as it is."""
+        """Return the confirmations for the current version of the migration."""
         meta = migration.metadata
         key, version = Key(meta.namespace, meta.name), f"{meta.uid} {meta.resource_version}"
         memory = self._by_migration.get(key)
@@ -48,11 +48,11 @@ class ControllerState:
         return memory
 
     def is_confirmed(self, migration: VirtualMachineInstanceMigration, vmi: VirtualMachineInstance | None) -> bool:
-        """Tell whether the API server has said that the instance is so."""
+        """Tell whether the API server confirmed this version of the VMI, or its absence."""
         return self.of(migration).vmi == version_of(vmi)
 
     def note_target_created(self, migration: VirtualMachineInstanceMigration) -> None:
-        """Its Pod is known to have been made; it may be gone before it is seen."""
+        """Note that the target Pod was created. It may be deleted before the cache shows it."""
         self._made[Key(migration.metadata.namespace, migration.metadata.name)] = migration.metadata.uid
 
     def has_created_target(self, migration: VirtualMachineInstanceMigration) -> bool:
@@ -61,5 +61,5 @@ class ControllerState:
 
 
 def version_of(vmi: VirtualMachineInstance | None) -> str:
-    """Name a state of an instance."""
+    """Identify a version of a VMI."""
     return GONE if vmi is None else f"{vmi.metadata.uid} {vmi.metadata.resource_version}"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Makes a migration that this control plane wants, once, whoever leads: all choose the same name for the same one."""
+"""Creates a migration for this control plane once: all leaders derive the same name for it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from controlplane.engine.ports import Api, Json
 
 
 async def create_once(api: Api, body: Json, *, uid: str, version: str) -> None:
-    """Make it, unless its instance is not by the API server's word as it was decided on (uid, resourceVersion).
+    """Create it, unless the VMI has changed since the decision (uid, version: its UID and resourceVersion).
 
-    ApiError; Conflict: look again. Forbidden: its name is taken by another instance's migration, whose owner may have
-    chosen it so; nobody else waits for that.
+    Raises ApiError. Conflict: observe again. Forbidden: the name is taken by a migration of another VMI, which its
+    owner may have chosen on purpose; other VMIs do not wait for it.
     """
     meta, vmi = body["metadata"], Key(body["metadata"]["namespace"], body["spec"]["vmiName"])
     found = (await api.get(VIRTUAL_MACHINE_INSTANCE, vmi))["metadata"]
@@ -26,7 +26,7 @@ async def create_once(api: Api, body: Json, *, uid: str, version: str) -> None:
     try:
         await api.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, vmi.namespace, body)
     except AlreadyExists as error:
-        # Another leader's, or ours from a write whose answer was lost: look at it, then decide again.
+        # Either another leader's, or ours from a write whose response was lost.
         there = await api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key(vmi.namespace, meta["name"]))
         if there["spec"].get("vmiName") != vmi.name:
             raise Forbidden(
@@ -37,7 +37,7 @@ async def create_once(api: Api, body: Json, *, uid: str, version: str) -> None:
 
 
 def build_migration(vmi: Key, name: str, mark: dict[str, str], priority: str) -> Json:
-    """Build a migration of an instance. mark: annotations that say for what cause it is made."""
+    """Build a migration. mark: annotations that name the cause."""
     return {
         "apiVersion": VIRTUAL_MACHINE_INSTANCE_MIGRATION.api_version,
         "kind": VIRTUAL_MACHINE_INSTANCE_MIGRATION.kind,

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do about a migration: pure, a total table by phase.
+"""The next actions for a migration: pure, a total table by phase.
 
-No guest is touched by it. A target's Pod is deleted only when its migration has failed, by what the instance says or
-before the instance knew of it: then nothing of the guest is there. A source's only when the run was given away.
+Guests are never touched. A target Pod is deleted only after its migration failed, as the VMI reports it or before the
+VMI knew of it: no guest is in it then. A source Pod is deleted only after the run was given to the target.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from controlplane.virt_controller.migration.world import (
 
 
 def decide(world: World) -> Plan[Action]:
-    """Choose the next step. In a phase that nobody here knows: none."""
+    """Choose the next actions; none in an unknown phase."""
     phase = world.migration.status.phase
     rule = RULES.get(phase)
     if rule is None:
@@ -71,7 +71,7 @@ def decide(world: World) -> Plan[Action]:
 
 
 def _begin(world: World) -> Plan[Action]:
-    """Towards the target's Pod, when its turn has come."""
+    """Create the target Pod when the migration may begin."""
     if MIGRATION_FINALIZER not in world.migration.metadata.finalizers:
         return Plan((AddFinalizer(because="what it makes is cleared away before it goes"),))
     if not world.may_begin or not world.can_move:
@@ -83,7 +83,7 @@ def _wait(world: World) -> Plan[Action]:
     if world.target is None:
         return Plan((_look(world.target_pod),))
     left = seconds_left(world)
-    if left is not None:  # others may begin to wait meanwhile, and nobody tells
+    if left is not None:  # other migrations may begin to wait meanwhile; no event reports that
         left = min(left, BLOCKING_SECONDS + 1.0)
     return Plan(requeue_after=left)
 
@@ -100,7 +100,7 @@ def _hand_over(world: World) -> Plan[Action]:
 
 
 def _follow(world: World) -> Plan[Action]:
-    """See it through: the two virt-handlers move it on."""
+    """Watch the migration: the two virt-handlers carry it out."""
     state = world.state
     if state is None or state.is_over:
         return Plan()
@@ -114,7 +114,7 @@ def _follow(world: World) -> Plan[Action]:
 
 
 def _until_begun(world: World) -> Plan[Action]:
-    """Nothing was sent yet: it may be ended from here, and whoever begins it meanwhile has this write refused."""
+    """Fail a migration that has not begun. If a virt-handler begins it meanwhile, this write gets a conflict."""
     left = seconds_left(world)
     ended = _end_unbegun(world, left)
     if ended is not None:
@@ -146,7 +146,7 @@ def _label(world: World) -> Plan[Action]:
 
 
 def _clear(world: World) -> Plan[Action]:
-    """Clear away what is left over of one that has failed."""
+    """Clean up after a failed migration."""
     state, pod = world.state, world.target or world.unowned_target
     if state is not None and state.is_under_way and state.start_timestamp is None:
         return Plan((FailMigration("it failed before it began", because="it is over"),))
@@ -159,7 +159,7 @@ def _clear(world: World) -> Plan[Action]:
 
 
 def _clear_source(world: World) -> Plan[Action]:
-    """Clear away what is left over of one that has succeeded."""
+    """Clean up after a successful migration."""
     pod, left = world.source, world.last_state
     name = "" if left is None else left.source_pod
     if pod is None and name and name not in world.absent and world.vmi is not None and not _has_let_go(world):
@@ -197,7 +197,7 @@ def _look(name: str) -> ConfirmPodAbsent:
 
 
 def _has_let_go(world: World) -> bool:
-    """Tell whether all of it was cleared away before."""
+    """Tell whether the clean-up is finished: the finalizer is gone."""
     return MIGRATION_FINALIZER not in world.migration.metadata.finalizers
 
 
@@ -209,7 +209,7 @@ def _older_than_kept(world: World) -> list[VirtualMachineInstanceMigration]:
     over = [migration for migration in (*world.others, world.migration) if migration.status.phase in FINAL]
     over.sort(key=lambda migration: (migration.metadata.creation_timestamp or "", migration.metadata.uid))
     if over[-1].metadata.uid != world.uid:
-        return []  # the newest one sees to it, once
+        return []  # only the newest finished migration deletes the old ones
     return [migration for migration in over[:-FINISHED_KEPT] if migration.metadata.deletion_timestamp is None]
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said of a migration, beside its status: pure. The reasons are upstream's."""
+"""Events of a migration: pure. The reasons are KubeVirt's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from controlplane.virt_controller.migration.world import (
 
 
 class MigrationEvent(NamedTuple):
-    """An Event."""
+    """An Event to record."""
 
     kind: Literal["Normal", "Warning"]
     reason: str
@@ -32,7 +32,7 @@ class MigrationEvent(NamedTuple):
 
 
 def end_events(world: World, status: Status) -> list[MigrationEvent]:
-    """Say how a migration ended with this status; nothing of one that has not, or had before."""
+    """Return the Events for a status that ends the migration; none if it has not ended or had ended before."""
     if status.phase == world.migration.status.phase:
         return []
     if status.phase == SUCCEEDED:
@@ -49,7 +49,7 @@ def end_events(world: World, status: Status) -> list[MigrationEvent]:
 
 
 def failure_reason(problem: RefusedStep[Action]) -> str:
-    """Name what was refused."""
+    """Return the Event reason for a refused action."""
     match problem.step:
         case CreateTarget():
             return "FailedCreate"

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The hand-over: what an instance tells of migrations becomes this one. Pure.
+"""The hand-over: replaces the VMI's migrationState with that of this migration. Pure.
 
-Nothing of a former one stays, fields that this version does not know neither.
+No field of the former state stays, not even one that this version does not know.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from controlplane.virt_controller.migration.world import World
 
 
 def hand_over_state(world: World, target: Pod, policy: MigrationPolicy | None = None) -> MigrationState | None:
-    """Say who takes part, and by which settings; None when the run is not exactly one Pod's, whose name is known."""
+    """Return the new state: source, target and settings. None if the run does not belong to exactly one known Pod."""
     granted = {} if world.vmi is None else world.vmi.status.active_pods
     source = next((pod for pod in world.launchers if pod.uid in granted), None)
     if source is None or len(granted) != 1:
@@ -44,15 +44,15 @@ def hand_over_state(world: World, target: Pod, policy: MigrationPolicy | None = 
 
 
 def failed_state_patch(vmi: VirtualMachineInstance, why: str, now: str) -> dict[str, Any]:
-    """Build the patch of a status that ends a migration before its guest was sent."""
+    """Build the status patch that fails a migration before its guest was sent. now: timestamp."""
     ended = {"failed": True, "completed": True, "failureReason": why, "endTimestamp": now}
     return {"migrationState": ended, **_tell_stopped(vmi, now)}
 
 
 def _tell_stopped(vmi: VirtualMachineInstance, now: str) -> dict[str, Any]:
-    """Build what is said of a guest that may have been stopped to be sent, of a migration that is ended for its source.
+    """Report the pause of a guest that was stopped to be sent, when the migration is ended on the source's behalf.
 
-    Its source may be away; the next hand-over takes the mode with it, and nobody would know whose pause it is.
+    The source may be unreachable, and the next hand-over overwrites the mode: the cause of the pause would be lost.
     """
     moving, told = vmi.status.migration_state, conditions.find(vmi.status.conditions, condition_types.PAUSED)
     if moving is None or moving.mode != STOPPED or (told is not None and told.status == "True"):
@@ -67,13 +67,13 @@ def _tell_stopped(vmi: VirtualMachineInstance, now: str) -> dict[str, Any]:
 
 
 def replace_state_patch(raw: bytes, new: MigrationState) -> dict[str, Any]:
-    """Build the patch of a status that replaces all that is told of migrations. raw: the instance as it is."""
+    """Build the status patch that replaces migrationState. raw: the VMI as stored."""
     before = msgspec.json.decode(raw).get("status", {}).get("migrationState") or {}
     return {"migrationState": {**dict.fromkeys(before), **_whole(before, encode(new))}}
 
 
 def _whole(before: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Null what objects inside have more than the new ones: a merge patch goes into them."""
+    """Set fields of nested objects that the new state lacks to null: a merge patch merges nested objects."""
     return {
         name: {**dict.fromkeys(before[name]), **value}
         if isinstance(value, dict) and isinstance(before.get(name), dict)

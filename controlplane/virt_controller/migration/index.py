@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How migrations are found by the instance that they move: an index of caches. Pure."""
+"""Index of migration caches by the VMI that is moved. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from controlplane.engine.ports import Cache
 from controlplane.kube.cache import PartialObject
 
 BY_VMI = "vmi"
-"""Index of migrations by namespace/name of the instance that they move."""
+"""Name of the index; its keys are namespace/name of a VMI."""
 
 
 class _Spec(Struct, frozen=True, kw_only=True):
@@ -32,12 +32,12 @@ _named_decoder = msgspec.json.Decoder(_Named)
 
 
 def vmi_name_of(raw: bytes) -> str:
-    """Return the name of the instance that a migration moves."""
+    """Return the name of the VMI that a migration moves."""
     return _named_decoder.decode(raw).spec.vmi_name
 
 
 def migrations_of(migrations: Cache, vmi: Key, made: Key | None) -> list[VirtualMachineInstanceMigration]:
-    """List those of an instance. made: the last one that was made here; an index of the cache knows it only later."""
+    """List the migrations of a VMI. made: the last one that this process created, which the index may not have yet."""
     keys = {*migrations.indexed(BY_VMI, str(vmi)), *([] if made is None else [made])}
     found = []
     for raw in map(migrations.get, sorted(keys)):
@@ -51,5 +51,5 @@ def migrations_of(migrations: Cache, vmi: Key, made: Key | None) -> list[Virtual
 
 
 def index_by_vmi(seen: PartialObject) -> Iterable[str]:
-    """File a migration under the instance that it moves."""
+    """Index a migration by its VMI."""
     return (f"{seen.metadata.namespace}/{vmi_name_of(seen.raw)}",)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the nodes say of themselves, for whoever chooses one that a guest can go to."""
+"""Reads node labels from the cache, to choose nodes that a guest can go to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controlplane.engine.ports import Cache
 
 
 def node_label_reader(nodes: Cache) -> Callable[[str], Mapping[str, str]]:
-    """Return what says which labels a node has; none, of a node that is not known."""
+    """Return a function from a node's name to its labels; empty for an unknown node."""
 
     def labels_of(name: str) -> Mapping[str, str]:
         raw = nodes.get(Key("", name))

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which MigrationPolicy a migration goes by, and what its settings are then. Pure, but for asking for a namespace.
+"""Selects the MigrationPolicy of a migration and merges its settings. Pure, except that a namespace may be read.
 
-A policy is for an instance when all labels that it selects by are there. The one with the most of them counts; of
-those, the one with the most of the instance's own; of those, the first by name.
+A policy matches if the VMI and its namespace have all labels that it selects by. The policy with the most labels wins;
+then the one with the most VMI labels; then the first by name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 def choose(
     policies: Iterable[MigrationPolicy], labels: Mapping[str, str], namespace: Mapping[str, str]
 ) -> MigrationPolicy | None:
-    """Return the policy that counts for an instance; None: no policy is for it. labels, namespace: its and theirs."""
+    """Return the matching policy, if any. labels, namespace: labels of the VMI and of its namespace."""
     fitting = [
         policy
         for policy in policies
@@ -45,7 +45,7 @@ def _order(policy: MigrationPolicy) -> tuple[int, int, str]:
 
 
 def merge(policy: MigrationPolicy | None, settings: MigrationConfiguration) -> MigrationConfiguration:
-    """Return settings with what a policy says over them."""
+    """Return the settings, overridden by those that the policy sets."""
     if policy is None:
         return settings
     said = {
@@ -58,13 +58,13 @@ def merge(policy: MigrationPolicy | None, settings: MigrationConfiguration) -> M
 
 
 class _Namespace(Object, frozen=True, kw_only=True):
-    """As far as it is read."""
+    """The fields that are read."""
 
     resource = NAMESPACE
 
 
 class Policies:
-    """Those that there are."""
+    """The MigrationPolicies in the cache."""
 
     def __init__(self, policies: ReadYourWritesCache, api: Api) -> None:
         self._policies = policies
@@ -75,7 +75,7 @@ class Policies:
         return self._policies.synced
 
     async def of(self, vmi: VirtualMachineInstance) -> MigrationPolicy | None:
-        """Return the one that counts for an instance. Its namespace is asked for where its labels decide."""
+        """Return the policy of a VMI. Reads its namespace if a policy selects by namespace labels."""
         known, meta = self._known(), vmi.metadata
         namespace: Mapping[str, str] = {}
         if any(policy.spec.selectors.namespace_selector for policy in known):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The migration controller: reads the caches into a World, hands on what is to be done. It chooses nothing."""
+"""The migration controller: reads the caches into a World, passes actions to the writer. It decides nothing."""
 
 from __future__ import annotations
 
@@ -59,9 +59,8 @@ class MigrationReconciler:
         kept_from: Callable[[], frozenset[str]] = frozenset,
         node_labels: Callable[[str], Mapping[str, str]] = lambda _name: NO_LABELS,
     ) -> None:
-        """migrations has the index BY_VMI. kept_from: says to which nodes no machines are sent now. node_labels: says
-        which labels a node has.
-        """
+        """migrations has the index BY_VMI. kept_from: returns the nodes without new machines. node_labels: returns the
+        labels of a node."""
         self._migrations = migrations
         self._vmis = vmis
         self._pods = pods
@@ -77,7 +76,7 @@ class MigrationReconciler:
         self._enqueue: Callable[[Key], None] = lambda _key: None
         self._memories = ControllerState()
         self.unfinished = UnfinishedMigrations(migrations, vmis, lambda key: pods.get(key) is not None)
-        """One for all who count them: what was refused, and keeps nobody waiting, is known here alone."""
+        """Shared with workload_update: only this reconciler knows which migrations were refused and block nobody."""
         self._hand = MigrationWriter(
             vmis=vmis,
             policies=self._policies,
@@ -90,7 +89,7 @@ class MigrationReconciler:
         )
 
     def observe(self, key: Key) -> World | None:
-        """Read the caches. Unavailable while one of them is not complete: then absence means nothing."""
+        """Read the caches. Unavailable until all of them are synced: before that, absence proves nothing."""
         if not all(cache.synced for cache in (self._migrations, self._vmis, self._pods, self._policies)):
             raise Unavailable(f"cannot judge VirtualMachineInstanceMigration {key}: not everything is known yet")
         migration = self._read(key)
@@ -120,7 +119,7 @@ class MigrationReconciler:
         return self._with_pods(world)
 
     def _with_pods(self, world: World) -> World:
-        """Add the two Pods: the target's by its name, the source's by the name and UID that the hand-over gave."""
+        """Add the target Pod, by name, and the source Pod, by the name and UID in the hand-over."""
         left = world.last_state
         namespace = world.migration.metadata.namespace
         name = world.target_pod or ("" if left is None else left.target_pod)
@@ -169,16 +168,16 @@ class MigrationReconciler:
         self._events.record(regarding(world), "Warning", failure_reason(problem), str(problem.error))
 
     def enqueue_by(self, enqueue: Callable[[Key], None]) -> None:
-        """Have those woken whose turn it is because another one's Pod was refused."""
+        """Set what enqueues the migrations that may begin because another one's target Pod was refused."""
         self._enqueue = enqueue
 
     def next_in_turn(self) -> list[Key]:
-        """Return the migrations that wait and may begin now."""
+        """Return the waiting migrations that may begin now."""
         found = next_to_begin(self.unfinished.entries(), self._configuration().migrations)
         return [key_of(entry.migration) for entry in found]
 
     def _build_target(self, world: World) -> dict[str, Any]:
-        """Build the Pod that it goes to. ValueError."""
+        """Build the target Pod. ValueError."""
         vmi, namespace = world.vmi, world.migration.metadata.namespace
         return build_target_pod(
             world,

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose turn it is among the migrations that wait: pure.
+"""Which of the waiting migrations may begin: pure.
 
-More important ones first, then those of the namespace that has the fewest under way, then older ones.
+Order: higher priority first, then the namespace with the fewest running migrations, then the older one.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ RANKS = {SYSTEM_CRITICAL: 100, USER_TRIGGERED: 50, SYSTEM_MAINTENANCE: 20, None:
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """A migration that is not over, and the node that its instance is on; "" when nobody knows."""
+    """An unfinished migration and the node that its VMI is on; "" when unknown."""
 
     migration: VirtualMachineInstanceMigration
     source: str
     can_begin: bool = True
-    """Nothing but its turn is missing. One that cannot keeps nobody waiting."""
+    """Only its place in the queue is missing. A migration that cannot begin blocks nobody."""
     has_pod: bool = False
-    """The Pod that it goes to was made, whatever its status says by now."""
+    """The target Pod exists, whatever the status says."""
 
     @property
     def is_waiting(self) -> bool:
@@ -57,22 +57,22 @@ def is_over(migration: VirtualMachineInstanceMigration) -> bool:
 
 
 def may_begin(uid: str, entries: Iterable[QueueEntry], settings: MigrationConfiguration) -> bool:
-    """Tell whether a migration that waits may begin: those before it that can, begin as well."""
+    """Tell whether a waiting migration may begin, together with those before it that can."""
     return any(entry.migration.metadata.uid == uid for entry in next_to_begin(entries, settings, trying=uid))
 
 
 def blocks_others(uid: str, entries: Iterable[QueueEntry], settings: MigrationConfiguration) -> bool:
-    """Tell whether another one, which can begin, has to wait because of this one."""
+    """Tell whether another migration that could begin has to wait because of this one."""
     known = list(entries)
     others = [entry for entry in known if entry.migration.metadata.uid != uid]
     return len(next_to_begin(others, settings)) > len(next_to_begin(known, settings))
 
 
 def should_yield(uid: str, entries: Iterable[QueueEntry], settings: MigrationConfiguration) -> bool:
-    """Tell whether this one, of those whose Pods are on their way, is to give its place to another namespace's.
+    """Tell whether this migration, whose target Pod is not up, has to give its place to another namespace.
 
-    One at a time: the oldest of who has most places. It gives way to none that is less important, and to no namespace
-    that would then have as many as its own is left with: nobody's only place is taken.
+    One at a time: the oldest of the namespace with the most places. It never yields to a lower priority, nor to a
+    namespace that would have as many places afterwards: nobody loses their only place.
     """
     known = list(entries)
     begun = [entry for entry in known if not entry.is_waiting]
@@ -96,7 +96,7 @@ def should_yield(uid: str, entries: Iterable[QueueEntry], settings: MigrationCon
 def next_to_begin(
     entries: Iterable[QueueEntry], settings: MigrationConfiguration, *, trying: str = ""
 ) -> list[QueueEntry]:
-    """List those that may begin now, first ones first. trying: UID of one that is looked at, refused before or not."""
+    """List the migrations that may begin now, in order. trying: UID of one that counts as able even if refused."""
     known = list(entries)
     begun = [entry for entry in known if not entry.is_waiting]
     able = [
@@ -117,7 +117,7 @@ def next_to_begin(
 
 
 def _in_turns(waiting: Iterable[QueueEntry], begun: Iterable[QueueEntry]) -> list[QueueEntry]:
-    """Sort them; of one rank, each namespace's first is before another one's second, counted from those under way."""
+    """Sort by priority, then in turns by namespace, counting the places that each namespace has already."""
     places = Counter(entry.namespace for entry in begun)
     numbered: list[tuple[int, int, QueueEntry]] = []
     for entry in sorted(waiting, key=lambda entry: entry.order):

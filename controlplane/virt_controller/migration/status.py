@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far a migration is: pure, a total table by phase. Final phases are never left."""
+"""The status of a migration: pure, a total table by phase. Final phases are never left."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from controlplane.virt_controller.migration.world import Action, CreateTarget, W
 
 ABORT_REQUESTED, BY_QUOTA = "migrationAbortRequested", "migrationRejectedByResourceQuota"
 UNSCHEDULABLE_SECONDS, PENDING_SECONDS, PREPARE_SECONDS = 300.0, 900.0, 150.0
-"""So long a target Pod may be without a node, be on its way in all, and the two virt-handlers take to begin."""
+"""Limits: a target Pod without a node, a target Pod that does not come up, virt-handlers that do not begin."""
 BLOCKING_SECONDS = 30.0
-"""So long a target Pod may be without a node while others wait for their turn because of it."""
+"""Limit for a target Pod without a node that blocks other migrations."""
 UNSCHEDULABLE = "no node was found for the target Pod in time"
 UNSCHEDULABLE_BLOCKS_OTHERS = "no node was found for the target Pod, and others wait for their turn"
 YIELDS_TO_NAMESPACE = "the target Pod did not come up, and others wait for their turn whose namespace has fewer"
@@ -44,24 +44,23 @@ LATE = "the target Pod did not come up in time"
 CANCELLED = "the migration was cancelled"
 LOST_OWNER = "somebody took the target Pod's owner off"
 YIELD_SECONDS = 180.0
-"""So long a target Pod may be on its way while others wait whose namespace has fewer places, or be without a node while
-anybody waits because of it, whatever its annotations say.
-"""
+"""Limit for a target Pod that does not come up while a namespace with fewer running migrations waits, and for one
+without a node that blocks others, whatever its annotations say."""
 LONGEST_SECONDS = 3600.0
-"""No annotation has a target Pod waited for longer: it takes one of the cluster's few places meanwhile."""
+"""Upper bound of the annotations: a target Pod that is waited for uses one of the cluster's few places."""
 UNSCHEDULABLE_TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
 PENDING_TIMEOUT = "kubevirt.io/migrationPendingPodTimeoutSeconds"
 
 
 class NextPhase(NamedTuple):
-    """The phase to be in, and why it failed if that is it."""
+    """The phase to enter, and why the migration failed, if it did."""
 
     phase: str
     why: str = ""
 
 
 def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineInstanceMigrationStatus | None:
-    """Compute the status; None when the written one is right already."""
+    """Return the status to write; None if it is written already."""
     old = world.migration.status
     if old.phase not in NEXT:
         return None
@@ -76,7 +75,7 @@ def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualM
 
 
 def next_phase(world: World) -> NextPhase:
-    """Say which phase the migration belongs in."""
+    """Return the phase that the migration belongs in."""
     phase = world.migration.status.phase
     if phase in FINAL:
         return NextPhase(phase)
@@ -85,7 +84,7 @@ def next_phase(world: World) -> NextPhase:
 
 
 def why_failed(world: World) -> str:
-    """Say why nothing comes of it any more; "" while something may. First match wins."""
+    """Return why the migration has failed; "" if it has not. The first match wins."""
     state, by_instance = world.state, unconfirmed_failure(world)
     if by_instance:
         return by_instance if world.is_vmi_confirmed else ""
@@ -97,9 +96,9 @@ def why_failed(world: World) -> str:
 
 
 def unconfirmed_failure(world: World) -> str:
-    """Say what in the instance, as it is known, ends the migration; "" when nothing.
+    """Return why the cached VMI ends the migration; "" if it does not.
 
-    It is to be asked of the API server: what the cache has may be of before the migration, or of before the hand-over.
+    The API server has to confirm it: the cache may predate the migration or the hand-over.
     """
     vmi, is_mine = world.vmi, world.state is not None
     if world.is_committed:
@@ -147,12 +146,12 @@ def _why_late(world: World) -> str:
 
 
 def _is_past(world: World, phase: str, limit: float) -> bool:
-    """Tell whether it has been in a phase for so long."""
+    """Tell whether the migration has been in a phase for that long."""
     return remaining_in_phase(world, phase, limit) == 0.0
 
 
 def remaining_in_phase(world: World, phase: str, limit: float) -> float | None:
-    """Tell for how long it may be in a phase yet, by virt-controllers' clocks; None when it never was."""
+    """Return the rest of a limit in seconds; None if the phase was never entered."""
     for transition in world.migration.status.phase_transition_timestamps:
         if transition.phase == phase and (entered := read_timestamp(transition.phase_transition_timestamp)) is not None:
             return remaining_seconds(limit, world.now - entered)
@@ -160,7 +159,7 @@ def remaining_in_phase(world: World, phase: str, limit: float) -> float | None:
 
 
 def seconds_left(world: World) -> float | None:
-    """Tell in how many seconds its time is over, whatever it waits for; None when it waits for no time."""
+    """Return in how many seconds the current limit ends; None if the phase has none."""
     match world.migration.status.phase:
         case "Scheduling":
             limit = _limit(world, PENDING_TIMEOUT, PENDING_SECONDS)
@@ -223,7 +222,7 @@ NEXT: dict[str, Callable[[World], str]] = {
     SUCCEEDED: lambda _unused: SUCCEEDED,
     FAILED: lambda _unused: FAILED,
 }
-"""One row for every phase: where it goes when nothing has failed."""
+"""One row per phase: the next phase while nothing has failed."""
 HANDED_OVER = frozenset({PREPARING_TARGET, TARGET_READY, RUNNING})
 
 

@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Pod that a migration goes to: a launcher Pod as any other, beside what ties it to its source. Pure.
+"""The target Pod of a migration: a launcher Pod with additional constraints. Pure.
 
-Its images are the very ones that the source has, as far as the source's Pod says which those are: under a tag there
-may be another one by now, and a guest would go on with another disk below it. Its node is one whose processor can carry
-the guest.
+Its container disks are pinned to the digests that the source's Pod reports: a tag may point to another image by now,
+and the guest would go on with a different disk. Its node has a CPU that can run the guest.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def build_target_pod(
 ) -> Json:
     """Build the Pod. ValueError names what in the VMI cannot be built.
 
-    image: of the launcher, the newest. source_labels: of the node that the guest is on.
+    image: the current launcher image. source_labels: labels of the source node.
     """
     vmi, migration = world.vmi, world.migration
     if vmi is None:
@@ -65,7 +64,7 @@ def build_target_pod(
 
 
 def _needs(vmi: VirtualMachineInstance, source: Pod | None, labels: Mapping[str, str]) -> dict[str, str]:
-    """Say which nodes have a processor that can carry the guest; every node where it is emulated."""
+    """Return the node labels of CPUs that can run the guest; empty if the guest is emulated."""
     if source is None or not source.was_given(KVM_DEVICE):
         return {}
     cpu = vmi.spec.domain.cpu
@@ -84,9 +83,9 @@ def _pinned(body: Json, source: Pod) -> Json:
 
 
 def _pin(asked: str, said: str) -> str:
-    """Return what was asked for, by the digest that the source's kubelet tells of it.
+    """Pin an image reference to the digest that the source's kubelet reports for the same repository.
 
-    It says so of that repository, or nothing: it chooses from where no other node pulls.
+    Without a matching digest the reference stays as it is.
     """
     repository, _unused, digest = said.partition(DIGEST)
     is_digest = len(digest) == 64 and set(digest) <= set("0123456789abcdef")
@@ -102,7 +101,7 @@ def _repository_of(reference: str) -> str:
 
 
 def _in_full(repository: str) -> str:
-    """Spell a repository as container runtimes do: one without a registry is of Docker Hub."""
+    """Expand a repository name as container runtimes do: without a registry it is on Docker Hub."""
     registry, slash, rest = repository.partition("/")
     if slash and ("." in registry or ":" in registry or registry == "localhost"):
         return f"docker.io/{rest}" if registry == "index.docker.io" else repository

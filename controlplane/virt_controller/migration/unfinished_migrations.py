@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which migrations are not over, so that limits are counted without reading all that ever were. No I/O.
+"""Cache of unfinished migrations, to apply limits without reading all finished ones. No I/O.
 
-Own writes count at once: what is kept are keys and what was read of them, and both are read anew when they differ.
+Own writes count at once. Decoded objects are cached and decoded again when their bytes change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class UnfinishedMigrations:
     def __init__(
         self, migrations: ReadYourWritesCache, vmis: ReadYourWritesCache, has_pod: Callable[[Key], bool]
     ) -> None:
-        """has_pod: tells whether a Pod is known."""
+        """has_pod: tells whether the cache has a Pod."""
         self._migrations = migrations
         self._vmis = vmis
         self._has_pod = has_pod
@@ -36,15 +36,15 @@ class UnfinishedMigrations:
         migrations.subscribe(self._changed)
 
     def note_refused(self, key: Key) -> None:
-        """Its Pod was refused: it tries again, and nobody waits for it. One that has its Pod waits for nothing."""
+        """Note that its target Pod was refused. It is tried again and blocks nobody meanwhile."""
         self._held.add(key)
 
     def note_created(self, key: Key) -> None:
-        """It was made by this process: it counts from now on, not from when the watch tells of it."""
+        """Count a migration that this process created before the watch reports it."""
         self._changed(key, None, self._migrations.get(key))
 
     def entries(self) -> Iterator[QueueEntry]:
-        """List them, as they are known now."""
+        """List the unfinished migrations."""
         for key in list(self._known):
             migration = self._read(key)
             if migration is not None:
@@ -67,7 +67,7 @@ class UnfinishedMigrations:
         )
 
     def _read(self, key: Key) -> VirtualMachineInstanceMigration | None:
-        """Read one that is not over; None when it is, or is gone."""
+        """Return a migration; None if it is finished or gone."""
         raw = self._migrations.get(key)
         if raw is None:
             return None

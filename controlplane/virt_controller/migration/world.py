@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the migration controller knows when it decides, and what it can do. Values only."""
+"""Input of the migration controller's decisions, and its actions. Values only."""
 
 from __future__ import annotations
 
@@ -21,43 +21,43 @@ from controlplane.virt_controller.vmi.world import is_controlled
 
 DEFAULTS = KubeVirtConfiguration()
 FINISHED_KEPT = 5
-"""How many migrations of an instance that are over are kept."""
+"""How many finished migrations of a VMI are kept."""
 LABEL_LENGTH = 63
-"""A Node's name may be longer than a label's value."""
+"""Longest value of a label. A node's name may be longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     migration: VirtualMachineInstanceMigration
     vmi: VirtualMachineInstance | None
-    """Of the name that it gives."""
+    """The VMI that spec.vmiName names."""
     target: Pod | None = None
-    """The Pod that was made for it, as it is now."""
+    """The target Pod."""
     unowned_target: Pod | None = None
-    """That Pod, when nobody owns it any more: it is not gone on with, only cleared away."""
+    """The target Pod if its owner reference was removed. It is only deleted, never used."""
     source: Pod | None = None
-    """The Pod that it left, by the hand-over's word."""
+    """The source Pod, as the hand-over names it."""
     launchers: tuple[Pod, ...] = ()
-    """Pods that the instance controls, and those that it was granted."""
+    """Pods that the VMI controls or was granted to."""
     may_begin: bool = False
-    """Limits and those before it let it begin."""
+    """The limits and the queue let it begin."""
     blocks_others: bool = False
-    """Others could begin, were it not for this one, whose Pod finds no node."""
+    """Others could begin if this one, whose Pod no node fits, were not there."""
     should_yield: bool = False
-    """The same of one of a namespace that has fewer places, whether there is a node for the Pod of this one or not."""
+    """A namespace with fewer places has to wait because of this one."""
     others: tuple[VirtualMachineInstanceMigration, ...] = ()
-    """Of the same instance."""
+    """Other migrations of the same VMI."""
     now: float
     """Seconds since the epoch."""
     configuration: KubeVirtConfiguration = DEFAULTS
     has_created_target: bool = False
-    """This process has made its Pod, or found it made."""
+    """This process created the target Pod, or found it existing."""
     deletes_sent: frozenset[str] = frozenset()
-    """UIDs of its Pods, or its own, where a deletion was accepted and is not seen yet."""
+    """UIDs of its Pods, or its own UID, whose deletion was accepted and is not in the cache yet."""
     is_vmi_confirmed: bool = False
-    """The API server itself said, since the migration is as it is, that its instance is so, or is not there."""
+    """The API server confirmed this version of the VMI, or its absence, for the current version of the migration."""
     absent: frozenset[str] = frozenset()
-    """Names of Pods of which it said, since the migration is as it is, that they are not there."""
+    """Names of Pods that the API server confirmed to be absent, for the current version of the migration."""
 
     @property
     def uid(self) -> str:
@@ -69,26 +69,26 @@ class World:
 
     @property
     def state(self) -> MigrationState | None:
-        """What the instance tells of this migration; None before the hand-over, and when another one has taken over."""
+        """The VMI's migrationState if it is of this migration, else None."""
         moving = None if self.vmi is None else self.vmi.status.migration_state
         return moving if moving is not None and moving.migration_uid == self.uid else None
 
     @property
     def other_under_way(self) -> bool:
-        """Tell whether the instance is in another migration."""
+        """Tell whether another migration of the VMI is under way."""
         moving = None if self.vmi is None else self.vmi.status.migration_state
         return moving is not None and moving.is_under_way and moving.migration_uid != self.uid
 
     @property
     def preceding_migration(self) -> VirtualMachineInstanceMigration | None:
-        """Return another migration of the instance that is not over and goes before this one; None: this is the one."""
+        """Return the unfinished migration of the VMI that takes precedence over this one, if any."""
         mine = _rank(self.migration)
         unfinished = (migration for migration in self.others if migration.status.phase not in FINAL)
         return next((migration for migration in unfinished if _rank(migration) < mine), None)
 
     @property
     def can_move(self) -> bool:
-        """Tell whether there is a guest that runs."""
+        """Tell whether the VMI has a running guest that can be moved."""
         return can_move(self.vmi)
 
     @property
@@ -97,74 +97,75 @@ class World:
 
     @property
     def target_pod(self) -> str:
-        """Name of the Pod that it goes to; "" when its instance is not there."""
+        """Name of the target Pod; "" without a VMI."""
         vmi = self.vmi
         return "" if vmi is None else target_name(vmi.metadata.name, vmi.metadata.uid, self.uid)
 
     @property
     def is_target_absent(self) -> bool:
-        """Tell whether its Pod does not exist, by the API server's word."""
+        """Tell whether the API server confirmed that the target Pod does not exist."""
         return self.target is None and self.target_pod in self.absent
 
     @property
     def last_state(self) -> MigrationState | None:
-        """What is known of where it went from and to, when it is over and the instance may tell of others."""
+        """The last known migrationState of this migration, also after it has ended."""
         return self.state or self.migration.status.migration_state
 
     @property
     def target_label(self) -> str:
-        """What the instance's label says of a target."""
+        """The target node in the VMI's label; "" without one."""
         return "" if self.vmi is None else self.vmi.metadata.labels.get(MIGRATION_TARGET_NODE, "")
 
     @property
     def is_unschedulable(self) -> bool:
-        """Tell whether no node fits its Pod for now, by the scheduler's word."""
+        """Tell whether the scheduler reports that no node fits the target Pod."""
         return self.target is not None and self.target.is_unschedulable
 
     @property
     def is_target_down(self) -> bool:
-        """Tell whether nothing can run in the target's Pod any more, by the kubelet's word."""
+        """Tell whether the kubelet reports that nothing can run in the target Pod any more."""
         return self.target is not None and (self.target.is_over or self.target.compute.terminated is not None)
 
     @property
     def is_committed(self) -> bool:
-        """Tell whether the run was given to the target."""
+        """Tell whether the run belongs to the target."""
         active_pods = {} if self.vmi is None else self.vmi.status.active_pods
         return migration_stage(self.state, active_pods) is MigrationStage.COMMITTED
 
 
 def is_made_for(pod: Pod, vmi: VirtualMachineInstance, migration_uid: str) -> bool:
-    """Tell whether a Pod of the name of a migration's is that: its instance controls it, or nobody does any more."""
+    """Tell whether a Pod with a target's name was created for the migration: the VMI controls it, or its owner was
+    removed."""
     return is_controlled(pod, vmi) or is_unowned_target(pod, migration_uid)
 
 
 def is_unowned_target(pod: Pod, migration_uid: str) -> bool:
-    """Tell whether a Pod was made for a migration, and somebody took its owner off: it goes with no instance."""
+    """Tell whether a Pod was created for a migration and its owner reference was removed since."""
     return controller_of(pod.metadata) is None and pod.metadata.labels.get(MIGRATION_JOB) == migration_uid
 
 
 def can_move(vmi: VirtualMachineInstance | None) -> bool:
-    """Tell whether there is a guest that runs, and is to, where the instance says that it does.
+    """Tell whether the VMI has a running guest that is to keep running, on the node that its status names.
 
-    One that has left is not there: the next hand-over would replace what tells of where it goes on.
+    A guest that has left its node cannot be moved: the next hand-over would overwrite where it went.
     """
     is_to_run = vmi is not None and vmi.status.phase == RUNNING and vmi.metadata.deletion_timestamp is None
     return vmi is not None and is_to_run and not awaits_commit(vmi)
 
 
 def awaits_commit(vmi: VirtualMachineInstance) -> bool:
-    """Tell whether the guest has left, and the run is yet to be given to its target."""
+    """Tell whether the guest has left the source and the commit is due."""
     return migration_stage(vmi.status.migration_state, vmi.status.active_pods) is MigrationStage.LEFT
 
 
 def _rank(migration: VirtualMachineInstanceMigration) -> tuple[bool, str, str]:
-    """Who of an instance's unfinished migrations is the one: whoever has begun, then the oldest."""
+    """Order of precedence among a VMI's unfinished migrations: one that has begun, then the oldest."""
     meta = migration.metadata
     return migration.status.phase in (UNSET, PENDING), meta.creation_timestamp or "", meta.uid
 
 
 def target_name(vmi_name: str, vmi_uid: str, migration_uid: str) -> str:
-    """Name the Pod that a migration goes to, in 63 characters: always the same one, so a second create collides."""
+    """Name the target Pod, in 63 characters. The name is deterministic: a second create fails with AlreadyExists."""
     tail = f"{vmi_uid.replace('-', '')[:8]}-m{migration_uid.replace('-', '')[:8]}"
     head = f"virt-launcher-{vmi_name}".replace(".", "-")
     return f"{head[: 63 - len(tail) - 1].rstrip('-')}-{tail}"
@@ -187,7 +188,7 @@ class CreateTarget:
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """Tell the two nodes of it: what the instance tells of migrations becomes this one."""
+    """Write the VMI's migrationState: both virt-handlers act on it."""
 
     pod: Pod
     because: str
@@ -200,7 +201,7 @@ class RequestAbort:
 
 @dataclass(frozen=True, slots=True)
 class FailMigration:
-    """Say on the instance that it failed: before anything was sent, or when the target's Pod is known to have ended."""
+    """Write to the VMI that the migration failed: before anything was sent, or after the target Pod has ended."""
 
     why: str
     because: str
@@ -208,7 +209,7 @@ class FailMigration:
 
 @dataclass(frozen=True, slots=True)
 class DeleteTarget:
-    """Delete the Pod of a migration that has failed."""
+    """Delete the target Pod of a failed migration."""
 
     name: str
     uid: str
@@ -217,7 +218,7 @@ class DeleteTarget:
 
 @dataclass(frozen=True, slots=True)
 class DeleteSource:
-    """Delete the Pod that a guest has left."""
+    """Delete the source Pod, which the guest has left."""
 
     name: str
     uid: str
@@ -226,14 +227,14 @@ class DeleteSource:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmVmi:
-    """Ask the API server, not the cache, how the instance is."""
+    """Read the VMI from the API server."""
 
     because: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmPodAbsent:
-    """Ask the API server, not the cache, whether a Pod exists."""
+    """Read a Pod from the API server."""
 
     name: str
     because: str
@@ -248,7 +249,7 @@ class DeleteMigration:
 
 @dataclass(frozen=True, slots=True)
 class LabelTarget:
-    """Name the target's node in a label of the instance, for other people's clients: nothing of ours reads it."""
+    """Write the target node into a label of the VMI, for other clients. The control plane does not read it."""
 
     node: str
     because: str
@@ -256,7 +257,7 @@ class LabelTarget:
 
 @dataclass(frozen=True, slots=True)
 class RemoveTargetLabel:
-    """Take the target node's name off the instance: it was for other people's clients."""
+    """Remove the target node's label from the VMI."""
 
     because: str
 

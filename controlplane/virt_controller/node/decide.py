@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""May machines still be sent to a node? Pure."""
+"""Whether a node still takes machines. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from controlplane.engine.plan import Plan
 from controlplane.virt_controller.node.world import Action, MarkUnschedulable, World
 
 USUAL_SECONDS = 40
-"""How long a Lease lasts of which nothing can be read, or that is not there: virt-handler's own default."""
+"""Duration of a missing or unreadable Lease: virt-handler's default."""
 LONGEST_SECONDS = 120
-"""The role's policy lets no virt-handler say more; an older Lease might."""
+"""Upper bound. The role's policy enforces it; a Lease may be older than the policy."""
 
 
 def decide(world: World) -> Plan[Action]:
-    """Take a node off the list when its virt-handler was silent for all the time that it may be."""
+    """Mark a node unschedulable when its virt-handler has been silent for the whole duration of its Lease."""
     if not world.takes_machines:
         return Plan()
     duration = duration_seconds(world.lease)

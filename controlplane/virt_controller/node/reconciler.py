@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The node controller: caches in, one label out."""
+"""The node controller: reads the caches, writes one label."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NodeReconciler:
         leases.subscribe(self._lease_changed)
 
     def begin(self) -> None:
-        """Look from now on: what was seen before we led counts for nothing."""
+        """Start to observe: what happened before this process led does not count."""
         self._lease_observations.begin()
 
     def observe(self, key: Key) -> World | None:
@@ -56,7 +56,7 @@ class NodeReconciler:
         return decide(world)
 
     async def apply(self, world: World, action: Action) -> None:
-        """Write the label, if the API server itself knows of no renewal that we have not seen. Raises ApiError."""
+        """Write the label, unless the API server has a renewal that the cache lacks. Raises ApiError."""
         meta = world.node.metadata
         key = Key("", meta.name)
         await self._confirm(key, world.lease)
@@ -66,7 +66,7 @@ class NodeReconciler:
         self._events.record(Regarding(NODE, key, meta.uid), "Warning", REASON, message)
 
     async def _confirm(self, key: Key, lease: Lease | None) -> None:
-        """Ask the API server: a watch that stands still makes every Lease stand still."""
+        """Read the Lease from the API server: a broken watch makes every Lease look silent. Raises Conflict."""
         try:
             found = decode(await self._api.get(LEASE, self._lease_key(key)), Lease)
         except NotFound:
@@ -101,7 +101,7 @@ def _renewal(lease: Lease | None) -> Renewal | None:
 
 
 def read_lease(raw: bytes | None) -> Lease | None:
-    """Read a Lease; one that cannot be read is none."""
+    """Decode a Lease; None if it is missing or unreadable."""
     try:
         return None if raw is None else decode(raw, Lease)
     except DecodeError as error:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the node controller knows when it decides, and what it can do. Values only."""
+"""Input of the node controller's decisions, and its action. Values only."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from controlplane.api.objects.node import Node
 class World:
     node: Node
     lease: Lease | None
-    """None: there is none."""
+    """None: it does not exist."""
     unrenewed_for: float
-    """Seconds for which this leader has watched the Lease, or its absence, without a renewal."""
+    """Seconds for which this leader has seen no renewal, or no Lease."""
 
     @property
     def takes_machines(self) -> bool:
@@ -28,7 +28,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class MarkUnschedulable:
-    """Say that no new machines can be scheduled to the node."""
+    """Set the node's label so that no new machines are scheduled there."""
 
     because: str
 

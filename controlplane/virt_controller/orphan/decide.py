@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do about what a migration leaves that is gone: pure. It is ended as one that is cancelled is.
+"""What to do about the remains of a deleted migration: pure. It is ended like a cancelled one.
 
-A guest that was sent already is not touched: the run is given away by what its source says, whoever asked for that.
+A guest that was sent already is not touched: the source's report decides who owns the run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GONE = "its migration is gone"
 
 
 def decide(world: World) -> Plan[Action]:
-    """Choose the next step."""
+    """Choose the next actions."""
     ended = _end(world)
     if ended is not None:
         return Plan((ended,))
@@ -37,7 +37,7 @@ def decide(world: World) -> Plan[Action]:
 
 
 def _end(world: World) -> FailMigration | RequestAbort | None:
-    """End one that is under way."""
+    """End a migration that is under way."""
     state = world.state
     if state is None or not state.is_under_way:
         return None

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The orphan controller: reads the caches into a World, writes what is to be ended. It chooses nothing.
+"""The orphan controller: reads the caches into a World, writes. It decides nothing.
 
-That a migration is gone is known without a question: whatever tells of it was written after it was made, so a cache
-that has read as far, and has not got it, has read that it was deleted.
+A deletion is recognized without a request: every object that refers to a migration was written after the migration. A
+cache that has read that far and does not have the migration has read its deletion.
 """
 
 from __future__ import annotations
@@ -56,17 +56,18 @@ class OrphanReconciler:
         self._events = events
         self._enqueue: Callable[[Key], None] = lambda _key: None
         self._told: dict[Key, dict[str, int]] = {}
-        """Of an instance's migrations that are not seen: UID, and the first version of what told of it."""
+        """By VMI: UIDs of referenced migrations that the cache lacks, and the lowest version of an object that refers
+        to them."""
         self._read = 0
         vmis.subscribe(self._forget)
         migrations.on_resource_version(self._read_on)
 
     def enqueue_by(self, enqueue: Callable[[Key], None]) -> None:
-        """Have those woken of whose migrations enough is known now."""
+        """Set what enqueues VMIs when the cache of migrations has read far enough."""
         self._enqueue = enqueue
 
     def observe(self, key: Key) -> World | None:
-        """Read the caches; None when there is no orphan. Unavailable while they are not complete."""
+        """Read the caches; None without an orphan. Unavailable until they are synced."""
         if not (self._vmis.synced and self._pods.synced and self._migrations.synced):
             raise Unavailable(f"cannot judge what migrations have left of {key}: not everything is known yet")
         raw = self._vmis.get(key)
@@ -76,7 +77,7 @@ class OrphanReconciler:
             log.warning("object left alone: it does not fit its schema", extra={"key": str(key), "error": str(error)})
             return None
         if vmi is None or not vmi.status.active_pods or is_final(vmi.status.phase):
-            self._told.pop(key, None)  # what is left of a run that is over, its own controller ends
+            self._told.pop(key, None)  # the VMI controller cleans up after a run that is over
             return None
         spare = self._spare(vmi)
         keys = self._migrations.indexed(BY_VMI, str(key))
@@ -92,7 +93,7 @@ class OrphanReconciler:
         )
 
     def _missing(self, key: Key, told: Iterable[tuple[str, int]], known: Collection[str | None]) -> frozenset[str]:
-        """Return the UIDs of migrations that are gone. Who keeps writing what tells of one does not hide it."""
+        """Return the UIDs of deleted migrations. Later writes of the objects that refer to one do not hide it."""
         before = self._told.pop(key, {})
         unseen = {uid: min(version, before.get(uid, version)) for uid, version in told if uid not in known}
         if unseen:
@@ -125,7 +126,8 @@ class OrphanReconciler:
         self._events.record(_regarding(world.vmi), "Warning", reason, str(problem.error))
 
     async def _delete(self, world: World, action: DeleteTarget) -> None:
-        """Delete it, unless the API server says that the guest may be there: a cache may be of before the hand-over."""
+        """Delete the target Pod, unless the API server says that the guest may be in it: the cache may predate the
+        hand-over."""
         try:
             vmi = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(world.vmi)))
         except NotFound as error:

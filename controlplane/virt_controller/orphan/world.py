@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is known of an instance's migrations that are gone before they were over. Values only."""
+"""A VMI's migrations that were deleted before their end. Values only."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from controlplane.virt_controller.migration.world import DeleteTarget, FailMigra
 class World:
     vmi: VirtualMachineInstance
     spare: tuple[Pod, ...] = ()
-    """Launchers that the instance controls and that have not its run."""
+    """Launcher Pods that the VMI controls and that do not own its run."""
     migrations: tuple[VirtualMachineInstanceMigration, ...] = ()
-    """Of this instance, as far as they are known."""
+    """Known migrations of this VMI."""
     gone: frozenset[str] = frozenset()
-    """UIDs of migrations that the instance or a Pod tells of and that do not exist any more."""
+    """UIDs of migrations that the VMI or a Pod refers to and that do not exist any more."""
     deletes_sent: frozenset[str] = frozenset()
-    """UIDs of Pods whose deletion was accepted and is not seen yet."""
+    """UIDs of Pods whose deletion was accepted and is not in the cache yet."""
 
     @property
     def state(self) -> MigrationState | None:
-        """What the instance tells of its migration, if that is gone."""
+        """The VMI's migrationState if its migration is deleted, else None."""
         moving = self.vmi.status.migration_state
         return moving if moving is not None and moving.migration_uid in self.gone else None
 
     @property
     def is_target_down(self) -> bool:
-        """Tell whether nothing can run in the Pod that it goes to any more, by the kubelet's word."""
+        """Tell whether the kubelet reports that nothing can run in the target Pod any more."""
         state = self.state
         pod = next((pod for pod in self.spare if state is not None and pod.uid == state.target_pod_uid), None)
         return pod is not None and (pod.is_over or pod.compute.terminated is not None)
 
     @property
     def left(self) -> list[Pod]:
-        """List the Pods where no guest is, nor comes to be, and that no migration clears away."""
+        """List the Pods that have no guest, will have none, and that no migration cleans up."""
         return [
             pod
             for pod in self.spare
@@ -56,11 +56,11 @@ class World:
 
     @property
     def is_labelled(self) -> bool:
-        """Tell whether a label of the instance names a target."""
+        """Tell whether the VMI has the target node's label."""
         return MIGRATION_TARGET_NODE in self.vmi.metadata.labels
 
     def _is_cared_for(self, pod: Pod) -> bool:
-        """Tell whether a migration goes to a Pod, or has left it, that is there, or may be."""
+        """Tell whether an existing migration has the Pod as its target or source."""
         job, moving = pod.metadata.labels.get(MIGRATION_JOB, ""), self.vmi.status.migration_state
         done = [migration for migration in self.migrations if migration.status.phase == SUCCEEDED]
         is_target = bool(job) and job not in self.gone and job not in {migration.metadata.uid for migration in done}
@@ -70,14 +70,14 @@ class World:
 
 
 def may_have_guest(vmi: VirtualMachineInstance, pod: str) -> bool:
-    """Tell whether a guest is in the Pod of that UID, or may come to be."""
+    """Tell whether a guest is in the Pod of that UID, or may arrive there."""
     moving = vmi.status.migration_state
     is_target = moving is not None and moving.target_pod_uid == pod and not moving.failed
     return pod in vmi.status.active_pods or is_target
 
 
 def referenced_migrations(vmi: VirtualMachineInstance, spare: Iterable[Pod]) -> Iterator[tuple[str, int]]:
-    """Yield the UIDs of migrations that may have left something, each with the version of what tells of it."""
+    """Yield UIDs of migrations that may have left something, with the version of the object that refers to it."""
     moving, pods = vmi.status.migration_state, list(spare)
     if moving is not None:
         is_source = any(pod.uid == moving.source_pod_uid for pod in pods)

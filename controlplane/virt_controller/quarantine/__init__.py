@@ -1,20 +1,19 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes on which runs do not begin: no new machines there for a while, until it is over or a person says so.
+"""Nodes on which runs do not start: no new machines there until a time limit, or until an administrator lifts it.
 
-    mark        what a Node's label says, and whose word it is    (pure)
-    failures     which runs have failed where and come up elsewhere, as this process saw it
-    marked      the nodes that are marked now
-    world       what a decision knows, and the actions            (values)
-    decide      pure
-    reconciler  observe -> decide -> apply, for all Nodes at once
+    quarantine_label     the Node's label, and who wrote it         (pure)
+    failure_attribution  runs that failed on a node and then started on another
+    quarantined_nodes    the nodes that are quarantined now
+    world                the input of a decision, and the actions   (values)
+    decide               pure
+    reconciler           observe -> decide -> apply, for all Nodes at once
 
-A failure is charged to a node when nobody but the node can be its cause, and when the same run has come up on another:
-what fails everywhere is no node's fault. It takes three machines of two namespaces within ten minutes, and no guest
-that has come up there since. At most half of the nodes are marked. All Nodes are one key, so that of two that deserve
-it the second is judged when the first is marked; a new leader waits until what the one before it has asked for has
-happened.
+A failure is attributed to a node when only the node can be the cause, and when the same run has started on another
+node: what fails everywhere is no node's fault. A quarantine needs three machines of two namespaces within ten minutes,
+and no guest that started there since. At most half of the nodes are quarantined. All Nodes share one key, so decisions
+are made one at a time; a new leader waits until the writes of the former one have taken effect.
 
-What runs on a marked node is not touched, and neither is the node for anybody else's Pods.
+Running guests on a quarantined node are not touched, nor are other Pods.
 """

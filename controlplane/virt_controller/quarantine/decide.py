@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which node gets no machines for a while, and which one gets them again: pure."""
+"""Which node to quarantine or to release: pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from controlplane.virt_controller.quarantine.quarantine_label import parse_label
 from controlplane.virt_controller.quarantine.world import Action, ObservedNode, Quarantine, Release, World
 
 WINDOW_SECONDS = 600.0
-"""What is older than this counts for nothing."""
+"""Older failures do not count."""
 MACHINES = 3
 NAMESPACES = 2
-"""Of how many the machines must be, where that many have machines: a tenant alone marks nothing."""
+"""How many namespaces the machines must be of, if that many have machines: one tenant alone quarantines nothing."""
 SETTLE_SECONDS = 60.0
-"""What a former leader has asked for has happened by then, or never will."""
+"""By then, the writes of a former leader have taken effect or never will."""
 
 
 def decide(world: World) -> Plan[Action]:
-    """Choose one thing: of two nodes that deserve it, the second is judged when the first is marked."""
+    """Choose one action. Of two nodes to quarantine, the second is judged again after the first."""
     lifted = [Release(node, "its time is over") for node in world.nodes if _is_over(world, node)]
     if lifted:
         return Plan((lifted[0],))
@@ -40,14 +40,14 @@ def decide(world: World) -> Plan[Action]:
 
 
 def staying_without(world: World, one: ObservedNode) -> tuple[str, ...] | None:
-    """Return the nodes that take machines when one more does not; None when they are fewer than half."""
+    """Return the nodes that take machines without this one; None if fewer than half would."""
     fit = [node for node in world.nodes if node.is_fit]
     staying = tuple(node.name for node in fit if node.mark is None and node.name != one.name)
     return staying if len(staying) * 2 >= len(fit) else None
 
 
 def newly_withheld(world: World) -> tuple[ObservedNode, ...]:
-    """Return the nodes that deserve it, are spared because too few would stay, and of which that is not said yet."""
+    """Return the nodes that are spared because too few would be left, if that is not reported yet."""
     if world.leading_for < SETTLE_SECONDS:
         return ()
     spared = (node for node in _deserving(world) if staying_without(world, node) is None)
@@ -55,7 +55,7 @@ def newly_withheld(world: World) -> tuple[ObservedNode, ...]:
 
 
 def seconds_left(world: World, one: ObservedNode) -> float | None:
-    """Return how long a mark of ours lasts, by whichever ends first: the time in it or the time that we saw it."""
+    """Return the rest of a quarantine by virt-controller: by its time, or by how long this process has seen it."""
     until = None if one.mark is None else parse_label(one.mark)
     return None if until is None else min(until - world.now, world.seconds - one.quarantined_for)
 
@@ -71,7 +71,7 @@ def _next_end(world: World) -> float | None:
 
 
 def _deserving(world: World) -> list[ObservedNode]:
-    """Return the nodes that enough recent failures, and no more than these, speak against."""
+    """Return the nodes with enough recent failures, each with only those."""
     judged = (replace(node, failures=_recent(world, node)) for node in world.nodes if node.mark is None and node.is_fit)
     return [node for node in judged if world.seconds > 0 and _is_enough(world, node.failures)]
 

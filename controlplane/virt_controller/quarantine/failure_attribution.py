@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which runs have failed on a node and come up on another, as this process saw it happen. Nothing is decided here.
+"""Runs that failed on a node and started on another, as this process observed them. It decides nothing.
 
-By the process's own clock, and only what changed before its eyes: an instance that it finds running when it begins to
-look says nothing of when. Every replica looks, so the next leader knows what the last one knew. What is kept is
-bounded: a node has at most so many failures, and the oldest give way.
+Only observed changes count: a VMI that runs already when the watch begins says nothing about when it started. Every
+replica observes, so the next leader knows what the former one knew. The number of failures per node is bounded.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ _MENTION = b'"failedAttempts"'
 
 @dataclass(frozen=True, slots=True)
 class AttributedFailure:
-    """A run that failed on a node and came up elsewhere."""
+    """A run that failed on a node and started elsewhere."""
 
     vmi: Key
     uid: str
     machine: str
-    """Namespace and name of whatever makes the instance: it has one voice, also when it was deleted and made anew."""
+    """Namespace and name of the VMI's owner, or of the VMI. It counts once, even if it is recreated."""
     reason: str
     at: float
-    """When (monotonic) it came up elsewhere."""
+    """When (monotonic) it started elsewhere."""
 
 
 class _Status(Struct, frozen=True, kw_only=True):
@@ -57,19 +56,19 @@ _decoder = msgspec.json.Decoder(_Instance)
 @dataclass(slots=True)
 class FailureAttribution:
     changed: Callable[[], None] = lambda: None
-    """Called when there is more, or less, to judge."""
+    """Called when the failures change."""
     _by_node: dict[str, deque[AttributedFailure]] = field(default_factory=dict)
 
     def of(self, node: str) -> tuple[AttributedFailure, ...]:
         return tuple(self._by_node.get(node, ()))
 
     def forget(self, node: str) -> None:
-        """Begin anew: a guest has come up there, or the node was judged."""
+        """Forget a node's failures: a guest has started there, or the node was judged."""
         if self._by_node.pop(node, None) is not None:
             self.changed()
 
     def note(self, before: bytes | None, after: bytes | None, monotonic: float) -> None:
-        """Take in a change of an instance: what matters is the moment in which its guest is up."""
+        """Note a change of a VMI: the moment when its guest runs counts."""
         if before is None or after is None or not (self._by_node or _MENTION in after):
             return
         new = _decoder.decode(after)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The label that keeps machines from a Node: until when, and whose word it is. Pure.
+"""The label that quarantines a Node, and who wrote it. Pure.
 
-Ours is a time, which ends it. Any other value is a person's: it stays until they take it off.
+A time is virt-controller's, and ends the quarantine. Any other value is an administrator's, and stays.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from kubevirt_api.names import QUARANTINED
 from controlplane.api.objects.node import Node
 
 _FORM = "%Y%m%dT%H%M%SZ"
-"""A time as a label's value can have it."""
+"""A time, as a label's value."""
 
 
 def render_label(until: float) -> str:
-    """Spell seconds since the epoch, e.g. 20260131T120000Z."""
+    """Format seconds since the epoch, e.g. 20260131T120000Z."""
     return datetime.fromtimestamp(int(until), tz=UTC).strftime(_FORM)
 
 
 def parse_label(value: str) -> float | None:
-    """Read a mark of ours as seconds since the epoch; None when it is somebody else's."""
+    """Parse a time that virt-controller wrote, as seconds since the epoch; None for any other value."""
     try:
         found = datetime.strptime(value, _FORM).replace(tzinfo=UTC)
     except ValueError:
@@ -33,5 +33,5 @@ def parse_label(value: str) -> float | None:
 
 
 def label_of(node: Node) -> str | None:
-    """Return what keeps machines from a Node; None when nothing does."""
+    """Return the label's value; None without one."""
     return node.metadata.labels.get(QUARANTINED)

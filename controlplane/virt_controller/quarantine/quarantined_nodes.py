@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The nodes that are marked now, for whoever makes a Pod."""
+"""The nodes that are quarantined now, for the builders of Pods."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _decoder = msgspec.json.Decoder(_Labelled)
 
 
 class QuarantinedNodes:
-    """Call it for the names of this moment."""
+    """Call it for the current names."""
 
     def __init__(self, nodes: Cache) -> None:
         self._names: frozenset[str] = frozenset()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The quarantine: caches in, one label of one Node at a time out."""
+"""The quarantine controller: reads the caches, writes the label of one Node at a time."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from controlplane.virt_controller.reporting.events import Events, Kind, Regardin
 log = logging.getLogger(__name__)
 
 ALL_NODES = Key("", "")
-"""The only key: whether one node is marked depends on how many are."""
+"""The only key: whether a node may be quarantined depends on all of them."""
 QUARANTINED_REASON = "NodeQuarantined"
 DOUBTFUL = "NodeQuarantineDoubtful"
 WITHHELD = "NodeNotQuarantined"
 RELEASED = "NodeReleased"
 Withheld = tuple[ObservedNode, ...]
-"""Nodes of which it is to be said that they are not marked, and why."""
+"""Nodes that are spared, to report with the reason."""
 
 
 class QuarantineReconciler:
@@ -49,7 +49,7 @@ class QuarantineReconciler:
         configuration: Callable[[], KubeVirtConfiguration],
         enqueue: Callable[[Key], None] = lambda _unused: None,
     ) -> None:
-        """enqueue: for ALL_NODES, when there is something to judge."""
+        """enqueue: called with ALL_NODES when there is something to decide."""
         self._nodes = nodes
         self._vmis = vmis
         self._api = api
@@ -59,14 +59,14 @@ class QuarantineReconciler:
         self._enqueue = enqueue
         self._failures = FailureAttribution(changed=lambda: self._enqueue(ALL_NODES))
         self._marked: dict[str, tuple[str, float]] = {}
-        """By node: its mark, and since when (monotonic) this process has seen it."""
+        """By node: its label's value, and since when (monotonic) this process has seen it."""
         self._withheld: dict[str, tuple[AttributedFailure, ...]] = {}
         self._leading_since: float | None = None
         nodes.subscribe(self._node_changed)
         vmis.subscribe(self._vmi_changed)
 
     def begin(self) -> None:
-        """Lead from now on."""
+        """Start to lead."""
         self._leading_since = self._clock.monotonic()
         self._enqueue(ALL_NODES)
 
@@ -74,7 +74,7 @@ class QuarantineReconciler:
         self._enqueue = enqueue
 
     def observe(self, key: Key) -> World | None:
-        """Read the caches. Unavailable while one of them is not complete."""
+        """Read the caches. Unavailable until all of them are synced."""
         if not (self._nodes.synced and self._vmis.synced):
             raise Unavailable("cannot judge nodes: not everything is known yet")
         if key != ALL_NODES or self._leading_since is None:
@@ -106,7 +106,7 @@ class QuarantineReconciler:
         return newly_withheld(world) or None
 
     async def write_status(self, _world: World, status: Withheld) -> None:
-        """Say of these nodes that they are spared: all that there is to write of it is Events."""
+        """Report the spared nodes: there is nothing to write but Events."""
         for node in status:
             self._withheld[node.name] = node.failures
             text = "Runs do not begin here. Machines are still sent, else fewer than half of the nodes would stay."
@@ -134,7 +134,7 @@ class QuarantineReconciler:
             self._events.record(regarding, "Normal", QUARANTINED_REASON, text, occurrence=until)
 
     async def _confirm(self, action: Quarantine) -> None:
-        """Ask the API server of the nodes that are counted on: another leader may have marked one just now."""
+        """Confirm with the API server that the other nodes take machines: another leader may have quarantined one."""
         for name in action.staying:
             try:
                 found = decode(await self._api.get(NODE, Key("", name)), Node)
@@ -144,7 +144,7 @@ class QuarantineReconciler:
                 raise Conflict(f"node {name} takes no machines any more")
 
     async def _write(self, node: Node, mark: str | None) -> None:
-        """Write, or take off, the label of exactly the Node that was judged."""
+        """Write or remove the label, with the observed UID and resourceVersion as preconditions."""
         meta = node.metadata
         patch = {"metadata": {"labels": {QUARANTINED: mark}}}
         key, version = Key("", meta.name), meta.resource_version
@@ -161,7 +161,7 @@ class QuarantineReconciler:
         return ObservedNode(node=node, failures=self._failures.of(name), quarantined_for=monotonic - since)
 
     def _see(self, name: str, mark: str | None, monotonic: float) -> float:
-        """Take note of the mark that a node has; return since when it has been so."""
+        """Note the label's value; return since when (monotonic) it has been so."""
         if mark is None:
             self._marked.pop(name, None)
             return monotonic
@@ -176,7 +176,7 @@ class QuarantineReconciler:
         mark = None if now is None else now[0]
         self._see(key.name, mark, self._clock.monotonic())
         if (None if was is None else was[0]) != mark or now is None:
-            self._failures.forget(key.name)  # it was judged, or a person has looked at it
+            self._failures.forget(key.name)  # it was judged, or an administrator changed it
             self._withheld.pop(key.name, None)
         self._enqueue(ALL_NODES)
 
@@ -188,6 +188,6 @@ _node_decoder = msgspec.json.Decoder(Node)
 
 
 def _gist(raw: bytes) -> tuple[str | None, bool]:
-    """What a judgement of nodes depends on; all else of a Node may change unseen."""
+    """Return what decisions depend on. Other changes of a Node are ignored."""
     node = _node_decoder.decode(raw)
     return label_of(node), ObservedNode(node=node).is_fit

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the quarantine knows when it decides, and what it can do. Values only."""
+"""Input of the quarantine's decisions, and its actions. Values only."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from controlplane.virt_controller.quarantine.quarantine_label import label_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedNode:
-    """A Node, and what was seen of it."""
+    """A Node, and what was observed about it."""
 
     node: Node
     failures: tuple[AttributedFailure, ...] = ()
     quarantined_for: float = 0.0
-    """Seconds for which this process has seen the mark that it has."""
+    """Seconds for which this process has seen its present label."""
 
     @property
     def name(self) -> str:
@@ -34,7 +34,7 @@ class ObservedNode:
 
     @property
     def is_fit(self) -> bool:
-        """Tell whether machines would be sent there, if it were not marked."""
+        """Tell whether it would take machines if it were not quarantined."""
         says = self.node.metadata.labels.get(SCHEDULABLE) == "true"
         return says and not self.node.spec.unschedulable and not self.node.is_out_of_service
 
@@ -47,29 +47,29 @@ class World:
     """Seconds since the epoch."""
     monotonic: float
     leading_for: float
-    """Seconds since this process leads."""
+    """Seconds since this process began to lead."""
     namespaces: int
-    """How many have machines."""
+    """How many namespaces have machines."""
     seconds: int
-    """How long a mark lasts; 0: nothing is marked."""
+    """How long a quarantine lasts; 0 disables it."""
     withheld: Mapping[str, tuple[AttributedFailure, ...]] = field(default_factory=dict)
-    """Charges over which it was said already that a node is not marked."""
+    """By node: the failures for which it was reported as spared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """Send no machines to a node until then."""
+    """Quarantine a node until that time."""
 
     observed: ObservedNode
     until: float
     staying: tuple[str, ...]
-    """Nodes that this rests on: enough of them stay."""
+    """Nodes that this depends on: enough of them must take machines."""
     because: str
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Send machines there again."""
+    """End a quarantine."""
 
     observed: ObservedNode
     because: str

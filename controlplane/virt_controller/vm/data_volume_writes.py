@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the VM controller writes about DataVolumes, and tells of them. It chooses nothing."""
+"""Writes DataVolumes of a VM and records Events about them. It decides nothing."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from controlplane.virt_controller.vm.world import World
 
 
 async def create_data_volume(api: Api, events: Events, world: World, name: str) -> None:
-    """Make the DataVolume of a template. Conflict: the VM is another by now, or somebody was faster."""
+    """Create the DataVolume of a template. Conflict: the VM has changed, or the DataVolume exists."""
     vm = world.vm
     await _insist_on_vm(api, vm, is_unchanged=True)
     template = next(template for template in vm.spec.data_volume_templates if template.metadata.name == name)
     try:
         made = await api.create(DATA_VOLUME, vm.metadata.namespace, build_data_volume(vm, template))
     except AlreadyExists as error:
-        # Ours from a write whose answer was lost, or somebody else's: look at it, then decide again.
+        # Either ours, from a write whose response was lost, or a foreign one: observe it, then decide again.
         await api.get(DATA_VOLUME, Key(vm.metadata.namespace, name))
         raise Conflict(str(error)) from error
     text = f"Created DataVolume {name}"
@@ -36,7 +36,7 @@ async def create_data_volume(api: Api, events: Events, world: World, name: str) 
 
 
 async def adopt_data_volume(api: Api, world: World, name: str) -> None:
-    """Become the controller of a DataVolume that belonged to nobody when it was decided on."""
+    """Adopt a DataVolume that had no controller when it was observed."""
     found: DataVolume = world.data_volumes.by_name[name]
     await _insist_on_vm(api, world.vm)
     owners = [encode(owner) for owner in found.metadata.owner_references if owner.uid != world.vm.metadata.uid]
@@ -50,7 +50,7 @@ async def adopt_data_volume(api: Api, world: World, name: str) -> None:
 
 
 def record_import_failure(events: Events, world: World, status: VirtualMachineStatus) -> None:
-    """Tell, when a VM's word for it changes to that, why CDI cannot fill one of its DataVolumes."""
+    """Record why CDI cannot fill a DataVolume, when the VM's printable status changes to that."""
     is_error = status.printable_status == printable_statuses.DATA_VOLUME_ERROR
     trouble = import_failure_of(world)
     if is_error and trouble is not None and world.vm.status.printable_status != status.printable_status:
@@ -59,7 +59,7 @@ def record_import_failure(events: Events, world: World, status: VirtualMachineSt
 
 
 async def _insist_on_vm(api: Api, vm: VirtualMachine, *, is_unchanged: bool = False) -> None:
-    """Ask whether the VM is there to own it, and (is_unchanged) still has the template that was decided on."""
+    """Confirm that the VM can own it and (is_unchanged) still has the observed template. Raises Conflict."""
     key = Key(vm.metadata.namespace, vm.metadata.name)
     fresh = decode_vm(await api.get(VIRTUAL_MACHINE, key)).metadata
     is_there = fresh.uid == vm.metadata.uid and fresh.deletion_timestamp is None

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The DataVolumes of a VM: what is to be done about them, whether they let it start, and what they say of it. Pure.
+"""The DataVolumes of a VM: which to create or adopt, whether the VM can start, and what the status reports. Pure.
 
-Those of its templates belong to it: each is made once, under the name that it has there, and one of that name that
-belongs to nobody is taken over. Those that its volumes name beside them are looked at only.
+Those of the VM's templates belong to it: each is created once, under the template's name; one of that name without a
+controller is adopted. Other DataVolumes that the volumes name are only read.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from controlplane.api.objects.vm import DataVolumeTemplate, VirtualMachine
 from controlplane.virt_controller.vm.world import AdoptDataVolume, CreateDataVolume, World
 
 WHEN_STARTED = "kubevirt.io/immediate-data-volume-creation"
-"""Annotation of a VM: "false" has its DataVolumes made when it is to run, not before."""
+"""Annotation of a VM: "false" creates its DataVolumes at the start, not before."""
 
 
 def names_of(vm: VirtualMachine) -> tuple[str, ...]:
-    """Name the DataVolumes that a VM makes, and those that may be behind its volumes."""
+    """Name the DataVolumes that a VM creates, and those that may be behind its volumes."""
     made = (template.metadata.name for template in vm.spec.data_volume_templates)
     return tuple(dict.fromkeys((*made, *claim_names(vm.spec.template.spec.volumes))))
 
 
 def next_data_volume_action(world: World, *, is_to_run: bool) -> CreateDataVolume | AdoptDataVolume | None:
-    """Choose what to do about the first DataVolume that is not as it should be; None: nothing can be, or need be."""
+    """Choose the next action for a DataVolume; None if none is needed or possible."""
     if not world.data_volumes.is_complete:
-        return None  # what is not seen may be there
+        return None  # a DataVolume that the cache lacks may exist
     if not is_to_run and world.vm.metadata.annotations.get(WHEN_STARTED) == "false":
         return None
     for name in _made(world):
@@ -54,7 +54,7 @@ def next_data_volume_action(world: World, *, is_to_run: bool) -> CreateDataVolum
 
 
 def is_ready(world: World) -> bool:
-    """Tell whether the DataVolumes of the VM's templates are so far that an instance may be made."""
+    """Tell whether the DataVolumes of the VM's templates allow creating the VMI."""
     return all(_is_startable(world, name) for name in _made(world))
 
 
@@ -64,7 +64,7 @@ def _is_startable(world: World, name: str) -> bool:
 
 
 def why_unusable(world: World) -> str | None:
-    """Say why DataVolumes of the VM's templates cannot be made or used at all; None when they can."""
+    """Return why DataVolumes of the VM's templates cannot be created or used; None if they can."""
     names = _made(world)
     if names and not world.data_volumes.is_served:
         return "the cluster does not serve DataVolumes (cdi.kubevirt.io/v1beta1); install CDI"
@@ -76,7 +76,7 @@ def why_unusable(world: World) -> str | None:
 
 
 def status_word(world: World, *, is_error: bool) -> str:
-    """Return DataVolumeError (is_error) or Provisioning if a DataVolume behind a volume of the template is so."""
+    """Return DataVolumeError (is_error) or Provisioning if a DataVolume of a volume is in that state, else ""."""
     named = claim_names(world.vm.spec.template.spec.volumes)
     found = [(name, world.data_volumes.by_name[name]) for name in named if name in world.data_volumes.by_name]
     if is_error:
@@ -85,7 +85,7 @@ def status_word(world: World, *, is_error: bool) -> str:
 
 
 def import_failure_of(world: World) -> tuple[str, str] | None:
-    """Return the first DataVolume behind a volume that CDI cannot fill, and why."""
+    """Return the first DataVolume of a volume that CDI cannot fill, and why."""
     for name in claim_names(world.vm.spec.template.spec.volumes):
         found = world.data_volumes.by_name.get(name)
         if found is not None and found.trouble is not None:
@@ -94,7 +94,7 @@ def import_failure_of(world: World) -> tuple[str, str] | None:
 
 
 def build_data_volume(vm: VirtualMachine, template: DataVolumeTemplate) -> dict[str, Any]:
-    """Build the manifest of a DataVolume. Its claim is bound at once: nothing of ours would be its first consumer."""
+    """Build a DataVolume's manifest. Its claim is bound at once: no Pod of ours would be its first consumer."""
     spec, given = dict(template.spec), template.metadata
     priority = vm.spec.template.spec.priority_class_name
     if priority and not spec.get("priorityClassName"):

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do about a VirtualMachine: pure, a table by run strategy.
+"""The next actions for a VirtualMachine: pure, a table by run strategy.
 
-Starting is creating the VMI, stopping is deleting it; how a guest goes down gracefully is the node's business. One step
-at a time: what a step changes brings the key back.
+A start creates the VMI, a stop deletes it; the node shuts the guest down gracefully. One action at a time: its effect
+enqueues the VM again.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from controlplane.virt_controller.vm.world import (
 )
 
 ORPHAN_FINALIZER = "orphan"
-"""Put on an object by the API server when it is deleted with propagation Orphan."""
+"""The API server sets it on an object that is deleted with propagation Orphan."""
 
 WORDS = 512
-"""Characters of a guest's or launcher's own words that go into an Event, which holds 1024."""
+"""Characters of a guest's or launcher's message in an Event, which holds 1024."""
 
 
 def decide(world: World) -> Plan[Action]:
-    """Choose the next step."""
+    """Choose the next actions."""
     if world.is_vm_deleting:
         return _end(world)
     if not world.is_strategy_known:
-        return Plan()  # whatever it means, it is not for this version to guess. Status says so.
+        return Plan()  # an unknown strategy does nothing; the status reports it
     first = _first(world)
     if first is not None:
         return Plan((first,))
@@ -69,7 +69,7 @@ def decide(world: World) -> Plan[Action]:
 
 
 def _first(world: World) -> Action | None:
-    """Say what must be in order before anything is started or stopped."""
+    """Return what has to be done before anything is started or stopped."""
     if VM_FINALIZER not in world.vm.metadata.finalizers:
         return AddFinalizer(because="its instance must go first when it is deleted")
     if world.claim is Ownership.ORPHAN and world.vmi is not None and world.vmi.metadata.deletion_timestamp is None:
@@ -84,7 +84,7 @@ def _first(world: World) -> Action | None:
 
 
 def why_start(world: World) -> str | None:
-    """Say why an instance should be created now that there is none; None when it should not."""
+    """Return why a VMI has to be created now that there is none; None if it has not."""
     match world.vm.run_strategy:
         case "Always":
             return f"run strategy is {ALWAYS} and no instance exists"
@@ -98,9 +98,9 @@ def why_start(world: World) -> str | None:
 
 
 def why_stop(world: World, own: VirtualMachineInstance) -> str | None:
-    """Say why the instance should be deleted; None when it should stay.
+    """Return why the VMI has to be deleted; None if it stays.
 
-    A run that failed goes because it failed, also when its stop is queued: we may have queued that then.
+    A failed run is deleted because it failed, even if a stop is queued: this controller may have queued that stop.
     """
     phase, strategy = own.status.phase, world.vm.run_strategy
     match strategy:
@@ -118,17 +118,17 @@ def why_stop(world: World, own: VirtualMachineInstance) -> str | None:
 
 
 def _without_instance(world: World) -> Plan[Action]:
-    if world.vm.run_strategy == HALTED and world.wants_start:  # any other start of a halted machine was dropped
+    if world.vm.run_strategy == HALTED and world.wants_start:  # other starts of a halted machine are dropped
         return Plan((SetRunStrategyAlways(because="a paused start of the halted machine was requested"),))
     because = why_start(world)
     if because is None or world.claim is not Ownership.NONE:
-        # A foreign or departing VMI holds the name. Status says so; its going brings the key back.
+        # A foreign or terminating VMI has the name. The status reports it; its deletion enqueues the VM.
         return Plan()
     delay = seconds_to_wait(world)
     if delay > 0:
         return Plan(requeue_after=delay)
     if not data_volumes.is_ready(world):
-        return Plan()  # what becomes of them brings the key back
+        return Plan()  # their changes enqueue the VM
     create = CreateVmi(because, is_paused=is_next_paused(world))
     if has_stale_stop(world):
         return Plan((WriteStatus("the stop that is done must not meet the next instance"), create))
@@ -148,7 +148,7 @@ def _with_instance(world: World, own: VirtualMachineInstance) -> Plan[Action]:
 
 
 def _tell_first(world: World, own: VirtualMachineInstance) -> str | None:
-    """Say what nobody could know any more if the instance went before the status is written."""
+    """Return what the status has to record before the VMI, which shows it, is deleted; None if nothing."""
     if is_failed_start(world, own) and not is_recorded(world, own):
         return "the failed start is counted while its instance is there"
     if needs_rerun_request(world, own):
@@ -165,8 +165,9 @@ def _end(world: World) -> Plan[Action]:
     if VM_FINALIZER not in finalizers:
         return Plan()
     if ORPHAN_FINALIZER in finalizers and world.own is not None:
-        # Not left to the garbage collector: while it learns a new kind it may see the VM before it sees the instance,
-        # finds nothing to orphan, and then deletes an instance whose owner is gone.
+        # The garbage collector cannot do this: while it learns a new kind, it may see the VM before the VMI, find
+        # nothing to
+        # orphan, and then delete the VMI because its owner is gone.
         return Plan((ReleaseVmi(because="its VM is deleted and leaves it behind"),))
     if world.own is None:
         return Plan((RemoveFinalizer(because="it is deleted and has no instance"),))
@@ -176,6 +177,6 @@ def _end(world: World) -> Plan[Action]:
 
 
 def _last_words(own: VirtualMachineInstance) -> str:
-    """Add why a run failed: its instance, which says so, is about to go."""
+    """Return why a run failed: its VMI, which reports that, is about to be deleted."""
     said = conditions.find(own.status.conditions, SYNCHRONIZED) if own.status.phase == FAILED else None
     return f" ({said.reason}: {said.message[:WORDS]})" if said is not None else ""

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a changed template is written into the instance that runs, and why the rest is not: pure.
+"""Which changes of a template are written into the running VMI, and why others are not: pure.
 
-Only where nothing else of the template has changed (its hash without what is live, which the instance carries), as
-upstream: what waits for a restart, waits as a whole. While the instance migrates nothing is written: the Pod that it
-goes to was made of what it says. Sockets wait for the last ones, which nobody could take back; memory does not: a guest
-for which no node has room would keep its machine from saying otherwise.
+As in KubeVirt, only if nothing else has changed (by the hash of the other fields, which the VMI carries): a change that
+needs a restart waits as a whole. Nothing is written during a migration, whose target Pod was built from the present
+spec. Sockets wait until the former ones are plugged, because a change cannot be taken back. Memory does not wait: a
+change that fits no node could otherwise never be corrected.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Json = dict[str, Any]
 
 
 def next_run(world: World) -> VirtualMachineInstanceSpec:
-    """Return what the instance would be that is made now."""
+    """Return the spec of a VMI created now."""
     made = build_vmi(world.vm, world.template)
     return decode_vmi(default_instance(made, world.configuration, seed=world.vm.metadata.uid)).spec
 
 
 def is_only_live(world: World, own: VirtualMachineInstance) -> bool:
-    """Tell whether all that the template has more than a running instance may change while it runs."""
+    """Tell whether all changes of the template can be made while the VMI runs."""
     if world.configuration.vm_rollout_strategy == STAGE or own.status.phase != RUNNING:
         return False
     made_from = own.metadata.annotations.get(FIXED_TEMPLATE_HASH)
@@ -49,7 +49,7 @@ def is_only_live(world: World, own: VirtualMachineInstance) -> bool:
 
 
 def refuse_sockets(world: World, own: VirtualMachineInstance) -> str:
-    """Say why the guest does not get the sockets of the template while it runs; "" when it does, or has them."""
+    """Return why the guest does not get the template's sockets while it runs; "" if it does or has them."""
     has, wanted = _cpu(own.spec), _cpu(next_run(world))
     sockets, most = max(wanted.sockets, 1), has.max_sockets
     if sockets == max(has.sockets, 1):
@@ -70,7 +70,7 @@ def refuse_sockets(world: World, own: VirtualMachineInstance) -> str:
 
 
 def find_change(world: World) -> Json | None:
-    """Return what is to be patched in the instance; None while there is nothing, or not yet."""
+    """Return the patch of the VMI; None if there is none, or not yet."""
     own = world.own
     if own is None or own.metadata.annotations.get(TEMPLATE_HASH) == template_hash(world.template):
         return None
@@ -83,7 +83,7 @@ def find_change(world: World) -> Json | None:
     grown = added_memory(own, wanted)
     cpus_wait = added and (cpu_change(own) is not None or refuse_sockets(world, own))
     if cpus_wait or (grown and refuse_memory(own, wanted)):
-        return {"spec": spec} if spec else None  # both wait, for the last ones or for a restart
+        return {"spec": spec} if spec else None  # both wait: for the former change or for a restart
     annotations: Json = {TEMPLATE_HASH: template_hash(world.template)}
     domain: Json = {}
     if added:
@@ -97,12 +97,12 @@ def find_change(world: World) -> Json | None:
 
 
 def has_grown(own: VirtualMachineInstance) -> bool:
-    """Tell whether its spec has got virtual CPUs since it was created."""
+    """Tell whether virtual CPUs were added since it was created."""
     return CPUS_ADDED in own.metadata.annotations
 
 
 def _placement(world: World, own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec) -> Json:
-    """Return what is to be patched of where it may be, as the template has it."""
+    """Return the patch of node selector, affinity and tolerations."""
     template, found, has = plain_template(world.template), {}, own.spec
     if has.node_selector != wanted.node_selector:
         found.update(merge_patch({"nodeSelector": has.node_selector}, {"nodeSelector": template.get("nodeSelector")}))
@@ -114,7 +114,7 @@ def _placement(world: World, own: VirtualMachineInstance, wanted: VirtualMachine
 
 
 def _with_cpus(world: World, domain: DomainSpec, *, sockets: int, added: int) -> Json:
-    """Give the instance's domain more sockets; what its machine asks of CPU grows by what its Pod asks for as many."""
+    """Return the domain patch with more sockets. CPU requests and limits grow by what the Pod requests for as many."""
     ratio = max(1, world.configuration.developer_configuration.cpu_allocation_ratio)
     named = world.vm.spec.template.spec.domain.resources
     resources = {

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory of a changed template for the guest that runs: what is written into its instance, or why nothing is. Pure."""
+"""Memory of a changed template for a running guest: the patch of its VMI, or why there is none. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Json = dict[str, Any]
 
 
 def added_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec) -> int:
-    """Return how many bytes more the template has than the instance; less than 0 where it has fewer."""
+    """Return by how many bytes the template's memory is larger than the VMI's; negative if it is smaller."""
     return _named(wanted) - _named(own.spec)
 
 
 def refuse_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec) -> str:
-    """Say why the guest does not get the memory of the template while it runs; "" when it does, or has it."""
+    """Return why the guest does not get the template's memory while it runs; "" if it does or has it."""
     if not added_memory(own, wanted):
         return ""
     asked, most = _named(wanted), most_bytes(own.spec.domain)
@@ -42,7 +42,7 @@ def refuse_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpe
 
 
 def with_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec, named: Resources) -> Json:
-    """Give the instance's domain its other memory; what its machine asks of memory changes by as much."""
+    """Return the domain patch with the new memory. Memory requests and limits change by as much."""
     added, has = added_memory(own, wanted), own.spec.domain.resources
     guest = wanted.domain.memory.guest if wanted.domain.memory else None
     amounts = (("requests", has.requests, named.requests), ("limits", has.limits, named.limits))
@@ -55,7 +55,7 @@ def with_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec,
 
 
 def merged(one: Json, other: Json) -> Json:
-    """Put two patches together that may both have parts of the same fields."""
+    """Merge two patches recursively."""
     both = dict(one)
     for field, value in other.items():
         old = both.get(field)
@@ -64,7 +64,7 @@ def merged(one: Json, other: Json) -> Json:
 
 
 def has_other_memory(own: VirtualMachineInstance) -> bool:
-    """Tell whether the instance has other memory than it was made with."""
+    """Tell whether the VMI's memory was changed since it was created."""
     told = own.status.memory
     return (
         told is not None and told.guest_at_boot is not None and amount_in_bytes(told.guest_at_boot) != _named(own.spec)
@@ -74,5 +74,5 @@ def has_other_memory(own: VirtualMachineInstance) -> bool:
 def _named(spec: VirtualMachineInstanceSpec) -> int:
     try:
         return guest_bytes(spec.domain)
-    except ValueError:  # whoever judges the object says so
+    except ValueError:  # validation reports that
         return 0

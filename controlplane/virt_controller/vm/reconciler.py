@@ -98,10 +98,10 @@ class VmReconciler:
         self._events = events
         self._configuration = configuration
         self._asked: dict[Key, str] = {}
-        """resourceVersion of the VM as it was when the API server was asked for its instance."""
+        """resourceVersion of the VM when its VMI was read from the API server."""
 
     def observe(self, key: Key) -> World | None:
-        """Read the caches. Unavailable while one of them is not complete: then absence means nothing."""
+        """Read the caches. Unavailable until all of them are synced: before that, absence proves nothing."""
         if not (self._vms.synced and self._vmis.synced):
             raise Unavailable(f"cannot judge VirtualMachine {key}: not everything is known yet")
         raw, raw_vmi = self._vms.get(key), self._vmis.get(key)
@@ -111,7 +111,7 @@ class VmReconciler:
             return None
         vmi = _read(raw_vmi, key, decode_vmi)
         if vmi is None and raw_vmi is not None:
-            return None  # whose it is cannot be told
+            return None  # its owner cannot be read
         return World(
             vm=vm,
             vmi=vmi,
@@ -184,7 +184,8 @@ class VmReconciler:
         await self._patch(vm, {"metadata": {"finalizers": kept or None}})
 
     async def _insist_on_absence(self, vm: VirtualMachine) -> None:
-        """Ask the API server, not the cache, whether the instance is gone: letting go of the VM cannot be undone."""
+        """Confirm with the API server that the VMI is gone: removing the VM's finalizer cannot be undone. Raises
+        Conflict."""
         try:
             found = await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
         except NotFound:
@@ -193,7 +194,7 @@ class VmReconciler:
             raise Conflict(f"cannot let go of VirtualMachine {_key(vm)}: its instance still exists")
 
     def _has_read_so_far(self, vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> bool:
-        """Tell whether what is known of the instance, our own write's answer included, is no older than the VM."""
+        """Tell whether the known state of the VMI, own writes included, is no older than the VM."""
         versions = vm.metadata.resource_version, vmi.metadata.resource_version if vmi is not None else "0"
         if not all(version.isdecimal() for version in versions):
             return False
@@ -201,13 +202,13 @@ class VmReconciler:
         return max(seen_at, self._vmis.resource_version) >= asked_at
 
     async def _look(self, vm: VirtualMachine) -> None:
-        """Ask; what is found is in the overlay afterwards."""
+        """Read the VMI from the API server. The read-your-writes cache takes the response in."""
         with suppress(NotFound):
             await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
         self._asked[_key(vm)] = vm.metadata.resource_version
 
     async def _insist_on_being_current(self, vm: VirtualMachine) -> None:
-        """Ask whether the VM still is what was decided on: a start that was taken back, or used up, is none."""
+        """Confirm that the VM is unchanged: a start may have been revoked or done. Raises Conflict."""
         fresh = (await self._api.get(VIRTUAL_MACHINE, _key(vm)))["metadata"]
         if (fresh["uid"], fresh["resourceVersion"]) != (vm.metadata.uid, vm.metadata.resource_version):
             raise Conflict(f"cannot act on VirtualMachine {_key(vm)}: it has changed meanwhile")
@@ -220,14 +221,14 @@ class VmReconciler:
         try:
             made = await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)
         except AlreadyExists as error:
-            # Ours from a write whose answer was lost, or somebody else's: look at it, then decide again.
+            # Either ours, from a write whose response was lost, or a foreign one: observe it, then decide again.
             await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
             raise Conflict(str(error)) from error
         text = f"Started the virtual machine {_key(vm)}"
         self._events.record(_regarding(vm), "Normal", "SuccessfulCreate", text, occurrence=made["metadata"]["uid"])
 
     async def _change(self, world: World, action: ChangeVmi) -> None:
-        """Change exactly the instance that was decided on, by the template as the API server has it now."""
+        """Patch exactly the observed VMI, by the current template."""
         await self._insist_on_being_current(world.vm)
         meta = _present(world.own).metadata
         await self._api.patch(
@@ -264,7 +265,7 @@ class VmReconciler:
         )
 
     async def _delete(self, world: World, action: DeleteVmi) -> None:
-        """Delete exactly the state that was decided on: a version that changed meanwhile (an owner removed) is kept."""
+        """Delete exactly the observed version: a VMI that has changed (e.g. lost its owner) is kept."""
         vm, vmi = world.vm, _present(world.vmi)
         meta = vmi.metadata
         try:

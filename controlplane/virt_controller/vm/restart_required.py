@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a VM's template its instance does not have, and gets at the next start: pure.
+"""Which changes of a VM's template apply at its next start only: pure.
 
-That something differs is told by the hash of the template that the instance was made from. What differs is not kept
-anywhere: the instance that would be made now is made, and compared with the one that runs. Names of fields only; what
-is in them is the user's.
+The hash of the template in the VMI tells that something differs. To find out what, the VMI that would be created now is
+compared with the running one. Only names of fields are reported, because values are the user's.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from controlplane.virt_controller.vm.template import template_hash
 from controlplane.virt_controller.vm.world import World
 
 NAMED_FIELDS = 8
-"""So many are named."""
+"""Number of fields that are named."""
 SOCKETS, MEMORY = "domain.cpu.sockets", "domain.memory.guest"
 
 
 def restart_required(world: World) -> Condition | None:
-    """Say that the template has moved on from what runs. An instance that is over or going picks nothing up anyway.
+    """Report that the template differs from the running VMI. A VMI that is over or stopping gets no changes anyway.
 
-    What was made by an older version does not say what it was made from: nothing is said about it either.
+    A VMI of an older version has no hash: nothing is reported.
     """
     own = world.own
     if own is None or world.is_stopping or is_final(own.status.phase):
@@ -48,7 +47,7 @@ def restart_required(world: World) -> Condition | None:
     elif why := refuse_memory(own, next_run(world)):
         text = f"{MEMORY} was changed in the template spec, and {why}"
     else:
-        return None  # it is written into the instance
+        return None  # live_change writes it into the VMI
     text += "; restart the machine to apply it"
     return Condition(type=condition_types.RESTART_REQUIRED, status="True", message=text)
 
@@ -58,7 +57,7 @@ def _named(world: World, own: VirtualMachineInstance) -> str:
     found = set(_differing(_of_this_template(own.spec, world.vm.spec.template.spec), following))
     fields = sorted(found.difference(_consequences(own, found, following.domain)))
     if not fields:
-        return ""  # one that a newer version knows
+        return ""  # a field that only a newer version knows
     more = f" and {len(fields) - NAMED_FIELDS} more" if len(fields) > NAMED_FIELDS else ""
     return f": {', '.join(fields[:NAMED_FIELDS])}{',' if more else ''}{more}"
 
@@ -66,7 +65,7 @@ def _named(world: World, own: VirtualMachineInstance) -> str:
 def _of_this_template(
     runs: VirtualMachineInstanceSpec, template: VirtualMachineInstanceSpec
 ) -> VirtualMachineInstanceSpec:
-    """Leave out what was asked for this run alone: that it begins paused, that it ends sooner."""
+    """Ignore what was requested for this run alone: that it begins paused, and a shorter grace period."""
     is_shorter = runs.grace_period_seconds < template.grace_period_seconds
     return msgspec.structs.replace(
         runs,
@@ -76,7 +75,7 @@ def _of_this_template(
 
 
 def _consequences(own: VirtualMachineInstance, fields: Collection[str], next_domain: DomainSpec) -> Iterator[str]:
-    """Yield fields that differ only because sockets or memory do, or because the instance was given some since."""
+    """Yield fields that differ only because of sockets or memory, or because of a live change."""
     is_grown, is_resized = has_grown(own), has_other_memory(own)
     if is_grown or SOCKETS in fields or own.spec.domain.cpu is None or not own.spec.domain.cpu.max_sockets:
         yield "domain.cpu.maxSockets"

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Starts that failed, and how long the next one waits for it: pure.
+"""Failed starts, and the back-off of the next one: pure.
 
-10 s times the square of the failures in a row and up to half of that more, at most 300 s: upstream's figures. What is
-more spreads VMs which failed together, also those that have come to the longest wait. The time of the next start is a
-wall clock's, and the next leader may have another clock: a time that lies further ahead than any wait, or cannot be
-read, is set anew. A clock that is ahead ends one wait too early, no more.
+10 s times the square of the failures in a row, plus up to half of that, at most 300 s: KubeVirt's figures. The random
+part spreads VMs that failed together. The recorded time of the next start comes from a wall clock, and the next leader
+may have another: a time that is unreadable or further ahead than any back-off is replaced. A fast clock shortens one
+back-off, no more.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ SHORTEST_CAP_SECONDS = 250.0
 
 
 def is_failed_start(world: World, own: VirtualMachineInstance) -> bool:
-    """Tell whether the instance ended by itself without ever having run, which counts for the back-off.
+    """Tell whether the VMI ended by itself and never ran, which counts as a failed start.
 
-    One that was deleted first was ended by somebody: by a person, or by us, who record a failure before we delete.
-    One that succeeded counts only where another follows whatever it was: a guest may power off at its first breath.
+    A VMI that was deleted first was ended by a user, or by this controller after recording the failure. One that
+    succeeded counts only under Always: a guest may power off at once.
     """
     ended = is_final(own.status.phase) and not own.has_run and not _is_enough(world, own)
     return ended and world.vm.run_strategy in COUNTED and not world.is_stopping
 
 
 def _is_enough(world: World, own: VirtualMachineInstance) -> bool:
-    """Tell whether the run was the last: nothing waits after it, and a loop that never ends would be told for ever."""
+    """Tell whether no run follows: there is no back-off then, and no failure to report for ever."""
     return own.status.phase == SUCCEEDED and world.vm.run_strategy != ALWAYS
 
 
 def is_recorded(world: World, own: VirtualMachineInstance) -> bool:
-    """Tell whether this failed start is counted already."""
+    """Tell whether this failed start is counted."""
     failure = world.vm.status.start_failure
     return failure is not None and failure.last_failed_vmi_uid == own.metadata.uid
 
 
 def next_start_failure(world: World) -> StartFailure | None:
-    """Count an instance that ended before it ran, once; forget all when one runs, or no other follows by itself."""
+    """Count a failed start once. The count is reset when a VMI runs, or when no run follows by itself."""
     own, old = world.own, world.vm.status.start_failure
     if not world.is_strategy_known:
         return old
@@ -66,20 +66,20 @@ def next_start_failure(world: World) -> StartFailure | None:
 
 
 def _is_over(world: World) -> bool:
-    """Tell whether the loop has ended: the instance has run or was the last, or no start is to follow."""
+    """Tell whether the loop has ended: the VMI ran or was the last one, or no start follows."""
     own = world.own
     return (own is not None and (own.has_run or _is_enough(world, own))) or _is_stopped(world)
 
 
 def _is_stopped(world: World) -> bool:
-    """Tell whether no start is to follow by itself: then none waits, and the next one is a person's."""
+    """Tell whether no start follows by itself: the next one is a user's."""
     strategy, acted_on = world.vm.run_strategy, world.vm.status.run_strategy
     is_over = world.own is None and world.is_instance_known and not world.pending_requests
     return is_over and strategy == acted_on == RERUN_ON_FAILURE
 
 
 def seconds_to_wait(world: World) -> float:
-    """Say how long the next start still has to wait; at most 300 s, 0 or less when it need not."""
+    """Return the remaining back-off in seconds; at most 300, 0 or less without one."""
     failure = next_start_failure(world)
     if world.vm.run_strategy not in BACKED_OFF or failure is None or failure.retry_after_timestamp is None:
         return 0.0
@@ -87,14 +87,14 @@ def seconds_to_wait(world: World) -> float:
 
 
 def delay_seconds(count: int, *, jitter: float) -> float:
-    """Say how long to wait after so many failures in a row. jitter: from 0 up to 1, for the share that is added."""
+    """Return the back-off in seconds after failures in a row. jitter: 0 up to 1, the part of the random addition."""
     shortest = min(BASE_SECONDS * max(count, 1) ** 2, SHORTEST_CAP_SECONDS)
     longest = min(shortest * 1.5, CAP_SECONDS)
     return shortest + jitter * (longest - shortest)
 
 
 def spread(uid: str, count: int) -> float:
-    """Make a jitter of a VM and its count: each VM its own, the same whoever computes it."""
+    """Derive the jitter from the VM's UID and its count: the same for every leader."""
     return int.from_bytes(hashlib.sha256(f"{uid}/{count}".encode()).digest()[:4], "big") / 2**32
 
 

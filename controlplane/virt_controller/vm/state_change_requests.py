@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Starts and stops that were asked for: those that nobody will ever carry out, and the one we ask for. Pure.
+"""Queued start and stop requests: those that cannot be carried out, and the restart that this controller queues. Pure.
 
-A request waits in the VM's status until it is done. One that can never be done would wait for ever and keep others out,
-so it is dropped, and its author is told why. virt-api refuses such requests; a strategy may change while one waits, and
-virt-api can be bypassed.
+A request stays in the VM's status until it is done. One that can never be done would block the queue, so it is dropped
+with an Event. virt-api refuses such requests, but the strategy may change meanwhile, and virt-api can be bypassed.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from controlplane.virt_controller.vm.world import World
 
 
 def why_drop(world: World) -> str | None:
-    """Say why the first request can never be carried out; None when it can, or when there is none."""
+    """Return why the first request can never be carried out; None if it can, or without one."""
     request = next(iter(world.pending_requests), None)
     if request is None:
         return None
@@ -37,9 +36,9 @@ def why_drop(world: World) -> str | None:
 
 
 def needs_rerun_request(world: World, own: VirtualMachineInstance) -> bool:
-    """Tell whether a failed run is to be followed by another that nobody has asked for yet.
+    """Tell whether a failed run needs another one that is not requested yet.
 
-    Under Always it follows without being asked for, unless it has to be said that it is to be paused as well.
+    Under Always another run follows without a request, unless the request has to say that it begins paused.
     """
     if own.status.phase != FAILED or world.is_stopping or world.pending_requests:
         return False
@@ -48,29 +47,29 @@ def needs_rerun_request(world: World, own: VirtualMachineInstance) -> bool:
 
 
 def rerun_requests(world: World, own: VirtualMachineInstance) -> tuple[StateChangeRequest, ...]:
-    """Ask for another run than that of an instance. A start alone would be answered by the one that is there."""
+    """Build the requests for another run. A start alone would be done already by the present VMI."""
     start = start_request(is_paused=_is_owed_paused(world, own))
     return StateChangeRequest(action="Stop", uid=own.metadata.uid), start
 
 
 def is_next_paused(world: World) -> bool:
-    """Tell whether the next run was asked for as one whose guest waits for an unpause."""
+    """Tell whether the next run was requested to begin paused."""
     return world.wants_start and asks_paused(world.pending_requests[0])
 
 
 def _is_owed_paused(world: World, own: VirtualMachineInstance) -> bool:
-    """Tell whether a paused start was asked for, and its run ended before there was a guest to be unpaused."""
-    is_own_wish = world.vm.spec.template.spec.is_start_paused  # then each run is, and nothing needs to be said
+    """Tell whether a paused start was requested and its run ended before there was a guest to unpause."""
+    is_own_wish = world.vm.spec.template.spec.is_start_paused  # then every run begins paused
     return own.spec.is_start_paused and not own.has_run and not is_own_wish
 
 
 def has_stale_stop(world: World) -> bool:
-    """Tell whether a stop is done that names no instance: left in the queue, it would stop the next one, too."""
+    """Tell whether a stop without a UID is done: in the queue it would stop the next VMI, too."""
     return any(request.action == "Stop" and request.uid is None for request in _done(world))
 
 
 def has_answered_start(world: World) -> bool:
-    """Tell whether a start is done: left in the queue when its instance goes, it would bring another."""
+    """Tell whether a start is done: in the queue it would start another VMI after this one."""
     return any(request.action == "Start" for request in _done(world))
 
 
@@ -80,7 +79,7 @@ def _done(world: World) -> tuple[StateChangeRequest, ...]:
 
 
 def _unbuilt(request: StateChangeRequest) -> str:
-    """List the options that ask for something: to ignore one would be to start what nobody asked for."""
+    """Return the options that this version does not know: to ignore one would start something else."""
     understood = {GENERATION} | ({PAUSED} if asks_paused(request) else set())
     options = request.data.items()
     asked = {name: value for name, value in options if value.lower() != "false" and name not in understood}

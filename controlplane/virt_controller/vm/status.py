@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a VirtualMachine is, in the words of its status: pure.
+"""The status of a VirtualMachine: pure.
 
-One write tells a start, one tells that it runs: a deleting VM gets nothing but its word, and an instance that already
-runs but is not yet declared ready (both are written within milliseconds) is still told as starting.
+One write for a start, one when it runs. A deleting VM gets only its printable status. A VMI that runs but is not
+declared ready yet (both are written within milliseconds) still counts as starting.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from controlplane.virt_controller.vm.world import COUNTED, Action, Ownership, Wo
 from controlplane.virt_controller.vm.write_failure import explain_write_failure
 
 KEPT = frozenset({condition_types.READY, condition_types.FAILURE, condition_types.RESTART_REQUIRED})
-"""Conditions of the VM's own; every other is the instance's."""
+"""The VM's own conditions; all others are copied from the VMI."""
 
 
 def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineStatus | None:
-    """Compute the status; None when the written one is right already."""
+    """Return the status to write; None if it is written already."""
     old = world.vm.status
     if world.is_vm_deleting:
         new = msgspec.structs.replace(old, printable_status=printable_statuses.TERMINATING)
@@ -64,7 +64,7 @@ def _derive(world: World, problem: RefusedStep[Action] | None) -> VirtualMachine
 
 
 def printable_status(world: World, failure: StartFailure | None) -> str:
-    """Return the first word of the table that fits."""
+    """Return the first printable status that applies."""
     own = world.own
     phase = own.status.phase if own else ""
     if world.is_vm_deleting:
@@ -97,7 +97,7 @@ def _is_migrating(own: VirtualMachineInstance) -> bool:
 
 
 def _what_it_waits_for(world: World, listed: conditions.Conditions) -> str:
-    """Return the word for what keeps the instance from running; "" when nothing is known to."""
+    """Return the printable status for what keeps the VMI from running; "" if nothing is known."""
     unsynced = conditions.find(listed, condition_types.SYNCHRONIZED)
     unplaced = conditions.find(listed, condition_types.POD_SCHEDULED)
     why = unsynced.reason if unsynced is not None else ""
@@ -118,7 +118,7 @@ def _what_it_waits_for(world: World, listed: conditions.Conditions) -> str:
 
 
 def _is_set_to_start(world: World) -> bool:
-    """Tell whether the VM runs or is to run: else nobody waits for its volumes."""
+    """Tell whether the VM runs or will run: else nothing waits for its volumes."""
     if world.own is not None:
         return not is_final(world.own.status.phase) or world.vm.run_strategy == ALWAYS
     return why_start(world) is not None
@@ -163,9 +163,9 @@ def _observed_generation(world: World) -> int:
 
 
 def _instance_generation(world: World) -> int:
-    """Say which generation the instance is: the newest that has its template, else the one that it was made from.
+    """Return the VMI's generation: the newest that has its template, else the one it was created from.
 
-    0 when it does not say, or says what no generation of the VM can be.
+    0 if the annotation is missing or not a generation of the VM.
     """
     annotations = world.own.metadata.annotations if world.own else {}
     text, newest = annotations.get(VM_GENERATION, ""), world.vm.metadata.generation
@@ -189,7 +189,7 @@ def _conditions(world: World, problem: RefusedStep[Action] | None) -> conditions
 
 
 def _mirrored(listed: conditions.Conditions, source: conditions.Conditions) -> conditions.Conditions:
-    """Copy the instance's conditions verbatim. What it does not say any more goes here, too; it may be gone itself."""
+    """Copy the VMI's conditions unchanged, and drop copies of those that it lost."""
     theirs = {condition.type: condition for condition in source if condition.type not in KEPT}
     held = tuple(
         _newer(condition, theirs.get(condition.type))
@@ -201,7 +201,7 @@ def _mirrored(listed: conditions.Conditions, source: conditions.Conditions) -> c
 
 
 def _newer(ours: Condition, theirs: Condition | None) -> Condition:
-    """Take over a condition that tells something else."""
+    """Keep our condition if the VMI's says the same."""
     if theirs is None or conditions.is_equivalent(ours, theirs):
         return ours
     return theirs
@@ -219,7 +219,7 @@ def _ready(own: VirtualMachineInstance | None) -> Condition:
     if theirs is not None:
         return theirs
     if not own.status.phase:
-        return readiness("", None)  # what its first status will say: not worth a write in between
+        return readiness("", None)  # equals its first status: saves a write
     return Condition(
         type=condition_types.READY,
         status="False",
@@ -248,7 +248,7 @@ def _failure(world: World, problem: RefusedStep[Action] | None) -> Condition | N
 
 
 def _failed_start(world: World) -> Condition | None:
-    """Say why the last start failed until the next one begins: the instance that said it is gone by then."""
+    """Return why the last start failed until the next one begins: its VMI may be gone by then."""
     own = world.own
     if own is not None and is_failed_start(world, own):
         why = conditions.find(own.status.conditions, condition_types.SYNCHRONIZED)

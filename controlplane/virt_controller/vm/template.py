@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The template of a VM as its user stored it, not as our types see it: pure.
+"""The template of a VM as stored, not as our types decode it: pure.
 
-What a newer virt-api admitted must survive an older controller, and a control plane that learns a field or a default
-must not look like a change of everybody's template.
+Fields that a newer virt-api admitted must survive an older controller, and a new field or default of the control plane
+must not look like a change of the template.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from controlplane.api.objects.decode import drop_nulls
 Json = dict[str, Any]
 
 PLACEMENT = ("nodeSelector", "affinity", "tolerations")
-"""Fields that say on which nodes a machine may be."""
+"""Fields that constrain the nodes."""
 KEPT = 256
-"""Of so many templates the hash is not computed anew."""
+"""Size of the hash caches."""
 
 
 class _Template(msgspec.Struct):
@@ -42,41 +42,41 @@ _decoder = msgspec.json.Decoder(_Stored)
 
 
 def stored_template(vm: bytes) -> bytes:
-    """Cut spec.template.spec out of a VM that decodes, as JSON."""
+    """Return spec.template.spec of a valid VM, as JSON."""
     return bytes(_decoder.decode(vm).spec.template.spec)
 
 
 def plain_template(template: bytes) -> Json:
-    """Read a template with every field that is in it; nulls count as absent."""
+    """Decode a template with all of its fields; nulls count as absent."""
     plain: Json = msgspec.json.decode(template)
-    if b"null" in template:  # rare, and the walk costs ten times the rest
+    if b"null" in template:  # rare, and ten times as expensive as the rest
         plain = drop_nulls(plain)
     return plain
 
 
 @lru_cache(maxsize=KEPT)
 def template_hash(template: bytes) -> str:
-    """Say in one word what a template is. Order, spacing and nulls make no difference.
+    """Hash a template. Order, spacing and nulls make no difference.
 
-    Stored on running instances: another way to compute it needs another annotation, or all of them ask for a restart.
+    Stored on running VMIs: another algorithm needs another annotation, or all of them would report a restart.
     """
     return _hash(plain_template(template))
 
 
 @lru_cache(maxsize=KEPT)
 def fixed_hash(template: bytes) -> str:
-    """Say in one word what a template is beside what may change while its machine runs. Stored as template_hash is."""
+    """Hash the fields of a template that cannot change while the machine runs. Stored like template_hash."""
     return _hash(_fixed(template, {"cpu": "sockets", "memory": "guest"}))
 
 
 @lru_cache(maxsize=KEPT)
 def former_fixed_hash(template: bytes) -> str:
-    """Say the same as it was said when memory could not change: of instances that were begun then."""
+    """Hash as before memory could change: for VMIs that were created then."""
     return _hash(_fixed(template, {"cpu": "sockets"}))
 
 
 def _fixed(template: bytes, live: Mapping[str, str]) -> Json:
-    """Return what of a template stays. live: a field of each of these parts of its domain does not."""
+    """Return the fields that cannot change live. live: by part of the domain, the field that can."""
     plain = plain_template(template)
     kept = {name: value for name, value in plain.items() if name not in PLACEMENT}
     domain = dict(plain.get("domain") or {})

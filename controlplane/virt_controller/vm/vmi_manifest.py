@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The VMI that a VM runs as: pure.
+"""The manifest of a VM's VMI: pure.
 
-Same name as the VM: the API server then refuses a second one as long as the first exists. The template's spec is copied
-as it was stored, with fields that this version does not know; the VM's own labels and annotations are not.
+It has the VM's name: the API server refuses a second VMI while the first exists. The template's spec is copied as
+stored, including fields that this version does not know; the VM's own labels and annotations are not copied.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from controlplane.api.objects.vm import VirtualMachine
 from controlplane.virt_controller.vm.template import fixed_hash, plain_template, template_hash
 
 FIRMWARE_NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")
-"""Of the UUIDv5 that a machine without a firmware UUID gets from its VM's name: the same at every start."""
+"""Namespace of the UUIDv5 of a machine without a firmware UUID, derived from the VM's name: stable across starts."""
 _START_PAUSED: dict[bool, dict[str, Any]] = {False: {}, True: {"startStrategy": "Paused"}}
 
 
 def build_vmi(vm: VirtualMachine, template: bytes, *, is_paused: bool = False) -> dict[str, Any]:
-    """Build the instance's manifest from the template as stored (JSON); defaults are still to be filled in.
+    """Build the VMI's manifest from the stored template (JSON). Defaults are not filled in.
 
-    is_paused: its guest waits for an unpause, whatever the template says.
+    is_paused: the guest waits for an unpause, whatever the template says.
     """
     spec = plain_template(template)
     domain = spec.get("domain") or {}
@@ -60,7 +60,7 @@ def build_vmi(vm: VirtualMachine, template: bytes, *, is_paused: bool = False) -
 
 
 def run_always_patch(vm: VirtualMachine) -> dict[str, Any]:
-    """Return the patch of a halted VM's spec that starts it, in the field that it uses."""
+    """Return the spec patch that starts a halted VM, in the field that it uses."""
     if vm.spec.run_strategy is None and vm.spec.running is not None:
         return {"running": True}
     return {"runStrategy": ALWAYS}

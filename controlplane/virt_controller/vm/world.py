@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the VM controller knows when it decides, and what it can do. Values only."""
+"""Input of the VM controller's decisions, and its actions. Values only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.storage.data_volumes import DataVolumeLookup
 
 BACKED_OFF = frozenset({ALWAYS, RERUN_ON_FAILURE})
-"""Strategies under which starts that failed delay the next one."""
+"""Strategies under which failed starts delay the next one."""
 COUNTED = frozenset({ALWAYS, RERUN_ON_FAILURE, ONCE})
 """Strategies under which failed starts are counted."""
 
@@ -29,7 +29,7 @@ UNCONFIGURED = KubeVirtConfiguration()
 
 
 class Ownership(Enum):
-    """Whose the VMI of the VM's name is."""
+    """Who owns the VMI of the VM's name."""
 
     NONE = auto()
     OWN = auto()
@@ -41,24 +41,24 @@ class Ownership(Enum):
 class World:
     vm: VirtualMachine
     vmi: VirtualMachineInstance | None
-    """The one of the VM's name, whoever owns it."""
+    """The VMI of the VM's name, whoever owns it."""
     template: bytes
-    """spec.template.spec as the API server has it, JSON."""
+    """spec.template.spec as stored, JSON."""
     now: float
     """Seconds since the epoch."""
     is_delete_sent: bool = False
-    """A delete of `vmi` was accepted, its effect is not seen yet."""
+    """A deletion of `vmi` was accepted and is not in the cache yet."""
     is_volume_unbound: bool = False
-    """A claim of the template exists, and there is no volume for it yet."""
+    """A claim of the template exists without a volume."""
     data_volumes: DataVolumeLookup = NOTHING_KNOWN
-    """Of those that the VM's templates make, and that its volumes name."""
+    """DataVolumes of the VM's templates and volumes."""
     bound_claims: frozenset[str] = frozenset()
     """Claims of the template that have a volume."""
     configuration: KubeVirtConfiguration = UNCONFIGURED
-    """What an instance gets where its template says nothing."""
+    """Defaults for fields that the template does not set."""
     is_instance_known: bool = True
-    """`vmi`, or that it is None, is no older than the VM: the cache has read so far, or the API server was asked. Else
-    an instance that a request names may not be seen yet, and one that seems to live may have ended long ago."""
+    """`vmi`, or its absence, is no older than the VM: the cache has read that far, or the API server was asked. If not,
+    a VMI that a request names may be missing here, and one that seems to run may have ended."""
 
     @property
     def claim(self) -> Ownership:
@@ -66,12 +66,12 @@ class World:
 
     @property
     def own(self) -> VirtualMachineInstance | None:
-        """The VM's instance; None when there is none, or the one there belongs to nobody or to somebody else."""
+        """The VM's VMI; None if there is none or it has another owner or none."""
         return self.vmi if self.claim is Ownership.OWN else None
 
     @property
     def is_strategy_known(self) -> bool:
-        """Tell whether this version knows what the run strategy asks for; a newer API may have others."""
+        """Tell whether this version knows the run strategy; a newer API may have more."""
         return self.vm.run_strategy in BUILT
 
     @property
@@ -80,22 +80,22 @@ class World:
 
     @property
     def is_stopping(self) -> bool:
-        """Tell whether the own instance is on its way out."""
+        """Tell whether its VMI is being deleted."""
         return self.own is not None and (self.own.metadata.deletion_timestamp is not None or self.is_delete_sent)
 
     @property
     def pending_requests(self) -> tuple[StateChangeRequest, ...]:
-        """Start and stop requests that are not done yet. In doubt none is."""
+        """Start and stop requests that are not done. In doubt all of them."""
         return self._left if self.is_instance_known else self.vm.status.state_change_requests
 
     @property
     def is_in_doubt(self) -> bool:
-        """Tell whether a request would count as done by what is known of the instance, and that may be too old."""
+        """Tell whether a request counts as done only because of a VMI state that may be outdated."""
         return not self.is_instance_known and self._left != self.vm.status.state_change_requests
 
     @property
     def _left(self) -> tuple[StateChangeRequest, ...]:
-        # An orphan counts: it is about to be adopted, and a stop of it must not be forgotten before.
+        # An orphan counts: it is about to be adopted, and a stop of it must not get lost before.
         there = None if self.claim is Ownership.FOREIGN else self.vmi
         uid = there.metadata.uid if there is not None else None
         return pending(self.vm.status.state_change_requests, uid=uid, is_own=self.own is not None)
@@ -110,7 +110,7 @@ class World:
 
 
 def ownership_of(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> Ownership:
-    """Say whose an instance of the VM's name is. Only the owner that controls counts, not one that is merely listed."""
+    """Return who owns a VMI of the VM's name. Only the controlling owner reference counts."""
     if vmi is None:
         return Ownership.NONE
     owner = controller_of(vmi.metadata)
@@ -133,19 +133,19 @@ class RemoveFinalizer:
 class CreateVmi:
     because: str
     is_paused: bool = False
-    """Its guest waits for an unpause, whatever the template says."""
+    """The guest waits for an unpause, whatever the template says."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetRunStrategyAlways:
-    """Set the run strategy of a halted VM to Always, as an ordinary start of one does."""
+    """Set the run strategy of a halted VM to Always, as an ordinary start does."""
 
     because: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmVmi:
-    """Ask the API server, not the cache, whether an instance exists."""
+    """Read the VMI from the API server."""
 
     because: str
 
@@ -157,7 +157,7 @@ class AdoptVmi:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseVmi:
-    """Take our owner reference off the instance, which is to live on."""
+    """Remove the owner reference from the VMI, which keeps running."""
 
     because: str
 
@@ -169,7 +169,7 @@ class DeleteVmi:
 
 @dataclass(frozen=True, slots=True)
 class ChangeVmi:
-    """Write into the instance what of the template may change while it runs."""
+    """Write changes of the template into the running VMI."""
 
     patch: dict[str, Any]
     because: str
@@ -177,7 +177,7 @@ class ChangeVmi:
 
 @dataclass(frozen=True, slots=True)
 class CreateDataVolume:
-    """Make the DataVolume of a template; its name keeps it from being made twice."""
+    """Create the DataVolume of a template; its name prevents a second one."""
 
     name: str
     because: str
@@ -191,7 +191,7 @@ class AdoptDataVolume:
 
 @dataclass(frozen=True, slots=True)
 class DropRequest:
-    """Take a request that can never be carried out off the queue, and tell."""
+    """Remove a request that can never be carried out, and record an Event."""
 
     dropped: StateChangeRequest
     left: tuple[StateChangeRequest, ...]

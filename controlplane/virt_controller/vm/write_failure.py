@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to tell about a write that the API server refused: pure. The server's words, and what a person can do."""
+"""How a refused write is reported: pure. The server's message, and what an administrator can do."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from controlplane.virt_controller.vm.world import Action, AdoptDataVolume, Creat
 @dataclass(frozen=True, slots=True)
 class WriteFailure:
     condition: str
-    """Reason of the condition Failure, as upstream names it."""
+    """Reason of the condition Failure, as in KubeVirt."""
     event: str
     """Reason of the Event."""
     message: str
 
 
 def explain_write_failure(problem: RefusedStep[Action]) -> WriteFailure:
-    """Put a refusal into words."""
+    """Describe a refused action."""
     if isinstance(problem.step, CreateDataVolume | AdoptDataVolume):
         text = explain_refusal(problem.error, is_create=False)
         return WriteFailure(FAILED_DATA_VOLUME_CREATE, FAILED_DATA_VOLUME_CREATE, text)

@@ -3,6 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """VirtualMachineInstance: one launcher Pod per run, and the phases up to the hand-over to the node's virt-handler.
 
-world: what a decision is based on. evidence, decide, status: pure. launcher_pod, launch, resources: the manifest.
-memory: what no cache holds. reconciler: caches in, writes out.
+world: the input of a decision, and the actions. evidence, decide, status: pure. launcher_pod, launch, resources: the
+Pod's manifest. controller_state: what no cache has. reconciler: reads the caches, writes.
 """

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-controller learned about VMIs that no cache holds. Lost at a restart: then it is asked for again.
+"""What virt-controller learned about VMIs that no cache has. Lost at a restart, and read again then. No I/O.
 
-Also the one relation of VMIs and Pods: by which Pods are read, and by which whoever hears of a Pod wakes a VMI. No I/O.
+It also maps Pods to VMIs: by it Pods are read, and changes of Pods enqueue VMIs.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from controlplane.virt_controller.vmi.evidence import NodeState
 from controlplane.virt_controller.vmi.world import attempts, pod_name
 
 EVENT_REASONS = frozenset({"FailedMount", "FailedMapVolume", "FailedAttachVolume", "FailedCreatePodSandBox"})
-"""Reasons of Events about what a Pod waits for before its containers, of which its status says nothing."""
+"""Reasons of Events about what a Pod waits for before its containers, which the Pod's status does not report."""
 
 EVENT_HOLD_SECONDS = 150.0
-"""For so long after it was last heard a word about a Pod stands against others. The kubelet says each thing again after
-2 minutes at most, about each volume for itself: whoever tells the newest tells another every time."""
+"""How long an Event about a Pod is kept against other Events. The kubelet repeats each Event within 2 minutes, once per
+volume: the newest one alone would change each time."""
 
 PodLookup = tuple[bool, frozenset[str], int, bool]
-"""Is there a Pod of a VMI that is being deleted (or not), was granted to these Pods, is at this attempt, and has had a
-Pod of it (or not yet)?"""
+"""Identifies the question whether a VMI has a Pod: is it being deleted, its granted Pods, its attempt, and whether a
+Pod of that attempt is known to have existed."""
 
 
 @dataclass(slots=True)
@@ -41,29 +41,29 @@ class VmiState:
 
     uid: str
     begun: int = 0
-    """The latest attempt of which a Pod is known to have existed."""
+    """The latest attempt whose Pod is known to have existed."""
     absence: set[PodLookup] = field(default_factory=set)
-    """Questions to which the API server said "no Pod"."""
+    """Lookups that the API server answered with: no Pod."""
     gone_nodes: set[str] = field(default_factory=set)
     nodes_read: dict[str, str] = field(default_factory=dict)
-    """resourceVersion of each Node as the API server itself said it was."""
+    """resourceVersion of each Node as read from the API server."""
     granted: frozenset[str] = frozenset()
     last_words: dict[str, Pod] = field(default_factory=dict)
-    """Granted Pods, and one that a migration goes to, that ended and were removed, by UID."""
+    """The last state of removed Pods that had ended: granted Pods and a migration's target, by UID."""
     pods: frozenset[Key] = frozenset()
-    """What is looked at for this VMI: what happens to one of these is its business, whatever it says of its owner."""
+    """Keys of Pods that concern this VMI, whatever owner they name."""
     heard: dict[str, Failure] = field(default_factory=dict)
-    """What is said about why a Pod does not start, by the Pod's UID: one at most."""
+    """Why a Pod does not start, by Events, by the Pod's UID: one at most."""
     heard_at: float = float("-inf")
-    """When (monotonic) that was said last."""
+    """When (monotonic) the last such Event came."""
     pod_uids: frozenset[str] = frozenset()
     placed: tuple[str, float] = ("", 0.0)
     """UID of the Pod that is on a node, and since when (monotonic) this process has seen it there."""
     dead_since: float = inf
-    """Since when (monotonic) this process has known that the guest is dead."""
+    """Since when (monotonic) this process knows that the guest is dead."""
 
     def placed_for(self, pod: Pod | None, monotonic: float) -> float:
-        """Return for how many seconds a Pod was seen on a node; 0 when it has none."""
+        """Return for how many seconds a Pod was seen on a node; 0 without a node."""
         if pod is None or not pod.spec.node_name:
             return 0.0
         if self.placed[0] != pod.uid:
@@ -71,7 +71,7 @@ class VmiState:
         return monotonic - self.placed[1]
 
     def dead_for(self, is_dead: bool, monotonic: float) -> float:
-        """Return for how many seconds it was known that the guest is dead."""
+        """Return for how many seconds the guest has been known to be dead."""
         if not is_dead:
             self.dead_since = inf
             return 0.0
@@ -79,17 +79,17 @@ class VmiState:
         return monotonic - self.dead_since
 
     def was_begun(self, attempt: int) -> bool:
-        """Tell whether an attempt is known to have had a Pod."""
+        """Tell whether a Pod of an attempt is known to have existed."""
         return self.begun >= max(attempt, 1)
 
     def judge_node(self, name: str, raw: bytes | None) -> NodeState | None:
-        """Say what is known of a Node. raw: as the cache has it."""
+        """Return what is known of a Node. raw: as the cache has it."""
         if not name:
             return None
         if raw is None:
             return NodeState(name, is_unseen=True, is_gone=name in self.gone_nodes)
         node = decode(raw, Node)
-        self.gone_nodes.discard(name)  # one of this name is there: what was said of the former says nothing
+        self.gone_nodes.discard(name)  # a Node of this name exists again: a former 404 does not apply
         is_current = self.nodes_read.get(name) == node.metadata.resource_version
         looks_off = node.is_out_of_service
         return NodeState(
@@ -101,7 +101,7 @@ class VmiState:
 
 
 class ControllerState:
-    """By VMI; forgotten with it, and with its UID."""
+    """By VMI; dropped with it, and with its UID."""
 
     def __init__(self) -> None:
         self._by_vmi: dict[Key, VmiState] = {}
@@ -109,7 +109,7 @@ class ControllerState:
         """VMI by Pod."""
 
     def of(self, vmi: VirtualMachineInstance) -> VmiState:
-        """Return what is known of exactly this VMI, not of a former one of its name."""
+        """Return the state of exactly this VMI, not of a former one of its name."""
         key = Key(vmi.metadata.namespace, vmi.metadata.name)
         memory = self._by_vmi.get(key)
         if memory is None or memory.uid != vmi.metadata.uid:
@@ -123,11 +123,11 @@ class ControllerState:
             self._looked_at.pop(pod, None)
 
     def vmi_of(self, pod: Key) -> Key | None:
-        """Return the VMI for which a Pod of this name is looked at."""
+        """Return the VMI that a Pod of this name concerns."""
         return self._looked_at.get(pod)
 
     def note_pods(self, vmi: VirtualMachineInstance, pods: Collection[Pod]) -> VmiState:
-        """Take in which Pods are looked at for a VMI, and that there are some."""
+        """Note the Pods of a VMI."""
         memory = self.of(vmi)
         memory.begun = max([memory.begun, *(_attempt_of(pod, vmi) for pod in pods)])
         memory.granted = frozenset(vmi.status.active_pods) | _targets(vmi)
@@ -141,10 +141,10 @@ class ControllerState:
         return memory
 
     def note_event(self, raw: bytes, monotonic: float) -> Key | None:
-        """Take in what is said about a Pod that does not start; return the VMI whose Pod it is, None for nobody's.
+        """Note an Event about a Pod that does not start. Return the VMI to enqueue, None if nothing changed.
 
-        Only of Pods that are looked at, one word for each VMI, which stands while it is said: whoever may make Events
-        can make any number of them, and each new word is a write.
+        Only Events about known Pods count, one per VMI for EVENT_HOLD_SECONDS: users may create any number of Events,
+        and each new text is a write.
         """
         try:
             event = decode(raw, Event)
@@ -156,7 +156,7 @@ class ControllerState:
             return None
         uid, trouble = event.involved_object.uid, Failure(event.reason, sanitize(event.message))
         if memory.pod_uids and uid not in memory.pod_uids:
-            return None  # before a Pod is seen its first words may come
+            return None  # the first Event may come before the Pod is in the cache
         is_said_again = memory.heard.get(uid) == trouble
         if uid in memory.heard and not is_said_again and monotonic - memory.heard_at < EVENT_HOLD_SECONDS:
             return None
@@ -164,7 +164,7 @@ class ControllerState:
         return None if is_said_again else owner
 
     def note_removal(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        """Keep what the kubelet said last of a granted Pod that ended: nobody can be asked for it any more."""
+        """Keep the last state of a removed Pod that had ended: it cannot be read again."""
         owner = self._looked_at.get(key)
         memory = None if owner is None or before is None or after is not None else self._by_vmi.get(owner)
         if memory is None or before is None:
@@ -175,13 +175,13 @@ class ControllerState:
 
 
 def pod_lookup(vmi: VirtualMachineInstance, memory: VmiState) -> PodLookup:
-    """Say what an answer about a VMI's Pods would be an answer to."""
+    """Identify the lookup of a VMI's Pods."""
     granted, was_begun = frozenset(vmi.status.active_pods), memory.was_begun(vmi.status.attempt)
     return vmi.metadata.deletion_timestamp is not None, granted, attempts(vmi)[-1], was_begun
 
 
 def pod_keys(vmi: VirtualMachineInstance) -> list[Key]:
-    """List the pod_keys that Pods of this run can have; a number that somebody else wrote costs no more than a few."""
+    """List the keys of Pods that this run can have. A number that somebody else wrote adds a few keys at most."""
     moving = vmi.status.migration_state
     moved = () if moving is None else (moving.source_pod, moving.target_pod)
     found = [*(pod_name(vmi, number) for number in attempts(vmi)), *moved]
@@ -189,12 +189,12 @@ def pod_keys(vmi: VirtualMachineInstance) -> list[Key]:
 
 
 def _targets(vmi: VirtualMachineInstance) -> frozenset[str]:
-    """Return the UID of the Pod that a migration goes to, which may be given the run yet."""
+    """Return the UID of a migration's target Pod, which may get the run."""
     moving = vmi.status.migration_state
     return frozenset() if moving is None or not moving.target_pod_uid else frozenset({moving.target_pod_uid})
 
 
 def _attempt_of(pod: Pod, vmi: VirtualMachineInstance) -> int:
-    """Return which attempt a Pod was made for; the current one if its name does not tell."""
+    """Return the attempt that a Pod was created for; the current one if its name does not tell."""
     possible = attempts(vmi)
     return next((number for number in possible if pod.metadata.name == pod_name(vmi, number)), possible[-1])

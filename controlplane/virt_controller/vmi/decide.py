@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do about a VirtualMachineInstance: pure, a total table by phase.
+"""The next actions for a VirtualMachineInstance: pure, a total table by phase.
 
-Never two: a run has one Pod at a time, its name is fixed by UID and attempt, the attempt is in the status before the
-Pod is made, and the guest is started only in the Pod that was granted the start, once. What is irreversible (declaring
-the Pod lost, letting go of the VMI) rests on proof, see evidence: never on a cache's silence, nor on the API server's.
+Never two guests: a run has one Pod at a time, its name is derived from UID and attempt, the attempt is in the status
+before the Pod is created, and the guest is started only in the Pod that was granted the start, once. What cannot be
+undone (declaring the Pod lost, removing the VMI's finalizers) needs proof, see evidence: neither a cache's silence nor
+the API server's 404 is proof of death.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ from controlplane.virt_controller.vmi.world import (
 )
 
 LABEL_LENGTH = 63
-"""A Node's name may be longer than a label's value."""
+"""Longest value of a label. A node's name may be longer."""
 
 
 def decide(world: World) -> Plan[Action]:
-    """Choose the next step. In a phase that nobody here knows: none; the status says so."""
+    """Choose the next actions; none in an unknown phase, which the status reports."""
     rule = RULES.get(world.vmi.status.phase)
     if rule is None:
         return Plan()
@@ -70,7 +71,7 @@ def decide(world: World) -> Plan[Action]:
 
 
 def _bring_to_node(world: World) -> Plan[Action]:
-    """Towards a Pod that is up, and the grant."""
+    """Bring up a launcher Pod and grant it the start."""
     if VMI_FINALIZER not in world.vmi.metadata.finalizers:
         return Plan((AddFinalizer(because="its Pod must be gone before it is"),))
     if world.problems:
@@ -96,7 +97,7 @@ def _with_pod(world: World, pod: Pod) -> Plan[Action]:
 
 
 def _until_up(world: World, pod: Pod) -> Plan[Action]:
-    """Wait for the launcher, as long as it may take."""
+    """Wait for the launcher until its start timeout."""
     left = seconds_left(world)
     if left is not None and left <= 0:
         return Plan((WriteStatus(because="its launcher did not come up in time"),))
@@ -120,7 +121,7 @@ def _without_pod(world: World) -> Plan[Action]:
 
 
 def _lacks(world: World) -> str:
-    """Say which disk is not there, or not yet what the guest is to see; "" when all are."""
+    """Return which disk is missing or not filled yet; "" if none."""
     if world.missing_claims:
         return "a claim that it names is not there"
     if world.unfilled:
@@ -129,7 +130,7 @@ def _lacks(world: World) -> str:
 
 
 def _watch_over(world: World) -> Plan[Action]:
-    """The node's virt-handler moves it on; what becomes of the Pod is watched."""
+    """Watch the granted Pod: the node's virt-handler writes the phase."""
     pod = world.source
     if pod is not None:
         if not is_adopted(pod, world.vmi):
@@ -139,7 +140,7 @@ def _watch_over(world: World) -> Plan[Action]:
 
 
 def _look_for_proof(world: World) -> Plan[Action]:
-    """The granted Pod is not seen: find out what is known of its guest."""
+    """The granted Pod is not in the cache: find out whether its guest is dead."""
     evidence, node = world.evidence, world.node
     if isinstance(evidence, Alive):
         return Plan((ConfirmPodsAbsent(because="its Pod is not in the cache"),))
@@ -153,7 +154,7 @@ def _clean_up(world: World) -> Plan[Action]:
 
 
 def _end(world: World) -> Plan[Action]:
-    """Towards the end of a deleted VMI: its Pods, then the word how it ended, then the finalizers."""
+    """Bring a deleted VMI to its end: first its Pods, then the final status, then the finalizers."""
     if not {VMI_FINALIZER, VM_FINALIZER} & set(world.vmi.metadata.finalizers):
         return Plan()
     if world.pods:
@@ -175,7 +176,7 @@ def _end_pods(world: World) -> Plan[Action]:
 
 
 class Rule(NamedTuple):
-    """What is done in a phase."""
+    """The decisions of a phase."""
 
     wanted: Callable[[World], Plan[Action]]
     deleted: Callable[[World], Plan[Action]] = _end
@@ -191,7 +192,7 @@ RULES: dict[str, Rule] = {
     SUCCEEDED: Rule(_clean_up),
     FAILED: Rule(_clean_up),
 }
-"""One row for every phase of controlplane.api.objects.phase.OWNERS."""
+"""One row for each phase in controlplane.api.objects.phase.OWNERS."""
 
 
 def _claim(pod: Pod) -> Plan[Action]:
@@ -199,7 +200,7 @@ def _claim(pod: Pod) -> Plan[Action]:
 
 
 def _let_serve(world: World, pod: Pod) -> tuple[IndependentActions[Action], ...]:
-    """Where a guest that stands still has moved to, Services wait until it goes on."""
+    """Let Services send to the Pod that a guest has moved to, unless the guest is paused."""
     is_paused = conditions.is_true(world.vmi.status.conditions, condition_types.PAUSED)
     if is_paused or pod.is_deleting or pod.is_over or not pod.is_kept_from_services:
         return ()
@@ -215,7 +216,7 @@ def _label(world: World, node: str) -> Plan[Action]:
 
 
 def _idle(world: World) -> list[Pod]:
-    """Pods of a finished run in which nothing was ever started: nobody else will end them."""
+    """List Pods of a finished run in which nothing was started: no other component ends them."""
     granted = () if world.vmi.status.reason in LAUNCHER_WAITS else world.vmi.status.active_pods
     return [pod for pod in _staying(world) if not pod.is_over and pod.uid not in granted]
 

@@ -1,15 +1,15 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Does the guest of a granted Pod live? What the evidence allows to say: pure.
+"""Whether the guest of a granted Pod is alive, by the evidence: pure.
 
-Absence is never proof of death. That the API server does not know a Pod any more says that somebody deleted an object;
-its node may be cut off and run the guest on. Proof is one of four:
+Absence is never proof of death. A Pod that the API server does not have was only deleted as an object: its node may be
+cut off and still run the guest. There are four proofs:
 
-    the kubelet's word          the Pod ended, as its status says now or said last
-    the node's handler's word   the run's phase is final: virt-handler writes that when no such launcher is there
-    the Node object is gone     by the API server's own word, not by a cache's silence
-    taint out-of-service        a person says that the node is off; by the API server's own word, too
+    kubelet                the Pod ended, by its present or its last status
+    virt-handler           the run's phase is final: virt-handler writes that when its node has no such launcher
+    no Node object         confirmed by the API server, not only missing in a cache
+    taint out-of-service   an administrator declares the node off; confirmed by the API server, too
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ NODE_OUT_OF_SERVICE = "NodeOutOfService"
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """What is known of the node that a run was given to."""
+    """What is known of the node that a run was granted to."""
 
     name: str
     is_unseen: bool = False
-    """It is not in the cache, from which nothing follows."""
+    """The cache does not have it, which proves nothing."""
     is_gone: bool = False
-    """The API server itself said that there is no such Node."""
+    """The API server confirmed that there is no such Node."""
     looks_out_of_service: bool = False
-    """The cache says so. It may be a state of long ago: a taint that was taken off when the node came back."""
+    """The cache has the taint. That may be outdated: the taint is removed when the node is back."""
     is_out_of_service: bool = False
-    """The API server itself said so, of the very state that the cache has."""
+    """The API server confirmed the taint for the version in the cache."""
     takes_none: bool = False
-    """It is said to take no machines: its virt-handler is silent, or leaves. No evidence of anything."""
+    """It takes no machines: its virt-handler is silent or shuts down. This proves nothing about guests."""
 
     @property
     def is_to_be_asked_for(self) -> bool:
-        """What the cache has would be proof, if it were the API server's word."""
+        """Tell whether the cache's information would be proof if the API server confirmed it."""
         return (self.is_unseen and not self.is_gone) or (self.looks_out_of_service and not self.is_out_of_service)
 
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """Nothing says that it ended."""
+    """No evidence of an end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """It ended, and this is how it is known."""
+    """The guest ended, and how."""
 
     outcome: str
     trouble: Failure | None = None
@@ -62,7 +62,7 @@ class Dead:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Its Pod is gone and nobody who could know has said what became of the guest."""
+    """The Pod is gone, and there is no proof of what became of the guest."""
 
     trouble: Failure
 
@@ -71,10 +71,10 @@ Evidence = Alive | Dead | Unknown
 
 
 def weigh_evidence(pod: Pod | None, node: NodeState | None, *, uid: str, is_absence_confirmed: bool) -> Evidence:
-    """Weigh what is known about the granted Pod of this UID. Final phases are not asked about here.
+    """Weigh the evidence about the granted Pod of this UID. The caller handles final phases.
 
-    pod: as it is, or as it was when the API server removed it. is_absence_confirmed: the API server itself does not
-    know it; before it was asked, a Pod that is not seen counts as alive.
+    pod: as it is, or its last state before it was removed. is_absence_confirmed: the API server confirmed that it does
+    not exist; until then a Pod that the cache lacks counts as alive.
     """
     if pod is not None and (pod.is_over or pod.compute.terminated is not None):
         return Dead(SUCCEEDED) if pod.has_succeeded else Dead(FAILED, find_end_failure(pod))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One launch of a VMI: what it comes to, derived once and handed to the Pod's builder. Pure."""
+"""One launch of a VMI: everything that is derived for it, in one value for the Pod's builder. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from controlplane.virt_controller.vmi.world import pod_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """What a launcher Pod is built from, beside what it takes from the VMI as it is."""
+    """What a launcher Pod is built from, in addition to the VMI itself."""
 
     pod_name: str
     vmi_label_value: str
@@ -42,9 +42,9 @@ class Launch:
     resources: dict[str, Any]
     """Of the compute container."""
     run_bytes: int
-    """Room of the directory that the launcher and its guest write to."""
+    """Size of the directory that the launcher and its guest write to."""
     mounted: tuple[Mounted, ...]
-    """Volumes of the Pod for the machine's volumes."""
+    """The Pod's volumes for the machine's volumes."""
     pull_secrets: tuple[str, ...]
     image: str
     """Of the launcher."""
@@ -65,7 +65,7 @@ def derive_launch(
 ) -> Launch:
     """Derive a launch. ValueError names what in the VMI cannot be built.
 
-    is_target: its guest comes from another node.
+    is_target: the guest arrives by a migration.
     """
     guest, needed = guest_identity(vmi), volumes_in_pod(vmi.spec, claims)
     network = guest_network(vmi, is_target=is_target)
@@ -95,7 +95,8 @@ def build_plan(
     network: GuestNetwork | None = None,
     is_target: bool = False,
 ) -> LaunchPlan:
-    """Build the plan: what the launcher must know before a domain exists. ValueError names what cannot be planned."""
+    """Build the launch plan: what the launcher must know before a domain exists. ValueError names what cannot be
+    planned."""
     return LaunchPlan(
         domain=vmi.metadata.uid,
         title=f"{vmi.metadata.namespace}/{vmi.metadata.name}",
@@ -149,7 +150,7 @@ def _dhcp(vmi: VirtualMachineInstance, guest: GuestIdentity, network: GuestNetwo
 
 
 def _held_bytes(vmi: VirtualMachineInstance) -> int:
-    """Return how much memory its guest may have that is to have less, of what it can come to have; else 0."""
+    """Return the memory that a guest may have at the moment if that is more than its spec asks for; else 0."""
     told = vmi.status.memory
     held = 0 if told is None else max(amount_in_bytes(told.guest_requested), amount_in_bytes(told.guest_current))
     held = min(held, most_bytes(vmi.spec.domain))

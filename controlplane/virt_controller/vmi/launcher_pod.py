@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The launcher Pod of a VMI: pure, from VMI, attempt and configuration to a manifest.
 
-It passes Pod Security's `restricted` profile: user 107, no capability, read-only root, no token, nothing of the host.
-The one sysctl (a safe one) lets the DHCP server bind its port without a capability.
+It complies with Pod Security's `restricted` profile: user 107, no capabilities, read-only root, no token, nothing of
+the host. The one sysctl (a safe one) lets the DHCP server bind its port without a capability.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ from controlplane.virt_controller.vmi.node_affinity import avoid_nodes, avoid_po
 Json = dict[str, Any]
 
 EXTRA_GRACE_SECONDS = 30
-"""The launcher ends the guest within the VMI's grace period; the kubelet's kill comes later, if ever."""
+"""The launcher ends the guest within the VMI's grace period; the kubelet kills it later, if at all."""
 ONLY_ASK_TO_EVICT = "descheduler.alpha.kubernetes.io/request-evict-only"
-"""Tells a descheduler that an eviction which is refused may yet come about: virt-api has had the machine moved."""
+"""Tells a descheduler that a refused eviction may still succeed: virt-api has started a migration."""
 PORT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?", re.ASCII)
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the Pod that a migration goes to is told apart by, and which node it needs."""
+    """How a migration's target Pod differs from other launcher Pods."""
 
     pod_name: str
     migration: str
     """Name of the migration."""
     migration_uid: str
     node_selector: dict[str, str]
-    """What the migration asks for; the instance's own goes before it."""
+    """The migration's own selector. The VMI's takes precedence."""
     needs: dict[str, str] = field(default_factory=dict)
-    """What the guest cannot do without, whoever asks for something else."""
+    """Labels that the guest's CPU needs. They take precedence over all others."""
 
 
 def build_launcher_pod(
@@ -69,8 +69,8 @@ def build_launcher_pod(
 ) -> Json:
     """Build the Pod. ValueError names what in the VMI cannot be built.
 
-    target: it is for a migration. image_pull_secrets: of the launcher image; the VMI may name others for its own
-    images. kept_from: nodes to which no machines are sent now.
+    target: set for a migration. image_pull_secrets: of the launcher image; the VMI may name others for its own images.
+    kept_from: nodes without new machines.
     """
     launch = derive_launch(
         vmi,
@@ -135,7 +135,7 @@ def _spec(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str
         "dnsPolicy": spec.dns_policy,
         "dnsConfig": encode(spec.dns_config) if spec.dns_config else None,
         "imagePullSecrets": [{"name": name} for name in launch.pull_secrets],
-        # Its guest comes later than its launcher, and until then another Pod answers for it.
+        # The guest arrives after the launcher, and until then the source Pod serves.
         "readinessGates": [] if target is None else [{"conditionType": UNPAUSED}],
     }
     return {
@@ -199,7 +199,7 @@ def _compute(launch: Launch, ports: list[Json]) -> Json:
 
 
 def _ports(spec: VirtualMachineInstanceSpec) -> list[Json]:
-    """Tell of the guest's ports: a Service finds one by its name here. What is not told of is reached all the same."""
+    """List the guest's ports: Services find a port by its name here. Other ports are reachable as well."""
     return [
         {
             **({"name": port.name} if _may_name_a_port(port.name) else {}),
@@ -212,12 +212,12 @@ def _ports(spec: VirtualMachineInstanceSpec) -> list[Json]:
 
 
 def _may_name_a_port(name: str) -> bool:
-    """Tell whether a port of a Pod may be called so, which is less than what one of an interface may be."""
+    """Tell whether a Pod's port may have this name; a VMI's interface allows more names."""
     return PORT_NAME.fullmatch(name) is not None and "--" not in name and any("a" <= char <= "z" for char in name)
 
 
 def _plan_volume() -> Json:
-    """Hand the plan over as a file. The launcher reads it once: what the kubelet makes of it later has no effect."""
+    """Mount the launch plan as a file. The launcher reads it once: later updates by the kubelet have no effect."""
     source = {"fieldRef": {"fieldPath": f"metadata.annotations['{PLAN_ANNOTATION}']"}}
     items = [{"path": layout.PLAN_FILE, **source}]
     return {"name": layout.PLAN_VOLUME, "downwardAPI": {"defaultMode": 0o440, "items": items}}

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a run that did not begin on its node is tried again, with a further Pod: pure.
+"""Whether a start that failed on a node is followed by a further attempt, with another Pod: pure.
 
-Before the grant only: nothing was started in such a Pod, so what becomes of it says nothing of a guest. The failure is
-written first, with the attempt's number; the Pod is deleted then, and the next is made when it is known to be gone.
-What is the machine's own fault (its disks, its images, its Secrets) fails, or waits, as it would anywhere.
+Before the grant only: nothing was started in the Pod, so its end says nothing about a guest. The failure is recorded
+first, with the attempt's number; then the Pod is deleted; the next Pod is created when the former is confirmed gone. A
+failure that the machine causes itself (its disks, images, Secrets) would recur on any node: it fails or waits.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from controlplane.virt_controller.vmi.world import World, lacks_launcher_image
 REFUSED = frozenset(
     {"UnexpectedAdmissionError", "NodeAffinity", "TopologyAffinityError", "NodeShutdown", "Terminated", "Evicted"}
 )
-"""Reasons with which a kubelet ends a Pod before its containers, or for its node's sake."""
+"""Reasons for which a kubelet ends a Pod before its containers start, or because of its node."""
 OUT_OF = "OutOf"
-"""Begins such a reason, too: the node has not enough of something."""
+"""Prefix of such reasons: the node lacks a resource."""
 NOT_STARTED = frozenset({"StartError", "ContainerCannotRun"})
-"""Reasons of a container that the runtime could not start: a device that is not there, a fault of the runtime."""
+"""Reasons of a container that the runtime could not start: a missing device, or a runtime error."""
 DEVICES_FAILED = "UnexpectedAdmissionError"
-"""A device plugin did not give what it had offered."""
+"""A device plugin did not provide an allocated device."""
 OURS = frozenset({DOMAIN, PLAN_ANNOTATION, "kubectl.kubernetes.io/default-container", "kubevirt.io/kept-from-nodes"})
-"""Annotations of every launcher Pod; others may be a user's, and may be what a sandbox is not made for."""
+"""Annotations of every launcher Pod. Others may be a user's, and may keep the sandbox from being created."""
 FROM_NODE = frozenset({"name", "image", "emptyDir"})
-"""Kinds of a Pod's volumes that nothing but its node has to give; an image comes after the sandbox."""
+"""Kinds of volumes that depend on the node alone. Images are pulled after the sandbox is created."""
 MESSAGE_LENGTH = 256
 
 
 class FailedStart(NamedTuple):
-    """A Pod of which no start will come."""
+    """A Pod that will not start its guest."""
 
     trouble: Failure
     is_nodes: bool
-    """Nobody else than the node can be the cause, whatever a tenant does: it counts for quarantine."""
+    """Only the node can be the cause, whatever a tenant does: the failure counts for quarantine."""
 
 
 def max_further_attempts(world: World) -> int:
-    """Return how many may follow the first one."""
+    """Return how many attempts may follow the first one."""
     try:
         own = read_limit(world.vmi.metadata.annotations, FURTHER_ATTEMPTS)
-    except ValueError:  # admission was not asked
+    except ValueError:  # admission was bypassed
         own = None
     return world.configuration.further_attempts if own is None else own
 
 
 def find_retriable_failure(world: World) -> FailedStart | None:
-    """Say what the current attempt has failed of, if another one is to follow."""
+    """Return the failure of the current attempt if a further attempt follows."""
     if len(world.vmi.status.failed_attempts) >= max_further_attempts(world):
         return None
     return _find_setback(world)
@@ -83,7 +83,7 @@ def _find_setback(world: World) -> FailedStart | None:
 
 
 def _refused(pod: Pod) -> FailedStart | None:
-    """Judge a Pod that has ended: was it its node, or what the launcher found in it?"""
+    """Return why a Pod ended if the node or the container runtime is the cause, not the launcher in it."""
     ended, reason = pod.compute.terminated, pod.status.reason
     if ended is not None:
         if ended.reason not in NOT_STARTED:
@@ -97,19 +97,19 @@ def _refused(pod: Pod) -> FailedStart | None:
 
 
 def _is_pull_unspoilt(world: World, pod: Pod) -> bool:
-    """Tell whether no user can have made the launcher's image impossible to pull.
+    """Tell whether no user can have kept the launcher image from being pulled.
 
-    A credential of the Pod's own that is wrong does it, as does that image asked for as a disk, by other rules.
+    A wrong pull secret of the Pod does that, as does a disk of the same image with another pull policy.
     """
     disks = {mounted.volume["image"]["reference"] for mounted in _mounted(world) if "image" in mounted.volume}
     return not pod.spec.image_pull_secrets and pod.launcher_image not in disks
 
 
 def _is_sandbox_unspoilt(pod: Pod, world: World) -> bool:
-    """Tell whether no user can have kept the Pod from its sandbox for as long as it was waited for.
+    """Tell whether no user can have kept the Pod from its sandbox until the timeout.
 
-    Whoever may take a Secret away and put it back, or hold a disk elsewhere, makes a Pod fail here and come up there;
-    so does who names a time in which no node is done that is kept busy for a moment.
+    A user who removes and restores a Secret, or attaches a disk elsewhere, makes a Pod fail here and start there. So
+    does a timeout that is too short for a busy node.
     """
     is_plain = not names_time(world) and all(set(mounted.volume) <= FROM_NODE for mounted in _mounted(world))
     return is_plain and not has_sandbox(pod) and not set(pod.metadata.annotations) - OURS and _says_nothing(pod)
@@ -126,7 +126,7 @@ def _mounted(world: World) -> list[Mounted]:
 def record_failed_attempt(
     world: World, setback: FailedStart, status: VirtualMachineInstanceStatus
 ) -> VirtualMachineInstanceStatus:
-    """Record what failed, and the attempt that follows."""
+    """Record the failed attempt, and begin the next."""
     node = world.source.spec.node_name if world.source is not None else ""
     failed = FailedAttempt(
         attempt=world.attempt,
@@ -139,7 +139,7 @@ def record_failed_attempt(
 
 
 def explain_next_attempt(world: World, failed: tuple[FailedAttempt, ...]) -> Failure | None:
-    """Say, while a further attempt is made, what became of the last one and what is tried now."""
+    """Describe the last failed attempt and the one that follows; None if there is none."""
     if not failed:
         return None
     last, count = failed[-1], max_further_attempts(world)

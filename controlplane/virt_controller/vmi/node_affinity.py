@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a launcher Pod had better not go, or must not go: its node affinity, beside what the user asks for. Pure.
+"""Node affinity of a launcher Pod, added to what the user asks for. Pure.
 
-Nodes on which the run has failed are avoided where another one fits: a preference that outweighs all of the user's, and
-never makes a machine unschedulable. Quarantined nodes are left out by name, as they are when the Pod is made: a
-requirement of a label would be asked again when a kubelet restarts, which ends Pods that do not fit it any more.
+Nodes on which the run has failed are avoided where another one fits: by a preference that outweighs the user's, and
+never makes a machine unschedulable. Quarantined nodes are excluded by name, as of the Pod's creation: a required label
+would be checked again when a kubelet restarts, which ends Pods that do not match any more.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Json = dict[str, Any]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 MOST_WEIGHT = 100
-"""Of one preference; several add up."""
+"""Kubernetes' limit for one preference. Several add up."""
 MOST_PREFERENCES = 10
-"""Of ours: whoever has a thousand of their own may be heard instead."""
+"""Limit of our preferences. A thousand of the user's own may outweigh them."""
 
 
 def avoid_nodes(affinity: Json | None, *, failed_on: Iterable[str], kept_from: Iterable[str]) -> Json | None:
-    """Return the affinity of a Pod. affinity: the user's, as in a Pod, which is not changed."""
+    """Return the affinity with these nodes avoided or excluded. affinity: the user's; it is not changed."""
     failed, kept = sorted(set(failed_on)), sorted(set(kept_from))
     if not failed and not kept:
         return affinity
@@ -38,7 +38,7 @@ def avoid_nodes(affinity: Json | None, *, failed_on: Iterable[str], kept_from: I
 
 
 def avoid_pods(affinity: Json | None, labels: dict[str, str]) -> Json:
-    """Return the affinity of a Pod that must not be where a Pod of these labels is. affinity: is not changed."""
+    """Return the affinity with nodes excluded that run a Pod with these labels. affinity: is not changed."""
     pods: Json = dict((affinity or {}).get("podAntiAffinity") or {})
     term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
     pods[REQUIRED] = [*(pods.get(REQUIRED) or []), term]
@@ -46,7 +46,7 @@ def avoid_pods(affinity: Json | None, labels: dict[str, str]) -> Json:
 
 
 def _preferences(theirs: Sequence[Any], names: Sequence[str]) -> list[Json]:
-    """Say it often enough to outweigh what the user prefers, all of it together."""
+    """Repeat our preference until it outweighs the sum of the user's."""
     weights = (term.get("weight") for term in theirs if isinstance(term, dict))
     whole = sum(weight for weight in weights if isinstance(weight, int))
     times = min(whole // MOST_WEIGHT + 1, MOST_PREFERENCES)
@@ -54,7 +54,7 @@ def _preferences(theirs: Sequence[Any], names: Sequence[str]) -> list[Json]:
 
 
 def _without(required: Json, names: Sequence[str]) -> list[Json]:
-    """Leave nodes out of every term: one is enough for a Pod. An empty term fits no node, and must go on to."""
+    """Exclude nodes from every term, since one match is enough. An empty term matches no node, and stays empty."""
     terms = required.get("nodeSelectorTerms") or []
     if not terms:
         return [{"matchFields": _not_these(names)}]
@@ -69,5 +69,5 @@ def _selects(term: Any) -> bool:
 
 
 def _not_these(names: Sequence[str]) -> list[Json]:
-    """Name nodes that do not fit; the API server takes one name for each."""
+    """Exclude nodes by name; the API server accepts one name per expression."""
     return [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in names]

@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A machine's probes as those of its launcher's container. Pure.
+"""A machine's probes as probes of its launcher's container. Pure.
 
-httpGet and tcpSocket stay what they are: the Pod's address leads to the guest. exec and guestAgentPing become a
-command in the launcher that is told only which probe it is; what that asks of the guest is in the launch plan.
+httpGet and tcpSocket stay as they are: the Pod's address leads to the guest. exec and guestAgentPing become a command
+in the launcher that gets only the probe's name; the launch plan has what it asks the guest.
 
-Where a guest is to come from another node nobody answers by the network yet. The kubelet has a container's other probes
-wait for its startupProbe: that of such a launcher is good once the guest goes on, and never asked again.
+A migration's target has no guest yet that could respond. The kubelet runs other probes only after the startupProbe, so
+the target gets one that succeeds when the guest has arrived.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from controlplane.api.objects.vmi.probes import Probe
 Json = dict[str, Any]
 
 EXTRA_DELAY_SECONDS, EXTRA_TIMEOUT_SECONDS = 10, 1
-"""Added where the guest agent is asked, as upstream does: it comes up after the guest, and asking takes a process."""
+"""Added for probes by the guest agent, as in KubeVirt: the agent starts after the guest, and each call takes a process.
+"""
 _COMMAND = ("/usr/bin/python3", "-I", "-B", "-m", "controlplane.virt_launcher.probe")
 _STARTUP = "startupProbe"
 _UNTIL_IT_COMES: Json = {"periodSeconds": 1, "timeoutSeconds": 86400, "failureThreshold": 2**31 - 1}
-"""However long a migration takes: what ends one that takes too long is not the kubelet. The program waits for it."""
+"""The kubelet must not end a long migration. The program waits for its end."""
 
 
 def build_probes(spec: VirtualMachineInstanceSpec, *, is_target: bool = False) -> Json:
-    """Return the container's probes, as far as there are any. is_target: its guest comes from another node."""
+    """Return the container's probes, if any. is_target: the guest arrives by a migration."""
     built = {name: _build(name, probe) for name, probe in _named(spec).items()}
     if is_target and _waits_for_the_guest(spec):
         built[_STARTUP] = {**_UNTIL_IT_COMES, "exec": {"command": [*_COMMAND, _STARTUP]}}
@@ -38,7 +39,7 @@ def build_probes(spec: VirtualMachineInstanceSpec, *, is_target: bool = False) -
 
 
 def agent_probes(spec: VirtualMachineInstanceSpec, *, is_target: bool = False) -> tuple[AgentProbe, ...]:
-    """Return what the launcher asks of the guest's agent, or of libvirt, when the kubelet asks the launcher."""
+    """Return what the launcher asks the guest agent or libvirt, for probes of the kubelet."""
     asked = [
         AgentProbe(name=name, command=probe.exec.command if probe.exec else (), timeout_seconds=_timeout(probe))
         for name, probe in _named(spec).items()
@@ -50,7 +51,7 @@ def agent_probes(spec: VirtualMachineInstanceSpec, *, is_target: bool = False) -
 
 
 def _waits_for_the_guest(spec: VirtualMachineInstanceSpec) -> bool:
-    """Tell whether the kubelet would end a launcher for what its guest, which is yet to come, cannot answer."""
+    """Tell whether the kubelet would end a launcher because its guest, which has not arrived, cannot respond."""
     liveness = spec.liveness_probe
     return liveness is not None and not _is_agent_asked(liveness)
 

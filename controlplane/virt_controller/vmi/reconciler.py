@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The VMI controller: reads the caches into a World, writes actions and status. It chooses nothing."""
+"""The VMI controller: reads the caches into a World, writes actions and status. It decides nothing."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class VmiReconciler:
         data_volumes: ReadDataVolumes = no_data_volumes,
         kept_from: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
-        """kept_from: says to which nodes no machines are sent now."""
+        """kept_from: returns the nodes without new machines."""
         self._vmis = vmis
         self._pods = pods
         self._nodes = nodes
@@ -92,7 +92,7 @@ class VmiReconciler:
         pods.subscribe(self._memories.note_removal)
 
     def observe(self, key: Key) -> World | None:
-        """Read the caches. Unavailable while one of them is not complete: then absence means nothing."""
+        """Read the caches. Unavailable until all of them are synced: before that, absence proves nothing."""
         if not (self._vmis.synced and self._pods.synced and self._nodes.synced):
             raise Unavailable(f"cannot judge VirtualMachineInstance {key}: not everything is known yet")
         raw = self._vmis.get(key)
@@ -178,15 +178,15 @@ class VmiReconciler:
         self._events.record(_regarding(world.vmi), "Warning", refusal_reason(problem), str(problem.error))
 
     def vmi_of(self, pod: Key) -> Key | None:
-        """Return the VMI for which a Pod of this name is looked at."""
+        """Return the VMI that a Pod of this name concerns."""
         return self._memories.vmi_of(pod)
 
     def note_event(self, raw: bytes) -> Key | None:
-        """Take in an Event about a Pod; return the VMI that has to be looked at for it."""
+        """Note an Event about a Pod; return the VMI to enqueue, if any."""
         return self._memories.note_event(raw, self._clock.monotonic())
 
     def _launchers(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
-        """List the Pods that the VMI controls, and those it was granted, whatever they carry by now."""
+        """List the Pods that the VMI controls or was granted to, whatever labels and owners they have."""
         granted = vmi.status.active_pods
         keys = sorted({*self._pods.indexed("owner", vmi.metadata.uid), *pod_keys(vmi)})
         found = (decode(raw, Pod) for raw in map(self._pods.get, keys) if raw is not None)
@@ -209,11 +209,11 @@ class VmiReconciler:
         try:
             await self._api.create(POD, vmi.metadata.namespace, body)
         except AlreadyExists as error:
-            # Ours from a write whose answer was lost, or somebody else's: look at it.
+            # Either ours, from a write whose response was lost, or a foreign Pod.
             key = Key(vmi.metadata.namespace, body["metadata"]["name"])
             if not is_controlled(decode(await self._api.get(POD, key), Pod), vmi):
                 raise Invalid(f"cannot create Pod {key}: one of this name exists and is not ours; delete it") from error
-            memory.begun = max(memory.begun, action.attempt)  # it may be gone before it is seen in the cache
+            memory.begun = max(memory.begun, action.attempt)  # it may be deleted before the cache shows it
             raise Conflict(str(error)) from error
         memory.begun = max(memory.begun, action.attempt)
 
@@ -223,14 +223,14 @@ class VmiReconciler:
         marks: dict[str, Any] = {"labels": {ROLE: LAUNCHER_ROLE, CREATED_BY: world.vmi.metadata.uid}}
         if (
             not world.is_deleting
-        ):  # else the garbage collector may be about to take the owner off: it is not to be fought
+        ):  # while the VMI is being deleted, the garbage collector may remove the owner: do not fight it
             marks["ownerReferences"] = [*owners, owner_reference(world.vmi)]
         patch = {"metadata": marks}
         version = pod.metadata.resource_version
         await self._api.patch(POD, _pod_key(pod), patch, uid=pod.uid, resource_version=version)
 
     async def _let_serve(self, world: World, action: SetUnpausedCondition) -> None:
-        """Add the condition that its Pod waits for to those that there are, for that very version of the Pod."""
+        """Add the condition of the readiness gate, with the Pod's observed resourceVersion as precondition."""
         key = Key(world.vmi.metadata.namespace, action.name)
         raw = self._pods.get(key)
         if raw is None:
@@ -254,9 +254,9 @@ class VmiReconciler:
         self._events.record(_regarding(world.vmi), "Normal", "SuccessfulDelete", text, occurrence=action.uid)
 
     async def _look_for_pods(self, world: World) -> None:
-        """Ask for every Pod that this run can have. One that is found is in the overlay afterwards.
+        """Read every Pod that this run can have. The read-your-writes cache takes the responses in.
 
-        A run that was granted depends on that very Pod; one that was not, or is to end, on any Pod of it.
+        A granted run depends on its granted Pod; one that is not granted, or is being deleted, on any Pod of it.
         """
         vmi, granted = world.vmi, world.vmi.status.active_pods
         for name in pod_keys(vmi):
@@ -299,12 +299,12 @@ def _read(raw: bytes, key: Key) -> VirtualMachineInstance | None:
 
 
 def _problems(raw: bytes, configuration: KubeVirtConfiguration) -> tuple[str, ...]:
-    """Say what admission would have said, in case it was not asked."""
+    """Validate the spec as admission does, in case admission was bypassed."""
     return tuple(str(problem) for problem in check_instance(msgspec.json.decode(raw), configuration))
 
 
 def unpaused_patch(status: dict[str, Any], now: str) -> dict[str, Any]:
-    """Build the patch of a Pod's status that says that its guest is there, and leaves other conditions as they are."""
+    """Build the status patch that sets the Pod's readiness gate and keeps its other conditions."""
     others = [condition for condition in status.get("conditions", ()) if condition["type"] != condition_types.UNPAUSED]
     said = {"type": condition_types.UNPAUSED, "status": "True", "reason": condition_types.NOT_PAUSED}
     return {"status": {"conditions": [*others, {**said, "lastTransitionTime": now}]}}

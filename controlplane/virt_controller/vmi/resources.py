@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a launcher Pod asks of its node, and what it may take: CPU, memory, devices. Pure; the figures were measured.
+"""Resource requests and limits of a launcher Pod: CPU, memory, devices. Pure; the figures were measured.
 
-The guest's memory is not all: libvirtd and the supervisor (38 MiB alone on a node, 18 MiB in company), QEMU's own
-state, its page tables, and under emulation the buffer of translated code, whose size the domain fixes.
+Memory in addition to the guest's: libvirtd and the supervisor (38 MiB alone on a node, 18 MiB shared), QEMU's state,
+its page tables, and under emulation the translation buffer, whose size the domain sets.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ MIB = 1024 * 1024
 FIXED_OVERHEAD = 64 * MIB
 OVERHEAD_PER_VCPU = 8 * MIB
 TCG_TRANSLATION_BUFFER = 128 * MIB
-"""Must be what virt-handler writes as tb-cache into the domain."""
+"""Must equal tb-cache, which virt-handler writes into the domain."""
 PAGE_TABLE_RATIO = 512
 ROOM_RATIO = 4096
-"""Of memory that a guest could come to have QEMU keeps books: 1/10,700 of it was measured, 1/8,000 while it is sent."""
+"""QEMU's bookkeeping for memory that a guest could get: 1/10,700 of it was measured, 1/8,000 during a migration."""
 LIMIT_MARGIN = 256 * MIB
-"""Between what was measured and what ends QEMU: a good guest must never come near."""
+"""Margin between measured use and the limit, which kills QEMU: a healthy guest must never come near."""
 LIMIT_MARGIN_PER_DISK = 64 * MIB
-"""QEMU caches the tables of an overlay and of the image below it, at most 32 MiB of each."""
+"""QEMU caches metadata of an overlay and its backing image, up to 32 MiB each."""
 
 
 def overhead_bytes(domain: DomainSpec, *, is_emulated: bool) -> int:
-    """Return the memory that the Pod needs beside the guest's."""
+    """Return the memory that the Pod needs in addition to the guest's, in bytes."""
     guest = guest_bytes(domain)
     buffer = TCG_TRANSLATION_BUFFER if is_emulated else 0
     room = room_bytes(domain) // ROOM_RATIO
@@ -42,9 +42,9 @@ def overhead_bytes(domain: DomainSpec, *, is_emulated: bool) -> int:
 def build_resources(
     domain: DomainSpec, developer: DeveloperConfiguration, space: DiskSpace, held_bytes: int = 0
 ) -> dict[str, dict[str, str]]:
-    """Build the compute container's `resources`. What the user asked for is kept, with the overhead on top.
+    """Build the compute container's `resources`: the user's values plus the overhead.
 
-    held_bytes: memory of a guest that comes here by a migration, which it may have more of than it is to have.
+    held_bytes: memory that a migrated guest still has if it is more than its spec asks for.
     """
     asked, is_emulated = domain.resources, developer.use_emulation
     overhead = overhead_bytes(domain, is_emulated=is_emulated)
@@ -65,7 +65,7 @@ def build_resources(
 
 
 def _memory_limit(domain: DomainSpec) -> int:
-    """Return the user's; else one that ends a QEMU that has gone wrong before it takes its node's memory."""
+    """Return the user's limit; else one that kills a broken QEMU before it uses up its node's memory."""
     asked = domain.resources.limits.get("memory")
     if asked is not None:
         return quantity.to_bytes(asked)

@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a launcher may take to come up once its Pod has a node: pure.
+"""The timeout of a launcher's start, once its Pod has a node: pure.
 
-Counted by the clock of the virt-controller that looks on, from when it first saw the Pod placed: no other machine's
-clock is asked, and a new leader begins to count anew. A Pod that no node fits waits as long as it likes. Nothing is
-said here of a Pod that was granted the start: its guest may run, and nobody but its node can tell.
+Measured by this virt-controller's own clock since it first saw the Pod on a node. A new leader starts at zero. A Pod
+that no node fits waits without a timeout. A Pod that was granted the start has none either: its guest may run, and only
+its node can tell.
 
-Unless somebody names a time, what may be the machine's own doing waits as long as it likes, too: images that are pulled
-or cannot be, Secrets that are not there. What is left is a node of which nothing comes.
+Without a configured timeout, what the machine may cause itself has none: images that cannot be pulled, missing Secrets.
+Only an unresponsive node has the usual one.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from controlplane.api.objects.start_limits import read_limit
 from controlplane.virt_controller.vmi.world import World, lacks_launcher_image
 
 USUAL_SECONDS = 600
-"""A sandbox takes seconds. Kubernetes itself gives a Pod up 300 s after its node has fallen silent."""
+"""A sandbox takes seconds to create. Kubernetes itself gives up a Pod 300 s after its node became unreachable."""
 SANDBOX_READY = "PodReadyToStartContainers"
-"""Condition of a Pod: the kubelet has mounted its volumes and made its sandbox; what takes time now is images."""
+"""Condition of a Pod: volumes are mounted and the sandbox exists. What is left is pulling images."""
 WAITS_FOR_VOLUMES = frozenset({"FailedMount", "FailedMapVolume", "FailedAttachVolume"})
 PREPARING = frozenset({"", "ContainerCreating", "PodInitializing"})
 PULLING = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"})
 
 
 def seconds_left(world: World) -> float | None:
-    """Return how long the launcher may still take, 0 or less when its time is over; None when nothing bounds it."""
+    """Return the rest of the timeout in seconds, 0 or less when it is over; None without a timeout."""
     pod = world.source
     if pod is None or world.is_granted or not pod.spec.node_name or pod.is_up or pod.is_deleting or pod.is_over:
         return None
@@ -42,25 +42,25 @@ def seconds_left(world: World) -> float | None:
 
 
 def asked_seconds(world: World) -> int | None:
-    """Return the time that the machine names, or the KubeVirt object; None when neither does."""
+    """Return the timeout that the machine or the KubeVirt object sets, if any."""
     own = _own_seconds(world)
     return world.configuration.run_timeout_seconds if own is None else own
 
 
 def names_time(world: World) -> bool:
-    """Tell whether the time is the machine's own word, and so a tenant's."""
+    """Tell whether the machine sets the timeout itself, so a tenant does."""
     return _own_seconds(world) is not None
 
 
 def _own_seconds(world: World) -> int | None:
     try:
         return read_limit(world.vmi.metadata.annotations, RUN_TIMEOUT)
-    except ValueError:  # admission was not asked
+    except ValueError:  # admission was bypassed
         return None
 
 
 def find_timeout(world: World) -> Failure | None:
-    """Say that a launcher did not come up in time, and what is known of why."""
+    """Describe a launcher that did not start in time, and why, as far as known."""
     pod, left = world.source, seconds_left(world)
     if pod is None or left is None or left > 0:
         return None
@@ -74,12 +74,12 @@ def find_timeout(world: World) -> Failure | None:
 
 
 def has_sandbox(pod: Pod) -> bool:
-    """Tell whether the kubelet says that all is ready for the containers of a Pod."""
+    """Tell whether the kubelet reports that the Pod's sandbox is ready."""
     return conditions.is_true(pod.status.conditions, SANDBOX_READY)
 
 
 def _is_nodes_silence(world: World, pod: Pod) -> bool:
-    """Tell whether what is waited for can be nothing of the machine's own."""
+    """Tell whether the Pod waits for its node, and for nothing that the machine may cause."""
     heard, waiting = world.heard.get(pod.uid), pod.compute.waiting
     reason = "" if waiting is None else waiting.reason
     if reason in PREPARING:

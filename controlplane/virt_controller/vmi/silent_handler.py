@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A granted start that nobody is there to make: the one word of ours about a VMI that was handed over. Pure.
+"""Condition of a VMI whose start was granted while its node's virt-handler is silent. Pure.
 
-Said while its node takes no machines, which is how silence of a virt-handler is told (virt_controller/node), and taken
-back when it does. Whatever virt-handler says takes its place, a guest that runs too; its words are never touched.
+It is set while the node takes no machines (virt_controller/node sets that for a silent virt-handler), and removed
+afterwards. It never replaces a condition that virt-handler has written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from controlplane.virt_controller.vmi.evidence import NodeState
 def with_silent_handler(
     listed: conditions.Conditions, node: NodeState | None, phase: str, stamp: str
 ) -> conditions.Conditions:
-    """Add to the conditions after the hand-over whether virt-handler is there, where it has said nothing itself."""
+    """Set or remove the condition after the hand-over, unless virt-handler has written Synchronized itself."""
     told = conditions.find(listed, condition_types.SYNCHRONIZED)
     if told is not None and told.reason != condition_types.VIRT_HANDLER_SILENT:
         return listed

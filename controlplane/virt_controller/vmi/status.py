@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a VirtualMachineInstance is, as far as virt-controller says it: pure.
+"""The status of a VirtualMachineInstance, as far as virt-controller writes it: pure.
 
-Up to phase Scheduled everything is said here; the grant of the start is an action of its own (`grant`). From then on
-virt-handler speaks; what remains ours is the Pod's readiness, what became of a run whose Pod has ended or is gone, and
-that virt-handler is silent (`silence`).
+Up to phase Scheduled virt-controller writes all of it; granting the start is an action (`grant`). After that,
+virt-handler does; virt-controller still writes the Pod's readiness, the end of a run whose Pod ended or is gone, and
+that virt-handler is silent (`silent_handler`).
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ EVICTION_REQUESTED = "EvictionRequested"
 
 
 class NextPhase(NamedTuple):
-    """The phase to be in, and what went wrong if that is the reason."""
+    """The phase to enter, and the trouble that caused it, if any."""
 
     phase: str
     trouble: Failure | None = None
 
 
 def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineInstanceStatus | None:
-    """Compute the status; None when the written one is right already. Final phases are never left."""
+    """Return the status to write; None if it is written already. Final phases are never left."""
     old = world.vmi.status
     if is_final(old.phase):
         return _no_longer_ready(world)
@@ -75,7 +75,7 @@ def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualM
         return _not_understood(world)
     step = next_phase(world)
     new = old if step.phase == old.phase else _enter(world, step)
-    if new.node_name not in ("", new.evacuation_node_name):  # marked by who had read it before it was moved
+    if new.node_name not in ("", new.evacuation_node_name):  # marked by a client that had read it before the migration
         new = msgspec.structs.replace(new, evacuation_node_name="")
     setback = find_retriable_failure(world)
     if setback is not None:
@@ -88,7 +88,7 @@ def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualM
 
 
 def _no_longer_ready(world: World) -> VirtualMachineInstanceStatus | None:
-    """Take back a readiness that the writer of the final phase has left standing."""
+    """Set Ready to false if the writer of the final phase did not."""
     old = world.vmi.status
     if not conditions.is_true(old.conditions, condition_types.READY):
         return None
@@ -97,7 +97,7 @@ def _no_longer_ready(world: World) -> VirtualMachineInstanceStatus | None:
 
 
 def _not_understood(world: World) -> VirtualMachineInstanceStatus | None:
-    """Say that nothing is done in a phase that this version does not know."""
+    """Report a phase that this version does not know."""
     old = world.vmi.status
     text = f"phase {old.phase[:64]!r} is not known to this version of the control plane: nothing is done about it"
     listed = conditions.put(
@@ -107,7 +107,7 @@ def _not_understood(world: World) -> VirtualMachineInstanceStatus | None:
 
 
 def grant(world: World, pod: Pod) -> VirtualMachineInstanceStatus:
-    """Give the start to exactly this Pod on its node: phase, owner and epoch change in one write, once per run."""
+    """Grant the start to this Pod on its node: phase, owner and epoch change in one write, once per run."""
     old, node = world.vmi.status, pod.spec.node_name
     granted = msgspec.structs.replace(
         _moved(world, NextPhase(SCHEDULED)),
@@ -127,7 +127,7 @@ def grant(world: World, pod: Pod) -> VirtualMachineInstanceStatus:
 
 
 def next_phase(world: World) -> NextPhase:
-    """Say which phase the VMI belongs in."""
+    """Return the phase that the VMI belongs in."""
     before = world.vmi.status.phase
     step = _before_hand_over(world) if before in BEFORE_HAND_OVER else _after_hand_over(world)
     return step if is_allowed_transition(before, step.phase) else NextPhase(before)
@@ -159,7 +159,7 @@ def _without_pod(world: World) -> NextPhase:
     unfillable = failed_import(world)
     if unfillable is not None and not world.was_begun:
         return NextPhase(FAILED, unfillable)
-    # Scheduling says: this attempt is recorded, its Pod may exist from now on. Not before the finalizer protects it.
+    # Scheduling records the attempt: its Pod may exist from now on. The finalizer has to be there before.
     return NextPhase(SCHEDULING if VMI_FINALIZER in world.vmi.metadata.finalizers else phase)
 
 
@@ -190,7 +190,7 @@ def _moved(world: World, step: NextPhase) -> VirtualMachineInstanceStatus:
 
 
 def _begun(world: World, new: VirtualMachineInstanceStatus) -> VirtualMachineInstanceStatus:
-    """Record the attempt, and what the Pod will be asked for."""
+    """Record the attempt and the resources that its Pod will have."""
     domain = world.vmi.spec.domain
     memory, cpu = domain.memory.guest if domain.memory else None, domain.cpu
     return msgspec.structs.replace(
@@ -204,7 +204,7 @@ def _begun(world: World, new: VirtualMachineInstanceStatus) -> VirtualMachineIns
 
 
 def _transitions(old: VirtualMachineInstanceStatus, phase: str, stamp: str) -> tuple[PhaseTransition, ...]:
-    """Append the phase, and Pending before the first one: it is passed through in the same write."""
+    """Append the phase, and Pending before the first one: one write passes through it."""
     entered = [transition.phase for transition in old.phase_transition_timestamps]
     due = [
         entered_phase
@@ -236,11 +236,13 @@ def _conditions(
         return conditions.put(listed, said, stamp)
     if world.vmi.status.phase in BEFORE_HAND_OVER:
         return conditions.remove(listed, condition_types.SYNCHRONIZED)
-    return with_silent_handler(listed, world.node, step.phase, stamp)  # else virt-handler's from the hand-over on
+    return with_silent_handler(
+        listed, world.node, step.phase, stamp
+    )  # virt-handler owns Synchronized after the hand-over
 
 
 def _said_anew(listed: conditions.Conditions, said: Condition) -> tuple[conditions.Conditions, Condition]:
-    """Make room for a condition that may differ from the one before by numbers only, which is else no difference."""
+    """Ignore differences in numbers when comparing a condition with its predecessor."""
     old = conditions.find(listed, said.type)
     if old is None or old.status != said.status:
         return listed, said
@@ -254,7 +256,7 @@ def _ready(world: World, phase: str) -> Condition:
 
 
 def _eviction_requested(status: VirtualMachineInstanceStatus) -> Condition | None:
-    """Say that somebody wants its node without it: virt-api has marked it, at an eviction of its Pod."""
+    """Report that the VMI has to leave its node: virt-api marked it when its Pod was to be evicted."""
     node = status.evacuation_node_name
     if not node:
         return None
@@ -293,18 +295,18 @@ def _trouble(
 
 
 def _is_of_former_attempt(world: World, problem: RefusedStep[Action]) -> bool:
-    """Tell whether the Pod that was refused is not wanted any more: another leader has gone on meanwhile."""
+    """Tell whether the refused Pod is of a former attempt: another leader has gone on."""
     return isinstance(problem.step, CreatePod) and problem.step.attempt < world.attempt
 
 
 def _heard_before(world: World) -> Failure | None:
-    """Return what the leader before us heard of why the Pod does not start: it is said again only now and then."""
+    """Return the trouble that the former leader reported from Events: the kubelet repeats Events rarely."""
     said = conditions.find(world.vmi.status.conditions, condition_types.SYNCHRONIZED)
     return Failure(said.reason, said.message) if said is not None and said.reason in EVENT_REASONS else None
 
 
 def refusal_reason(problem: RefusedStep[Action]) -> str:
-    """Name what was refused, for the condition and for the Event."""
+    """Return the reason of a refused action, for the condition and the Event."""
     return condition_types.FAILED_CREATE if isinstance(problem.step, CreatePod) else condition_types.FAILED_UPDATE
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an instance says of its claims and of what fills them: pure."""
+"""A VMI's status of its claims and DataVolumes: pure."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from controlplane.virt_controller.vmi.world import World
 
 SHOWN = 3
 PREALLOCATION = "/storage.preallocation"
-"""End of CDI's annotation of claims whose blocks are allocated."""
+"""Suffix of CDI's annotation of claims whose blocks are allocated."""
 
 
 def volume_status(world: World) -> tuple[VolumeStatus, ...]:
-    """Describe the volumes that are claims which are known; what else is written about volumes stays."""
+    """Describe the volumes whose claims are known; other fields of volumeStatus stay."""
     known = {volume.name: volume for volume in world.vmi.status.volume_status}
     for volume in world.vmi.spec.volumes:
         name = claim_name(volume)
@@ -43,7 +43,7 @@ def _storage(amounts: Mapping[str, str | int | float]) -> Storage | None:
 
 
 def describe(name: str, claim: PersistentVolumeClaim) -> PersistentVolumeClaimInfo:
-    """Say what a claim is, as it is now."""
+    """Describe a claim."""
     return PersistentVolumeClaimInfo(
         claim_name=name,
         access_modes=claim.spec.access_modes[:4],
@@ -57,7 +57,7 @@ def describe(name: str, claim: PersistentVolumeClaim) -> PersistentVolumeClaimIn
 
 
 def with_data_volumes(listed: conditions.Conditions, world: World, stamp: str) -> conditions.Conditions:
-    """Say in condition DataVolumesReady whether all DataVolumes behind the volumes are filled; nothing without any."""
+    """Set condition DataVolumesReady: all DataVolumes of the volumes are filled. Removed if there are none."""
     if not any(volume.data_volume is not None for volume in world.vmi.spec.volumes) and not world.unfilled:
         return conditions.remove(listed, condition_types.DATA_VOLUMES_READY)
     missing = world.unfilled
@@ -71,7 +71,7 @@ def with_data_volumes(listed: conditions.Conditions, world: World, stamp: str) -
 
 
 def failed_import(world: World) -> Failure | None:
-    """Return why there never will be a disk: CDI has given up one that it was to fill."""
+    """Return why a disk will never be filled: CDI has given up its DataVolume."""
     for name in world.unfilled:
         found = world.data_volumes.by_name.get(name)
         if found is not None and found.status.phase == FAILED:
@@ -81,7 +81,7 @@ def failed_import(world: World) -> Failure | None:
 
 
 def missing_claim(world: World) -> Failure | None:
-    """Name the claims that do not exist and that nobody is known to make."""
+    """Name the claims that do not exist and that no DataVolume will create."""
     made = set(world.data_volumes.by_name)
     missing = [name for name in world.missing_claims if name not in made]
     if not missing:

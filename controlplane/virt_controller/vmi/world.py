@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the VMI controller knows when it decides, and what it can do. Values only."""
+"""Input of the VMI controller's decisions, and its actions. Values only."""
 
 from __future__ import annotations
 
@@ -26,50 +26,50 @@ DEFAULTS = KubeVirtConfiguration()
 NOTHING_KNOWN = DataVolumeLookup()
 NO_IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull"})
 PREVIOUS_ATTEMPTS = 2
-"""How many attempts before the current one may still have a Pod: one begins when the one before it has ended."""
+"""How many former attempts may still have a Pod: an attempt begins when the one before has ended."""
 
 
 class Role(Enum):
-    """What a launcher Pod is for in a run."""
+    """The role of a launcher Pod in a run."""
 
     SOURCE = auto()
-    """It has the guest, or is to start it."""
+    """It has the guest, or will start it."""
     TARGET = auto()
-    """A migration goes there. What becomes of it never shakes the source."""
+    """A migration's target. Its end never affects the source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     vmi: VirtualMachineInstance
     pods: tuple[Pod, ...] = ()
-    """Launcher Pods that this VMI controls, by UID, and those that it was granted; by name, oldest attempt first."""
+    """Launcher Pods that this VMI controls, by UID, or was granted to; by name, oldest attempt first."""
     last_words: tuple[Pod, ...] = ()
-    """Pods of it that the API server has removed, as they were at their end."""
+    """Its removed Pods, in their last state."""
     node: NodeState | None = None
-    """The node that it was given to."""
+    """The node that the run was granted to."""
     now: float
     """Seconds since the epoch."""
     configuration: KubeVirtConfiguration = DEFAULTS
     problems: tuple[str, ...] = ()
-    """What is wrong with the spec; admission would have refused it."""
+    """Errors of the spec, which admission would have refused."""
     is_absence_confirmed: bool = False
-    """The API server itself said that the Pod it depends on (deleting: any Pod of it) does not exist."""
+    """The API server confirmed that the Pod it depends on (while deleting: any Pod of it) does not exist."""
     was_begun: bool = False
     """A Pod of the current attempt is known to have existed."""
     heard: Mapping[str, Failure] = field(default_factory=dict)
-    """What was said in Events about why a Pod does not start, by its UID."""
+    """Why Pods do not start, by Events, by the Pod's UID."""
     claims: Claims = field(default_factory=lambda: NO_CLAIMS)
-    """PersistentVolumeClaims that the spec names, as far as they are known to exist."""
+    """PersistentVolumeClaims that the spec names, if they are known to exist."""
     data_volumes: DataVolumeLookup = NOTHING_KNOWN
-    """Of those behind its volumes."""
+    """DataVolumes of its volumes."""
     placed_for: float = 0.0
     """Seconds for which this process has seen its Pod on a node."""
     dead_for: float = inf
-    """Seconds for which this process has known that its guest is not where it was granted."""
+    """Seconds for which this process has known that its guest is dead."""
     kept_from: frozenset[str] = frozenset()
-    """Nodes to which no machines are sent now."""
+    """Nodes without new machines."""
     deletes_sent: frozenset[str] = frozenset()
-    """UIDs of Pods whose deletion was accepted and is not seen yet."""
+    """UIDs of Pods whose deletion was accepted and is not in the cache yet."""
 
     @property
     def is_deleting(self) -> bool:
@@ -77,12 +77,12 @@ class World:
 
     @property
     def is_granted(self) -> bool:
-        """A Pod was given the right to start the guest."""
+        """A Pod was granted the start."""
         return bool(self.vmi.status.active_pods) or self.vmi.status.phase in AFTER_HAND_OVER
 
     @property
     def attempt(self) -> int:
-        """Number of the Pod that is begun, or that comes first."""
+        """Number of the current attempt, or 1 before the first."""
         return max(self.vmi.status.attempt, 1)
 
     @property
@@ -94,25 +94,25 @@ class World:
 
     @property
     def superseded(self) -> tuple[Pod, ...]:
-        """Pods of earlier attempts. None of them was granted the start, or there would be no later one."""
+        """Pods of former attempts. None of them was granted the start, or there would be no later attempt."""
         earlier = {pod_name(self.vmi, number) for number in attempts(self.vmi)[:-1]}
         return tuple(pod for pod in self.pods if pod.metadata.name in earlier)
 
     @property
     def missing_claims(self) -> tuple[str, ...]:
-        """Claims that the spec names and nobody has seen. Its Pod waits for them: what they are decides what it has."""
+        """Claims that the spec names and that are not known. The Pod waits for them: its manifest depends on them."""
         return tuple(name for name in claim_names(self.vmi.spec.volumes) if name not in self.claims)
 
     @property
     def unfilled(self) -> tuple[str, ...]:
-        """DataVolumes that its Pod waits for: a guest must not see a disk that is being written."""
+        """DataVolumes that the Pod waits for: a guest must not see a disk that is being written."""
         return unfilled(self.vmi.spec.volumes, self.claims, self.data_volumes)
 
     @property
     def waits_for_kvm_in_vain(self) -> bool:
-        """Tell whether no node was found for its Pod, and it asks for what it does not need any more.
+        """Tell whether its Pod has no node and requests KVM, which it does not need any more.
 
-        A Pod's resources cannot be changed. One that has a node is left as it is: its launcher may be up already.
+        A Pod's resources cannot be changed. A Pod that has a node stays: its launcher may be up already.
         """
         pod = self.source
         if pod is None or self.is_deleting or pod.is_deleting or self.vmi.status.phase != SCHEDULING:
@@ -122,7 +122,7 @@ class World:
 
     @property
     def waits_for_a_node_in_vain(self) -> bool:
-        """Tell whether no node was found for its Pod, which leaves one out that takes machines again."""
+        """Tell whether its Pod has no node and excludes a node that takes machines again."""
         pod = self.source
         if (
             pod is None
@@ -137,17 +137,17 @@ class World:
 
     @property
     def is_to_be_made_anew(self) -> bool:
-        """Tell whether its Pod, which has no node, asks for what it should not ask for any more."""
+        """Tell whether its Pod, which has no node, has outdated requirements and must be recreated."""
         return self.waits_for_kvm_in_vain or self.waits_for_a_node_in_vain
 
     def role_of(self, pod: Pod) -> Role:
-        """Say what a Pod is for: by the grant, never by what whoever may write Pods can put on one."""
+        """Derive the Pod's role from the grant. Labels are writable by users."""
         granted = self.vmi.status.active_pods
         return Role.SOURCE if not granted or pod.uid in granted else Role.TARGET
 
     @property
     def evidence(self) -> Evidence:
-        """Whether the guest of the granted Pod lives. Asked after the hand-over."""
+        """The evidence whether the guest of the granted Pod is alive. For use after the hand-over."""
         granted = self.vmi.status.active_pods
         said_last = next((pod for pod in self.last_words if pod.uid in granted), None)
         return weigh_evidence(
@@ -159,17 +159,17 @@ class World:
 
 
 def is_watched(pod: Pod) -> bool:
-    """Tell whether a launcher Pod carries the label by which Pods are watched."""
+    """Tell whether a Pod has the label by which launcher Pods are watched."""
     return pod.metadata.labels.get(ROLE_LABEL) == LAUNCHER_ROLE
 
 
 def is_controlled(pod: Pod, vmi: VirtualMachineInstance) -> bool:
-    """Tell whether a VMI controls a Pod, by kind and UID: what admission lets nobody else write into a Pod."""
+    """Tell whether a VMI controls a Pod, by kind and UID. Admission lets only the control plane write that."""
     return pod.owner is not None and pod.owner.uid == vmi.metadata.uid
 
 
 def lacks_launcher_image(pod: Pod) -> bool:
-    """Tell whether the node has not got the launcher's own image, by the kubelet's word: of others it says the same."""
+    """Tell whether the kubelet reports that the node lacks the launcher image, rather than another one."""
     waiting = pod.compute.waiting
     if waiting is None or waiting.reason not in NO_IMAGE:
         return False
@@ -177,21 +177,21 @@ def lacks_launcher_image(pod: Pod) -> bool:
 
 
 def is_adopted(pod: Pod, vmi: VirtualMachineInstance) -> bool:
-    """Tell whether a Pod has all that makes everybody know it as this VMI's: label, and owner by name and UID."""
+    """Tell whether a Pod has the label and the owner, by name and UID, that make it this VMI's."""
     owner = pod.owner
     return is_watched(pod) and owner is not None and (owner.name, owner.uid) == (vmi.metadata.name, vmi.metadata.uid)
 
 
 def attempts(vmi: VirtualMachineInstance) -> range:
-    """Return which attempts may have a Pod, the current one last; a number that is not ours makes it no more."""
+    """Return the attempts that may have a Pod, the current one last."""
     current = max(vmi.status.attempt, 1)
     return range(max(1, current - PREVIOUS_ATTEMPTS), current + 1)
 
 
 def pod_name(vmi: VirtualMachineInstance, attempt: int) -> str:
-    """Name the launcher Pod of an attempt: always the same one, so a second create collides instead of duplicating.
+    """Name the launcher Pod of an attempt. The name is deterministic: a second create fails with AlreadyExists.
 
-    At most 63 characters, because kubelets use it as host name; the VMI's name is cut, its UID is not.
+    63 characters at most, because kubelets use it as host name. The VMI's name is cut, its UID is not.
     """
     tail = f"{vmi.metadata.uid.replace('-', '')[:8]}-{attempt}"
     head = f"virt-launcher-{vmi.metadata.name}".replace(".", "-")
@@ -216,7 +216,7 @@ class CreatePod:
 
 @dataclass(frozen=True, slots=True)
 class AdoptPod:
-    """Put back what makes a Pod known as this VMI's: label and owner."""
+    """Restore the label and the owner reference of the VMI's Pod."""
 
     name: str
     uid: str
@@ -225,7 +225,7 @@ class AdoptPod:
 
 @dataclass(frozen=True, slots=True)
 class SetUnpausedCondition:
-    """Say of a Pod that its guest is there: Services send to it from then on."""
+    """Set the readiness gate of a target Pod whose guest has arrived: Services send to it from then on."""
 
     name: str
     uid: str
@@ -241,7 +241,7 @@ class DeletePod:
 
 @dataclass(frozen=True, slots=True)
 class LabelNode:
-    """Name the node in a label, for other people's clients: nothing of ours reads it."""
+    """Write the node into a label of the VMI, for other clients. The control plane does not read it."""
 
     node: str
     because: str
@@ -249,7 +249,7 @@ class LabelNode:
 
 @dataclass(frozen=True, slots=True)
 class GrantStart:
-    """Give the right to start the guest to exactly this Pod on its node, in one write."""
+    """Grant the start to exactly this Pod on its node, in one write."""
 
     pod: Pod
     because: str
@@ -257,21 +257,21 @@ class GrantStart:
 
 @dataclass(frozen=True, slots=True)
 class CommitMigration:
-    """Give the run to the Pod that its migration went to, in one write."""
+    """Give the run to the migration's target Pod, in one write."""
 
     because: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmPodsAbsent:
-    """Ask the API server, not the cache, whether Pods of this VMI exist."""
+    """Read the VMI's Pods from the API server."""
 
     because: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmNode:
-    """Ask the API server, not the cache, whether the run's Node exists."""
+    """Read the run's Node from the API server."""
 
     name: str
     because: str

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which instances are not in the launcher that they are to be in, or are to move for another reason. No I/O.
+"""VMIs whose launcher is outdated, or that have to be migrated for another reason. No I/O.
 
-Kept as the cache changes, own writes included, so that nobody reads ten thousand instances to find the few.
+Updated with the cache, own writes included: nobody reads ten thousand VMIs to find a few.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.workload_update.instance_view import InstanceView, read_instance
 
 MoveReason = Callable[[VirtualMachineInstance, Pod | None], str | None]
-"""Says why an instance that runs in a Pod is to move to another one; None: it is not. Pure."""
+"""Returns why a running VMI has to be migrated; None if it has not. Pure."""
 
 
 class CandidateCache:
@@ -32,7 +32,7 @@ class CandidateCache:
         launcher_image: str,
         reasons: Sequence[MoveReason] = (),
     ) -> None:
-        """reasons: asked, in this order, of each instance that runs and is in no other launcher."""
+        """reasons: called in this order for each running VMI whose launcher is up to date."""
         self._vmis = vmis
         self._pods = pods
         self._launcher_image = launcher_image
@@ -43,7 +43,7 @@ class CandidateCache:
         pods.subscribe(self._pod_changed)
 
     def __call__(self) -> list[InstanceView]:
-        """List them as they are known now; the cache tells of own writes later."""
+        """List the candidates, own writes included."""
         for key, (known, _unused) in list(self._known.items()):
             raw = self._vmis.get(key)
             if raw is not known:
@@ -51,21 +51,21 @@ class CandidateCache:
         return [instance for _unused, instance in self._known.values()]
 
     def instance_of(self, key: Key) -> InstanceView | None:
-        """Read an instance, candidates or not; None when there is none that can be read."""
+        """Read any VMI; None if it is missing or unreadable."""
         raw = self._vmis.get(key)
         return None if raw is None else self._read(raw)
 
     def enqueue_by(self, enqueue: Callable[[], None]) -> None:
-        """Have somebody woken by every change of one that is candidates, or was."""
+        """Set what is called at each change of a candidate."""
         self._enqueue = enqueue
 
     @property
     def outdated(self) -> int:
-        """How many run in another launcher. May be asked in another thread."""
+        """How many VMIs run in another launcher. Safe to call in another thread."""
         return count_outdated([instance for _unused, instance in list(self._known.values())])
 
     def pod_of(self, instance: InstanceView) -> Pod | None:
-        """Return the Pod that has its guest."""
+        """Return the Pod that has the VMI's guest."""
         return self._pod(instance.uid, instance.pod)
 
     def _changed(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
@@ -75,7 +75,7 @@ class CandidateCache:
             self._enqueue()
 
     def _pod_changed(self, _key: Key, before: bytes | None, after: bytes | None) -> None:
-        """Read an instance with its Pod where that is known later."""
+        """Read a VMI again when its Pod becomes known."""
         try:
             vmi = None if before is not None or after is None else decode(after, Pod).vmi_key
         except DecodeError:
@@ -95,7 +95,7 @@ class CandidateCache:
             instance = read_instance(raw, self._launcher_image)
             if self._reasons and instance.is_running and not instance.is_outdated:
                 instance = replace(instance, reason=self._find_reason(decode_vmi(raw), instance))
-        except (msgspec.DecodeError, UnicodeError, DecodeError):  # its reconciler says so
+        except (msgspec.DecodeError, UnicodeError, DecodeError):  # its reconciler reports that
             return None
         return instance
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What this process remembers of instances that it updates: what it made and asked for, what was refused. No I/O.
+"""What this process remembers of VMIs that it updates: migrations, evictions and refusals. No I/O.
 
-Whoever leads next does without it: it may try sooner what was refused, and finds what was made.
+The next leader does without: it may retry refused actions sooner, and finds existing migrations.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ HOLD_SECONDS = 1.0
 @dataclass(slots=True)
 class InstanceState:
     refusals: int = 0
-    """In a row."""
+    """Refusals in a row."""
     not_before: float = 0.0
-    """On the monotonic clock."""
+    """End of the back-off (monotonic)."""
     made: Key | None = None
-    """The last migration that was made of it."""
+    """The last migration that was created for it."""
     evicted: str = ""
     """UID of the Pod whose eviction was granted."""
     announced: str = ""
-    """After which failed migration it was told that the next one waits."""
+    """UID of the failed migration whose back-off was reported."""
 
 
 class ControllerState:
@@ -37,7 +37,7 @@ class ControllerState:
         self._known: dict[str, InstanceState] = {}
 
     def of(self, uid: str) -> InstanceState:
-        """Return what is known of an instance, by UID; what is changed in it is kept by the methods below only."""
+        """Return a VMI's state by UID. Only the methods below change it."""
         return self._known.get(uid) or InstanceState()
 
     def backs_off_for(self, uid: str) -> float:
@@ -49,7 +49,7 @@ class ControllerState:
         known.not_before = self._clock.monotonic() + back_off_seconds(known.refusals)
 
     def hold(self, uid: str) -> None:
-        """It has changed meanwhile: look at it again in a moment, and at others until then."""
+        """Wait a moment after a conflict, and go on with other VMIs."""
         self._kept(uid).not_before = self._clock.monotonic() + HOLD_SECONDS
 
     def accept(self, uid: str) -> None:
@@ -70,7 +70,7 @@ class ControllerState:
         return frozenset(state.announced for state in self._known.values() if state.announced)
 
     def keep_only(self, uids: set[str]) -> None:
-        """Forget those that are candidates no more."""
+        """Drop the state of other VMIs."""
         self._known = {uid: known for uid, known in self._known.items() if uid in uids}
 
     def _kept(self, uid: str) -> InstanceState:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which instances are labelled, moved and evicted now, so that all get to the launcher that is deployed: pure."""
+"""Which VMIs are labelled, migrated and evicted now, to get all to the deployed launcher: pure."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from controlplane.virt_controller.workload_update.world import (
 )
 
 LABELS = 100
-"""So many labels are written in one pass: moves do not wait for all of them."""
+"""Labels written in one pass: migrations do not wait for all labels."""
 
 
 def decide(world: World) -> Plan[Action]:
-    """Choose who has its turn. Nothing of an instance that was refused lately."""
+    """Choose the next actions; none for a VMI in back-off."""
     kubevirt = world.kubevirt
     if kubevirt.metadata.deletion_timestamp is not None or kubevirt.status.phase != DEPLOYED:
         return Plan()
@@ -69,8 +69,11 @@ def _drops(world: World) -> list[Action]:
 
 
 def _moves(world: World) -> list[Action]:
-    """Make no more than can be under way at once. Those of others are not counted: they take turns with these, and
-    whoever has one waiting all the time would keep these from ever having one."""
+    """Create no more migrations than can run at once.
+
+    Migrations of others do not count here, the scheduler balances them: else whoever has one waiting all the time would
+    block these for ever.
+    """
     limits = world.kubevirt.spec.configuration.migrations
     free, leaving = limits.parallel_migrations_per_cluster - world.under_way, Counter(world.leaving)
     found: list[Action] = []
@@ -112,7 +115,7 @@ def _movable(world: World) -> Iterator[Candidate]:
 
 
 def _evictable(world: World) -> Iterator[Candidate]:
-    """Those that are outdated and cannot, or must not, be moved. For no other reason an instance is stopped."""
+    """Yield the outdated VMIs that cannot, or must not, be migrated. Nothing else is a reason to stop a machine."""
     methods = world.strategy.workload_update_methods
     if EVICT not in methods or world.outdated_nodes:
         return
@@ -123,9 +126,9 @@ def _evictable(world: World) -> Iterator[Candidate]:
 
 
 def _is_due(one: Candidate) -> bool:
-    """Tell whether it runs in one Pod, is not what it is to be and says so, and nothing is being done about that."""
+    """Tell whether a VMI runs in one Pod, has a reason to move, and nothing is being done about it."""
     instance = one.instance
     if instance.is_outdated != instance.is_labelled:
-        return False  # what is decided on it rests on the version before the label
+        return False  # decisions wait for the version that has the right label
     is_free = one.is_served and not one.is_moving and not one.is_evicted
     return instance.is_running and bool(instance.pod) and bool(one.reason) and is_free

@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which nodes have a virt-handler of another control plane than this process: they are rolled out, or to be. No I/O.
+"""Nodes whose virt-handler is of another deployment than this process: it is being rolled out there. No I/O.
 
-A virt-handler says on its node what it was deployed as. One that is replaced in the middle ends its node's migrations;
-and a leader of an older deployment would move instances back. Who takes no instances is not waited for: such a node may
-be off for ever.
+virt-handler writes its image on its Node. Replacing it ends the node's migrations, and a leader of an older deployment
+would move VMIs back. Nodes that take no machines are not waited for: they may be off for ever.
 """
 
 from __future__ import annotations
@@ -22,24 +21,24 @@ from controlplane.engine.ports import Cache
 
 class HandlerRollout:
     def __init__(self, nodes: Cache, image: str) -> None:
-        """image: of this control plane, as the role names it."""
+        """image: of this control plane, as the role sets it."""
         self._image = image
         self._others: dict[str, bool] = {}
-        """Nodes with another virt-handler, or none; and whether they take instances."""
+        """Nodes with another virt-handler, or none: whether they take machines."""
         self._enqueue: Callable[[], None] = lambda: None
         nodes.subscribe(self._changed)
 
     def enqueue_by(self, enqueue: Callable[[], None]) -> None:
-        """Have somebody woken by every change of the answers."""
+        """Set what is called when the result changes."""
         self._enqueue = enqueue
 
     @property
     def outdated_nodes(self) -> tuple[str, ...]:
-        """Nodes that take instances, and whose virt-handler is another control plane's."""
+        """Nodes that take machines, and whose virt-handler is not updated."""
         return tuple(sorted(name for name, takes_machines in self._others.items() if takes_machines))
 
     def has_reached(self, node: str) -> bool:
-        """Tell whether the last virt-handler that served a node is this control plane's."""
+        """Tell whether a node's virt-handler is updated."""
         return node not in self._others
 
     def _changed(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
@@ -52,7 +51,7 @@ class HandlerRollout:
         self._others.pop(name, None)
         try:
             meta = None if raw is None else decode(raw, Node).metadata
-        except DecodeError:  # its reconciler says so
+        except DecodeError:  # its reconciler reports that
             return
         if meta is not None and meta.annotations.get(CONTROL_PLANE_IMAGE, "") != self._image:
             self._others[name] = meta.labels.get(SCHEDULABLE) == "true"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An instance as workload updates see it: read of its bytes, small, for there may be ten thousand of them. Pure."""
+"""A VMI as workload updates see it: a small view of its bytes, for there may be ten thousand. Pure."""
 
 from __future__ import annotations
 
@@ -41,26 +41,26 @@ class InstanceView:
     key: Key
     uid: str
     version: str
-    """resourceVersion that it was read at."""
+    """resourceVersion of the bytes."""
     created: str = ""
     node: str = ""
     pod: str = ""
-    """UID of the one Pod that has its guest; "" when there is none, or more than one."""
+    """UID of the Pod that has the guest; "" if there is none, or more than one."""
     is_outdated: bool = False
-    """Its launcher is another one than that of the control plane that is deployed."""
+    """Its launcher is not the deployed one."""
     is_labelled: bool = False
-    """It says so."""
+    """It has the label for that."""
     is_running: bool = False
-    """There is a guest that runs, and is to."""
+    """Its guest runs and is not to stop."""
     is_migratable: bool = False
     is_leaving: bool = False
-    """It is in a migration, or somebody wants its node without it and sees to it."""
+    """It is in a migration, or is being evacuated."""
     reason: str = ""
-    """Why it is to move although its launcher is the one that it is to be in."""
+    """Why it has to be migrated although its launcher is up to date."""
 
 
 def read_instance(raw: bytes, launcher_image: str) -> InstanceView:
-    """Read what matters. Raises msgspec.DecodeError."""
+    """Decode the view. Raises msgspec.DecodeError."""
     seen = _decoder.decode(raw)
     meta, status = seen.metadata, seen.status
     image, moving = status.launcher_container_image_version, status.migration_state

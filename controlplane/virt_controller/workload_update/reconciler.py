@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The workload update controller: reads what it keeps into a World, writes labels, migrations, evictions, a count.
+"""The workload update controller: reads its state into a World; writes labels, migrations, evictions and a count.
 
-The key is the KubeVirt. What is refused about one instance holds up that instance alone: it is told there, and kept.
+The key is the KubeVirt. A refusal for one VMI delays that VMI alone, and is reported there.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from controlplane.virt_controller.workload_update.world import (
 log = logging.getLogger(__name__)
 
 REFUSED = (Forbidden, Invalid, Throttled, WebhookFailed)
-"""An answer that is about what was asked, and changed nothing."""
+"""Responses that refuse the request and changed nothing."""
 EvictPod = Callable[[Key, str], Awaitable[None]]
 
 
@@ -81,7 +81,7 @@ class WorkloadUpdateReconciler:
         clock: Clock,
         events: Events,
     ) -> None:
-        """migrations has the index BY_VMI. evict: asks for the eviction of a Pod by name and UID; raises ApiError."""
+        """migrations has the index BY_VMI. evict: evicts a Pod by name and UID; raises ApiError."""
         self._kubevirts = kubevirts
         self._caches = (kubevirts, vmis, pods, migrations)
         self._migrations = migrations
@@ -95,12 +95,12 @@ class WorkloadUpdateReconciler:
         self._unfinished = unfinished
 
     def observe(self, key: Key) -> World | None:
-        """Read what is known. Unavailable while a cache is not complete: then absence means nothing."""
+        """Read the caches. Unavailable until they are synced: before that, absence proves nothing."""
         if not all(cache.synced for cache in self._caches):
             raise Unavailable(f"cannot update the workloads of {key}: not everything is known yet")
         raw = self._kubevirts.get(key)
         if raw is None or key != min(self._kubevirts.keys(), key=str):
-            return None  # one of them is in charge
+            return None  # only the first KubeVirt counts
         ours = [entry for entry in self._unfinished.entries() if _is_ours(entry)]
         instances = self._instances(ours)
         self._memory.keep_only({instance.uid for instance in instances})
@@ -129,7 +129,7 @@ class WorkloadUpdateReconciler:
         try:
             await self._apply_to_one(action)
         except (Conflict, NotFound):
-            self._memory.hold(action.instance.uid)  # whoever changes it all the time keeps nobody else waiting
+            self._memory.hold(action.instance.uid)  # frequent changes of one VMI must not delay others
         except REFUSED as error:
             self._memory.refuse(action.instance.uid)
             reason = {Evict: "FailedEvict", CreateMigration: "FailedCreate"}.get(type(action), "FailedUpdate")
@@ -203,7 +203,7 @@ class WorkloadUpdateReconciler:
         )
 
     def _instances(self, ours: Sequence[QueueEntry]) -> list[InstanceView]:
-        """List those that something is to be done about, or was: what waits for them may be for nothing by now."""
+        """List the VMIs to update, and those whose migrations may be obsolete."""
         found = {instance.key: instance for instance in self._candidates()}
         for key in {Key(entry.namespace, entry.migration.spec.vmi_name) for entry in ours} - found.keys():
             if (instance := self._candidates.instance_of(key)) is not None:
@@ -227,6 +227,6 @@ class WorkloadUpdateReconciler:
 
 
 def _is_ours(entry: QueueEntry) -> bool:
-    """Tell whether a migration was made here: anybody may mark one, but say of none how urgent it is."""
+    """Tell whether a migration was created here: anybody may set the annotation, but not the priority."""
     migration = entry.migration
     return WORKLOAD_UPDATE_MIGRATION in migration.metadata.annotations and bool(migration.spec.priority)

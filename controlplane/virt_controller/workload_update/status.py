@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is told of workload updates: in the KubeVirt's status how many are outdated, in Events who waits. Pure."""
+"""What is reported about workload updates: the number of outdated VMIs in the KubeVirt, back-offs as Events. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from controlplane.virt_controller.workload_update.world import World
 
 @dataclass(frozen=True, slots=True)
 class BackOffNotice:
-    """The next migration of an instance waits, because this one failed."""
+    """The next migration of a VMI backs off because this one failed."""
 
     instance: InstanceView
     after: str
@@ -27,12 +27,12 @@ class BackOffNotice:
 @dataclass(frozen=True, slots=True)
 class StatusUpdate:
     status: KubeVirtStatus | None
-    """None: the written one is right."""
+    """None: it is written already."""
     back_offs: tuple[BackOffNotice, ...]
 
 
 def derive_status(world: World) -> StatusUpdate | None:
-    """Compute what there is to tell; None when all of it was."""
+    """Return what to report; None if there is nothing new."""
     old = world.kubevirt.status
     if world.kubevirt.metadata.deletion_timestamp is not None:
         return None

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a decision about workload updates is based on, and what it can come to. Values only."""
+"""Input of decisions about workload updates, and the actions. Values only."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ PREFIX = "kubevirt-workload-update-"
 OUTDATED = "its launcher is not the one that is deployed"
 _NOT_BEGUN = (UNSET, PENDING, SCHEDULING)
 SHORTEST_INTERVAL = 5.0
-"""Seconds from one batch of evictions to the next, whatever the strategy says."""
+"""Shortest interval between two batches of evictions, in seconds."""
 USUAL_INTERVAL = 60.0
-"""Where what it says is no time."""
+"""Interval if the strategy's is not a duration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """An instance that may have something done about it."""
+    """A VMI that may be updated."""
 
     instance: InstanceView
     migrations: tuple[VirtualMachineInstanceMigration, ...] = ()
-    """Of it."""
+    """Its migrations."""
     refusals: int = 0
-    """How often in a row something about it was refused."""
+    """Refusals in a row."""
     backs_off_for: float = 0.0
-    """For how many seconds more nothing is tried, because of that."""
+    """Rest of the back-off after a refusal, in seconds."""
     is_served: bool = True
-    """The virt-handler of its node is this control plane's."""
+    """The virt-handler of its node is updated."""
     is_evicted: bool = False
-    """The eviction of the Pod that has it was granted: it ends."""
+    """The eviction of its Pod was granted: it shuts down."""
 
     @property
     def is_moving(self) -> bool:
-        """Tell whether a migration of it is not over, whoever made it, or it leaves its node for another's sake."""
+        """Tell whether it has an unfinished migration or is being evacuated."""
         return self.instance.is_leaving or any(migration.status.phase not in FINAL for migration in self.migrations)
 
     @property
     def reason(self) -> str:
-        """Say why it is to move; "" when it is not."""
+        """Return why it has to be migrated; "" if it has not."""
         return OUTDATED if self.instance.is_outdated else self.instance.reason
 
     @property
     def obsolete(self) -> tuple[VirtualMachineInstanceMigration, ...]:
-        """Its migrations that were made here for what is no reason any more, while no launcher is up for them yet.
+        """Migrations that were created here for a reason that is gone, and whose launcher is not up yet.
 
-        One whose Pod no node has room for would keep the next one waiting until its time is over.
+        A Pod that no node fits would block the next migration until its timeout.
         """
         waiting = (
             migration for migration in self._series.ours(self.migrations) if migration.status.phase in _NOT_BEGUN
@@ -73,11 +73,11 @@ class Candidate:
 
     @property
     def failures(self) -> list[VirtualMachineInstanceMigration]:
-        """List those that were made here and failed, the last one first, back to one that did not fail."""
+        """List the latest failures in a row, newest first."""
         return self._series.failures(self.migrations)
 
     def waits_for(self, now: float) -> float:
-        """Return for how many seconds more it is not tried to move, because of failures."""
+        """Return the remaining back-off of a migration in seconds."""
         return max(self.backs_off_for, self._series.waits_for(self.migrations, now))
 
     @property
@@ -86,7 +86,7 @@ class Candidate:
 
     @property
     def order(self) -> tuple[int, str, str, str]:
-        """Who has failed less comes first, then who is older."""
+        """Sort key: fewer failures first, then the older one."""
         one = self.instance
         return self.refusals + len(self.failures), one.created, one.key.namespace, one.key.name
 
@@ -100,15 +100,15 @@ class World:
     kubevirt: KubeVirt
     candidates: tuple[Candidate, ...] = ()
     under_way: int = 0
-    """Migrations that were made here and are not over, but for those that cannot begin."""
+    """Unfinished migrations that were created here, except those that cannot begin."""
     leaving: Mapping[str, int] = field(default_factory=dict)
-    """Those by the node that is left."""
+    """How many of them leave each node."""
     now: float
     """Seconds since the epoch."""
     outdated_nodes: tuple[str, ...] = ()
-    """Nodes that take instances and have another control plane's virt-handler: it is being rolled out."""
+    """Nodes that take machines, and whose virt-handler is not updated: the rollout goes on."""
     announced: frozenset[str] = frozenset()
-    """Failed migrations after which it was told that the next one waits."""
+    """UIDs of failed migrations whose back-off was reported."""
 
     @property
     def strategy(self) -> WorkloadUpdateStrategy:
@@ -116,7 +116,7 @@ class World:
 
     @property
     def next_batch_in(self) -> float:
-        """Return for how many seconds more nobody is evicted. See remaining_seconds for a wrong clock."""
+        """Return in how many seconds the next batch of evictions may begin."""
         last = read_timestamp(self.kubevirt.status.last_workload_eviction)
         if last is None:
             return 0.0
@@ -127,7 +127,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Say on an instance that its launcher is outdated, or no longer."""
+    """Set or remove the label that the launcher is outdated."""
 
     instance: InstanceView
     because: str
@@ -153,7 +153,7 @@ class DropMigration:
 
 @dataclass(frozen=True, slots=True)
 class BeginBatch:
-    """Write down that a batch of evictions begins now, before the first of it: who leads next counts from it."""
+    """Record the start of a batch of evictions before the first one: the next leader counts from it."""
 
     size: int
     because: str

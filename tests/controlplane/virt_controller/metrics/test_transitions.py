@@ -36,7 +36,9 @@ class Counted:
     def sums(self) -> dict[str, float]:
         """Return the sums of what was counted, by name and labels."""
         return {
-            " ".join([sample.name.removeprefix("kubevirt_vmi_phase_transition_time_"), *sample.labels.values()]): sample.value
+            " ".join(
+                [sample.name.removeprefix("kubevirt_vmi_phase_transition_time_"), *sample.labels.values()]
+            ): sample.value
             for family in self._registry.collect()
             for sample in family.samples
             if sample.name.endswith("_sum")

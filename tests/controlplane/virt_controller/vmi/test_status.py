@@ -329,7 +329,9 @@ def test_what_keeps_it_from_starting_is_said(
 
 
 CLAIMING = a_vmi(
-    spec={"volumes": [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in ("a", "b", "c", "d", "e")]},
+    spec={
+        "volumes": [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in ("a", "b", "c", "d", "e")]
+    },
     **S,
 )
 
