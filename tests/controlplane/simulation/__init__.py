@@ -18,10 +18,9 @@ seed: election, candidates on one Lease; sets, a replica set and its instances; 
 and the quarantine; comebacks, a node whose machines become others' behind its back; guests, what one that has just
 begun must find out (set_keeper, mark_keeper, node_keeper: who keeps them); transit, machines that move, with both roles
 of virt-handler (transit_guest, transit_stream: libvirt and the tunnel; transit_keeper, transit_world; transit_odds,
-transit_mishaps: what goes wrong, and where; transit_oracles, transit_rest; planted_migrations: its bugs); passes, the
+transit_mishaps: what goes wrong, and where; transit_oracles, transit_rest); passes, the
 real pass on a toy world; workers, the real Runner on another; laid_over, answers that come in any order; wires,
 virt-controller whole on a wire on which everything goes wrong
 (api_server, wire, whole, disks). world: the random schedule.
-mutants: bugs that must be found; measure: how surely they are.
 `make simulate STEPS=N SEED=S` runs it from the shell.
 """

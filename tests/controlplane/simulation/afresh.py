@@ -29,8 +29,8 @@ def work_found_afresh(world: World, restless: Collection[str]) -> str | None:
     """Say what a new process would write. restless: names of what has work for ever. Nothing is changed by asking."""
     seed, clock = random.Random(world.seed), WrongClock(world.true, world.controllers[-1].clock.offset)
     began: list[Process] = [
-        Controller("a new controller", world.store, clock, seed, world.build, world.configuration),
-        *(Handler(node, world.store, seed, world.build_handler) for node in world.nodes),
+        Controller("a new controller", world.store, clock, seed, world.configuration),
+        *(Handler(node, world.store, seed) for node in world.nodes),
     ]
     found = [_work_of(one, lambda name: any(each in name.replace("-", ".") for each in restless)) for one in began]
     return next(filter(None, found), None)

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import LOST
-from tests.controlplane.simulation.handler import BuildHandler
 from tests.controlplane.simulation.listing import DURATION_SECONDS
 from tests.controlplane.simulation.node_keeper import NodeKeeper, keeping
 from tests.controlplane.simulation.store import OVER
@@ -38,14 +37,13 @@ START = ("define", "launch", "finish start of")
 class ReturnPlay:
     """One seed."""
 
-    def __init__(self, seed: int, build: BuildHandler) -> None:
+    def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
-        self._build = build
 
     def run(self, times: int) -> None:
         """Let so many things happen, each to another node. Raises Breach."""
         for scene in self._rng.sample(SCENES, times):
-            with keeping(self._rng, self._build) as keeper:
+            with keeping(self._rng) as keeper:
                 scene(self, keeper)
 
     def _comes_back(self, one: NodeKeeper) -> None:

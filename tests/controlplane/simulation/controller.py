@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -77,16 +77,15 @@ class Told:
 
 ALIKE = {"host-model-cpu.node.kubevirt.io/EPYC": "true"}
 """All nodes have one processor."""
-Reconcilers = Callable[..., tuple[VmReconciler, VmiReconciler]]
 
 
 def real_reconcilers(**parts: Any) -> tuple[VmReconciler, VmiReconciler]:
-    """Build what the process builds. Mutation tests hand in other ones."""
-    return vm_reconciler(VmReconciler, **parts), vmi_reconciler(VmiReconciler, **parts)
+    """Build what the process builds."""
+    return vm_reconciler(**parts), vmi_reconciler(**parts)
 
 
-def vm_reconciler(kind: type[VmReconciler], **parts: Any) -> VmReconciler:
-    return kind(
+def vm_reconciler(**parts: Any) -> VmReconciler:
+    return VmReconciler(
         vms=parts["overlays"][VIRTUAL_MACHINE],
         vmis=parts["overlays"][VIRTUAL_MACHINE_INSTANCE],
         api=parts["api"],
@@ -96,8 +95,8 @@ def vm_reconciler(kind: type[VmReconciler], **parts: Any) -> VmReconciler:
     )
 
 
-def vmi_reconciler(kind: type[VmiReconciler], **parts: Any) -> VmiReconciler:
-    return kind(
+def vmi_reconciler(**parts: Any) -> VmiReconciler:
+    return VmiReconciler(
         vmis=parts["overlays"][VIRTUAL_MACHINE_INSTANCE],
         pods=parts["overlays"][POD],
         nodes=parts["overlays"][NODE],
@@ -118,7 +117,6 @@ class Controller(Process):
         store: Store,
         clock: WrongClock,
         rng: random.Random,
-        build: Reconcilers,
         configuration: Configuration | None = None,
     ) -> None:
         super().__init__(name, store, clock)
@@ -131,7 +129,9 @@ class Controller(Process):
         }
         self.told = Told()
         api = ReadYourWritesApi(CallingApi(store), self.overlays)
-        vms, vmis = build(overlays=self.overlays, api=api, clock=clock, events=self.told, configuration=configuration)
+        vms, vmis = real_reconcilers(
+            overlays=self.overlays, api=api, clock=clock, events=self.told, configuration=configuration
+        )
         self._last_words = LastWords(self.overlays[POD])
         self._launches = Launches(self.seen, vmis, clock, self._last_words)
         complain = self.broken_promises.append

@@ -17,7 +17,6 @@ from controlplane.domain.state import Life, State
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import LOOK
 from tests.controlplane.simulation.comebacks import HELD_SECONDS, UP_SECONDS, bring_up, stay_away
-from tests.controlplane.simulation.handler import BuildHandler, VmiReconciler
 from tests.controlplane.simulation.launcher import BY_PERSON, OFF, STALLED
 from tests.controlplane.simulation.node_keeper import NodeKeeper, keeping
 from tests.controlplane.simulation.store import OVER
@@ -35,14 +34,13 @@ LONG_SECONDS = 400.0
 class GuestPlay:
     """One seed."""
 
-    def __init__(self, seed: int, build: BuildHandler = VmiReconciler) -> None:
+    def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
-        self._build = build
 
     def run(self, times: int) -> None:
         """Let so many things happen, each to another node. Raises Breach."""
         for scene in self._rng.sample(SCENES, times):
-            with keeping(self._rng, self._build) as keeper:
+            with keeping(self._rng) as keeper:
                 scene(self, keeper)
 
     def _maybe(self, *doings: Callable[[], None]) -> None:

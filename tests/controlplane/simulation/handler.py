@@ -52,7 +52,6 @@ from tests.controlplane.simulation.turn import TURN
 from tests.controlplane.simulation.watched_queue import WatchedQueue
 from tests.controlplane.simulation.watching import WatchingCache
 
-BuildHandler = Callable[..., VmiReconciler]
 KVM = KvmFinding(is_usable=True)
 GOING_ON = ("unpause", "unfreeze")
 GRACE_SECONDS = 30
@@ -64,7 +63,7 @@ class Handler(Process):
 
     role = "handler"
 
-    def __init__(self, node: Node, store: Store, rng: random.Random, build: BuildHandler = VmiReconciler) -> None:
+    def __init__(self, node: Node, store: Store, rng: random.Random) -> None:
         super().__init__(f"{node.name} handler", store, node.clock)
         self.node = node
         for one in node.launchers.values():
@@ -90,7 +89,7 @@ class Handler(Process):
         self._clearing = NodeRecovery(
             self.sessions, CallingApi(store), node.clock, self._heartbeat, changed=self._cleared, tell=_tell
         )
-        self.reconciler = build(
+        self.reconciler = VmiReconciler(
             node.name, self._known, self.sessions, api, node.clock, tell=_tell, held=lambda: self._clearing.held
         )
         self._observe = self.reconciler.observe

@@ -32,12 +32,12 @@ UNSEEN = OFF
 
 
 def is_provisional(state: State) -> bool:
-    """Tell whether QEMU is being started. Not by State.is_starting: a bug may be planted there."""
+    """Tell whether QEMU is being started. Not by State.is_starting, which is under test."""
     return (state.life, state.reason) == (STARTING.life, STARTING.reason)
 
 
 def is_alive(state: State) -> bool:
-    """Tell whether there is a QEMU of the run. Not by Life.is_up: a bug may be planted there."""
+    """Tell whether there is a QEMU of the run. Not by Life.is_up, which is under test."""
     return state.life not in NOT_UP
 
 

@@ -84,7 +84,7 @@ class Process:
             clock=self.clock,
             events=Told(),
             configuration=lambda: KubeVirtConfiguration(quarantine_seconds=LASTS_SECONDS),
-            wake=lambda _unused: self._wake(),
+            enqueue=lambda _unused: self._wake(),
         )
         for cache in self.caches.values():
             cache.start()

@@ -21,7 +21,7 @@ from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import Call, Fate
 from tests.controlplane.simulation.clock import SimulatedClock
-from tests.controlplane.simulation.handler import BuildHandler, Handler
+from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.store import Json, Store
@@ -33,11 +33,11 @@ ROUNDS = 300
 
 
 class NodeKeeper:
-    def __init__(self, rng: random.Random, build: BuildHandler) -> None:
+    def __init__(self, rng: random.Random) -> None:
         self.true = SimulatedClock()
         self.store = Store(self.true)
         self.node = Node("node-1", self.store, self.true, rng)
-        self._begin: Callable[[], Handler] = lambda: Handler(self.node, self.store, rng, build)
+        self._begin: Callable[[], Handler] = lambda: Handler(self.node, self.store, rng)
         self.handler = self._begin()
         self.silent: set[str] = set()
         """UIDs of Pods whose libvirtd does not come back."""
@@ -193,9 +193,9 @@ class NodeKeeper:
 
 
 @contextmanager
-def keeping(rng: random.Random, build: BuildHandler) -> Iterator[NodeKeeper]:
+def keeping(rng: random.Random) -> Iterator[NodeKeeper]:
     """Keep a node for one scene."""
-    keeper = NodeKeeper(rng, build)
+    keeper = NodeKeeper(rng)
     try:
         yield keeper
     finally:

@@ -9,10 +9,8 @@ from collections.abc import Callable
 
 from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.comebacks import ReturnPlay
-from tests.controlplane.simulation.controller import Reconcilers, real_reconcilers
 from tests.controlplane.simulation.election import Election
 from tests.controlplane.simulation.guests import GuestPlay
-from tests.controlplane.simulation.handler import BuildHandler, VmiReconciler
 from tests.controlplane.simulation.laid_over import OverlayPlay
 from tests.controlplane.simulation.marks import MarkPlay
 from tests.controlplane.simulation.moves import Moves
@@ -33,10 +31,8 @@ class Failure(AssertionError):
 
 
 class Simulation:
-    def __init__(
-        self, seed: int, build: Reconcilers = real_reconcilers, build_handler: BuildHandler = VmiReconciler
-    ) -> None:
-        self.world = World(seed, build, build_handler)
+    def __init__(self, seed: int) -> None:
+        self.world = World(seed)
         self._moves = Moves(self.world)
         self._settling = Settling(self.world, self._moves.mishaps)
 
@@ -47,8 +43,8 @@ class Simulation:
             self._guarded(lambda: WorkPlay(self.world.seed).run(steps // 10))
             self._guarded(lambda: WirePlay(self.world.seed).run(steps // 50))
             self._guarded(lambda: PassPlay(self.world.seed).run(steps // 20))
-            self._guarded(lambda: ReturnPlay(self.world.seed, self.world.build_handler).run(min(6, 2 + steps // 2500)))
-            self._guarded(lambda: GuestPlay(self.world.seed, self.world.build_handler).run(min(8, 1 + steps // 1250)))
+            self._guarded(lambda: ReturnPlay(self.world.seed).run(min(6, 2 + steps // 2500)))
+            self._guarded(lambda: GuestPlay(self.world.seed).run(min(8, 1 + steps // 1250)))
             self._guarded(lambda: Election(self.world.seed).run(steps // 2))
             self._guarded(lambda: SetPlay(self.world.seed).run(steps // 10))
             self._guarded(lambda: MarkPlay(self.world.seed).run(steps // 4))

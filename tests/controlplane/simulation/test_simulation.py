@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The real control plane survives; every planted bug is caught. How surely it is caught, simulation.measure tells."""
+"""The real control plane under random faults: no invariant is broken and nothing stays stuck."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane.simulation.mutants import MUTANTS, failure_of
 from tests.controlplane.simulation.run import Simulation
 
 SEEDS = range(1, 11)
 """Of 10,000 steps each: about seven seconds of a processor."""
-MUTANT_SEEDS = range(1, 21)
-"""Not picked: one after the other, until one finds it."""
 
 
 @pytest.fixture(autouse=True)
@@ -55,11 +52,3 @@ def test_the_same_seed_gives_the_same_run() -> None:
         one.run(1_500)
     first, second = ([(entry.key, entry.raw) for entry in one.world.store.history] for one in runs)
     assert first == second
-
-
-@pytest.mark.parametrize("name", list(MUTANTS))
-def test_a_planted_bug_is_caught(name: str) -> None:
-    """One of the first seeds finds it, and the message says how far to repeat it."""
-    found = next(filter(None, (failure_of(MUTANTS[name], seed, 3_000) for seed in MUTANT_SEEDS)), "no seed found it")
-    assert ", step " in found, found
-    assert not found.startswith("bug:"), found

@@ -23,7 +23,6 @@ from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import Fate
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.configuration import Configuration
-from tests.controlplane.simulation.controller import real_reconcilers
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, collect_garbage, collect_pods, evict, has_taint
 from tests.controlplane.simulation.ledger import controlling_uid
 from tests.controlplane.simulation.listing import is_listed
@@ -152,9 +151,7 @@ class TransitWorld:
         clock = WrongClock(self.true, self.rng.choice(OFFSETS), self.true.seconds - self.rng.choice((10.0, 1e6)))
         self.store.actor = "controller"
         name = f"controller-{self._started}"
-        self.controllers.append(
-            MovingController(name, self.store, clock, self.rng, real_reconcilers, self._configuration)
-        )
+        self.controllers.append(MovingController(name, self.store, clock, self.rng, self._configuration))
 
     def start_handler(self, node: Node) -> None:
         self.handlers[node.name] = MovingHandler(node, self.store, self.rng, self.fabric)

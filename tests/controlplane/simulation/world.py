@@ -18,8 +18,8 @@ from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.calls import Fate
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.configuration import FURTHER_ATTEMPTS, Configuration
-from tests.controlplane.simulation.controller import Controller, Reconcilers, real_reconcilers
-from tests.controlplane.simulation.handler import BuildHandler, Handler, VmiReconciler
+from tests.controlplane.simulation.controller import Controller
+from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.kubernetes import schedule as place
 from tests.controlplane.simulation.ledger import Ledger
 from tests.controlplane.simulation.node import Node
@@ -38,9 +38,7 @@ OFFSETS = (0.0, 0.0, 0.0, -3600.0, -5.0, 5.0, 90.0, 3600.0)
 class World:
     """Everything that exists, and the books about it."""
 
-    def __init__(
-        self, seed: int, build: Reconcilers = real_reconcilers, build_handler: BuildHandler = VmiReconciler
-    ) -> None:
+    def __init__(self, seed: int) -> None:
         self.seed = seed
         self.rng = random.Random(seed)
         self.true = SimulatedClock()
@@ -59,7 +57,6 @@ class World:
         """Phase changes by the fault before them."""
         self._fault = "none"
         self.trace: deque[str] = deque(maxlen=TRACE_LINES)
-        self.build, self.build_handler = build, build_handler
         self._started = 0
         self.draw_odds()
         self.start_controller()
@@ -124,10 +121,10 @@ class World:
         clock = WrongClock(self.true, self.rng.choice(OFFSETS), self.true.seconds - self.rng.choice((10.0, 1e6)))
         self.store.actor = "controller"
         name = f"controller-{self._started}"
-        self.controllers.append(Controller(name, self.store, clock, self.rng, self.build, self.configuration))
+        self.controllers.append(Controller(name, self.store, clock, self.rng, self.configuration))
 
     def start_handler(self, node: Node) -> None:
-        self.handlers[node.name] = Handler(node, self.store, self.rng, self.build_handler)
+        self.handlers[node.name] = Handler(node, self.store, self.rng)
 
     def schedule(self, chance: float = 0.0) -> str | None:
         return place(self.store, self.rng, chance)

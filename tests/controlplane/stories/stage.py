@@ -27,7 +27,7 @@ from controlplane.api.objects.resources import (
 from controlplane.virt_api.subresources.lifecycle import PatchSpec, decide_start
 from controlplane.virt_api.subresources.options import StartOptions
 from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
-from tests.controlplane.simulation.controller import Controller, real_reconcilers
+from tests.controlplane.simulation.controller import Controller
 from tests.controlplane.simulation.fair import fair_round
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.launcher import Launcher
@@ -59,7 +59,7 @@ class Stage:
         self.clock = SimulatedClock()
         self.store = Store(self.clock, WITH_SETS)
         self.node = Node("node-1", self.store, self.clock, Calm(0))
-        self.controller = Controller("controller", self.store, WrongClock(self.clock), Calm(0), real_reconcilers)
+        self.controller = Controller("controller", self.store, WrongClock(self.clock), Calm(0))
         self.handler = Handler(self.node, self.store, Calm(0))
         self.lines: list[str] = []
         self.calls: Counter[str] = Counter()

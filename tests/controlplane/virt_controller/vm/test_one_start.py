@@ -9,7 +9,6 @@ import pytest
 
 from controlplane.engine.errors import Unavailable
 from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
-from controlplane.virt_controller.vm.reconciler import VmReconciler
 from tests.controlplane.simulation.controller import vm_reconciler
 from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.vm.test_reconciler import VM, VMI, WEB, VmStand
@@ -43,9 +42,7 @@ def end(stand: VmStand, phase: str) -> None:
 def next_leader(stand: VmStand) -> None:
     stand.overlays = {resource: ReadYourWritesCache(cache) for resource, cache in stand.caches.items()}
     stand.api = ReadYourWritesApi(stand.direct, stand.overlays)
-    stand.reconciler = vm_reconciler(
-        VmReconciler, overlays=stand.overlays, api=stand.api, clock=stand.clock, events=stand.told
-    )
+    stand.reconciler = vm_reconciler(overlays=stand.overlays, api=stand.api, clock=stand.clock, events=stand.told)
     stand.calls.clear()
 
 

@@ -16,7 +16,6 @@ from controlplane.engine.errors import ApiError, Conflict, Forbidden, Invalid, N
 from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vm.decide import ORPHAN_FINALIZER
-from controlplane.virt_controller.vm.reconciler import VmReconciler
 from tests.controlplane.simulation.controller import vm_reconciler
 from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.small_world import SmallWorld
@@ -30,9 +29,7 @@ class VmStand(SmallWorld):
 
     def __init__(self, strategy: str = "Always", **template: Any) -> None:
         super().__init__()
-        self.reconciler = vm_reconciler(
-            VmReconciler, overlays=self.overlays, api=self.api, clock=self.clock, events=self.told
-        )
+        self.reconciler = vm_reconciler(overlays=self.overlays, api=self.api, clock=self.clock, events=self.told)
         self.make_vm(strategy, **template)
         self.start()
 
