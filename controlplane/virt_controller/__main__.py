@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-controller's process: settings, signals, exit codes. The wiring is in process.py."""
+"""Entry point of virt-controller: settings, signals, exit codes. The process itself is in process.py."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def _serve(settings: Settings) -> None:
 
 
 def main() -> int:
-    """Run until told to stop; the exit code is for the kubelet."""
+    """Run until a signal. Return the exit code for the kubelet: 2 for an invalid setup, 1 for a bug."""
     try:
         settings = read_settings(os.environ)
         logs.configure(COMPONENT, settings.log_level)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-controller's settings: from the environment, once, in __main__. Every default stands here."""
+"""virt-controller's settings. __main__ reads them from the environment once. All defaults are here."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ import msgspec
 
 
 class SettingsError(Exception):
-    """The environment lacks something, or something in it cannot be right; all problems at once."""
+    """The environment is incomplete or invalid. The message names all problems."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     namespace: str
-    """Where the control plane lives: the Lease, the KubeVirt object and the certificates are there."""
+    """Of the control plane: of the Lease, the KubeVirt object and the certificates."""
     launcher_image: str
     image: str = ""
-    """Of the control plane, as the role names it: virt-handlers of it say the same of their nodes."""
+    """Of the control plane, as the role names it. virt-handlers write theirs into an annotation of their node."""
     image_pull_secrets: tuple[str, ...] = ()
-    """Of the launcher image: names of Secrets in the namespaces of VMIs."""
+    """Names of Secrets in the namespaces of VMIs, for the launcher image."""
     pod_name: str = ""
-    """For the Lease's holder and for Events."""
+    """Names the holder of the Lease and the source of Events."""
     log_level: str = "INFO"
     port: int = 8080
-    """Health and metrics, plain HTTP."""
+    """For health and metrics, plain HTTP."""
     address: str = ""
-    """Where that is served; "" is every address. The role sets the Pod's."""
+    """To listen on, "" for every address. The role sets the Pod's."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read POD_NAMESPACE and VIRT_LAUNCHER_IMAGE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS,
-    CONTROL_PLANE_IMAGE and IMAGE_PULL_SECRETS, a list in JSON. SettingsError.
+    """Read POD_NAMESPACE and VIRT_LAUNCHER_IMAGE (required), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS,
+    CONTROL_PLANE_IMAGE and IMAGE_PULL_SECRETS (a JSON list). Raises SettingsError.
     """
-    needed = ("POD_NAMESPACE", "VIRT_LAUNCHER_IMAGE")
-    problems = [f"{name} is not set" for name in needed if not environment.get(name)]
+    required = ("POD_NAMESPACE", "VIRT_LAUNCHER_IMAGE")
+    problems = [f"{name} is not set" for name in required if not environment.get(name)]
     port = environment.get("HEALTH_PORT") or "8080"
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         problems.append(f"HEALTH_PORT {port!r} is not a port")

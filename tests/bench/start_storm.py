@@ -14,16 +14,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.engine.reconcile import reconcile
 from controlplane.engine.work_queue import WorkQueue
 from controlplane.kube import cache
-from controlplane.virt_controller.process import INDEXES
-from controlplane.virt_controller.wake import connect
+from controlplane.virt_controller.controllers import CONTROLLERS, INDEXES
+from controlplane.virt_controller.dependencies import Dependencies
+from controlplane.virt_controller.settings import Settings
 from tests.controlplane.simulation.clock import SimulatedClock
-from tests.controlplane.simulation.controller import Told, real_reconcilers
+from tests.controlplane.simulation.controller import Told
 from tests.controlplane.simulation.store import RESOURCES, Store
 
 VMS = 800
@@ -67,17 +69,21 @@ class Storm:
         self._read = dict.fromkeys(RESOURCES, 0)
         overlays = {one: ReadYourWritesCache(kept) for one, kept in self.caches.items()}
         remembering = ReadYourWritesApi(self.api, overlays)
-        self._reconcilers = real_reconcilers(overlays=overlays, api=remembering, clock=self.clock, events=Told())
-        self._queues = tuple(WorkQueue(BackOff(lambda: 0.5)) for _unused in self._reconcilers)
-        connect(
-            vms=overlays[VIRTUAL_MACHINE],
-            vmis=overlays[VIRTUAL_MACHINE_INSTANCE],
-            pods=overlays[POD],
-            nodes=overlays[NODE],
-            vmi_of=self._reconcilers[1].vmi_of,
-            wake_vm=self._wake(0),
-            wake_vmi=self._wake(1),
+        deps = Dependencies(
+            caches=overlays,
+            read_only={},
+            api=remembering,
+            clock=self.clock,
+            events=Told(),
+            settings=Settings(namespace="kubevirt", launcher_image="launcher"),
+            configuration=KubeVirtConfiguration,
+            node_labels=lambda _name: {},
         )
+        controllers = [controller for controller in CONTROLLERS if controller.name in ("vm", "vmi")]
+        self._reconcilers = [controller.build(deps) for controller in controllers]
+        self._queues = [WorkQueue(BackOff(lambda: 0.5)) for _unused in controllers]
+        for index, controller in enumerate(controllers):
+            controller.connect(deps, self._reconcilers[index], self._enqueue(index), is_watched=overlays.__contains__)
         for kept in self.caches.values():
             kept.synced = True
         spec = {"domain": {"memory": {"guest": "64Mi"}}}
@@ -85,7 +91,7 @@ class Storm:
             vm = {"metadata": {"name": f"vm-{number}"}, "spec": {"runStrategy": "Always", "template": {"spec": spec}}}
             self.store.create(VIRTUAL_MACHINE, "bench", vm)
 
-    def _wake(self, index: int) -> Callable[[Key], None]:
+    def _enqueue(self, index: int) -> Callable[[Key], None]:
         return lambda key: self._queues[index].add(key, self.clock.monotonic())
 
     def settle(self, *, without: Resource | None = None) -> None:
@@ -124,7 +130,7 @@ class Storm:
             while (key := queue.take(now)) is not None:
                 moved = True
                 try:
-                    reconcile(reconciler, key).send(None)  # type: ignore[arg-type]
+                    reconcile(reconciler, key).send(None)
                 except StopIteration as end:
                     failed, again = end.value.error is not None, end.value.requeue_after
                     queue.finish(key, now, failed=failed, requeue_after=again)

@@ -49,6 +49,7 @@ class MigrationReconciler:
         vmis: ReadYourWritesCache,
         pods: ReadYourWritesCache,
         policies: ReadYourWritesCache,
+        unfinished: UnfinishedMigrations,
         api: Api,
         clock: Clock,
         events: Events,
@@ -75,8 +76,7 @@ class MigrationReconciler:
         self._node_labels = node_labels
         self._enqueue: Callable[[Key], None] = lambda _key: None
         self._memories = ControllerState()
-        self.unfinished = UnfinishedMigrations(migrations, vmis, lambda key: pods.get(key) is not None)
-        """Shared with workload_update: only this reconciler knows which migrations were refused and block nobody."""
+        self._unfinished = unfinished
         self._hand = MigrationWriter(
             vmis=vmis,
             policies=self._policies,
@@ -84,7 +84,7 @@ class MigrationReconciler:
             clock=clock,
             events=events,
             memories=self._memories,
-            unfinished=self.unfinished,
+            unfinished=unfinished,
             build=self._build_target,
         )
 
@@ -103,7 +103,7 @@ class MigrationReconciler:
             vmi=vmi,
             launchers=() if vmi is None else self._launchers(vmi),
             may_begin=migration.status.phase == PENDING
-            and may_begin(uid, self.unfinished.entries(), configuration.migrations),
+            and may_begin(uid, self._unfinished.entries(), configuration.migrations),
             others=tuple(
                 migration
                 for migration in self._of(key.namespace, migration.spec.vmi_name)
@@ -138,7 +138,7 @@ class MigrationReconciler:
         )
         if target is None or target.is_up or found.migration.status.phase != SCHEDULING:
             return found
-        entries, settings = list(self.unfinished.entries()), found.configuration.migrations
+        entries, settings = list(self._unfinished.entries()), found.configuration.migrations
         return replace(
             found,
             blocks_others=found.is_unschedulable and blocks_others(found.uid, entries, settings),
@@ -162,7 +162,7 @@ class MigrationReconciler:
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         if isinstance(problem.step, CreateTarget):
-            self.unfinished.note_refused(key_of(world.migration))
+            self._unfinished.note_refused(key_of(world.migration))
             for key in self.next_in_turn():
                 self._enqueue(key)
         self._events.record(regarding(world), "Warning", failure_reason(problem), str(problem.error))
@@ -173,7 +173,7 @@ class MigrationReconciler:
 
     def next_in_turn(self) -> list[Key]:
         """Return the waiting migrations that may begin now."""
-        found = next_to_begin(self.unfinished.entries(), self._configuration().migrations)
+        found = next_to_begin(self._unfinished.entries(), self._configuration().migrations)
         return [key_of(entry.migration) for entry in found]
 
     def _build_target(self, world: World) -> dict[str, Any]:

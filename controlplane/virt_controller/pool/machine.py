@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The machines of a pool, and their names: pure.
+"""Manifests and names of a pool's VMs: pure.
 
-The template is copied as it was stored, with fields that this version does not know.
+The template is copied as stored, including fields that this version does not know.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from controlplane.api.objects.owner import owner_reference
 from controlplane.api.objects.pool import VirtualMachinePool
 from controlplane.api.objects.resources import VIRTUAL_MACHINE
 from controlplane.engine.patch import merge_patch
-from controlplane.virt_controller.pool.revision import stamped
+from controlplane.virt_controller.pool.revision import revision_metadata
 
 Json = dict[str, Any]
 _CLOUD_INIT = ("cloudInitNoCloud", "cloudInitConfigDrive")
@@ -25,25 +25,24 @@ _CLOUD_INIT_SECRETS = ("secretRef", "userDataSecretRef", "networkDataSecretRef")
 
 
 def name_of(pool: str, number: int) -> str:
-    """Name a machine."""
     return f"{pool}-{number}"
 
 
 def number_of(pool: str, name: str) -> int | None:
-    """Return a machine's number; None for a name that the pool does not give."""
+    """Return the number in a VM's name; None for a name that the pool does not generate."""
     digits = name.removeprefix(f"{pool}-")
     is_number = digits.isascii() and digits.isdecimal() and digits == str(int(digits[:10]))
     return int(digits) if is_number and digits != name else None
 
 
 def build_vm(pool: VirtualMachinePool, template: Json, number: int) -> Json:
-    """Build a machine's manifest from the template as stored; defaults are still to be filled in."""
+    """Build a VM's manifest from the stored template, without defaults."""
     given = pool.spec.virtual_machine_template.metadata
-    labels, annotations = stamped(pool.metadata.name, template)
-    spec = numbered(template["spec"], pool, number)
-    inside = spec["template"] = dict(spec["template"])
-    meta = inside.get("metadata") or {}
-    inside["metadata"] = {
+    labels, annotations = revision_metadata(pool.metadata.name, template)
+    spec = _numbered(template["spec"], pool, number)
+    vmi_template = spec["template"] = dict(spec["template"])
+    meta = vmi_template.get("metadata") or {}
+    vmi_template["metadata"] = {
         **meta,
         "labels": {**(meta.get("labels") or {}), **labels},
         "annotations": {**(meta.get("annotations") or {}), **annotations},
@@ -62,27 +61,27 @@ def build_vm(pool: VirtualMachinePool, template: Json, number: int) -> Json:
     }
 
 
-def numbered(spec: Json, pool: VirtualMachinePool, number: int) -> Json:
-    """Return a machine's spec with its number at the end of the names that are to differ."""
-    made, end = copy.deepcopy(spec), f"-{number}"
-    own: set[str] = set()
-    for one in made.get("dataVolumeTemplates") or ():
-        own.add(one["metadata"]["name"])
-        one["metadata"]["name"] += end
-    how = pool.spec.name_generation
-    for holder, field, kind in _references(made["template"]["spec"].get("volumes") or ()):
-        is_meant = {
-            "claim": holder.get(field) in own,
-            "ConfigMap": how is not None and how.append_index_to_config_map_refs,
-            "Secret": how is not None and how.append_index_to_secret_refs,
+def _numbered(spec: Json, pool: VirtualMachinePool, number: int) -> Json:
+    """Return a VM's spec with its number appended to the names that differ between members."""
+    numbered, suffix = copy.deepcopy(spec), f"-{number}"
+    data_volumes: set[str] = set()
+    for data_volume in numbered.get("dataVolumeTemplates") or ():
+        data_volumes.add(data_volume["metadata"]["name"])
+        data_volume["metadata"]["name"] += suffix
+    generation = pool.spec.name_generation
+    for source, field, kind in _references(numbered["template"]["spec"].get("volumes") or ()):
+        has_number = {
+            "claim": source.get(field) in data_volumes,
+            "ConfigMap": generation is not None and generation.append_index_to_config_map_refs,
+            "Secret": generation is not None and generation.append_index_to_secret_refs,
         }[kind]
-        if is_meant and isinstance(holder.get(field), str) and holder[field]:
-            holder[field] += end
-    return made
+        if has_number and isinstance(source.get(field), str) and source[field]:
+            source[field] += suffix
+    return numbered
 
 
 def _references(volumes: Any) -> Iterator[tuple[Json, str, str]]:
-    """Yield where volumes name something, and what."""
+    """Yield each reference of the volumes: the object with the name, its field, and the kind that it names."""
     for volume in volumes:
         for source, field, kind in (
             ("persistentVolumeClaim", "claimName", "claim"),
@@ -93,16 +92,16 @@ def _references(volumes: Any) -> Iterator[tuple[Json, str, str]]:
             if isinstance(volume.get(source), dict):
                 yield volume[source], field, kind
         for source in _CLOUD_INIT:
-            for reference in _CLOUD_INIT_SECRETS:
-                found = (volume.get(source) or {}).get(reference)
-                if isinstance(found, dict):
-                    yield found, "name", "Secret"
+            for secret in _CLOUD_INIT_SECRETS:
+                reference = (volume.get(source) or {}).get(secret)
+                if isinstance(reference, dict):
+                    yield reference, "name", "Secret"
 
 
 def change(old: Json, wanted: Json) -> Json:
-    """Return the patch that gives a machine the pool's template; who it is for its guest stays.
+    """Return the patch that gives a VM the pool's template and keeps its identity (UUID, serial number, MAC addresses).
 
-    Labels and annotations are the template's, as upstream has it: what others put there goes.
+    Labels and annotations become the template's, as in KubeVirt: those that users added are removed.
     """
     new = keep_identity(wanted, old)
     meta = {

@@ -1,11 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The little that a pool reads of a machine, and of the instance that it runs as: it may have thousands."""
+"""What a pool reads of a VM, and of the VMI that runs it."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 import msgspec
 from kubevirt_api import condition_types
@@ -16,6 +14,7 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition, Node, ObjectMeta
 from controlplane.api.objects.phase import is_final
 from controlplane.api.schema.bounds import LabelMap
+from controlplane.virt_controller.members.member import Fingerprint, MemberView, identity, pairs
 
 
 class InstanceSpec(Node, frozen=True, kw_only=True):
@@ -34,19 +33,15 @@ class MemberSpec(Node, frozen=True, kw_only=True):
 
 
 class MemberStatus(Node, frozen=True, kw_only=True):
+    phase: str = ""
     conditions: tuple[Condition, ...] = ()
 
 
-class Member(Node, frozen=True, kw_only=True):
-    """A VirtualMachine that belongs to a pool."""
+class Member(MemberView, frozen=True, kw_only=True):
+    """A VM that belongs to a pool."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: MemberSpec = MemberSpec()
     status: MemberStatus = MemberStatus()
-
-    @property
-    def is_deleting(self) -> bool:
-        return self.metadata.deletion_timestamp is not None
 
     @property
     def is_ready(self) -> bool:
@@ -54,71 +49,59 @@ class Member(Node, frozen=True, kw_only=True):
 
     @property
     def is_kept_running(self) -> bool:
-        """Tell whether its controller makes an instance anew that was deleted."""
+        """Whether the VM controller creates its VMI again after a deletion."""
         return self.spec.run_strategy == ALWAYS if self.spec.run_strategy else self.spec.running is True
 
     @property
     def revision(self) -> str:
-        """What template of the pool it has; "" for none that is known."""
+        """The revision of the pool's template that it has, "" for none."""
         return self.metadata.labels.get(POOL_REVISION, "")
 
     @property
-    def made_of(self) -> str:
-        """What an instance that it makes now is made of."""
+    def template_hash(self) -> str:
+        """The hash of the template that its next VMI is created from, "" for none."""
         return self.spec.template.metadata.annotations.get(POOL_TEMPLATE, "")
 
 
-class RunStatus(Node, frozen=True, kw_only=True):
-    phase: str = ""
-    conditions: tuple[Condition, ...] = ()
+class Run(MemberView, frozen=True, kw_only=True):
+    """The VMI of a VM."""
 
-
-class Run(Node, frozen=True, kw_only=True):
-    """The instance that a machine runs as."""
-
-    metadata: ObjectMeta = ObjectMeta()
-    status: RunStatus = RunStatus()
+    status: MemberStatus = MemberStatus()
 
     @property
-    def is_going(self) -> bool:
-        return self.metadata.deletion_timestamp is not None or is_final(self.status.phase)
+    def is_ending(self) -> bool:
+        return self.is_deleting or is_final(self.status.phase)
 
     @property
     def is_ready(self) -> bool:
-        return not self.is_going and conditions.is_true(self.status.conditions, condition_types.READY)
+        return not self.is_ending and conditions.is_true(self.status.conditions, condition_types.READY)
 
     @property
-    def made_of(self) -> str:
+    def template_hash(self) -> str:
+        """The hash of the template that it was created from, "" for none."""
         return self.metadata.annotations.get(POOL_TEMPLATE, "")
 
 
 _decoder = msgspec.json.Decoder(Member)
 _run_decoder = msgspec.json.Decoder(Run)
-Gist = tuple[object, ...]
 
 
 def read_member(raw: bytes) -> Member:
-    """Read a machine. Raises msgspec.DecodeError for what does not fit."""
+    """Decode a VM. Raises msgspec.DecodeError."""
     return _decoder.decode(raw)
 
 
 def read_run(raw: bytes) -> Run:
-    """Read an instance. Raises msgspec.DecodeError for what does not fit."""
+    """Decode a VMI. Raises msgspec.DecodeError."""
     return _run_decoder.decode(raw)
 
 
-def fingerprint(member: Member) -> Gist:
-    """Return what a pool's decisions depend on; everything else of a machine may change unseen."""
-    meta, owners = member.metadata, tuple((one.uid, one.controller) for one in member.metadata.owner_references)
-    template = member.spec.template
-    counts = (member.is_deleting, member.is_ready, member.is_kept_running, member.made_of)
-    return meta.uid, _words(meta.labels.items()), owners, counts, _words(template.metadata.labels.items())
+def fingerprint(member: Member) -> Fingerprint:
+    """Return what a pool's decisions depend on. Other changes of a VM enqueue no pool."""
+    state = member.is_deleting, member.is_ready, member.is_kept_running, member.template_hash
+    return *identity(member), state, pairs(member.spec.template.metadata.labels.items())
 
 
-def gist_of_run(run: Run) -> Gist:
-    """Return what a pool's decisions depend on of an instance."""
-    return run.metadata.uid, run.is_going, run.is_ready, run.made_of
-
-
-def _words(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(pairs))
+def run_fingerprint(run: Run) -> Fingerprint:
+    """Return what a pool's decisions depend on of a VMI."""
+    return run.metadata.uid, run.is_ending, run.is_ready, run.template_hash

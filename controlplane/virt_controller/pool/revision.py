@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which template a machine was made from, in a word: pure.
+"""Which template a VM was created from, as a hash: pure.
 
-Upstream keeps each template that machines were made from, in ControllerRevisions, and compares them. What is asked of
-them, whether two are the same, and in which part they differ, hashes say as well.
+KubeVirt keeps every template in a ControllerRevision and compares them. Hashes answer the same questions: whether two
+templates are equal, and whether they differ in their DataVolumes.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ from controlplane.api.objects.decode import drop_nulls
 
 Json = dict[str, Any]
 DIGITS = 16
-LONGEST_NAME = 40
-"""Characters of the pool's name in a revision, which is a label's value."""
+MAX_NAME_LENGTH = 40
+"""Characters of the pool's name in a revision, which is the value of a label."""
 
 
 class _Spec(msgspec.Struct, rename="camel"):
     virtual_machine_template: Json
 
 
-class _Stored(msgspec.Struct):
+class _Pool(msgspec.Struct):
     spec: _Spec
 
 
-_decoder = msgspec.json.Decoder(_Stored)
+_decoder = msgspec.json.Decoder(_Pool)
 
 
 def stored_template(pool: bytes) -> Json:
-    """Cut spec.virtualMachineTemplate out of a pool that decodes, as it was stored; nulls count as absent."""
-    found: Json = drop_nulls(_decoder.decode(pool).spec.virtual_machine_template)
-    return found
+    """Return spec.virtualMachineTemplate as stored, without nulls. Raises msgspec.DecodeError."""
+    template: Json = drop_nulls(_decoder.decode(pool).spec.virtual_machine_template)
+    return template
 
 
 def revision(name: str, template: Json) -> str:
-    """Say which template a pool has."""
-    return f"{name[:LONGEST_NAME]}-{_hash(template)}"
+    """Return the revision of a pool's template. name: the pool's."""
+    return f"{name[:MAX_NAME_LENGTH]}-{_hash(template)}"
 
 
-def parts(template: Json) -> str:
-    """Say what the instances are made of, and what their DataVolumes."""
+def template_hash(template: Json) -> str:
+    """Return the hashes of the VMI template and of the DataVolume templates."""
     spec = template["spec"]
     return f"{_hash(spec.get('template'))}.{_hash(spec.get('dataVolumeTemplates') or [])}"
 
 
-def has_other_volumes(made_of: str, wanted: str) -> bool:
-    """Tell whether what runs has other DataVolumes than its machine would make; what says nothing does not."""
-    before, after = made_of.partition(".")[2], wanted.partition(".")[2]
+def has_other_volumes(current: str, wanted: str) -> bool:
+    """Return whether two template hashes differ in the DataVolumes. A missing hash is no reason to delete a disk."""
+    before, after = current.partition(".")[2], wanted.partition(".")[2]
     return bool(before and after) and before != after
 
 
-def stamped(name: str, template: Json) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the labels and the annotations that say it."""
-    return {POOL_REVISION: revision(name, template)}, {POOL_TEMPLATE: parts(template)}
+def revision_metadata(name: str, template: Json) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the label and the annotation that record the template of a VM."""
+    return {POOL_REVISION: revision(name, template)}, {POOL_TEMPLATE: template_hash(template)}
 
 
 def _hash(value: Any) -> str:

@@ -1,90 +1,63 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do about a VirtualMachineInstanceReplicaSet: pure.
+"""What to do about a replica set: pure.
 
-First it is settled who belongs to it, then how many are missing or too many. What is over, or loses its Pod, is
-replaced and deleted; for what ended before it ran, that takes ever longer. A paused set settles who belongs to it and
-does nothing else; one that is deleted does nothing: the garbage collector deletes its instances, or sets them free.
+First adopt and release, then create missing members or delete surplus ones. Members that are final or lose their Pod
+are replaced and deleted, after a growing back-off when they ended before they ran. A paused set only adopts and
+releases. A set that is being deleted does nothing: the garbage collector deletes or orphans its members.
 """
 
 from __future__ import annotations
 
 from controlplane.api.objects.replica_set import BURST
-from controlplane.engine.plan import IndependentActions, Plan
-from controlplane.virt_controller.replicaset.world import (
-    Action,
-    AdoptVmi,
+from controlplane.engine.plan import Plan
+from controlplane.virt_controller.members.decide import LOOK_AGAIN_SECONDS, create_missing, run_now
+from controlplane.virt_controller.members.world import (
+    AdoptMember,
     BeginBatch,
-    CreateVmi,
-    DeleteVmi,
-    LookAtSet,
-    LookForVmi,
-    ReleaseVmi,
-    World,
+    DeleteMember,
+    MemberAction,
+    ReleaseMember,
 )
-
-LOOK_AGAIN_SECONDS = 1.0
-"""While the cache has not read as far as the set was when this leader first saw it: a minute at most, after a change of
-leaders. Nobody else tells."""
+from controlplane.virt_controller.replicaset.world import World
 
 
-def decide(world: World) -> Plan[Action]:
+def decide(world: World) -> Plan[MemberAction]:
     """Choose the next step."""
     if world.is_deleting or world.problems:
         return Plan()
-    claims = _claims(world)
-    if claims or world.replica_set.spec.paused:
-        return _at_once(world, claims)
-    missing = world.replica_set.spec.replicas - len(world.active)
-    if missing and not world.is_past_known:
-        return _at_once(world, _deletes(world, 0), requeue_after=LOOK_AGAIN_SECONDS)
-    return _make(world, missing) if missing > 0 else _at_once(world, _deletes(world, -missing))
+    ownership = _ownership(world)
+    if ownership or world.owner.spec.paused:
+        return run_now(world, ownership)
+    missing = world.owner.spec.replicas - len(world.active)
+    if missing and not world.has_read_earlier_batches:
+        return run_now(world, _deletes(world, 0), requeue_after=LOOK_AGAIN_SECONDS)
+    return _scale_out(world, missing) if missing > 0 else run_now(world, _deletes(world, -missing))
 
 
-def _make(world: World, missing: int) -> Plan[Action]:
-    """Make who is missing, but for those who wait because others ended before they ran."""
-    now = missing - world.held_back
+def _scale_out(world: World, missing: int) -> Plan[MemberAction]:
+    """Create missing members, except those that the back-off holds back."""
+    now, deletes = missing - world.held_back, _deletes(world, 0)
     if now <= 0:
-        return _at_once(world, _deletes(world, 0), requeue_after=world.held_for)
-    if not world.unmade and world.unsure:
-        because = "it may have been made again, unseen"
-        return Plan((IndependentActions(tuple(LookForVmi(name, because) for name in world.unsure[:BURST])),))
-    if not world.unmade:
-        return Plan((BeginBatch(min(now, BURST), _count(world)),))
-    return _at_once(world, (*_deletes(world, 0), *_creates(world, now)), requeue_after=world.held_for or None)
+        return run_now(world, deletes, requeue_after=world.held_for)
+    batch = BeginBatch(min(now, BURST), _count(world))
+    return create_missing(world, now, batch, deletes=deletes, requeue_after=world.held_for or None)
 
 
-def _at_once(world: World, actions: tuple[Action, ...], requeue_after: float | None = None) -> Plan[Action]:
-    """Take a burst of actions that do not depend on each other, once it is sure that they are still wanted."""
-    if not actions:
-        return Plan(requeue_after=requeue_after)
-    if not world.is_current:
-        return Plan((LookAtSet(because="what is made or deleted cannot be taken back"),))
-    return Plan((IndependentActions(actions[:BURST]),), requeue_after)
-
-
-def _claims(world: World) -> tuple[Action, ...]:
-    released = (ReleaseVmi(one, "its labels are not selected any more") for one in world.strangers)
-    adopted = (AdoptVmi(one, "it is selected and belongs to nobody") for one in world.recruits)
+def _ownership(world: World) -> tuple[MemberAction, ...]:
+    released = (ReleaseMember(member, "the selector does not match it any more") for member in world.unselected)
+    adopted = (AdoptMember(member, "the selector matches it and it has no controller") for member in world.adoptable)
     return (*released, *adopted)
 
 
-def _creates(world: World, missing: int) -> tuple[Action, ...]:
-    """Make what was begun. Where fewer are missing by now, it must be known first which of them exist unseen."""
-    unsure = [name for name in world.unmade if name not in world.absent]
-    if len(world.unmade) > missing and unsure:
-        return tuple(LookForVmi(name, "more were begun than are missing by now") for name in unsure)
+def _deletes(world: World, surplus: int) -> tuple[MemberAction, ...]:
+    """Delete surplus members and those to replace. The latter do not wait for their replacement: a quota may count."""
     because = _count(world)
-    return tuple(CreateVmi(name, because) for name in world.unmade[:missing])
-
-
-def _deletes(world: World, surplus: int) -> tuple[Action, ...]:
-    """Delete who is too many, and who is replaced: of those even when a quota refuses the one who replaces it."""
-    because = _count(world)
-    too_many = (DeleteVmi(one, because) for one in world.active[: max(0, surplus)])
-    return (*too_many, *(DeleteVmi(one, "it is replaced: its run is over, or ends") for one in world.spent))
+    surplus_members = (DeleteMember(member, because) for member in world.active[: max(0, surplus)])
+    replaced = (DeleteMember(member, "it is replaced: its run is over, or ends") for member in world.spent)
+    return (*surplus_members, *replaced)
 
 
 def _count(world: World) -> str:
-    return f"{world.replica_set.spec.replicas} are wanted and {len(world.active)} there"
+    return f"{world.owner.spec.replicas} are wanted and {len(world.active)} there"

@@ -92,28 +92,28 @@ _VOLUME_FIELDS = (b'"persistentVolumeClaim"', b'"dataVolume"')
 _TEMPLATE_FIELD = b'"dataVolumeTemplates"'
 
 
-def claims_of_vm(peek: PartialObject) -> Iterable[str]:
+def claims_of_vm(partial: PartialObject) -> Iterable[str]:
     """Return the values of a VM in BY_CLAIM: namespace/name of each claim in its template, and DATA_VOLUMES."""
-    has_claims = _names_claims(peek)
-    values = _values(peek, _VM_DECODER.decode(peek.raw).spec.template.spec.volumes) if has_claims else []
-    return [*values, DATA_VOLUMES] if _TEMPLATE_FIELD in peek.raw else values
+    has_claims = _names_claims(partial)
+    values = _values(partial, _VM_DECODER.decode(partial.raw).spec.template.spec.volumes) if has_claims else []
+    return [*values, DATA_VOLUMES] if _TEMPLATE_FIELD in partial.raw else values
 
 
-def claims_of_vmi(peek: PartialObject) -> Iterable[str]:
+def claims_of_vmi(partial: PartialObject) -> Iterable[str]:
     """Return the values of a VMI in BY_CLAIM: namespace/name of each of its claims, and DATA_VOLUMES."""
-    return _values(peek, _VMI_DECODER.decode(peek.raw).spec.volumes) if _names_claims(peek) else ()
+    return _values(partial, _VMI_DECODER.decode(partial.raw).spec.volumes) if _names_claims(partial) else ()
 
 
-def _names_claims(peek: PartialObject) -> bool:
+def _names_claims(partial: PartialObject) -> bool:
     """A cheap test that spares most objects the decoding."""
-    return any(field in peek.raw for field in _VOLUME_FIELDS)
+    return any(field in partial.raw for field in _VOLUME_FIELDS)
 
 
-def _values(peek: PartialObject, volumes: Iterable[_Volume] | None) -> list[str]:
+def _values(partial: PartialObject, volumes: Iterable[_Volume] | None) -> list[str]:
     volumes = list(volumes or ())
     data_volumes = [volume.data_volume.name for volume in volumes if volume.data_volume is not None]
     claims = [
         volume.persistent_volume_claim.claim_name for volume in volumes if volume.persistent_volume_claim is not None
     ]
-    values = [f"{peek.metadata.namespace}/{name}" for name in (*claims, *data_volumes)]
+    values = [f"{partial.metadata.namespace}/{name}" for name in (*claims, *data_volumes)]
     return [*values, DATA_VOLUMES] if data_volumes else values

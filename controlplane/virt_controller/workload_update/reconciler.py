@@ -86,7 +86,7 @@ class WorkloadUpdateReconciler:
         self._caches = (kubevirts, vmis, pods, migrations)
         self._migrations = migrations
         self._candidates = candidates
-        self._rollout = rollout
+        self.rollout = rollout
         self._api = api
         self._evict = evict
         self._clock = clock
@@ -111,7 +111,7 @@ class WorkloadUpdateReconciler:
             under_way=len(begun),
             leaving=Counter(entry.source for entry in begun),
             now=self._clock.now(),
-            outdated_nodes=self._rollout.outdated_nodes,
+            outdated_nodes=self.rollout.outdated_nodes,
             announced=self._memory.announced,
         )
 
@@ -217,7 +217,7 @@ class WorkloadUpdateReconciler:
             migrations=tuple(migrations_of(self._migrations, instance.key, known.made)),
             refusals=known.refusals,
             backs_off_for=self._memory.backs_off_for(instance.uid),
-            is_served=self._rollout.has_reached(instance.node),
+            is_served=self.rollout.has_reached(instance.node),
             is_evicted=bool(instance.pod) and known.evicted == instance.pod,
         )
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.kube import cache
-from controlplane.virt_controller.process import INDEXES
+from controlplane.virt_controller.controllers import INDEXES
 from tests.controlplane.simulation.store import Json, Store
 
 Selects = Callable[[Json], bool]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -15,8 +15,8 @@ from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import (
+    KUBEVIRT,
     LEASE,
-    MIGRATION_POLICY,
     NODE,
     POD,
     VIRTUAL_MACHINE,
@@ -28,15 +28,11 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.engine.ports import Cache
 from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
-from controlplane.virt_controller.migration.reconciler import MigrationReconciler
-from controlplane.virt_controller.migration_wakes import connect_migrations, connect_orphans
-from controlplane.virt_controller.node.reconciler import NodeReconciler
-from controlplane.virt_controller.orphan.reconciler import OrphanReconciler
-from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
+from controlplane.virt_controller.controllers import CONTROLLERS
+from controlplane.virt_controller.dependencies import Dependencies
 from controlplane.virt_controller.reporting.events import Kind, Regarding
+from controlplane.virt_controller.settings import Settings
 from controlplane.virt_controller.vm.reconciler import VmReconciler
-from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from controlplane.virt_controller.wake import connect, connect_configuration, connect_nodes, connect_replica_sets
 from tests.controlplane.simulation.answers import Asked, View
 from tests.controlplane.simulation.cache import everything
 from tests.controlplane.simulation.calls import CallingApi
@@ -79,11 +75,6 @@ ALIKE = {"host-model-cpu.node.kubevirt.io/EPYC": "true"}
 """All nodes have one processor."""
 
 
-def real_reconcilers(**parts: Any) -> tuple[VmReconciler, VmiReconciler]:
-    """Build what the process builds."""
-    return vm_reconciler(**parts), vmi_reconciler(**parts)
-
-
 def vm_reconciler(**parts: Any) -> VmReconciler:
     return VmReconciler(
         vms=parts["overlays"][VIRTUAL_MACHINE],
@@ -95,17 +86,15 @@ def vm_reconciler(**parts: Any) -> VmReconciler:
     )
 
 
-def vmi_reconciler(**parts: Any) -> VmiReconciler:
-    return VmiReconciler(
-        vmis=parts["overlays"][VIRTUAL_MACHINE_INSTANCE],
-        pods=parts["overlays"][POD],
-        nodes=parts["overlays"][NODE],
-        api=parts["api"],
-        clock=parts["clock"],
-        events=parts["events"],
-        configuration=parts.get("configuration", KubeVirtConfiguration),
-        launcher_image="launcher",
-    )
+SIMULATED = {
+    "vm": VIRTUAL_MACHINE,
+    "vmi": VIRTUAL_MACHINE_INSTANCE,
+    "replicaset": VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    "migration": VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+    "orphan": VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+    "node": NODE,
+}
+"""Controllers that run here, each where the store has that kind."""
 
 
 class Controller(Process):
@@ -121,110 +110,49 @@ class Controller(Process):
     ) -> None:
         super().__init__(name, store, clock)
         configuration = configuration or Configuration()
-        watched = store.resources
-        by_resource = {one: self.watch(one, _is_launcher if one == POD else everything) for one in watched}
+        by_resource = {one: self.watch(one, _is_launcher if one == POD else everything) for one in store.resources}
         self.caches = tuple(by_resource.values())
         self.overlays = {
             resource: ReadYourWritesCache(cache) for resource, cache in by_resource.items() if resource != LEASE
         }
         self.told = Told()
-        api = ReadYourWritesApi(CallingApi(store), self.overlays)
-        vms, vmis = real_reconcilers(
-            overlays=self.overlays, api=api, clock=clock, events=self.told, configuration=configuration
-        )
-        self._last_words = LastWords(self.overlays[POD])
-        self._launches = Launches(self.seen, vmis, clock, self._last_words)
-        complain = self.broken_promises.append
-        self.work = {"vm": (WatchedQueue(rng, complain), vms), "vmi": (WatchedQueue(rng, complain), vmis)}
-        connect(
-            vms=self.overlays[VIRTUAL_MACHINE],
-            vmis=self.overlays[VIRTUAL_MACHINE_INSTANCE],
-            pods=self.overlays[POD],
-            nodes=self.overlays[NODE],
-            vmi_of=vmis.vmi_of,
-            wake_vm=lambda key: self.work["vm"][0].add(key, clock.monotonic()),
-            wake_vmi=lambda key: self.work["vmi"][0].add(key, clock.monotonic()),
-        )
-        connect_configuration(
-            cast(Cache, configuration),
-            self.overlays[VIRTUAL_MACHINE_INSTANCE],
-            lambda key: None if self.is_dead else self.work["vmi"][0].add(key, clock.monotonic()),
-        )
-        if VIRTUAL_MACHINE_INSTANCE_REPLICA_SET in watched:
-            self._keep_sets(rng, api, configuration)
-        if VIRTUAL_MACHINE_INSTANCE_MIGRATION in watched:
-            self._keep_migrations(rng, api, configuration)
-        nodes = self._keep_nodes(rng, api, by_resource[LEASE])
-        for cache in self.caches:
-            cache.start()
-        nodes.begin()
-
-    def _keep_nodes(self, rng: random.Random, api: ReadYourWritesApi, leases: WatchingCache) -> NodeReconciler:
-        nodes, queue = self.overlays[NODE], WatchedQueue(rng, self.broken_promises.append)
-        reconciler = NodeReconciler(
-            nodes=nodes, leases=leases, api=api, clock=self.clock, events=self.told, namespace=NAMESPACE
-        )
-        self.work["node"] = (queue, reconciler)
-        connect_nodes(nodes, leases, lambda key: queue.add(key, self.clock.monotonic()))
-        return reconciler
-
-    def _keep_sets(self, rng: random.Random, api: ReadYourWritesApi, configuration: Configuration) -> None:
-        sets, vmis = (self.overlays[one] for one in (VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, VIRTUAL_MACHINE_INSTANCE))
-        reconciler = ReplicaSetReconciler(
-            replica_sets=sets,
-            vmis=vmis,
-            api=api,
-            clock=self.clock,
+        deps = Dependencies(
+            caches=self.overlays,
+            read_only={LEASE: by_resource[LEASE], KUBEVIRT: cast(Cache, configuration)},
+            api=ReadYourWritesApi(CallingApi(store), self.overlays),
+            clock=clock,
             events=self.told,
+            settings=Settings(namespace=NAMESPACE, launcher_image="launcher"),
             configuration=configuration,
-        )
-        queue = WatchedQueue(rng, self.broken_promises.append)
-        self.work["replicaset"] = (queue, reconciler)
-        connect_replica_sets(replica_sets=sets, vmis=vmis, wake=lambda key: queue.add(key, self.clock.monotonic()))
-
-    def _keep_migrations(self, rng: random.Random, api: ReadYourWritesApi, configuration: Configuration) -> None:
-        migrations = self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
-        vmis, pods = self.overlays[VIRTUAL_MACHINE_INSTANCE], self.overlays[POD]
-        reconciler = MigrationReconciler(
-            migrations=migrations,
-            vmis=vmis,
-            pods=pods,
-            api=api,
-            clock=self.clock,
-            events=self.told,
-            configuration=configuration,
-            policies=self.overlays[MIGRATION_POLICY],
-            launcher_image="launcher",
             node_labels=lambda _name: ALIKE,
         )
-        queue = WatchedQueue(rng, self.broken_promises.append)
-        self.work["migration"] = (queue, reconciler)
+        self._add_controllers(deps, rng)
+        self._last_words = LastWords(self.overlays[POD])
+        self._launches = Launches(self.seen, self.work["vmi"][1], clock, self._last_words)
+        for cache in self.caches:
+            cache.start()
+        for controller in self._controllers:
+            if controller.begin is not None:
+                controller.begin(self.work[controller.name][1])
 
-        def wake(key: Key) -> None:
+    def _add_controllers(self, deps: Dependencies, rng: random.Random) -> None:
+        """Build and connect them as the process does."""
+        watched = {*self.overlays, *deps.read_only}
+        self._controllers = [one for one in CONTROLLERS if SIMULATED.get(one.name) in self.overlays]
+        for controller in self._controllers:
+            self.work[controller.name] = (WatchedQueue(rng, self.broken_promises.append), controller.build(deps))
+        for controller in self._controllers:
+            _queue, reconciler = self.work[controller.name]
+            controller.connect(deps, reconciler, self._enqueue(controller.name), is_watched=watched.__contains__)
+
+    def _enqueue(self, name: str) -> Callable[[Key], None]:
+        queue = self.work[name][0]
+
+        def enqueue(key: Key) -> None:
             if not self.is_dead:
                 queue.add(key, self.clock.monotonic())
 
-        connect_migrations(
-            migrations=migrations,
-            vmis=vmis,
-            pods=pods,
-            kubevirts=cast(Cache, configuration),
-            next_in_turn=reconciler.next_in_turn,
-            wake=wake,
-        )
-        reconciler.enqueue_by(wake)
-        left = WatchedQueue(rng, self.broken_promises.append)
-        orphans = OrphanReconciler(
-            vmis=vmis, pods=pods, migrations=migrations, api=api, clock=self.clock, events=self.told
-        )
-        self.work["orphan"] = (left, orphans)
-
-        def wake_orphan(key: Key) -> None:
-            if not self.is_dead:
-                left.add(key, self.clock.monotonic())
-
-        connect_orphans(migrations=migrations, vmis=vmis, pods=pods, wake=wake_orphan)
-        orphans.enqueue_by(wake_orphan)
+        return enqueue
 
     def view(self, key: Key, since: int) -> View:
         vms, vmis = self.overlays[VIRTUAL_MACHINE], self.overlays[VIRTUAL_MACHINE_INSTANCE]

@@ -14,7 +14,7 @@ import msgspec
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.wake import BY_NODE
+from controlplane.virt_controller.changes import BY_NODE
 from tests.controlplane.simulation.store import Json
 from tests.controlplane.simulation.watching import WatchingCache
 

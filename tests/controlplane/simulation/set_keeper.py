@@ -110,10 +110,10 @@ class Process:
     def _note_look(self, world: World | None) -> None:
         if world is not None:
             self._counted = sum(map(counts, self._known().values()))
-            self._decided_on = world.replica_set.metadata.resource_version
+            self._decided_on = world.owner.metadata.resource_version
             self._unsure = tuple(name for name in world.unmade if name not in self._free)
             self._begun = len(world.unmade)
-            self._missing = world.replica_set.spec.replicas - len(world.active)
+            self._missing = world.owner.spec.replicas - len(world.active)
 
     def _note_answer(self, call: Call, result: Any, error: Exception | None) -> None:
         if call.kind == SET.kind and error is None:

@@ -21,7 +21,7 @@ from controlplane.engine.errors import Gone
 from controlplane.kube.cache import parse_resource_version
 from controlplane.kube.client import Client, Page, Selection
 from controlplane.kube.watch import WatchCache
-from controlplane.virt_controller.process import INDEXES
+from controlplane.virt_controller.controllers import INDEXES
 from tests.controlplane.simulation.cache import Selects
 from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.loop import HandTurnedLoop

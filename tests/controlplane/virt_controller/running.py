@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-controller as it is wired, on an API server in this process."""
+"""virt-controller's whole process on a fake API server."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SERVED: Json = {
     "spec": {"versions": [{"name": "v1beta1", "served": True}]},
     "status": {"conditions": [{"type": "Established", "status": "True"}]},
 }
-"""CDI's definition of DataVolumes, as far as it is read."""
+"""CDI's CustomResourceDefinition of DataVolumes, as far as it is read."""
 
 
 @dataclass
 class Running:
-    """A virt-controller at work."""
+    """A running virt-controller."""
 
     api: LateApi
     clock: VirtualTime
@@ -54,14 +54,14 @@ class Running:
 
 @asynccontextmanager
 async def running(api: LateApi, settings: Settings = SETTINGS) -> AsyncIterator[Running]:
-    """Run virt-controller as its __main__ does; its clock stands still but for what a test adds."""
+    """Run virt-controller as __main__ does. Its clock moves only when a test advances it."""
     clock = VirtualTime()
     async with a_client(api) as client:
         task = asyncio.create_task(Process(settings, client, clock).run())
         try:
-            begun = Running(api, clock, task)
-            await begun.until(lambda: api.seen)  # its listeners are there, which a thread helps with
-            yield begun
+            virt_controller = Running(api, clock, task)
+            await virt_controller.until(lambda: api.seen)  # a thread starts the listeners
+            yield virt_controller
         finally:
             task.cancel()
             with suppress(asyncio.CancelledError):

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One API server with its rules, caches that read when told to, and an API that remembers and refuses: for reconcilers.
+"""For tests of reconcilers: a store with the API server's rules, caches that a test advances, and an API that refuses.
 
-The store is the simulation's: resourceVersions, UID preconditions, finalizers, subresources. Nothing is scheduled by
-chance here; a test says what happens when.
+The store is the simulation's: resourceVersions, UID preconditions, finalizers, subresources. Nothing is random: a test
+says what happens when.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tests.controlplane.simulation.store import RESOURCES, Json, Store
 
 @dataclass(slots=True)
 class StoreApi:
-    """engine.ports.Api on the store. Every call is written down with its preconditions."""
+    """engine.ports.Api on the store. Records every call with its preconditions."""
 
     store: Store
     calls: list[str] = field(default_factory=list)
     refusals: dict[str, ApiError] = field(default_factory=dict)
-    """By call without preconditions, e.g. "create Pod": refused each time."""
+    """By call without preconditions, e.g. "create Pod": the error of every such call."""
     meanwhile: dict[str, Callable[[], object]] = field(default_factory=dict)
-    """By call: what somebody else does just before it, once."""
+    """By call: what another client does just before it, once."""
 
     async def get(self, resource: Resource, key: Key) -> Json:
         self._call("get", resource)
@@ -51,8 +51,8 @@ class StoreApi:
         self.store.delete(resource, key, uid=uid, **options)
 
     def _call(self, verb: str, resource: Resource, **preconditions: str | None) -> None:
-        held = "+".join(name for name, value in preconditions.items() if value)
-        self.calls.append(f"{verb} {resource.kind}" + (f" [{held}]" if held else ""))
+        names = "+".join(name for name, value in preconditions.items() if value)
+        self.calls.append(f"{verb} {resource.kind}" + (f" [{names}]" if names else ""))
         self.meanwhile.pop(f"{verb} {resource.kind}", lambda: None)()
         if error := self.refusals.get(f"{verb} {resource.kind}"):
             raise error
@@ -60,7 +60,7 @@ class StoreApi:
 
 class SmallWorld:
     def __init__(self, resources: tuple[Resource, ...] = RESOURCES, store: Store | None = None) -> None:
-        """store: another process's, to look at the same objects."""
+        """store: of another process, to share its objects."""
         self.clock = SimulatedClock()
         self.store = Store(self.clock, resources) if store is None else store
         self.caches = {resource: LaggingCache(self.store, resource) for resource in resources}
@@ -74,12 +74,12 @@ class SmallWorld:
         return self.direct.calls
 
     def start(self) -> None:
-        """Let the caches list what is there."""
+        """Let the caches list the store."""
         for cache in self.caches.values():
             cache.start()
 
     def catch_up(self, *resources: Resource) -> None:
-        """Let these caches (none named: all) read on to the present."""
+        """Let these caches, or all, read up to the present."""
         for resource in resources or self.caches:
             while self.caches[resource].is_behind:
                 self.caches[resource].advance()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""With what virt-controller ends: who reads its exit code and its last words wants to know whose fault it is."""
+"""Exit codes of virt-controller: an invalid setup and a bug can be told apart."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controlplane.kube.credentials import CredentialsError
 from controlplane.virt_controller import __main__
 
 
-def ending_with(error: Exception | None) -> Callable[[object], object]:
+def serve_with(error: Exception | None) -> Callable[[object], object]:
     async def serve(_settings: object) -> None:
         if error is not None:
             raise error
@@ -32,17 +32,17 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("error", "code"),
     [(None, 0), (CredentialsError("no token"), 2), (RuntimeError("a bug"), 1)],
-    ids=["told to stop", "not set up", "a bug"],
+    ids=["signal", "invalid setup", "bug"],
 )
-def test_its_exit_code_says_how_it_ended(monkeypatch: pytest.MonkeyPatch, error: Exception | None, code: int) -> None:
-    monkeypatch.setattr(__main__, "_serve", ending_with(error))
+def test_exit_codes(monkeypatch: pytest.MonkeyPatch, error: Exception | None, code: int) -> None:
+    monkeypatch.setattr(__main__, "_serve", serve_with(error))
     assert __main__.main() == code
 
 
-def test_what_is_not_set_up_is_said_in_a_sentence(
+def test_a_missing_setting_is_one_sentence_on_stderr(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("VIRT_LAUNCHER_IMAGE")
-    monkeypatch.setattr(__main__, "_serve", ending_with(RuntimeError("it began all the same")))
+    monkeypatch.setattr(__main__, "_serve", serve_with(RuntimeError("it started")))
     assert __main__.main() == 2
     assert capsys.readouterr().err == "cannot start virt-controller: VIRT_LAUNCHER_IMAGE is not set\n"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-controller as it is wired: the leader alone writes, from complete and own knowledge; what it runs runs."""
+"""The whole process on a fake API server: only the leader writes, from complete caches, and every controller works."""
 
 from __future__ import annotations
 
@@ -66,15 +66,15 @@ def a_node(**labels: str) -> Json:
 
 @pytest.fixture
 def api() -> LateApi:
-    """One on which somebody verifies virt-api: the certificates are asked for once it is led."""
-    made = LateApi()
-    made.set(MUTATING, Key("", "virt-api-mutator"), {"webhooks": []})
-    return made
+    """With a webhook configuration, so that the leader reads the certificates."""
+    api = LateApi()
+    api.set(MUTATING, Key("", "virt-api-mutator"), {"webhooks": []})
+    return api
 
 
-@pytest.mark.parametrize("resource", WATCHED, ids=lambda one: one.plural)
-async def test_nothing_is_written_while_one_list_is_not_complete(api: LateApi, resource: Resource) -> None:
-    """What is not listed yet is taken for absent: a machine would get a second Pod, a node the blame."""
+@pytest.mark.parametrize("resource", WATCHED, ids=lambda resource: resource.plural)
+async def test_nothing_is_written_before_every_list_is_complete(api: LateApi, resource: Resource) -> None:
+    """An object that is not listed yet looks absent: a VMI would get a second Pod."""
     api.set(VIRTUAL_MACHINE, WEB, a_vm())
     api.hold("list", resource)
     async with running(api) as virt_controller:
@@ -85,9 +85,9 @@ async def test_nothing_is_written_while_one_list_is_not_complete(api: LateApi, r
         await virt_controller.until(lambda: api.only(POD))
 
 
-async def test_who_leads_no_more_writes_nothing_more(api: LateApi, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_former_leader_writes_nothing(api: LateApi, caplog: pytest.LogCaptureFixture) -> None:
     async with running(api) as virt_controller:
-        await virt_controller.until(lambda: api.writes("secrets"))  # it is at work
+        await virt_controller.until(lambda: api.writes("secrets"))  # the leader works
         await virt_controller.settle()
         before = api.writes()
         virt_controller.clock.suspend(ElectionTiming().renew_deadline_seconds + 0.5)
@@ -97,12 +97,16 @@ async def test_who_leads_no_more_writes_nothing_more(api: LateApi, caplog: pytes
 
 
 def _refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """List what stopped passes."""
-    return [one.error for one in caplog.records if one.name == "controlplane.engine.runner" and hasattr(one, "error")]
+    """Return the errors that ended reconciles."""
+    return [
+        record.error
+        for record in caplog.records
+        if record.name == "controlplane.engine.runner" and hasattr(record, "error")
+    ]
 
 
-async def test_a_pod_is_made_once_and_ended_while_the_watch_of_pods_is_late(api: LateApi) -> None:
-    """Answers of own writes count: whoever waits to read them makes, and asks for, the same again."""
+async def test_a_pod_is_created_and_deleted_once_while_the_watch_of_pods_is_late(api: LateApi) -> None:
+    """Controllers read their own writes: the watch has not told of the Pod yet."""
     api.set(VIRTUAL_MACHINE, WEB, a_vm())
     api.hold("watch", POD)
     async with running(api) as virt_controller:
@@ -111,12 +115,12 @@ async def test_a_pod_is_made_once_and_ended_while_the_watch_of_pods_is_late(api:
         assert vmi is not None
         vmi["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         api.set(VIRTUAL_MACHINE_INSTANCE, WEB, vmi)
-        await virt_controller.until(lambda: any("DELETE" in one for one in api.writes("/pods")))
-        asked = [method for method, path, *_rest in api.seen if "/namespaces/default/pods" in path]
-        assert asked == ["POST", "DELETE"]
+        await virt_controller.until(lambda: any("DELETE" in write for write in api.writes("/pods")))
+        methods = [method for method, path, *_rest in api.seen if "/namespaces/default/pods" in path]
+        assert methods == ["POST", "DELETE"]
 
 
-async def test_a_pod_is_made_as_the_settings_the_configuration_and_the_nodes_say(api: LateApi) -> None:
+async def test_a_pod_follows_settings_configuration_and_quarantine(api: LateApi) -> None:
     emulated = {"configuration": {"developerConfiguration": {"useEmulation": True}}}
     api.set(KUBEVIRT, Key(NAMESPACE, "kubevirt"), {"spec": emulated})
     api.set(NODE, ONE, a_node(**{QUARANTINED: "maintenance"}))
@@ -131,7 +135,7 @@ async def test_a_pod_is_made_as_the_settings_the_configuration_and_the_nodes_say
     assert pod["metadata"]["annotations"][EXCLUDED_NODES] == ONE.name
 
 
-async def test_users_are_told(api: LateApi) -> None:
+async def test_events_are_written(api: LateApi) -> None:
     api.set(VIRTUAL_MACHINE, WEB, a_vm())
     async with running(api) as virt_controller:
         await virt_controller.until(lambda: api.writes("/events"))
@@ -141,7 +145,7 @@ async def test_users_are_told(api: LateApi) -> None:
     assert event["reportingInstance"] == SETTINGS.pod_name
 
 
-async def test_an_event_about_a_pod_is_heard(api: LateApi) -> None:
+async def test_a_warning_about_a_pod_reaches_the_vmi(api: LateApi) -> None:
     api.set(VIRTUAL_MACHINE, WEB, a_vm())
     async with running(api) as virt_controller:
         await virt_controller.until(lambda: api.only(POD))
@@ -159,18 +163,18 @@ async def test_an_event_about_a_pod_is_heard(api: LateApi) -> None:
         )
 
 
-async def test_a_data_volume_is_made_where_there_is_cdi_and_waited_for(api: LateApi) -> None:
+async def test_a_vm_waits_for_its_data_volume_once_cdi_is_installed(api: LateApi) -> None:
     machine = a_vm({**GUEST, "volumes": [DISK]}, dataVolumeTemplates=[{"metadata": {"name": "disk"}, "spec": SPEC}])
     api.set(VIRTUAL_MACHINE, WEB, machine)
     async with running(api) as virt_controller:
         await virt_controller.until(lambda: api.writes("/virtualmachines"))
         api.set(CUSTOM_RESOURCE_DEFINITION, Key("", DEFINITION), SERVED)
         await virt_controller.until(lambda: api.only(DATA_VOLUME))
-        made = api.only(DATA_VOLUME)
-        assert made is not None
+        data_volume = api.only(DATA_VOLUME)
+        assert data_volume is not None
         claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
         owner = {"apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "DataVolume", "name": "disk", "controller": True}
-        owners = [{**owner, "uid": made["metadata"]["uid"]}]
+        owners = [{**owner, "uid": data_volume["metadata"]["uid"]}]
         api.set(
             PERSISTENT_VOLUME_CLAIM,
             Key("default", "disk"),
@@ -178,11 +182,11 @@ async def test_a_data_volume_is_made_where_there_is_cdi_and_waited_for(api: Late
         )
         await virt_controller.settle()
         assert not api.writes("/virtualmachineinstances")
-        api.set(DATA_VOLUME, Key("default", "disk"), {**made, "status": {"phase": "Succeeded"}})
+        api.set(DATA_VOLUME, Key("default", "disk"), {**data_volume, "status": {"phase": "Succeeded"}})
         await virt_controller.until(lambda: api.only(POD))
 
 
-async def test_a_node_whose_virt_handler_is_silent_gets_no_machines(api: LateApi) -> None:
+async def test_a_node_whose_lease_expired_is_not_schedulable(api: LateApi) -> None:
     lease = {"spec": {"leaseDurationSeconds": 2, "renewTime": "2026-01-01T00:00:00Z"}}
     api.set(LEASE, Key(NAMESPACE, lease_name(ONE.name)), lease)
     api.set(NODE, ONE, a_node())
@@ -190,14 +194,14 @@ async def test_a_node_whose_virt_handler_is_silent_gets_no_machines(api: LateApi
         await virt_controller.until(lambda: api.writes("secrets"))
         await virt_controller.settle()
         virt_controller.clock.suspend(3)
-        api.set(NODE, TWO, a_node())  # what is due is looked at with it, however long its alarm still sleeps
-        await virt_controller.until(lambda: not _takes_machines(api, ONE))
-        assert _takes_machines(api, TWO)
+        api.set(NODE, TWO, a_node())  # this change runs what is due; the timer of the fake clock does not
+        await virt_controller.until(lambda: not _is_schedulable(api, ONE))
+        assert _is_schedulable(api, TWO)
 
 
-def _takes_machines(api: LateApi, node: Key) -> bool:
-    found = api.find(NODE, node)
-    return found is not None and found["metadata"]["labels"][SCHEDULABLE] == "true"
+def _is_schedulable(api: LateApi, node: Key) -> bool:
+    body = api.find(NODE, node)
+    return body is not None and body["metadata"]["labels"][SCHEDULABLE] == "true"
 
 
 async def test_a_quarantine_ends(api: LateApi) -> None:
@@ -209,7 +213,7 @@ async def test_a_quarantine_ends(api: LateApi) -> None:
     assert QUARANTINED not in node["metadata"]["labels"]
 
 
-async def test_a_set_gets_its_instances(api: LateApi) -> None:
+async def test_a_replica_set_gets_its_members(api: LateApi) -> None:
     labels = {"app": "web"}
     spec = {
         "replicas": 1,
@@ -221,24 +225,24 @@ async def test_a_set_gets_its_instances(api: LateApi) -> None:
         await virt_controller.until(lambda: api.only(VIRTUAL_MACHINE_INSTANCE))
 
 
-async def test_the_control_plane_says_that_it_is_deployed(api: LateApi) -> None:
+async def test_the_kubevirt_object_is_deployed(api: LateApi) -> None:
     key = Key(NAMESPACE, "kubevirt")
     api.set(KUBEVIRT, key, {"spec": {}})
     async with running(api) as virt_controller:
         await virt_controller.until(lambda: (api.find(KUBEVIRT, key) or {}).get("status"))
-    found = api.find(KUBEVIRT, key)
-    assert found is not None
-    assert (found["status"]["phase"], found["status"]["observedKubeVirtVersion"]) == ("Deployed", VERSION)
+    kubevirt = api.find(KUBEVIRT, key)
+    assert kubevirt is not None
+    assert (kubevirt["status"]["phase"], kubevirt["status"]["observedKubeVirtVersion"]) == ("Deployed", VERSION)
 
 
-async def test_it_reads_what_its_account_may_read_and_no_more(api: LateApi) -> None:
-    """By namespace and selector: a list of all Leases or Pods is refused, or is other people's."""
+async def test_watches_are_as_narrow_as_the_rbac_rules(api: LateApi) -> None:
+    """By namespace or selector: RBAC refuses a list of all Leases."""
     async with running(api) as virt_controller:
         await virt_controller.until_leading()
         await virt_controller.settle()
     watched = api.watched()
     narrowed = {path for path, queries in watched.items() if "Selector" in str(queries) or "/namespaces/" in path}
-    assert narrowed - {one for one in narrowed if "/secrets" in one or "registration" in one} == {
+    assert narrowed - {path for path in narrowed if "/secrets" in path or "registration" in path} == {
         "/api/v1/pods",
         "/api/v1/events",
         f"/apis/kubevirt.io/v1/namespaces/{NAMESPACE}/kubevirts",
@@ -248,10 +252,10 @@ async def test_it_reads_what_its_account_may_read_and_no_more(api: LateApi) -> N
     assert "labelSelector=kubevirt.io%3Dvirt-launcher" in str(watched["/api/v1/pods"])
 
 
-async def test_it_is_ready_when_everything_is_listed_whether_it_leads_or_not(api: LateApi) -> None:
-    """And shows what it knows: an outage of one list is seen from outside."""
-    held = {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00Z"}}
-    api.set(LEASE, Key(NAMESPACE, "virt-controller"), held)
+async def test_a_replica_is_ready_when_every_list_is_complete(api: LateApi) -> None:
+    """Leader or not; the body of /readyz names the missing list."""
+    lease = {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00Z"}}
+    api.set(LEASE, Key(NAMESPACE, "virt-controller"), lease)
     api.set(NODE, ONE, a_node(**{QUARANTINED: "maintenance"}))
     api.hold("list", NODE)
     port = free_port()
@@ -263,18 +267,18 @@ async def test_it_is_ready_when_everything_is_listed_whether_it_leads_or_not(api
         await virt_controller.settle()
         assert await fetch(f"{url}/readyz") == (200, "ok\n")
         shown = (await fetch(f"{url}/metrics"))[1]
-    told = {name: value for name, _mark, value in (line.rpartition(" ") for line in shown.splitlines())}
-    assert told["kubevirt_virt_controller_leading_status"] == "0.0"
-    assert told["kubevirt_virt_controller_ready_status"] == "1.0"
-    assert told["virtops_quarantined_nodes"] == "1.0"
+    metrics = {name: value for name, _mark, value in (line.rpartition(" ") for line in shown.splitlines())}
+    assert metrics["kubevirt_virt_controller_leading_status"] == "0.0"
+    assert metrics["kubevirt_virt_controller_ready_status"] == "1.0"
+    assert metrics["virtops_quarantined_nodes"] == "1.0"
 
 
 @pytest.mark.parametrize("leads", [True, False])
-async def test_who_leads_counts_machines_in_another_launcher(api: LateApi, leads: bool) -> None:
-    """Both replicas are scraped, and the sum of them is what people look at."""
+async def test_only_the_leader_counts_outdated_vmis(api: LateApi, leads: bool) -> None:
+    """Both replicas are scraped, and dashboards show the sum."""
     if not leads:
-        held = {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00Z"}}
-        api.set(LEASE, Key(NAMESPACE, "virt-controller"), held)
+        lease = {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00Z"}}
+        api.set(LEASE, Key(NAMESPACE, "virt-controller"), lease)
     for name, image in (("old", "launcher:0"), ("new", SETTINGS.launcher_image)):
         status = {"phase": "Running", "nodeName": "node-1", "launcherContainerImageVersion": image}
         api.set(VIRTUAL_MACHINE_INSTANCE, Key("default", name), {"spec": {}, "status": status})
@@ -287,7 +291,7 @@ async def test_who_leads_counts_machines_in_another_launcher(api: LateApi, leads
     assert f"kubevirt_vmi_number_of_outdated {1.0 if leads else 0.0}" in shown.splitlines()
 
 
-async def test_what_it_does_and_sees_is_counted(api: LateApi) -> None:
+async def test_reconciles_and_phase_transitions_are_counted(api: LateApi) -> None:
     api.set(VIRTUAL_MACHINE, WEB, a_vm())
     port = free_port()
     async with running(api, replace(SETTINGS, port=port)) as virt_controller:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-controller whose account may not read what it needs of CDI for a moment, as while roles are written anew."""
+"""The process while RBAC refuses to read CDI's objects for a moment, e.g. during an update of roles."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WITH_TEMPLATE: Json = {
 
 @dataclass
 class RefusingApi(LateApi):
-    """One kind may not be listed or watched while that is said."""
+    """Refuses to list or watch one kind."""
 
     refused: str = ""
     refusals: int = 0
@@ -53,25 +53,25 @@ class RefusingApi(LateApi):
         self.cut()
 
     @property
-    def said(self) -> list[str]:
-        """What the machine says that it failed for."""
+    def failures(self) -> list[str]:
+        """Reasons of the VM's condition Failure."""
         body = self.find(VIRTUAL_MACHINE, WEB) or {}
-        return [one["reason"] for one in body.get("status", {}).get("conditions", []) if one["type"] == "Failure"]
+        return [each["reason"] for each in body.get("status", {}).get("conditions", []) if each["type"] == "Failure"]
 
     @property
-    def is_looked_at(self) -> bool:
+    def is_reconciled(self) -> bool:
         return "status" in (self.find(VIRTUAL_MACHINE, WEB) or {})
 
 
 async def _watching(virt_controller: Running) -> None:
     await virt_controller.until_leading()
-    await virt_controller.until(lambda: any(DATA_VOLUME.plural in one for one in virt_controller.api.watched()))
+    await virt_controller.until(lambda: any(DATA_VOLUME.plural in path for path in virt_controller.api.watched()))
     await virt_controller.settle()
 
 
-@pytest.mark.parametrize("resource", [CUSTOM_RESOURCE_DEFINITION, DATA_VOLUME], ids=lambda one: one.plural)
-async def test_a_machine_that_was_made_while_a_watch_was_refused_gets_its_disk(resource: Resource) -> None:
-    """Nothing that it names changes when the watch goes on: it has to be told that it does."""
+@pytest.mark.parametrize("resource", [CUSTOM_RESOURCE_DEFINITION, DATA_VOLUME], ids=lambda resource: resource.plural)
+async def test_a_vm_that_was_created_while_a_watch_was_refused_gets_its_disk(resource: Resource) -> None:
+    """No object changes when the watch works again: the change of support has to enqueue the VM."""
     api = RefusingApi()
     api.set(CUSTOM_RESOURCE_DEFINITION, Key("", DEFINITION), SERVED)
     async with running(api) as virt_controller:
@@ -80,20 +80,20 @@ async def test_a_machine_that_was_made_while_a_watch_was_refused_gets_its_disk(r
         await virt_controller.until(lambda: api.refusals)
         await virt_controller.settle()
         api.set(VIRTUAL_MACHINE, WEB, WITH_TEMPLATE)
-        await virt_controller.until(lambda: api.is_looked_at)
+        await virt_controller.until(lambda: api.is_reconciled)
         await virt_controller.settle()
-        assert api.said == []
+        assert api.failures == []
         api.refused = ""
         await virt_controller.until(lambda: api.find(DATA_VOLUME, DISK_KEY))
 
 
-async def test_nobody_is_told_to_install_cdi_before_it_is_known_that_there_is_none() -> None:
+async def test_a_missing_cdi_is_reported_only_once_its_absence_is_known() -> None:
     api = RefusingApi(refused=CUSTOM_RESOURCE_DEFINITION.plural)
     async with running(api) as virt_controller:
         await virt_controller.until_leading()
         api.set(VIRTUAL_MACHINE, WEB, WITH_TEMPLATE)
-        await virt_controller.until(lambda: api.is_looked_at)
+        await virt_controller.until(lambda: api.is_reconciled)
         await virt_controller.settle()
-        assert api.said == []
+        assert api.failures == []
         api.refused = ""
-        await virt_controller.until(lambda: api.said == ["FailedDataVolumeCreate"])
+        await virt_controller.until(lambda: api.failures == ["FailedDataVolumeCreate"])

@@ -29,6 +29,7 @@ from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
 from controlplane.virt_controller.migration.node_labels import node_label_reader
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
+from controlplane.virt_controller.migration.unfinished_migrations import UnfinishedMigrations
 from controlplane.virt_controller.orphan.reconciler import OrphanReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from tests.controlplane.simulation.store import Json, Store
@@ -91,12 +92,14 @@ class Stage(SmallWorld):
         }
         pods, nodes = self.overlays[POD], self.overlays[NODE]
         migrations = self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
+        self.unfinished = UnfinishedMigrations(migrations, parts["vmis"], lambda pod: pods.get(pod) is not None)
         return (
             MigrationReconciler(
                 **parts,
                 migrations=migrations,
                 pods=pods,
                 policies=self.overlays[MIGRATION_POLICY],
+                unfinished=self.unfinished,
                 launcher_image="launcher:2",
                 node_labels=node_label_reader(nodes),
             ),

@@ -13,12 +13,14 @@ from controlplane.api.objects import int_or_percent
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.pool import VirtualMachinePool
 from controlplane.engine.plan import IndependentActions, Plan
-from controlplane.virt_controller.pool.decide import LOOK_AGAIN_SECONDS, decide
+from controlplane.virt_controller.members.decide import LOOK_AGAIN_SECONDS
+from controlplane.virt_controller.members.world import BeginBatch, ConfirmSet
+from controlplane.virt_controller.pool.decide import decide
 from controlplane.virt_controller.pool.machine import build_vm, change, number_of
 from controlplane.virt_controller.pool.member import Member, Run
-from controlplane.virt_controller.pool.order import chosen
-from controlplane.virt_controller.pool.revision import has_other_volumes, parts, revision
-from controlplane.virt_controller.pool.world import BeginBatch, LookAtPool, World
+from controlplane.virt_controller.pool.order import in_order
+from controlplane.virt_controller.pool.revision import has_other_volumes, revision, template_hash
+from controlplane.virt_controller.pool.world import World
 from tests.controlplane.virt_controller.builders import NOW, STAMP
 
 Json = dict[str, Any]
@@ -58,7 +60,7 @@ def a_run(of: Member, *, ready: bool = True, mark: str = "a.a", deleting: bool =
 
 def a_world(pool: VirtualMachinePool, *members: Member, runs: tuple[Run, ...] = (), **parts: Any) -> World:
     by_uid = {f"uid-{one.metadata.name}": one for one in runs}
-    return World(pool=pool, members=members, runs=by_uid, revision="now", now=NOW, **parts)
+    return World(owner=pool, members=members, runs=by_uid, revision="now", now=NOW, **parts)
 
 
 def done(plan: Plan[Any]) -> list[str]:
@@ -72,10 +74,10 @@ def _about(action: Any) -> str:
     match action:
         case BeginBatch(numbers=numbers):
             return ",".join(map(str, numbers))
-        case LookAtPool():
+        case ConfirmSet():
             return ""
     member = getattr(action, "member", None)
-    return str(action.number) if member is None else member.metadata.name
+    return str(action.name) if member is None else str(member.metadata.name)
 
 
 ZERO, ONE, TWO = (a_member(f"web-{number}") for number in range(3))
@@ -90,26 +92,40 @@ OTHER_DISK = a_member("web-0", mark="a.b")
         pytest.param(a_world(a_pool(1), ZERO), [], id="there"),
         pytest.param(a_world(a_pool(2), free=(0, 1)), ["BeginBatch 0,1"], id="missing"),
         pytest.param(a_world(a_pool(2), ONE, free=(0,)), ["BeginBatch 0"], id="the lowest"),
-        pytest.param(a_world(a_pool(2), unmade=(0, 1)), ["CreateVm 0", "CreateVm 1"], id="begun"),
-        pytest.param(a_world(a_pool(2), ZERO, unmade=(3,), free=(1,)), ["CreateVm 3"], id="begun comes first"),
-        pytest.param(a_world(a_pool(1), unmade=(0, 1)), ["LookForVm 0", "LookForVm 1"], id="fewer by now"),
-        pytest.param(a_world(a_pool(1), unmade=(0, 1), absent=frozenset({0, 1})), ["CreateVm 0"], id="surely fewer"),
-        pytest.param(a_world(a_pool(1), free=(1,), unsure=(0,)), ["LookForVm 0"], id="unsure"),
-        pytest.param(a_world(a_pool(1), unmade=(0,), is_current=False), ["LookAtPool"], id="not current"),
+        pytest.param(
+            a_world(a_pool(2), unmade=("web-0", "web-1")), ["CreateMember web-0", "CreateMember web-1"], id="begun"
+        ),
+        pytest.param(
+            a_world(a_pool(2), ZERO, unmade=("web-3",), free=(1,)), ["CreateMember web-3"], id="begun comes first"
+        ),
+        pytest.param(
+            a_world(a_pool(1), unmade=("web-0", "web-1")),
+            ["ConfirmMember web-0", "ConfirmMember web-1"],
+            id="fewer by now",
+        ),
+        pytest.param(
+            a_world(a_pool(1), unmade=("web-0", "web-1"), absent=frozenset({"web-0", "web-1"})),
+            ["CreateMember web-0"],
+            id="surely fewer",
+        ),
+        pytest.param(a_world(a_pool(1), free=(1,), shown=(("web-0", False),)), ["ConfirmMember web-0"], id="unsure"),
+        pytest.param(a_world(a_pool(1), unmade=("web-0",), is_current=False), ["ConfirmSet"], id="not current"),
         pytest.param(a_world(a_pool(1), GOING), [], id="one that is going counts"),
-        pytest.param(a_world(a_pool(0), ZERO), ["DeleteVm web-0"], id="too many"),
+        pytest.param(a_world(a_pool(0), ZERO), ["DeleteMember web-0"], id="too many"),
         pytest.param(a_world(a_pool(1), GOING, ONE), [], id="the surplus goes already"),
         pytest.param(a_world(a_pool(0), ZERO, deletes_sent=frozenset({"uid-web-0"})), [], id="its deletion is sent"),
-        pytest.param(a_world(a_pool(0), ZERO, is_past_known=False), [], id="a new leader waits"),
+        pytest.param(a_world(a_pool(0), ZERO, has_read_earlier_batches=False), [], id="a new leader waits"),
         pytest.param(a_world(a_pool(2, paused=True)), [], id="paused"),
         pytest.param(a_world(a_pool(2, deleting=True), free=(0, 1)), [], id="deleted"),
         pytest.param(a_world(a_pool(1), problems=("bad",), free=(0,)), [], id="selects nothing"),
-        pytest.param(a_world(a_pool(1), a_member("web-0", labels={})), ["ReleaseVm web-0"], id="a stranger"),
+        pytest.param(a_world(a_pool(1), a_member("web-0", labels={})), ["ReleaseMember web-0"], id="a stranger"),
         pytest.param(a_world(a_pool(1), a_member("web-0", revision="")), ["UpdateVm web-0"], id="another template"),
         pytest.param(a_world(a_pool(1), a_member("mine", revision="")), [], id="has no number"),
         pytest.param(a_world(a_pool(1), OLD, runs=(a_run(OLD),)), ["RestartVm web-0"], id="runs from another"),
         pytest.param(a_world(a_pool(1), OLD, runs=(a_run(OLD, deleting=True),)), [], id="it goes already"),
-        pytest.param(a_world(a_pool(1), OTHER_DISK, runs=(a_run(OTHER_DISK),)), ["DeleteVm web-0"], id="other disks"),
+        pytest.param(
+            a_world(a_pool(1), OTHER_DISK, runs=(a_run(OTHER_DISK),)), ["DeleteMember web-0"], id="other disks"
+        ),
         pytest.param(
             a_world(a_pool(1), a_member("web-0", mark="b.a", strategy="Manual"), runs=(a_run(OLD),)),
             [],
@@ -122,7 +138,7 @@ def test_what_is_done(world: World, expected: list[str]) -> None:
 
 
 def test_a_new_leader_looks_again_by_itself() -> None:
-    assert decide(a_world(a_pool(1), is_past_known=False)).requeue_after == LOOK_AGAIN_SECONDS
+    assert decide(a_world(a_pool(1), has_read_earlier_batches=False)).requeue_after == LOOK_AGAIN_SECONDS
 
 
 def test_no_more_than_a_burst_at_a_time() -> None:
@@ -185,13 +201,13 @@ def test_who_comes_first(how: str, first: str) -> None:
     strategy = policy.spec.scale_in_strategy
     assert strategy is not None
     assert strategy.proactive is not None
-    assert chosen("web", strategy.proactive.selection_policy, members)[0].metadata.name == first
+    assert in_order("web", strategy.proactive.selection_policy, members)[0].metadata.name == first
 
 
 def test_chance_falls_alike_for_everybody() -> None:
     members = [a_member(f"web-{number}") for number in range(9)]
-    found = chosen("web", None, members)
-    assert chosen("web", None, reversed(members)) == found
+    found = in_order("web", None, members)
+    assert in_order("web", None, reversed(members)) == found
     assert [one.metadata.name for one in found] != sorted(one.metadata.name for one in members)
 
 
@@ -221,7 +237,7 @@ def _is_chosen(asked: Json, labels: Json) -> bool:
     strategy = a_pool(updateStrategy={"proactive": {"selectionPolicy": policy}}).spec.update_strategy
     assert strategy is not None
     assert strategy.proactive is not None
-    return bool(chosen("web", strategy.proactive.selection_policy, [a_member("web-0", selector=labels)]))
+    return bool(in_order("web", strategy.proactive.selection_policy, [a_member("web-0", selector=labels)]))
 
 
 @pytest.mark.parametrize(
@@ -300,7 +316,7 @@ def test_a_revision_is_a_labels_value_and_follows_from_the_template() -> None:
 
 
 def test_which_part_of_a_template_differs() -> None:
-    plain = parts({"spec": {"template": {"x": 1}}})
-    assert not has_other_volumes(plain, parts({"spec": {"template": {"x": 2}}}))
-    assert has_other_volumes(plain, parts({"spec": {"template": {"x": 1}, "dataVolumeTemplates": [{}]}}))
+    plain = template_hash({"spec": {"template": {"x": 1}}})
+    assert not has_other_volumes(plain, template_hash({"spec": {"template": {"x": 2}}}))
+    assert has_other_volumes(plain, template_hash({"spec": {"template": {"x": 1}, "dataVolumeTemplates": [{}]}}))
     assert not has_other_volumes("", plain), "what says nothing is no reason to delete a disk"

@@ -34,7 +34,7 @@ def a_set(wanted: int | None = None, *, deleting: bool = False, **parts: Any) ->
 def a_member(
     name: str, phase: str = "Running", *, deleting: bool = False, ready: Json | None = None, **labels: str
 ) -> Member:
-    """Build an instance; ready: its condition."""
+    """Build a VMI; ready: its condition."""
     meta: Json = {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": labels or LABELS}
     if deleting:
         meta["deletionTimestamp"] = STAMP
@@ -42,4 +42,4 @@ def a_member(
 
 
 def a_world(replica_set: VirtualMachineInstanceReplicaSet, *members: Member, **parts: Any) -> World:
-    return World(replica_set=replica_set, members=members, now=NOW, **parts)
+    return World(owner=replica_set, members=members, now=NOW, **parts)

@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from controlplane.engine.plan import IndependentActions, Plan
+from controlplane.virt_controller.members.world import (
+    AdoptMember,
+    BeginBatch,
+    ConfirmMember,
+    ConfirmSet,
+    CreateMember,
+    DeleteMember,
+    MemberAction,
+    ReleaseMember,
+)
 from controlplane.virt_controller.replicaset.decide import decide
 from controlplane.virt_controller.replicaset.member import Member
-from controlplane.virt_controller.replicaset.world import (
-    Action,
-    AdoptVmi,
-    BeginBatch,
-    CreateVmi,
-    DeleteVmi,
-    LookAtSet,
-    LookForVmi,
-    ReleaseVmi,
-    World,
-)
+from controlplane.virt_controller.replicaset.world import World
 from tests.controlplane.virt_controller.replicaset.stage import POD_GOES, READY, a_member, a_set, a_world
 
 A, B, C = (a_member(name, ready=READY) for name in "abc")
@@ -31,7 +31,7 @@ GOING, DRAINED = a_member("going", deleting=True), a_member("drained", ready=POD
 STRANGER, LEAVING_STRANGER = a_member("stranger", app="db"), a_member("stranger", app="db", deleting=True)
 
 
-def words(plan: Plan[Action]) -> list[str]:
+def words(plan: Plan[MemberAction]) -> list[str]:
     """Spell a plan: what is done to whom."""
     actions = [
         one for step in plan.steps for one in (step.actions if isinstance(step, IndependentActions) else (step,))
@@ -43,21 +43,21 @@ def word(action: Any) -> str:
     match action:
         case BeginBatch():
             return f"begin {action.size}"
-        case LookForVmi():
-            return f"look for {action.name}"
-        case CreateVmi():
+        case ConfirmMember():
+            return f"confirm {action.name}"
+        case CreateMember():
             return f"create {action.name}"
-        case DeleteVmi() | AdoptVmi() | ReleaseVmi():
-            return f"{type(action).__name__.removesuffix('Vmi').lower()} {action.member.metadata.name}"
+        case DeleteMember() | AdoptMember() | ReleaseMember():
+            return f"{type(action).__name__.removesuffix('Member').lower()} {action.member.metadata.name}"
     return type(action).__name__
 
 
 @pytest.mark.parametrize(
     ("member", "is_found", "expected"),
     [
-        (OVER, False, ["look for over"]),
+        (OVER, False, ["confirm over"]),
         (OVER, True, ["begin 1"]),
-        (GOING, False, ["look for going"]),
+        (GOING, False, ["confirm going"]),
         (A, False, ["begin 1"]),
     ],
     ids=["over, as it is seen", "over, as the API server says", "going, as it is seen", "one that counts"],
@@ -73,8 +73,8 @@ def test_no_batch_begins_while_another_may_be_there_under_a_name_of_the_last(
 
 def test_no_batch_begins_while_one_that_seems_to_count_may_be_another_by_now() -> None:
     """It ended, its name was used again, the answer to that was lost, and nothing of it is seen yet."""
-    world = a_world(a_set(2), A, shown=((A.metadata.name, False),), doubted=frozenset({A.metadata.name}))
-    assert words(decide(world)) == [f"look for {A.metadata.name}"]
+    world = a_world(a_set(2), A, shown=((A.metadata.name, False),), unconfirmed=frozenset({A.metadata.name}))
+    assert words(decide(world)) == [f"confirm {A.metadata.name}"]
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_no_more_than_a_burst_is_deleted_at_once() -> None:
     ("replicas", "members", "expected"),
     [
         pytest.param(2, [], ["create x", "create y"], id="all of the batch"),
-        pytest.param(1, [], ["look for x", "look for y"], id="fewer are wanted by now"),
-        pytest.param(3, [A, B], ["look for x", "look for y"], id="some came otherwise"),
+        pytest.param(1, [], ["confirm x", "confirm y"], id="fewer are wanted by now"),
+        pytest.param(3, [A, B], ["confirm x", "confirm y"], id="some came otherwise"),
         pytest.param(5, [], ["create x", "create y"], id="more are wanted by now: the batch first"),
         pytest.param(2, [A, B], [], id="none is wanted any more"),
         pytest.param(1, [A, B], ["delete a"], id="too many by now"),
@@ -130,8 +130,8 @@ def test_what_was_begun_is_made_before_more_is_begun(replicas: int, members: lis
 @pytest.mark.parametrize(
     ("absent", "expected"),
     [
-        ("", ["look for x", "look for y", "look for z"]),
-        ("xz", ["look for y"]),
+        ("", ["confirm x", "confirm y", "confirm z"]),
+        ("xz", ["confirm y"]),
         ("xyz", ["create x", "create y"]),
     ],
 )
@@ -180,7 +180,7 @@ def test_a_set_whose_selector_means_nothing_is_left_alone() -> None:
 )
 def test_nothing_is_made_deleted_or_claimed_by_an_old_copy_of_the_set(world: World) -> None:
     (step,) = decide(world).steps
-    assert isinstance(step, LookAtSet)
+    assert isinstance(step, ConfirmSet)
 
 
 def test_a_batch_needs_no_look_for_its_write_is_refused_on_an_old_copy() -> None:
@@ -188,23 +188,23 @@ def test_a_batch_needs_no_look_for_its_write_is_refused_on_an_old_copy() -> None
 
 
 def test_nothing_is_begun_while_what_was_made_before_may_not_be_seen_yet() -> None:
-    unsure = decide(a_world(a_set(2), A, is_past_known=False))
+    unsure = decide(a_world(a_set(2), A, has_read_earlier_batches=False))
     assert (unsure.steps, unsure.requeue_after) == ((), 1.0)
 
 
 def test_nor_is_what_was_begun_gone_on_with() -> None:
     """Fewer may be wanted since, and those that are there unseen."""
-    assert words(decide(a_world(a_set(1), unmade=("x",), is_past_known=False))) == []
+    assert words(decide(a_world(a_set(1), unmade=("x",), has_read_earlier_batches=False))) == []
 
 
 def test_nor_is_anybody_too_many() -> None:
     """Some of those who are seen may be gone, and the others be all that there are."""
-    assert words(decide(a_world(a_set(0), A, is_past_known=False))) == []
+    assert words(decide(a_world(a_set(0), A, has_read_earlier_batches=False))) == []
 
 
 def test_meanwhile_who_is_over_goes() -> None:
-    assert words(decide(a_world(a_set(2), A, OVER, is_past_known=False))) == ["delete over"]
-    assert words(decide(a_world(a_set(1), A, OVER, is_past_known=False))) == ["delete over"]
+    assert words(decide(a_world(a_set(2), A, OVER, has_read_earlier_batches=False))) == ["delete over"]
+    assert words(decide(a_world(a_set(1), A, OVER, has_read_earlier_batches=False))) == ["delete over"]
 
 
 def test_who_was_told_to_go_counts_no_more_before_it_is_seen() -> None:

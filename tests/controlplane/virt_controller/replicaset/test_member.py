@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The little that is read of an instance."""
+"""What a replica set reads of a VMI."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.kube.cache import Store
-from controlplane.virt_controller.replicaset.member import Members, fingerprint, read_member
+from controlplane.virt_controller.replicaset.member import fingerprint, read_member
 from tests.controlplane.virt_controller.builders import STAMP
 from tests.controlplane.virt_controller.replicaset.stage import POD_GOES, READY
-from tests.controlplane.virt_controller.small_world import SmallWorld
 
 OWNER = {"uid": "o", "controller": True}
 META = {"name": "a", "uid": "u", "labels": {"x": "1"}, "resourceVersion": "1"}
@@ -42,41 +39,12 @@ def changed(part: str, **fields: Any) -> dict[str, Any]:
         pytest.param(changed("metadata", uid="v"), True, id="another of the name"),
     ],
 )
-def test_only_what_a_set_decides_by_is_in_the_gist(other: dict[str, Any], differs: bool) -> None:
-    before, after = (fingerprint(read_member(msgspec.json.encode(one))) for one in (BASE, other))
+def test_the_fingerprint_has_only_what_a_set_decides_by(other: dict[str, Any], differs: bool) -> None:
+    before, after = (fingerprint(read_member(msgspec.json.encode(body))) for body in (BASE, other))
     assert (before != after) is differs
 
 
 @pytest.mark.parametrize(("status", "is_losing"), [("False", True), ("True", False)])
-def test_an_instance_that_is_ready_loses_no_pod_whatever_the_reason_says(status: str, is_losing: bool) -> None:
-    told = changed("status", conditions=[{**POD_GOES, "status": status}])
-    assert read_member(msgspec.json.encode(told)).is_losing_its_pod is is_losing
-
-
-def test_what_has_not_changed_is_not_decoded_again_and_what_is_gone_not_kept() -> None:
-    store = Store(VIRTUAL_MACHINE_INSTANCE)
-    members, key = Members(store, read_member), Key("default", "a")
-
-    def put(version: int) -> None:
-        meta = {**META, "namespace": "default", "resourceVersion": str(version)}
-        store.put(msgspec.json.encode({**BASE, "metadata": meta}))
-
-    put(1)
-    (first,) = members.read([key])
-    assert members.read([key])[0] is first
-    put(2)
-    (second,) = members.read([key])
-    assert second.metadata.resource_version == "2"
-    store.remove(key)
-    assert members.read([key]) == ()
-    assert not members
-
-
-async def test_what_this_process_has_written_is_read_before_the_cache_has_it() -> None:
-    world, key = SmallWorld(), Key("default", "a")
-    world.store.create(VIRTUAL_MACHINE_INSTANCE, "default", {"metadata": {"name": "a"}})
-    members = Members(world.overlays[VIRTUAL_MACHINE_INSTANCE], read_member)
-    world.start()
-    assert [one.metadata.labels for one in members.read([key])] == [{}]
-    await world.api.patch(VIRTUAL_MACHINE_INSTANCE, key, {"metadata": {"labels": {"x": "1"}}})
-    assert [one.metadata.labels for one in members.read([key])] == [{"x": "1"}]
+def test_a_ready_vmi_is_not_losing_its_pod(status: str, is_losing: bool) -> None:
+    vmi = changed("status", conditions=[{**POD_GOES, "status": status}])
+    assert read_member(msgspec.json.encode(vmi)).is_losing_its_pod is is_losing

@@ -233,7 +233,7 @@ async def test_only_what_had_no_answer_is_in_doubt() -> None:
     await stand.run(catch_up=False)
     world = stand.reconciler.observe(WEB)
     assert world is not None
-    assert world.doubted == {asked[1]}
+    assert world.unconfirmed == {asked[1]}
 
 
 @BY_TESTS

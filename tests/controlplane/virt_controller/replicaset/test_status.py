@@ -12,8 +12,8 @@ import pytest
 from controlplane.api.objects.decode import encode
 from controlplane.engine.errors import Forbidden, Invalid, Throttled
 from controlplane.engine.plan import RefusedStep, WriteStatus
-from controlplane.virt_controller.replicaset.status import begun, derive_status
-from controlplane.virt_controller.replicaset.world import AdoptVmi, BeginBatch, CreateVmi, DeleteVmi
+from controlplane.virt_controller.members.world import AdoptMember, BeginBatch, CreateMember, DeleteMember
+from controlplane.virt_controller.replicaset.status import derive_status, status_of_batch
 from tests.controlplane.virt_controller.builders import STAMP
 from tests.controlplane.virt_controller.replicaset.stage import POD_GOES, READY, a_member, a_set, a_world
 
@@ -58,11 +58,16 @@ def test_a_pause_is_told_and_taken_back() -> None:
 @pytest.mark.parametrize(
     ("step", "error", "reason", "words"),
     [
-        (CreateVmi("x", "y"), Forbidden("exceeded quota"), "FailedCreate", "exceeded quota; look at the namespace's"),
-        (CreateVmi("x", "y"), Invalid("bad name"), "FailedCreate", "bad name; correct spec.template"),
+        (
+            CreateMember("x", "y"),
+            Forbidden("exceeded quota"),
+            "FailedCreate",
+            "exceeded quota; look at the namespace's",
+        ),
+        (CreateMember("x", "y"), Invalid("bad name"), "FailedCreate", "bad name; correct spec.template"),
         (BeginBatch(1, "y"), Throttled("later"), "FailedCreate", "later; it is tried again by itself"),
-        (DeleteVmi(A, "y"), Forbidden("no"), "FailedDelete", "no; look at"),
-        (AdoptVmi(A, "y"), Forbidden("no"), "FailedUpdate", "no; look at"),
+        (DeleteMember(A, "y"), Forbidden("no"), "FailedDelete", "no; look at"),
+        (AdoptMember(A, "y"), Forbidden("no"), "FailedUpdate", "no; look at"),
         (WriteStatus("y"), Invalid("no"), "FailedUpdate", "no; compare the installed CRDs"),
     ],
 )
@@ -82,7 +87,7 @@ def test_a_selector_that_means_nothing_is_told_as_a_failure() -> None:
 
 
 def test_a_batch_is_begun_with_the_next_number() -> None:
-    found = begun(a_world(a_set(5, batches=6), A), BeginBatch(4, "y"))
+    found = status_of_batch(a_world(a_set(5, batches=6), A), BeginBatch(4, "y"))
     assert encode(found) == {**TOLD, "replicas": 1, "readyReplicas": 1, "batches": 7, "batchSize": 4}
 
 

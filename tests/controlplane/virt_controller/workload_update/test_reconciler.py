@@ -72,7 +72,7 @@ class Updating(Stage):
             vmis=vmis,
             pods=pods,
             migrations=self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION],
-            unfinished=self.reconciler.unfinished,
+            unfinished=self.unfinished,
             candidates=self.candidates,
             rollout=self.rollout,
             api=self.api,

@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the watches of several controllers read of a changed object: small views of its bytes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+from kubevirt_api.names import SCHEDULABLE
+
+from controlplane.api.objects.meta import Node as Struct
+from controlplane.api.objects.meta import ObjectMeta
+from controlplane.api.objects.node import Node
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.engine.ports import Cache
+
+BY_NODE = "node"
+"""Index of VMIs by status.nodeName, "" for those without a node."""
+
+
+class _Spec(Struct, frozen=True, kw_only=True):
+    spec: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Meta(Struct, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class MigrationStateView(Struct, frozen=True, kw_only=True):
+    completed: bool = False
+    failed: bool = False
+
+
+class StatusView(Struct, frozen=True, kw_only=True):
+    """The status of a VMI or of a migration."""
+
+    phase: str = ""
+    node_name: str = ""
+    evacuation_node_name: str = ""
+    migration_state: MigrationStateView | None = None
+
+    @property
+    def is_migrating(self) -> bool:
+        state = self.migration_state
+        return state is not None and not (state.completed or state.failed)
+
+
+class _Status(Struct, frozen=True, kw_only=True):
+    status: StatusView = StatusView()
+
+
+_spec_decoder = msgspec.json.Decoder(_Spec)
+_meta_decoder = msgspec.json.Decoder(_Meta)
+_status_decoder = msgspec.json.Decoder(_Status)
+_node_decoder = msgspec.json.Decoder(Node)
+NO_STATUS, NO_META = StatusView(), ObjectMeta()
+
+
+def spec_of(raw: bytes | None) -> bytes | None:
+    """Return the bytes of the spec."""
+    return None if raw is None else bytes(_spec_decoder.decode(raw).spec)
+
+
+def meta_of(raw: bytes | None) -> ObjectMeta:
+    return NO_META if raw is None else _meta_decoder.decode(raw).metadata
+
+
+def status_of(raw: bytes | None) -> StatusView:
+    return NO_STATUS if raw is None else _status_decoder.decode(raw).status
+
+
+def node_of(raw: bytes) -> Node:
+    return _node_decoder.decode(raw)
+
+
+def schedulable_label(raw: bytes | None) -> tuple[bool, str | None]:
+    """Return whether a Node exists, and its label that says whether VMIs are scheduled to it."""
+    return (False, None) if raw is None else (True, node_of(raw).metadata.labels.get(SCHEDULABLE))
+
+
+def controlling_vmis(key: Key, raw: bytes) -> list[Key]:
+    """Return the VMIs that a Pod names as its controller."""
+    owners = meta_of(raw).owner_references
+    kind = VIRTUAL_MACHINE_INSTANCE.kind
+    return [Key(key.namespace, owner.name) for owner in owners if owner.controller and owner.kind == kind]
+
+
+def vmis_without_node_on_spec_change(vmis: Cache) -> Callable[[Key, bytes | None, bytes | None], Iterator[Key]]:
+    """Map a change of the configuration to the VMIs without a node. The others keep what they were created with."""
+
+    def keys(_key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
+        if spec_of(before) != spec_of(after):
+            yield from list(vmis.indexed(BY_NODE, ""))
+
+    return keys

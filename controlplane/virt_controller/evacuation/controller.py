@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The evacuation controller: how it is built, and what enqueues a VMI that has to leave its node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key
+from controlplane.engine.ports import Cache
+from controlplane.kube.cache import by_node
+from controlplane.virt_controller.changes import BY_NODE, node_of, status_of
+from controlplane.virt_controller.controller import Controller, KeysOf, Watch
+from controlplane.virt_controller.dependencies import Dependencies
+from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
+from controlplane.virt_controller.migration.index import BY_VMI, index_by_vmi, vmi_name_of
+
+
+def build(deps: Dependencies) -> EvacuationReconciler:
+    return EvacuationReconciler(
+        vmis=deps.caches[VIRTUAL_MACHINE_INSTANCE],
+        nodes=deps.caches[NODE],
+        migrations=deps.caches[VIRTUAL_MACHINE_INSTANCE_MIGRATION],
+        api=deps.api,
+        clock=deps.clock,
+        events=deps.events,
+        configuration=deps.configuration,
+    )
+
+
+def watches(deps: Dependencies, _reconciler: EvacuationReconciler) -> tuple[Watch, ...]:
+    return (
+        Watch(VIRTUAL_MACHINE_INSTANCE, _on_vmi(deps.caches[NODE])),
+        Watch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, _on_migration),
+        Watch(NODE, _on_node(deps.caches[VIRTUAL_MACHINE_INSTANCE])),
+    )
+
+
+def _on_vmi(nodes: Cache) -> KeysOf:
+    def keys(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
+        old, new = status_of(before), status_of(after)
+        is_requested = old.evacuation_node_name or new.evacuation_node_name
+        if is_requested or (new.node_name and _is_drained(nodes.get(Key("", new.node_name)))):
+            yield key
+
+    return keys
+
+
+def _on_migration(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
+    for name in {vmi_name_of(raw) for raw in (before, after) if raw is not None}:
+        yield Key(key.namespace, name)
+
+
+def _on_node(vmis: Cache) -> KeysOf:
+    def keys(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
+        if _is_drained(before) != _is_drained(after):
+            yield from list(vmis.indexed(BY_NODE, key.name))
+
+    return keys
+
+
+def _is_drained(raw: bytes | None) -> bool:
+    return raw is not None and node_of(raw).is_drained
+
+
+CONTROLLER = Controller(
+    name="evacuation",
+    build=build,
+    watches=watches,
+    indexes={
+        VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node},
+        VIRTUAL_MACHINE_INSTANCE_MIGRATION: {BY_VMI: index_by_vmi},
+    },
+)
