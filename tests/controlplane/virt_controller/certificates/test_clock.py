@@ -220,10 +220,10 @@ async def test_a_pair_that_may_last_longer_is_renewed_no_later() -> None:
     await toy.live(3600)
     mended = certificates(toy)
 
-    assert await toy.live(71 * DAY) == 0
+    assert await toy.live(59 * DAY) == 0
     await toy.live(3 * DAY)
     assert all(certificates(toy)[key.name] != mended[key.name] for key in PAIRS)
-    await toy.live(220 * DAY)
+    await toy.live(184 * DAY)
     assert certificates(toy)[CA_KEY.name] != mended[CA_KEY.name]
 
 
