@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a launch means, for Pod, plan and libvirt: pure, no I/O in here.
+"""What a launch of a VMI means for its Pod, its launch plan and its libvirt domain. Pure: no I/O.
 
-model, codec, builders: the libvirt domain. volumes: what each kind of volume means. guest, network, mac, layout: what
-controller, handler and launcher derive alike. namespace, state, observed: what is read back from libvirt.
+builders: from a VMI to the domain's XML classes (libvirt_domain). volumes: what each kind of volume means.
+guest_identity, network, mac, layout: what several processes derive alike. agent, guest_details: requests to the guest's
+agent and its responses. state, observed: what libvirt reports. migratable, host_cpu: where a guest can move.
 """

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a guest's agent is asked, and what is taken of its answers: values, bounded in number and length. Pure.
+"""Requests to a guest's agent, and values from its responses, bounded in number and length. Pure.
 
-An answer is the words of whoever is root in the guest. Every list and every text of it has an end here, characters
-that are not printable (controls, those that turn the direction of writing) are dropped, addresses must be addresses;
-what cannot be read is refused (agent_response.py). When to ask is in virt_handler.launchers.
+A response is written by root of the guest. Here every list and text is cut to a limit, characters that are not
+printable (control characters, changes of writing direction) are dropped, and addresses must be addresses. What cannot
+be read is refused (agent_response.py). virt_handler.launchers decides when to ask.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ REQUIRED = frozenset(
         *("get-users", "get-timezone", "get-osinfo"),
     )
 )
-"""An agent without one of these is not supported, as upstream."""
+"""Commands that a supported agent has, as upstream."""
 _VERSIONS = re.compile(r"[2-5]\.")
-"""Of an agent that does not list its commands."""
+"""Supported versions of agents that do not list their commands."""
 
 _COMMANDS_LIMIT, _INTERFACES_LIMIT, ADDRESSES_LIMIT = 256, 64, 8
 _NAME_LIMIT, _TEXT_LIMIT, _ADDRESS_LIMIT = 64, 128, 45
@@ -44,11 +44,11 @@ _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """What the agent says of itself."""
+    """The agent's version and commands."""
 
     version: str
     missing: tuple[str, ...]
-    """Commands that it must have and has not, by name."""
+    """Required commands that it does not have, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,68 +67,68 @@ class OsInfo:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """An interface as the guest sees it."""
+    """A network interface as the guest reports it."""
 
     name: str
     mac: str
-    """In lower case; "" when the guest tells none that is one."""
+    """In lower case; "" when the guest reports no valid address."""
     addresses: tuple[str, ...] = ()
-    """IPv4 before IPv6, else in the guest's order."""
+    """IPv4 before IPv6, otherwise in the guest's order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interfaces:
-    """The interfaces of a guest, the loopback not among them."""
+    """The interfaces of a guest, without the loopback."""
 
     listed: tuple[Interface, ...] = ()
     is_cut: bool = False
-    """There were more of them, or more addresses of one, than are kept."""
+    """Interfaces or addresses were dropped because of the limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """What a guest's agent has told so far."""
+    """What is known of a guest's agent, and by it."""
 
     is_connected: bool = False
-    """Something in the guest holds the channel open."""
+    """A process in the guest has the channel open."""
     info: Info | None = None
-    """None: not told."""
+    """None: not reported."""
     os: OsInfo | None = None
     interfaces: Interfaces | None = None
     is_frozen: bool | None = None
-    """Its file systems take no writes. None: not told."""
+    """Whether the guest's file systems are frozen. None: not reported."""
 
     @property
     def is_whole(self) -> bool:
-        """Everything was told once."""
+        """Everything was reported at least once."""
         return self.info is not None and self.os is not None and self.interfaces is not None
 
 
-def question(command: str, arguments: Mapping[str, str] | None = None) -> str:
-    """Spell a command as the agent reads it."""
-    asked: dict[str, Any] = {"execute": command}
+def request(command: str, arguments: Mapping[str, str] | None = None) -> str:
+    """Encode a request to the agent."""
+    message: dict[str, Any] = {"execute": command}
     if arguments:
-        asked["arguments"] = dict(arguments)
-    return json.dumps(asked, separators=(",", ":"))
+        message["arguments"] = dict(arguments)
+    return json.dumps(message, separators=(",", ":"))
 
 
-def read_info(answer: str) -> Info:
-    """Read the answer to INFO. UnreadableResponse."""
-    said = record(answer)
-    version = text(said.get("version"), _NAME_LIMIT)
-    listed = entries(said.get("supported_commands"))[:_COMMANDS_LIMIT]
-    enabled = {name for one in listed if (name := _name_if_enabled(one))}
+def read_info(response: str) -> Info:
+    """Parse the response to INFO. UnreadableResponse."""
+    info = record(response)
+    version = text(info.get("version"), _NAME_LIMIT)
+    listed = entries(info.get("supported_commands"))[:_COMMANDS_LIMIT]
+    enabled = {name for command in listed if (name := _name_if_enabled(command))}
     if not listed and _VERSIONS.match(version):
         return Info(version, ())
     return Info(version, tuple(sorted(REQUIRED - enabled)))
 
 
-def read_os(answer: str) -> OsInfo:
-    """Read the answer to OS. UnreadableResponse."""
-    said = record(answer)
+def read_os(response: str) -> OsInfo:
+    """Parse the response to OS. UnreadableResponse."""
+    fields = record(response)
 
     def word(key: str) -> str:
-        return text(said.get(key), _TEXT_LIMIT)
+        return text(fields.get(key), _TEXT_LIMIT)
 
     return OsInfo(
         name=word("name"),
@@ -142,24 +142,24 @@ def read_os(answer: str) -> OsInfo:
     )
 
 
-def read_interfaces(answer: str) -> Interfaces:
-    """Read the answer to INTERFACES. UnreadableResponse."""
-    found, is_cut = [], False
-    listed = entries(returned(answer))
-    for said in listed[:_INTERFACES_LIMIT]:
-        if not isinstance(said, dict) or (name := text(said.get("name"), _NAME_LIMIT)) in ("", "lo"):
+def read_interfaces(response: str) -> Interfaces:
+    """Parse the response to INTERFACES. UnreadableResponse."""
+    interfaces, is_cut = [], False
+    listed = entries(returned(response))
+    for item in listed[:_INTERFACES_LIMIT]:
+        if not isinstance(item, dict) or (name := text(item.get("name"), _NAME_LIMIT)) in ("", "lo"):
             continue
-        mac = text(said.get("hardware-address"), _NAME_LIMIT).lower()
-        told = entries(said.get("ip-addresses"))
-        addresses = sorted(_addresses(told[:ADDRESSES_LIMIT]), key=lambda one: ":" in one)
-        found.append(Interface(name, mac if _MAC.fullmatch(mac) else "", tuple(addresses)))
-        is_cut = is_cut or len(told) > ADDRESSES_LIMIT
-    return Interfaces(tuple(found), is_cut=is_cut or len(listed) > _INTERFACES_LIMIT)
+        mac = text(item.get("hardware-address"), _NAME_LIMIT).lower()
+        reported = entries(item.get("ip-addresses"))
+        addresses = sorted(_addresses(reported[:ADDRESSES_LIMIT]), key=lambda address: ":" in address)
+        interfaces.append(Interface(name, mac if _MAC.fullmatch(mac) else "", tuple(addresses)))
+        is_cut = is_cut or len(reported) > ADDRESSES_LIMIT
+    return Interfaces(tuple(interfaces), is_cut=is_cut or len(listed) > _INTERFACES_LIMIT)
 
 
-def read_freeze_status(answer: str) -> bool:
-    """Read the answer to FREEZE_STATUS: whether file systems are frozen. UnreadableResponse."""
-    return text(returned(answer), _NAME_LIMIT) == "frozen"
+def read_freeze_status(response: str) -> bool:
+    """Parse the response to FREEZE_STATUS: whether file systems are frozen. UnreadableResponse."""
+    return text(returned(response), _NAME_LIMIT) == "frozen"
 
 
 def _name_if_enabled(command: Any) -> str:
@@ -168,12 +168,12 @@ def _name_if_enabled(command: Any) -> str:
     return text(command.get("name"), _NAME_LIMIT)
 
 
-def _addresses(told: list[Any]) -> Iterator[str]:
-    for one in told:
-        said = one.get("ip-address") if isinstance(one, dict) else None
-        if not isinstance(said, str) or len(said) > _ADDRESS_LIMIT or "%" in said:
+def _addresses(reported: list[Any]) -> Iterator[str]:
+    for item in reported:
+        address = item.get("ip-address") if isinstance(item, dict) else None
+        if not isinstance(address, str) or len(address) > _ADDRESS_LIMIT or "%" in address:
             continue
         try:
-            yield str(ipaddress.ip_address(said))
+            yield str(ipaddress.ip_address(address))
         except ValueError:
             continue

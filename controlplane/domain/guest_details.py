@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a guest's agent is asked when a person asks, and what is made of its answers: lists with an end. Pure."""
+"""What users can ask a guest's agent for, and the bounded lists made of its responses. Pure."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "userlist": (USERS,),
     "filesystemlist": (FILE_SYSTEMS,),
 }
-"""By what a person asks about: what has to be asked of the agent."""
+"""Agent commands for each subresource."""
 
 _COMMANDS_LIMIT, _USERS_LIMIT, _FILE_SYSTEMS_LIMIT, _DISKS_LIMIT = 256, 32, 64, 8
 _SECONDS_LIMIT, _DAY_SECONDS = 1 << 40, 86400
-"""A number of JSON may have four thousand digits, which are neither a float's nor a person's to read."""
+"""A number in JSON may have thousands of digits, which no float can hold."""
 _WORD_LIMIT, _PATH_LIMIT, _HOST_NAME_LIMIT = 64, 256, 253
 
 
-def read_details(answers: Mapping[str, str], limit_bytes: int) -> GuestAgentInfo:
-    """Read what the agent has answered, by command. Of what it refused or garbled nothing is told.
+def read_details(responses: Mapping[str, str], limit_bytes: int) -> GuestAgentInfo:
+    """Parse the agent's responses, by command. What it refused or what cannot be read stays empty.
 
-    limit_bytes: of the whole as JSON; file systems and commands are left out until it fits.
+    limit_bytes: of the result as JSON. File systems and commands are dropped until it fits.
     """
-    info = _object(answers, agent.INFO)
+    info = _object(responses, agent.INFO)
     details = GuestAgentInfo(
         guest_agent_version=text(info.get("version"), _WORD_LIMIT),
         supported_commands=_commands(info),
-        hostname=text(_object(answers, HOST_NAME).get("host-name"), _HOST_NAME_LIMIT),
-        os=_system(answers),
-        timezone=_time_zone(_object(answers, TIME_ZONE)),
-        user_list=_users(_value(answers, USERS)),
-        fs_info=GuestFileSystems(disks=_file_systems(_value(answers, FILE_SYSTEMS))),
-        fs_freeze_status=text(_value(answers, agent.FREEZE_STATUS), _WORD_LIMIT),
+        hostname=text(_object(responses, HOST_NAME).get("host-name"), _HOST_NAME_LIMIT),
+        os=_system(responses),
+        timezone=_time_zone(_object(responses, TIME_ZONE)),
+        user_list=_users(_value(responses, USERS)),
+        fs_info=GuestFileSystems(disks=_file_systems(_value(responses, FILE_SYSTEMS))),
+        fs_freeze_status=text(_value(responses, agent.FREEZE_STATUS), _WORD_LIMIT),
     )
     keep = max(_COMMANDS_LIMIT, _FILE_SYSTEMS_LIMIT)
     while len(msgspec.json.encode(details)) > limit_bytes:
@@ -65,49 +65,49 @@ def read_details(answers: Mapping[str, str], limit_bytes: int) -> GuestAgentInfo
     return details
 
 
-def _value(answers: Mapping[str, str], command: str) -> Any:
+def _value(responses: Mapping[str, str], command: str) -> Any:
     try:
-        return returned(answers[command]) if command in answers else None
+        return returned(responses[command]) if command in responses else None
     except UnreadableResponse:
         return None
 
 
-def _object(answers: Mapping[str, str], command: str) -> dict[str, Any]:
+def _object(responses: Mapping[str, str], command: str) -> dict[str, Any]:
     try:
-        return record(answers[command]) if command in answers else {}
+        return record(responses[command]) if command in responses else {}
     except UnreadableResponse:
         return {}
 
 
 def _commands(info: dict[str, Any]) -> tuple[GuestCommand, ...]:
     return tuple(
-        GuestCommand(name=text(one.get("name"), _WORD_LIMIT), enabled=one.get("enabled") is True)
-        for one in records(info.get("supported_commands"), _COMMANDS_LIMIT)
+        GuestCommand(name=text(command.get("name"), _WORD_LIMIT), enabled=command.get("enabled") is True)
+        for command in records(info.get("supported_commands"), _COMMANDS_LIMIT)
     )
 
 
-def _system(answers: Mapping[str, str]) -> GuestOsInfo:
+def _system(responses: Mapping[str, str]) -> GuestOsInfo:
     try:
-        said = agent.read_os(answers[agent.OS]) if agent.OS in answers else agent.OsInfo()
+        system = agent.read_os(responses[agent.OS]) if agent.OS in responses else agent.OsInfo()
     except UnreadableResponse:
-        said = agent.OsInfo()
-    return GuestOsInfo(**{name: getattr(said, name) for name in said.__slots__})
+        system = agent.OsInfo()
+    return GuestOsInfo(**{name: getattr(system, name) for name in system.__slots__})
 
 
-def _time_zone(said: dict[str, Any]) -> str:
-    """Spell it as upstream: the zone's name, a comma, the seconds from UTC."""
-    zone, offset = text(said.get("zone"), _WORD_LIMIT), said.get("offset")
+def _time_zone(value: dict[str, Any]) -> str:
+    """Return it as upstream does: the zone's name, a comma, the seconds from UTC."""
+    zone, offset = text(value.get("zone"), _WORD_LIMIT), value.get("offset")
     return f"{zone}, {offset}" if isinstance(offset, int) and abs(offset) <= _DAY_SECONDS else zone
 
 
 def _users(value: Any) -> tuple[GuestUser, ...]:
     return tuple(
         GuestUser(
-            user_name=text(one.get("user"), _WORD_LIMIT),
-            domain=text(one.get("domain"), _WORD_LIMIT),
-            login_time=_seconds(one.get("login-time")),
+            user_name=text(user.get("user"), _WORD_LIMIT),
+            domain=text(user.get("domain"), _WORD_LIMIT),
+            login_time=_seconds(user.get("login-time")),
         )
-        for one in records(value, _USERS_LIMIT)
+        for user in records(value, _USERS_LIMIT)
     )
 
 
@@ -119,19 +119,19 @@ def _seconds(value: Any) -> float:
 def _file_systems(value: Any) -> tuple[GuestFileSystem, ...]:
     return tuple(
         GuestFileSystem(
-            disk_name=text(one.get("name"), _WORD_LIMIT),
-            mount_point=text(one.get("mountpoint"), _PATH_LIMIT),
-            file_system_type=text(one.get("type"), _WORD_LIMIT),
-            used_bytes=_bytes(one.get("used-bytes")),
-            total_bytes=_bytes(one.get("total-bytes")),
+            disk_name=text(file_system.get("name"), _WORD_LIMIT),
+            mount_point=text(file_system.get("mountpoint"), _PATH_LIMIT),
+            file_system_type=text(file_system.get("type"), _WORD_LIMIT),
+            used_bytes=_bytes(file_system.get("used-bytes")),
+            total_bytes=_bytes(file_system.get("total-bytes")),
             disk=tuple(
                 GuestDisk(
                     serial=text(disk.get("serial"), _WORD_LIMIT), bus_type=text(disk.get("bus-type"), _WORD_LIMIT)
                 )
-                for disk in records(entries(one.get("disk")), _DISKS_LIMIT)
+                for disk in records(entries(file_system.get("disk")), _DISKS_LIMIT)
             ),
         )
-        for one in records(value, _FILE_SYSTEMS_LIMIT)
+        for file_system in records(value, _FILE_SYSTEMS_LIMIT)
     )
 
 

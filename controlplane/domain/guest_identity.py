@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who a guest is: the host name and the UUID that it is told, wherever it is told them."""
+"""The host name and the UUID of a guest, derived alike wherever the guest gets them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 
 @dataclass(frozen=True, slots=True)
 class GuestIdentity:
-    """What a guest is told about itself."""
+    """A guest's host name and UUID."""
 
     hostname: str
     """One label of at most 63 characters."""
     uuid: str
-    """Of its firmware; cloud-init takes it for the instance's identity."""
+    """Of its firmware; also cloud-init's instance id."""
 
 
 def guest_identity(vmi: VirtualMachineInstance) -> GuestIdentity:
-    """Derive who the guest of a VMI is."""
+    """Derive the identity of a VMI's guest."""
     return GuestIdentity(_hostname(vmi), firmware_uuid(vmi))
 
 
 def firmware_uuid(vmi: VirtualMachineInstance) -> str:
-    """Return the system UUID that the guest sees: the spec's, else the VMI's own."""
+    """Return the system UUID that the guest sees: the spec's, or else the VMI's UID."""
     firmware = vmi.spec.domain.firmware
     return (firmware.uuid if firmware else "") or vmi.metadata.uid
 

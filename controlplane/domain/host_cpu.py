@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What libvirt says of the node's processor, as far as it decides where a guest can go. Pure.
+"""libvirt's description of the node's processor, as far as it decides where a guest can move. Pure.
 
-The text is that of a libvirtd of our own, in a Pod of our own.
+The XML comes from a libvirtd of our own, in a Pod of our own, so it is trusted.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree
 
-_MOST = 256
-_LONGEST = 60
-"""Of a name: it is part of a label's, which has 63 characters at most."""
+_NAMES_LIMIT = 256
+_NAME_LENGTH_LIMIT = 60
+"""A name is part of a label's name, which has at most 63 characters."""
 
 
 def host_model(capabilities: str) -> str | None:
-    """Return the processor that comes next to the node's, to have all its features told; None where there is none."""
+    """Return XML of libvirt's model of the node's processor, to expand its features; None when there is none."""
     mode = _mode(_parse(capabilities), "host-model")
     if mode is None or not mode.findtext("model"):
         return None
@@ -27,18 +27,22 @@ def host_model(capabilities: str) -> str | None:
 
 
 def read_host_cpu(capabilities: str, expanded: str) -> dict[str, Any] | None:
-    """Say what the node's processor is and has; None where no guest can have it.
+    """Describe the node's processor; None when no guest can have it.
 
-    capabilities: of a domain, as libvirt describes them. expanded: the same processor with all of its features.
+    capabilities: libvirt's domain capabilities. expanded: the same processor with all of its features.
     """
     root = _parse(capabilities)
     mode, custom = _mode(root, "host-model"), _mode(root, "custom")
     if mode is None or not mode.findtext("model"):
         return None
-    models = [] if custom is None else [one.text or "" for one in custom.findall("model") if one.get("usable") == "yes"]
+    models = (
+        []
+        if custom is None
+        else [model.text or "" for model in custom.findall("model") if model.get("usable") == "yes"]
+    )
     return {
-        "model": (mode.findtext("model") or "")[:_LONGEST],
-        "vendor": (mode.findtext("vendor") or "")[:_LONGEST],
+        "model": (mode.findtext("model") or "")[:_NAME_LENGTH_LIMIT],
+        "vendor": (mode.findtext("vendor") or "")[:_NAME_LENGTH_LIMIT],
         "models": _names(models),
         "required": _names(_required(mode)),
         "features": _names(_required(_parse(expanded))),
@@ -46,7 +50,7 @@ def read_host_cpu(capabilities: str, expanded: str) -> dict[str, Any] | None:
 
 
 def _parse(text: str) -> ElementTree.Element:
-    return ElementTree.fromstring(text)  # noqa: S314 - see above
+    return ElementTree.fromstring(text)  # noqa: S314 - trusted, see above
 
 
 def _mode(root: ElementTree.Element, name: str) -> ElementTree.Element | None:
@@ -54,8 +58,10 @@ def _mode(root: ElementTree.Element, name: str) -> ElementTree.Element | None:
 
 
 def _required(cpu: ElementTree.Element) -> list[str]:
-    return [one.get("name", "") for one in cpu.findall("feature") if one.get("policy", "require") == "require"]
+    return [
+        feature.get("name", "") for feature in cpu.findall("feature") if feature.get("policy", "require") == "require"
+    ]
 
 
-def _names(found: list[str]) -> list[str]:
-    return sorted({one for one in found if 0 < len(one) <= _LONGEST})[:_MOST]
+def _names(names: list[str]) -> list[str]:
+    return sorted({name for name in names if 0 < len(name) <= _NAME_LENGTH_LIMIT})[:_NAMES_LIMIT]

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where things are inside a launcher Pod: one list for the controller, the handler and the launcher.
+"""Paths inside a launcher Pod: one list for virt-controller, virt-handler, virt-node and virt-launcher.
 
-Paths only. A volume name is a DNS label (checked at admission and again here), so it is one path component.
+A volume name is a DNS label (checked at admission and again here), so it is one path component.
 """
 
 from __future__ import annotations
@@ -11,35 +11,35 @@ from __future__ import annotations
 import re
 
 UID = 107
-"""The user and group that QEMU, libvirtd and the supervisor run as."""
+"""User and group of QEMU, libvirtd and virt-launcher."""
 
 HANDLER_UID = 60107
-"""The user and group of virt-handler, which dials libvirtd. Not 107: tenants use up what a kernel counts by user."""
+"""User and group of virt-handler. Not 107, because tenants can exhaust the kernel's limits per user."""
 
 NODE_SOCKET = "/run/virtops/node/virt-node.sock"
-"""On the node, in a directory that virt-node and virt-handler mount: where the one asks the other."""
+"""virt-node's socket for virt-handler, in a directory of the node that both mount."""
 
 RUN = "/run/launcher"
-"""The emptyDir of every launcher Pod; the Pod volume is called RUN_VOLUME."""
+"""The emptyDir of every launcher Pod; its Pod volume is RUN_VOLUME."""
 
 RUN_VOLUME = "run"
 LIBVIRT_SOCKET = ("libvirt", "libvirt-sock")
-"""Path components below RUN of libvirtd's socket."""
+"""Path components of libvirtd's socket below RUN."""
 
 PLAN_DIRECTORY, PLAN_FILE = "/run/launch-plan", "plan.json"
-"""Where the kubelet puts the launch plan, an annotation of the Pod, for the launcher. Pod volume: PLAN_VOLUME."""
+"""The launch plan, which the kubelet copies from an annotation of the Pod. Pod volume: PLAN_VOLUME."""
 
 PLAN_VOLUME = "launch-plan"
 REPORT = "report.json"
-"""Below RUN: what the supervisor found in the images; see controlplane.api.launch_plan.LauncherReport."""
+"""Below RUN: the launcher's report, see controlplane.api.launch_plan.LauncherReport."""
 
 SERIAL_SOCKET = f"{RUN}/serial0.sock"
 SERIAL_LOG = f"{RUN}/serial0.log"
 PROBE_SOCKET = f"{RUN}/probe.sock"
-"""Where the launcher answers probes that ask the guest's agent."""
+"""Where the launcher answers probes."""
 VNC_SOCKET = f"{RUN}/vnc.sock"
 MIGRATION_DIRECTORY = "mig"
-"""Below RUN: where QEMU sends a guest to and takes one in, each of MIGRATION_SOCKETS."""
+"""Below RUN: directory of MIGRATION_SOCKETS, to which QEMU connects at the source, and listens at the target."""
 
 MIGRATION_SOCKETS = {
     "memory": (MIGRATION_DIRECTORY, "memory.sock"),
@@ -48,22 +48,22 @@ MIGRATION_SOCKETS = {
 """Path components below RUN, by channel of a migration."""
 
 HANDLER_RUN = "/run/virtops/migration"
-"""Where virt-handler makes sockets that nobody else sees."""
+"""Directory of virt-handler's own sockets."""
 
 CAPABILITY_CACHE = ("cache", "libvirt", "qemu", "cache", "capabilities")
-"""Path components below RUN of the directory of libvirt's QEMU capability cache."""
+"""Path components of libvirt's QEMU capability cache below RUN."""
 HOST_CPU = "cpu.json"
-"""File beside a node's own caches: what its processor is, for guests that use it."""
+"""File beside a node's capability cache: its processor as guests with KVM see it."""
 QEMU_LOGS = f"{RUN}/cache/libvirt/qemu/log"
-"""Where libvirt, in session mode, has QEMU's own messages."""
+"""Where libvirt in session mode writes QEMU's own messages."""
 
 KERNEL_BOOT = "/img/kernel-boot"
-"""Where the image of firmware.kernelBoot.container is mounted. Pod volume: KERNEL_BOOT_VOLUME."""
+"""Mount of the image of firmware.kernelBoot.container. Pod volume: KERNEL_BOOT_VOLUME."""
 
 KERNEL_BOOT_VOLUME = "kernel-boot"
 IMAGES = "/img/volumes"
 CLAIMS = "/img/claims"
-"""Where volumes of PersistentVolumeClaims are mounted; devices of those in mode Block are in /dev."""
+"""Mounts of claims; devices of claims in mode Block are in /dev."""
 DISKS = f"{RUN}/disks"
 SECRETS = "/run/secrets/cloud-init"
 BRIDGE = "k6t-eth0"
@@ -80,27 +80,27 @@ def _component(volume: str) -> str:
 
 
 def pod_volume(volume: str) -> str:
-    """Name the Pod volume of a VMI volume: prefixed, so that no user's name meets one of ours."""
+    """Return the Pod volume of a VMI volume. The prefix keeps users' names apart from ours."""
     return f"vol-{_component(volume)}"[:63].rstrip("-")
 
 
 def qemu_log(domain: str) -> str:
-    """Return the file of QEMU's own messages, given the domain's name."""
+    """Return the file of QEMU's own messages. domain: its name."""
     return f"{QEMU_LOGS}/{domain}.log"
 
 
 def image_mount(volume: str) -> str:
-    """Return where the image of a containerDisk is mounted."""
+    """Return the mount of a containerDisk's image."""
     return f"{IMAGES}/{_component(volume)}"
 
 
 def claim_mount(volume: str) -> str:
-    """Return where the volume of a claim is mounted."""
+    """Return the mount of a claim's volume."""
     return f"{CLAIMS}/{_component(volume)}"
 
 
 def claim_file(volume: str) -> str:
-    """Return the disk on the volume of a claim; the name is upstream's."""
+    """Return the disk on a claim's volume; the name is upstream's."""
     return f"{claim_mount(volume)}/disk.img"
 
 
@@ -110,12 +110,12 @@ def claim_device(volume: str) -> str:
 
 
 def migration_socket(channel: str) -> str:
-    """Return where QEMU dials at a migration's source, and listens at its target."""
+    """Return the socket to which QEMU connects at a migration's source, and on which it listens at the target."""
     return "/".join((RUN, *MIGRATION_SOCKETS[channel]))
 
 
 def overlay(volume: str) -> str:
-    """Return the qcow2 overlay that takes the guest's writes over a containerDisk."""
+    """Return the qcow2 overlay for the guest's writes to a containerDisk."""
     return f"{DISKS}/{_component(volume)}.qcow2"
 
 
@@ -130,5 +130,5 @@ def cloud_init_iso(volume: str) -> str:
 
 
 def cloud_init_secret(volume: str, part: str) -> str:
-    """Return where the Secret with userdata or networkdata (part) of a volume is mounted."""
+    """Return the mount of a volume's Secret. part: userdata or networkdata."""
     return f"{SECRETS}/{_component(volume)}/{part}"

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Can a guest move to another node while it runs, and what has to be sent along with its memory? Pure.
+"""Whether a guest can be migrated, and what must be copied besides its memory. Pure.
 
-Reasons and their order are upstream's, of those that can come about here.
+Reasons and their order are upstream's, as far as they can occur here.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from controlplane.api.objects.vmi.volumes import Volume
 READ_WRITE_MANY = "ReadWriteMany"
 LIVE, BLOCK = "LiveMigration", "BlockMigration"
 LARGEST_IMAGE_BYTES = 64 << 30
-"""Of a disk from an image, unless the cluster's configuration says otherwise (containerDiskLimit)."""
+"""Default limit of a disk from an image (containerDiskLimit in the configuration)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """What keeps a guest where it is: a word, and a sentence."""
+    """Why a guest cannot be migrated: a reason in CamelCase, and a sentence."""
 
     reason: str
     message: str
 
 
 def find_obstacle(vmi: VirtualMachineInstance) -> Obstacle | None:
-    """Say why a guest cannot move; None when it can."""
+    """Return why a guest cannot be migrated; None when it can."""
     for volume in vmi.spec.volumes:
         claim = claim_name(volume)
         if claim is not None and not _is_shared(vmi, volume.name):
@@ -40,17 +40,17 @@ def find_obstacle(vmi: VirtualMachineInstance) -> Obstacle | None:
 
 
 def sent_disks(vmi: VirtualMachineInstance) -> tuple[str, ...]:
-    """Name the volumes that only the node has: what is on them is sent along."""
-    return tuple(one.name for one in vmi.spec.volumes if claim_name(one) is None)
+    """Return the volumes whose content is on the node, and is copied with the guest."""
+    return tuple(volume.name for volume in vmi.spec.volumes if claim_name(volume) is None)
 
 
 def most_to_send(vmi: VirtualMachineInstance) -> int:
-    """Return how many bytes a migration can have to send, by what is declared: memory, and disks that are sent along.
+    """Return the most bytes that a migration sends, by declared sizes of memory and copied disks.
 
-    A disk from an image counts as the largest that one has unless the cluster's configuration says otherwise.
+    A disk from an image counts with the default limit.
     """
     memory = max(guest_bytes(vmi.spec.domain), most_bytes(vmi.spec.domain))
-    return memory + sum(_disk_bytes(one) for one in vmi.spec.volumes if claim_name(one) is None)
+    return memory + sum(_disk_bytes(volume) for volume in vmi.spec.volumes if claim_name(volume) is None)
 
 
 def _disk_bytes(volume: Volume) -> int:
@@ -60,11 +60,11 @@ def _disk_bytes(volume: Volume) -> int:
 
 
 def method_of(vmi: VirtualMachineInstance) -> str:
-    """Return LiveMigration where only memory is sent, BlockMigration where disks are."""
+    """Return LiveMigration when only memory is sent, BlockMigration when disks are copied."""
     return BLOCK if sent_disks(vmi) else LIVE
 
 
 def _is_shared(vmi: VirtualMachineInstance, volume: str) -> bool:
-    known = next((one for one in vmi.status.volume_status if one.name == volume), None)
-    claim = None if known is None else known.persistent_volume_claim_info
+    status = next((status for status in vmi.status.volume_status if status.name == volume), None)
+    claim = None if status is None else status.persistent_volume_claim_info
     return claim is not None and READ_WRITE_MANY in claim.access_modes

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Addresses of a masqueraded guest network: arithmetic only, no interface is touched here."""
+"""Addresses of a masqueraded guest network. Arithmetic only; no interface is changed here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ DEFAULT_CIDR = "10.0.2.0/24"
 
 @dataclass(frozen=True, slots=True)
 class MasqueradeNetwork:
-    """The network between a launcher Pod and its guest. The same in every Pod: it never leaves one."""
+    """The network between a launcher Pod and its guest. It may be the same in every Pod, because it never leaves
+    one."""
 
     network: IPv4Network
 
@@ -41,10 +42,11 @@ class MasqueradeNetwork:
 
 
 def masquerade_network(cidr: str | None) -> MasqueradeNetwork:
-    """Read a network's vmNetworkCIDR (None or "": 10.0.2.0/24). ValueError says what is wrong with it.
+    """Parse a network's vmNetworkCIDR (None or "": 10.0.2.0/24). ValueError says what is wrong with it.
 
-    Host bits are ignored, as upstream does. A prefix longer than /30 has no room for gateway and guest. Which of the
-    others are refused is admission's rule; a node hears of a network from virt-handler only.
+    Host bits are ignored, as upstream does. A prefix longer than /30 has no room for gateway and guest. The rules are
+    admission's; they are checked again here, because virt-node gets the network from virt-handler, which it does not
+    trust.
     """
     try:
         network = IPv4Network(cidr or DEFAULT_CIDR, strict=False)

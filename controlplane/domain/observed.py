@@ -1,14 +1,13 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The few facts we need of what libvirt says about a domain. Never a way back into the model.
+"""The few facts that are needed from a domain's XML. It is never read into the XML classes.
 
-The text comes from the tenant's side of a socket: its bytes, depth, elements and the length of each are bounded, no
-tree is made of it, and whatever has a parser write more than it reads is left out. A document type (entities, default
-values) is refused before the parser sees any of it. Namespaces are resolved here, not by the parser: that
-would put a namespace's name, which may have thousands of characters, before the name of every attribute. The worst that
-is read to its end takes 15 ms of processor time, in steps of at most 2 ms between which other threads run; a domain of
-ours takes 0.4 ms.
+The XML comes from the tenant's side of a socket. So its bytes, depth, elements and their lengths are limited, no tree
+is built, and parser features that multiply their input are avoided. A document type (entities, default values) is
+refused before parsing. Namespaces are resolved here, not by the parser, which would prepend a namespace's name, of up
+to thousands of characters, to every attribute. The worst XML within the limits takes 15 ms of processor time, in steps
+of at most 2 ms between which other threads run; a domain of ours takes 0.4 ms.
 """
 
 from __future__ import annotations
@@ -29,23 +28,23 @@ _ELEMENTS_LIMIT = 4096
 _WORD_LIMIT = 256
 _COUNT_DIGITS = 4
 _TAG, _OURS = "vmi", "{ours}"
-"""Our element, as it is written after its prefix and as it stands in a path: no tag can be spelled like that."""
+"""Our metadata element: its local name, and its name in a path here, which no real tag can have."""
 _CHANNEL = ("domain", "devices", "channel", "target")
-"""Of several channels the one of the agent's name."""
-_ROOM = ("domain", "devices", "memory", "target")
-_REQUESTED, _TAKEN = (*_ROOM, "requested"), (*_ROOM, "current")
-"""Of the device by which a guest gets memory: texts, in units of 1024 bytes, as libvirt writes them."""
+"""There are several; the agent's is the one with its name."""
+_MEMORY_TARGET = ("domain", "devices", "memory", "target")
+_REQUESTED, _TAKEN = (*_MEMORY_TARGET, "requested"), (*_MEMORY_TARGET, "current")
+"""Texts of the device by which a guest gets memory, in units of 1024 bytes."""
 _TEXTS = frozenset({_REQUESTED, _TAKEN})
 _TEXT_DIGITS = 12
 
 
 class UnreadableError(ValueError):
-    """The description is not one of a domain of ours, or too large to be looked at."""
+    """The XML is not a domain's, or exceeds a limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What we wrote into the domain when we defined it."""
+    """The metadata that was written into the domain when it was defined."""
 
     namespace: str
     name: str
@@ -57,26 +56,26 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a live domain is."""
+    """Facts of a live domain."""
 
     identity: Identity | None
-    """None: not made by us."""
+    """None: the domain is not ours."""
     is_kvm: bool
     machine: str
     """The versioned machine type that libvirt chose, e.g. pc-q35-10.0."""
     has_acpi: bool
     is_agent_connected: bool = False
-    """Something in the guest held the agent's channel open when this was read."""
+    """A process in the guest has the agent's channel open."""
     vcpus: int = 0
-    """How many virtual CPUs the guest has; 0: as many as it can have."""
+    """The guest's virtual CPUs; 0 means the maximum."""
     requested_bytes: int | None = None
-    """What the guest is to have of memory beside what it began with. None: it has no device for that."""
+    """Requested memory beyond the initial size. None: the guest has no device for that."""
     taken_bytes: int = 0
-    """What it has taken of that, or not given back yet."""
+    """Memory beyond the initial size that the guest has plugged."""
 
 
 def read_domain(text: str) -> Observed:
-    """Read a whole description. UnreadableError."""
+    """Parse a domain's XML. UnreadableError."""
     metadata, machine, acpi = ("domain", "metadata", _OURS), ("domain", "os", "type"), ("domain", "features", "acpi")
     vcpu = ("domain", "vcpu")
     reader = _Reader(("domain",), metadata, machine, acpi, vcpu)
@@ -95,8 +94,8 @@ def read_domain(text: str) -> Observed:
     )
 
 
-def _identity(found: Mapping[str, str]) -> Identity:
-    words = {name: found.get(name, "") for name in ("namespace", "name", "uid", "pod", "epoch", "grace")}
+def _identity(attributes: Mapping[str, str]) -> Identity:
+    words = {name: attributes.get(name, "") for name in ("namespace", "name", "uid", "pod", "epoch", "grace")}
     if not all(words.values()) or any(len(word) > _WORD_LIMIT for word in words.values()):
         raise UnreadableError("the domain's identity is incomplete or too long")
     epoch, grace = words["epoch"], words["grace"]
@@ -121,28 +120,28 @@ def _kibibytes(word: str | None) -> int | None:
 
 
 class _Reader:
-    """Notes the attributes of the first element at each wanted path, and the first text at each of _TEXTS."""
+    """Keeps the attributes of the first element at each wanted path, and the first text at each of _TEXTS."""
 
     def __init__(self, *wanted: tuple[str, ...]) -> None:
         self._wanted = frozenset(wanted)
         self._seen: dict[tuple[str, ...], dict[str, str]] = {}
         self._path: list[str] = []
         self._words: list[Mapping[str, str]] = []
-        """Attributes of the open elements, as deep as ours stands."""
+        """Attributes of the open elements, down to the depth of our metadata."""
         self._elements = 0
         self.texts: dict[tuple[str, ...], str] = {}
         self._text: str | None = None
-        """Of the element that is open, where it is wanted."""
+        """Text of the open element, if it is wanted."""
 
     def read(self, text: str) -> Mapping[tuple[str, ...], Mapping[str, str]]:
-        """Parse in steps. UnreadableError."""
+        """Parse the XML in steps. UnreadableError."""
         if len(text) > LIMIT_BYTES:
-            raise UnreadableError(f"the description has {len(text)} characters, at most {LIMIT_BYTES} are read")
+            raise UnreadableError(f"the domain's XML has {len(text)} characters, at most {LIMIT_BYTES} are read")
         if "<!DOCTYPE" in text:
-            raise UnreadableError("the description has a document type: refused")
+            raise UnreadableError("the domain's XML has a document type: refused")
         data = text.encode("utf-8", "replace")[: LIMIT_BYTES + 1]
         if len(data) > LIMIT_BYTES:
-            raise UnreadableError(f"the description has more than {LIMIT_BYTES} bytes")
+            raise UnreadableError(f"the domain's XML has more than {LIMIT_BYTES} bytes")
         parser = expat.ParserCreate(encoding="utf-8", intern=None)
         parser.StartElementHandler = self._begin
         parser.EndElementHandler = self._end
@@ -152,20 +151,20 @@ class _Reader:
         except UnreadableError:
             raise
         except (expat.ExpatError, LookupError, ValueError) as error:
-            raise UnreadableError(f"the description is not XML: {error}") from error
+            raise UnreadableError(f"the domain's XML is malformed: {error}") from error
         return self._seen
 
     def _parse(self, parser: expat.XMLParserType, data: bytes) -> None:
         for offset in range(0, len(data), _STEP_BYTES):
             parser.Parse(data[offset : offset + _STEP_BYTES], False)
             if offset + _STEP_BYTES - parser.CurrentByteIndex > _TAG_LIMIT_BYTES:
-                raise UnreadableError(f"the description has a tag of more than {_TAG_LIMIT_BYTES} bytes")
+                raise UnreadableError(f"the domain's XML has a tag of more than {_TAG_LIMIT_BYTES} bytes")
         parser.Parse(b"", True)
 
     def _begin(self, tag: str, words: dict[str, str]) -> None:
         self._elements += 1
         if self._elements > _ELEMENTS_LIMIT or len(self._path) >= _DEPTH_LIMIT:
-            raise UnreadableError("the description has too many elements, or nests them too deeply")
+            raise UnreadableError("the domain's XML has too many elements, or nests them too deeply")
         if len(self._path) < 3:
             self._words.append(words)
         self._path.append(_OURS if len(self._path) == 2 and self._is_ours(tag) else tag)
@@ -187,7 +186,7 @@ class _Reader:
         del self._words[len(self._path) :]
 
     def _is_ours(self, tag: str) -> bool:
-        """Tell by what the prefix stands for where it was declared last: libvirt does so in an element above."""
+        """Resolve the tag's prefix by its innermost declaration; libvirt declares it in a parent element."""
         prefix, _unused, name = tag.rpartition(":")
         declaration = f"xmlns:{prefix}" if prefix else "xmlns"
         declared = (words[declaration] for words in reversed(self._words) if declaration in words)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The life of a domain as we speak of it, and what the end of it means. Pure; libvirt's numbers stay in hypervisor/.
+"""A domain's state, and the outcome of a run. Pure; libvirt's numbers stay in hypervisor/.
 
-virt-handler derives the VMI's phase from it, virt-launcher its exit code; so both always tell the same story.
+virt-handler derives the VMI's phase from it, virt-launcher its exit code, so both agree.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Outcome = Literal["Succeeded", "Failed"]
 
 
 class Life(Enum):
-    """What a domain does."""
+    """libvirt's states of a domain."""
 
     RUNNING = "running"
     BLOCKED = "blocked"
@@ -34,7 +34,7 @@ class Life(Enum):
 
     @property
     def is_going_on(self) -> bool:
-        """The guest's processors are at work, or wait for its devices."""
+        """The guest's processors run, or wait for its devices."""
         return self in (Life.RUNNING, Life.BLOCKED)
 
 
@@ -43,31 +43,32 @@ _UP = frozenset({Life.RUNNING, Life.BLOCKED, Life.PAUSED, Life.SHUTTING_DOWN, Li
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a domain does, and libvirt's reason in lower case, e.g. shut off, "crashed"; "unknown" if none fits."""
+    """A domain's state and libvirt's reason in lower case, e.g. shut off, "crashed"; "unknown" if it is not known
+    here."""
 
     life: Life
     reason: str
 
     @property
     def is_starting(self) -> bool:
-        """QEMU is being started: it may yet refuse its command line, and no guest has run."""
+        """QEMU is starting: it may still refuse its command line, and no guest has run."""
         return self.life is Life.PAUSED and self.reason == "starting_up"
 
 
 def explain_crash(state: State, cause: str) -> State:
-    """Say why a guest has crashed, where that was heard before: once its QEMU is gone, libvirt knows that it has only.
+    """Add the cause of a crash from earlier events: after QEMU has ended, libvirt's state only has "crashed".
 
-    cause: "panicked", "watchdog"; "" when nothing was heard.
+    cause: "panicked", "watchdog", or "" when it is unknown.
     """
     is_crash = state.life is Life.SHUT_OFF and state.reason == "crashed"
     return State(Life.CRASHED, cause) if is_crash and cause else state
 
 
 def derive_outcome(state: State, *, is_acpi_expected: bool) -> Outcome | None:
-    """Say how a run ended; None while it goes on, has not begun, or went on elsewhere.
+    """Return how a run ended; None while it lasts, has not begun, or continues on another node.
 
-    is_acpi_expected: the guest had ACPI and a grace period above zero, so a domain that had to be destroyed did
-    not obey. The rows are those of upstream (kubevirt v1.9), so that VMs fail and succeed as users know it.
+    is_acpi_expected: the guest had ACPI and a grace period above zero, so a domain that had to be destroyed ignored the
+    shutdown. The rules are upstream's (kubevirt v1.9), so VMs fail and succeed as users know it.
     """
     if state.life is Life.CRASHED:
         return "Failed"

@@ -69,10 +69,10 @@ class Connection:
     async def guest(self, name: str) -> Guest | None:
         """Look a domain up by name; None when libvirt has none."""
         try:
-            found = await self._call(f"look up domain {name}", self._handle.lookupByName, name)
+            handle = await self._call(f"look up domain {name}", self._handle.lookupByName, name)
         except NoSuchDomain:
             return None
-        return self._keep(Guest(found, name, self._transport, self._deadline))
+        return self._keep(Guest(handle, name, self._transport, self._deadline))
 
     async def define(self, xml: str) -> Guest:
         """Define a domain, or replace the definition with the same name and UUID. InvalidDomain."""

@@ -17,27 +17,27 @@ _ONLY_UNDER_KVM = ("kvmclock", "hypervclock")
 
 
 def build_clock(vmi: VirtualMachineInstance, facts: Facts) -> Clock:
-    """Say what time the guest starts with (UTC unless asked otherwise) and which timers it has."""
-    asked = vmi.spec.domain.clock
-    if asked is None:
+    """Return the guest's initial time (UTC by default) and its timers."""
+    clock = vmi.spec.domain.clock
+    if clock is None:
         return Clock(offset="utc")
-    timers = _build_timers(asked.timer or Timers(), facts)
-    if asked.timezone:
-        return Clock(offset="timezone", timezone=asked.timezone, timers=timers)
-    if asked.utc is None:
+    timers = _build_timers(clock.timer or Timers(), facts)
+    if clock.timezone:
+        return Clock(offset="timezone", timezone=clock.timezone, timers=timers)
+    if clock.utc is None:
         return Clock(offset="utc", timers=timers)
-    seconds = asked.utc.offset_seconds
+    seconds = clock.utc.offset_seconds
     return Clock(offset="utc", adjustment="reset" if seconds is None else str(seconds), timers=timers)
 
 
-def _build_timers(asked: Timers, facts: Facts) -> tuple[Timer, ...]:
-    """Return the timers asked for. KVM's and Hyper-V's clocks are shown by KVM: emulation has none to show."""
+def _build_timers(timers: Timers, facts: Facts) -> tuple[Timer, ...]:
+    """Return the declared timers. KVM's and Hyper-V's clocks need KVM, so emulation leaves them out."""
     named: tuple[tuple[str, TimerSpec | RtcSpec | PlainTimer | None], ...] = (
-        ("rtc", asked.rtc),
-        ("pit", asked.pit),
-        ("hpet", asked.hpet),
-        ("kvmclock", asked.kvm),
-        ("hypervclock", asked.hyperv),
+        ("rtc", timers.rtc),
+        ("pit", timers.pit),
+        ("hpet", timers.hpet),
+        ("kvmclock", timers.kvm),
+        ("hypervclock", timers.hyperv),
     )
     return tuple(
         Timer(

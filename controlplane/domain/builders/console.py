@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How people and agents reach the guest: serial console, agent channel, VNC. On unless switched off, as upstream."""
+"""Serial console, agent channel and VNC. On unless switched off, as upstream."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from controlplane.domain import layout
 
 
 def build_serials(vmi: VirtualMachineInstance) -> tuple[Serial, ...]:
-    """Return the serial port, with a log of everything. A socket, as upstream: QEMU looks every second who opens a pty.
+    """Return the serial port, with a log. It is a socket, as upstream: QEMU polls a pty every second.
 
-    Whoever connects to it must read: QEMU, and the guest's console with it, waits for one that does not.
+    A client must read: QEMU, and with it the guest's console, waits for one that does not.
     """
     if not _has_serial(vmi):
         return ()
@@ -37,24 +37,24 @@ def build_serials(vmi: VirtualMachineInstance) -> tuple[Serial, ...]:
 
 
 def build_consoles(vmi: VirtualMachineInstance) -> tuple[Console, ...]:
-    """Declare the serial port the guest's console."""
+    """Make the serial port the guest's console."""
     return (Console(type="pty", target=SerialTarget(type="serial", port=0)),) if _has_serial(vmi) else ()
 
 
 def build_channels() -> tuple[Channel, ...]:
-    """Return the channel of the guest's agent, always there as upstream."""
+    """Return the channel of the guest's agent. It is always there, as upstream."""
     return (Channel(type="unix", target=ChannelTarget(type="virtio", name=AGENT_CHANNEL)),)
 
 
 def build_graphics(vmi: VirtualMachineInstance) -> tuple[Graphics, ...]:
-    """Return a VNC server on a socket in the launcher's own directory: reached only through virt-handler."""
+    """Return a VNC server on a socket in the launcher's directory, reachable only through virt-handler."""
     if not _has_graphics(vmi):
         return ()
     return (Graphics(type="vnc", listen=Listen(type="socket", socket=layout.VNC_SOCKET)),)
 
 
 def build_videos(vmi: VirtualMachineInstance) -> tuple[Video, ...]:
-    """Return the card that the firmware can draw on; 16 MiB are enough for what VNC shows."""
+    """Return the graphics card that the firmware supports. 16 MiB are enough for VNC."""
     if not _has_graphics(vmi):
         return ()
     firmware = vmi.spec.domain.firmware

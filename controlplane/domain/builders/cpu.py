@@ -17,17 +17,17 @@ _HOST_PASSTHROUGH = "host-passthrough"
 
 
 def build_vcpu(vmi: VirtualMachineInstance) -> VcpuCount:
-    """Return how many processors the guest has, and can come to have while it runs."""
+    """Return how many virtual CPUs the guest has, and the most that it can have while it runs."""
     spec = _spec(vmi)
     current = spec.vcpus if spec.vcpus < spec.most_vcpus else None
     return VcpuCount(placement="static", current=current, most=spec.most_vcpus)
 
 
 def build_cpu(vmi: VirtualMachineInstance, facts: Facts) -> Cpu:
-    """Say what processor the guest sees.
+    """Return the processor that the guest sees.
 
-    Under emulation there is no host processor to show: everything that QEMU can emulate takes its place, and a
-    named model comes as near as emulation can (check=none), where libvirt would refuse to start.
+    Under emulation there is no host processor: everything that QEMU can emulate takes its place. A named model is
+    emulated as far as possible (check=none), where libvirt would refuse to start.
     """
     spec = _spec(vmi)
     topology = Topology(

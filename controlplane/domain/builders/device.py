@@ -15,7 +15,7 @@ VIRTIO = "virtio-non-transitional"
 
 
 def build_controllers(vmi: VirtualMachineInstance) -> tuple[Controller, ...]:
-    """Return the buses that libvirt would choose otherwise: no USB that nobody uses, SCSI by virtio."""
+    """Return the controllers where libvirt's default is unsuitable: USB only when it is used, SCSI by virtio."""
     buses = {bus_of(disk) for disk in vmi.spec.domain.devices.disks}
     made = [
         Controller(type="usb", index=0, model="qemu-xhci" if "usb" in buses else "none"),
@@ -27,28 +27,28 @@ def build_controllers(vmi: VirtualMachineInstance) -> tuple[Controller, ...]:
 
 
 def build_rng(vmi: VirtualMachineInstance) -> Rng | None:
-    """Return the source of randomness, if asked for."""
+    """Return the random number generator, if declared."""
     if vmi.spec.domain.devices.rng is None:
         return None
     return Rng(model=VIRTIO, backend=RngBackend(model="random", source="/dev/urandom"))
 
 
 def build_memory_balloon(vmi: VirtualMachineInstance) -> MemoryBalloon:
-    """Return the balloon; free pages go back to the node as the guest reports them. Nobody reads its statistics."""
+    """Return the balloon. Free pages that the guest reports go back to the node. Its statistics are not collected."""
     if vmi.spec.domain.devices.autoattach_mem_balloon is False:
         return MemoryBalloon(model="none")
     return MemoryBalloon(model=VIRTIO, free_page_reporting=True)
 
 
 def build_watchdog(vmi: VirtualMachineInstance) -> Watchdog | None:
-    """Return the watchdog, if asked for; what lets it expire is reset unless something else is said."""
-    asked = vmi.spec.domain.devices.watchdog
-    if asked is None:
+    """Return the watchdog, if declared. The default action is a reset."""
+    watchdog = vmi.spec.domain.devices.watchdog
+    if watchdog is None:
         return None
-    action = "" if asked.i6300esb is None else asked.i6300esb.action
-    return Watchdog(model="i6300esb", action=action or "reset", alias=Alias(name=f"ua-{asked.name}"))
+    action = "" if watchdog.i6300esb is None else watchdog.i6300esb.action
+    return Watchdog(model="i6300esb", action=action or "reset", alias=Alias(name=f"ua-{watchdog.name}"))
 
 
 def build_panics(vmi: VirtualMachineInstance) -> tuple[Panic, ...]:
     """Return the panic devices."""
-    return tuple(Panic(model=one.built_model) for one in vmi.spec.domain.devices.panic_devices)
+    return tuple(Panic(model=device.built_model) for device in vmi.spec.domain.devices.panic_devices)

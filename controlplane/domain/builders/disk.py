@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Disks: how each is attached. What it is made of is its volume's to say: controlplane.domain.volumes."""
+"""Disks: how each is attached. controlplane.domain.volumes decides what a disk is made of."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PREFIXES = {"virtio": "vd", "sata": "sd", "scsi": "sd", "usb": "sd"}
 
 
 def build_disks(vmi: VirtualMachineInstance, facts: Facts) -> tuple[Disk, ...]:
-    """Return the disks in the order of the spec, which also decides their names in the guest."""
+    """Return the disks in the order of the spec, which also determines their names in the guest."""
     volumes = {volume.name: volume for volume in vmi.spec.volumes}
     made = []
     for index, (spec, device) in enumerate(_named(vmi)):
@@ -45,7 +45,7 @@ def build_disks(vmi: VirtualMachineInstance, facts: Facts) -> tuple[Disk, ...]:
 
 
 def device_names(vmi: VirtualMachineInstance) -> dict[str, str]:
-    """Say which device each disk is in the guest, e.g. vda. NotBuildableError."""
+    """Return the device name of each disk in the guest, e.g. vda. NotBuildableError."""
     return {spec.name: device for spec, device in _named(vmi)}
 
 
@@ -97,7 +97,7 @@ def _image(volume: Volume, facts: Facts, where: str) -> DiskImage:
 
 
 def _backing(image: DiskImage) -> BackingStore | EndOfChain:
-    """Write out what lies below, and where the chain ends, so that nothing is probed."""
+    """Write out the whole backing chain and its end, so that libvirt probes nothing."""
     below = image.below
     if below is None:
         return EndOfChain()
@@ -119,7 +119,7 @@ def _is_read_only(spec: DiskSpec) -> bool:
 
 
 def _letters(number: int) -> str:
-    """Count a, b, ... z, aa, ab, ... as Linux names its disks."""
+    """Return a, b, ... z, aa, ab, ... as Linux names disks."""
     letters = ""
     number += 1
     while number:

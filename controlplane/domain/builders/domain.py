@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The whole domain: a table of contents."""
+"""The whole domain."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from controlplane.domain.guest_identity import firmware_uuid
 
 
 def build_domain(vmi: VirtualMachineInstance, facts: Facts) -> Domain:
-    """Say what libvirt is to define for this VMI. NotBuildableError names the field that stands in the way.
+    """Return the domain that libvirt is to define for this VMI. NotBuildableError names the field that prevents it.
 
-    The domain's name is the VMI's UID: what a user chose never becomes a name in libvirt. Render the result with
+    The domain's name is the VMI's UID: a user's text never becomes a name in libvirt. Render the result with
     libvirt_domain.codec.render_text.
     """
     return Domain(

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a domain depends on beside the VMI: the node, the Pod, this launch. Values only; others observe them."""
+"""What a domain depends on besides the VMI: the node, the Pod, this launch. Values only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controlplane.api.launch_plan import LauncherReport
 
 
 class NotBuildableError(ValueError):
-    """The VMI asks for a domain that cannot be made. Admission refuses such VMIs, but it can be bypassed.
+    """The VMI declares a domain that cannot be made. Admission refuses such VMIs, but it can be bypassed.
 
     field: path in the VMI, e.g. spec.domain.devices.disks[0].
     """
@@ -24,7 +24,7 @@ class NotBuildableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The host's end of one interface of the guest."""
+    """The Pod's end of one interface of the guest."""
 
     mac: str
     """The guest's address: the launch plan's."""
@@ -42,9 +42,9 @@ class Facts:
     is_kvm: bool
     """False: QEMU emulates the processor (TCG)."""
     report: LauncherReport = field(default_factory=LauncherReport)
-    """What the launcher found in its images."""
+    """The launcher's report about its disks."""
     links: Mapping[str, Link] = field(default_factory=dict)
     """By interface name."""
     default_machine: str = "q35"
     tb_cache_mib: int = 128
-    """Upper bound of QEMU's translated code under emulation (its own default is 1 GiB); part of the memory request."""
+    """Limit of QEMU's translated code under emulation (QEMU's default is 1 GiB); part of the memory request."""

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Network interfaces, on taps that virt-handler made."""
+"""Network interfaces, on taps that virt-node made."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _build(spec: InterfaceSpec, facts: Facts, index: int) -> Interface:
         target=TapTarget(device=link.tap, managed=False),
         model=InterfaceModel(type="virtio-non-transitional" if is_virtio else spec.model),
         mtu=Mtu(size=link.mtu),
-        rom=None if spec.boot_order else Rom(enabled=False),  # only who boots from the network needs the boot ROM
+        rom=None if spec.boot_order else Rom(enabled=False),  # the boot ROM is only needed for network boot
         boot=Boot(order=spec.boot_order) if spec.boot_order else None,
         alias=Alias(name=f"ua-{spec.name}"),
     )

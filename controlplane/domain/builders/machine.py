@@ -33,7 +33,7 @@ _OVMF = "/usr/share/OVMF"
 
 
 def build_os(vmi: VirtualMachineInstance, facts: Facts) -> Os:
-    """Say what boots, on which board, by which firmware."""
+    """Return the machine type, the firmware and what boots."""
     machine = vmi.spec.domain.machine
     kernel = _firmware(vmi).kernel_boot
     loader, nvram = _efi(vmi)
@@ -63,22 +63,22 @@ def build_sysinfo(vmi: VirtualMachineInstance) -> SysInfo:
 
 
 def build_features(vmi: VirtualMachineInstance, facts: Facts) -> Features:
-    """Say what the board has. VMware's port is off: it only leads guests to wrong conclusions."""
-    asked = vmi.spec.domain.features
-    apic = asked.apic if asked else None
+    """Return the machine's features. VMware's port is off, because it misleads guests."""
+    features = vmi.spec.domain.features
+    apic = features.apic if features else None
     return Features(
         acpi=has_acpi(vmi),
         apic=Apic(end_of_interrupt=apic.end_of_interrupt or None) if apic and apic.enabled is not False else None,
         vmport=VmPort(state=False),
-        smm=Smm(state=asked.smm.enabled is not False) if asked and asked.smm else None,
+        smm=Smm(state=features.smm.enabled is not False) if features and features.smm else None,
         tcg=None if facts.is_kvm else Tcg(tb_cache=TbCache(unit="MiB", size=facts.tb_cache_mib)),
     )
 
 
 def has_acpi(vmi: VirtualMachineInstance) -> bool:
-    """Tell whether the guest has ACPI, without which it cannot hear the power button."""
-    asked = vmi.spec.domain.features
-    return asked is None or asked.acpi.enabled is not False
+    """Tell whether the guest has ACPI, without which it does not notice the power button."""
+    features = vmi.spec.domain.features
+    return features is None or features.acpi.enabled is not False
 
 
 def _firmware(vmi: VirtualMachineInstance) -> Firmware:

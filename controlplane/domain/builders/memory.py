@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory: what the guest begins with, and what it can come to have while it runs (docs/adr/0017).
+"""Memory: the initial size, and the most that a guest can get while it runs (docs/adr/0017).
 
-The device is there from the start on, with nothing of it asked for. Nothing of all this is in the domain of a guest
-that was given no room.
+The device for more memory exists from the start, with nothing requested. A guest without room for more memory has none
+of this in its domain.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNIT = "b"
 
 
 def build_memory(vmi: VirtualMachineInstance) -> Memory:
-    """Return the memory that the guest begins with, and that of the device with it: older libvirts want the sum."""
+    """Return the initial memory plus the device's: older versions of libvirt require the sum."""
     size = guest_bytes(vmi.spec.domain)
     if size <= 0:
         raise NotBuildableError("spec.domain.memory.guest", "the size of the guest's memory is needed, e.g. 1Gi")
@@ -29,12 +29,12 @@ def build_memory(vmi: VirtualMachineInstance) -> Memory:
 
 
 def build_max_memory(vmi: VirtualMachineInstance) -> MaxMemory | None:
-    """Return the most that it can come to have, if that is more."""
+    """Return the most memory that the guest can get, if that is more than the initial size."""
     return MaxMemory(slots=0, unit=_UNIT, size=most_bytes(vmi.spec.domain)) if room_bytes(vmi.spec.domain) else None
 
 
 def build_numa(vmi: VirtualMachineInstance) -> Numa | None:
-    """Return the cell that libvirt wants to be there where memory can be added."""
+    """Return the NUMA cell that libvirt requires where memory can be added."""
     if not room_bytes(vmi.spec.domain):
         return None
     cpus = (vmi.spec.domain.cpu or CpuSpec()).most_vcpus
@@ -43,13 +43,13 @@ def build_numa(vmi: VirtualMachineInstance) -> Numa | None:
 
 
 def build_memory_device(vmi: VirtualMachineInstance) -> MemoryDevice | None:
-    """Return the device that has the rest of it."""
+    """Return the device for more memory."""
     room = room_bytes(vmi.spec.domain)
     return virtio_mem(room, 0) if room else None
 
 
 def virtio_mem(size: int, requested: int) -> MemoryDevice:
-    """Describe the device, of so many bytes, of which the guest is to have `requested`."""
+    """Return a virtio-mem device. size, requested: bytes."""
     target = Target(
         size=Size(unit=_UNIT, size=size),
         node=0,

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The domain's identity card."""
+"""Our metadata in the domain: which VMI, Pod and launch it belongs to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controlplane.domain.builders.facts import Facts
 
 
 def build_metadata(vmi: VirtualMachineInstance, facts: Facts) -> Metadata:
-    """Say which VMI this is, in which Pod, and the how-manieth launch."""
+    """Return the VMI, the Pod and the number of the launch."""
     return Metadata(
         identity=Identity(
             namespace=vmi.metadata.namespace,

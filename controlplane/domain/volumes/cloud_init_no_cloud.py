@@ -29,7 +29,7 @@ def _in_pod(name: str, source: CloudInitNoCloud, _claims: Claims) -> InPod:
 
 
 def _secret(volume: str, part: str, secret: str) -> Mounted:
-    """Mount a Secret whole: a missing one keeps the Pod waiting, and either spelling of its key will do."""
+    """Mount a whole Secret: a missing Secret keeps the Pod waiting, and both spellings of its key work."""
     name = f"{part}-{hashlib.sha256(volume.encode()).hexdigest()[:16]}"
     source = {"secretName": secret, "defaultMode": 0o440}
     return read_only({"name": name, "secret": source}, layout.cloud_init_secret(volume, part))
@@ -38,7 +38,7 @@ def _secret(volume: str, part: str, secret: str) -> Mounted:
 def _in_plan(name: str, source: CloudInitNoCloud, guest: GuestIdentity, _claims: Claims) -> launch_plan.DiskSource:
     return launch_plan.CloudInit(
         volume=name,
-        # JSON is YAML, and cannot be broken out of by a name.
+        # JSON is YAML, and escapes every name.
         meta_data=json.dumps({"instance-id": guest.uuid, "local-hostname": guest.hostname}),
         user_data=_inline(name, "userDataBase64", source.user_data, source.user_data_base64),
         user_data_file=_mounted(name, _USER_DATA) if source.secret_ref else None,

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""containerDisk: an image volume of the Pod; the guest writes to an overlay that dies with the Pod."""
+"""containerDisk: an image volume of the Pod. The guest writes to an overlay that is deleted with the Pod."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def _in_plan(name: str, source: ContainerDisk, _guest: GuestIdentity, _claims: C
 
 
 def _takes(_source: ContainerDisk, largest: int) -> int:
-    """How large the disk is, nobody knows before the image is there: the launcher refuses one that is larger."""
+    """The size is unknown before the image is pulled; the launcher refuses a disk above the limit."""
     return largest
 
 
 def _in_domain(name: str, _source: ContainerDisk, report: launch_plan.LauncherReport) -> DiskImage:
-    """The chain is written out, so that no header of an image is ever trusted."""
-    for found in report.container_disks:
-        if found.volume == name:
-            return DiskImage(layout.overlay(name), "qcow2", below=BackingImage(found.path, found.format))
+    """The backing chain is written out, so that no header of an image is trusted."""
+    for image in report.container_disks:
+        if image.volume == name:
+            return DiskImage(layout.overlay(name), "qcow2", below=BackingImage(image.path, image.format))
     raise ValueError(f"the launcher found no image for volume {name!r}")
 
 

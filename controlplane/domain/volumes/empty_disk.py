@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""emptyDisk: a sparse file that the launcher makes in the Pod's own directory."""
+"""emptyDisk: a sparse file that the launcher makes in the Pod's emptyDir."""
 
 from __future__ import annotations
 

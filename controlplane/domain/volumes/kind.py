@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What there is to say about a kind of volume. Values and signatures; knows no single kind."""
+"""What each kind of volume defines. Values and signatures; registry.py lists the kinds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Mounted:
-    """A volume of the Pod, and the launcher container's mount of it, or the device that it is there."""
+    """A volume of the Pod, and its mount or its device in the launcher's container."""
 
     volume: Json
     mount: Json | None = None
@@ -43,7 +43,7 @@ class BackingImage:
 
 @dataclass(frozen=True, slots=True)
 class DiskImage:
-    """What the domain gets: a file or a device, and the image below it, if any."""
+    """The domain's disk: a file or a device, and its backing image, if any."""
 
     path: str
     format: str
@@ -54,28 +54,28 @@ class DiskImage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeKind:
-    """One kind of volume. Each function gets the volume's name and its source: `member` of the Volume."""
+    """One kind of volume. Each function gets the volume's name and its source: the field `member` of the Volume."""
 
     member: str
-    """Field of controlplane.api.objects.vmi.volumes.Volume that has the source."""
+    """Field of controlplane.api.objects.vmi.volumes.Volume with the source."""
     in_domain: Callable[[str, Any, LauncherReport], DiskImage]
-    """Return what the guest's disk is made of, given the launcher's report. ValueError says what is missing."""
+    """Return the guest's disk, given the launcher's report. ValueError says what is missing."""
     in_pod: Callable[[str, Any, Claims], InPod] = lambda *_unused: InPod()
-    """Return what is mounted into the Pod."""
+    """Return the Pod's volumes and mounts."""
     takes: Callable[[Any, int], int] = lambda *_unused: 0
-    """Return how many bytes of the node's disk it takes at most, given the largest disk that a containerDisk may be."""
+    """Return the most bytes of the node's disk that it uses, given the limit of a containerDisk."""
     in_plan: Callable[[str, Any, GuestIdentity, Claims], DiskSource | None] = lambda *_unused: None
-    """Return what the launcher makes before the domain exists, if anything. ValueError says what cannot be asked."""
+    """Return what the launcher prepares before the domain exists, if anything. ValueError says what is invalid."""
     reported_below: Callable[[str], str] | None = None
-    """Where, by the volume's name, the launcher looks for an image that it reports; None: it looks for none."""
+    """Return, by the volume's name, the directory of the image that the launcher reports. None: it reports none."""
 
 
 def read_only(volume: Json, where: str) -> Mounted:
-    """Mount a Pod volume for reading."""
+    """Mount a Pod volume read-only."""
     return Mounted(volume, {"name": volume["name"], "mountPath": where, "readOnly": True})
 
 
 def image_volume(name: str, reference: str, policy: str, where: str) -> Mounted:
-    """Mount a container image. policy: "" leaves the choice to Kubernetes."""
+    """Mount a container image. policy: "" for Kubernetes' default."""
     image = {"reference": reference, "pullPolicy": policy} if policy else {"reference": reference}
     return read_only({"name": name, "image": image}, where)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""persistentVolumeClaim: a disk that outlives the run, as the file disk.img on a volume or as a device.
+"""persistentVolumeClaim: a disk that outlives the run, as the file disk.img on a volume or as a block device.
 
-Which of the two it is the claim says, and the launcher in its report: virt-handler reads no claims.
+The claim's volume mode decides which. The launcher reports it, because virt-handler reads no claims.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _in_plan(
 
 
 def _in_domain(name: str, source: PersistentVolumeClaimSource, report: launch_plan.LauncherReport) -> DiskImage:
-    """Nothing is below it, and its format is never guessed: what a guest writes there means nothing to QEMU."""
+    """It has no backing image, and its format is always raw: QEMU must not interpret what a guest writes there."""
     if name in report.block_claims:
         return DiskImage(layout.claim_device(name), "raw", is_block=True, is_read_only=source.read_only)
     return DiskImage(layout.claim_file(name), "raw", is_read_only=source.read_only)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kinds of volumes, one row each, and what the builders of Pod, plan and domain ask of all of them."""
+"""The kinds of volumes, one row each, and what the builders of Pod, plan and domain need of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VOLUME_KINDS: tuple[VolumeKind, ...] = (
 
 
 def volumes_in_pod(spec: VirtualMachineInstanceSpec, claims: Claims = NO_CLAIMS) -> tuple[InPod, ...]:
-    """Return what the machine's volumes, and the kernel that it boots directly, need in the Pod."""
+    """Return what the machine's volumes and its kernel boot need in the Pod."""
     needed = [kind.in_pod(volume.name, source, claims) for volume, kind, source in _sourced(spec)]
     container = kernel_boot.container_of(spec)
     return (*needed, *([] if container is None else [kernel_boot.in_pod(container)]))
@@ -44,18 +44,18 @@ def volumes_in_pod(spec: VirtualMachineInstanceSpec, claims: Claims = NO_CLAIMS)
 def volumes_in_plan(
     spec: VirtualMachineInstanceSpec, guest: GuestIdentity, claims: Claims = NO_CLAIMS
 ) -> tuple[DiskSource, ...]:
-    """Return what the launcher has to make. ValueError names the volume that cannot be planned."""
+    """Return what the launcher has to prepare. ValueError names the volume that cannot be planned."""
     steps = (kind.in_plan(volume.name, source, guest, claims) for volume, kind, source in _sourced(spec))
     return tuple(step for step in steps if step is not None)
 
 
 def bytes_taken(spec: VirtualMachineInstanceSpec, largest: int) -> int:
-    """Return how much of the node's disk the machine's disks take at most. largest: what a containerDisk may be."""
+    """Return the most bytes of the node's disk that the machine uses. largest: the limit of a containerDisk."""
     return sum(kind.takes(source, largest) for _unused, kind, source in _sourced(spec))
 
 
 def reported_images(spec: VirtualMachineInstanceSpec) -> dict[str, str]:
-    """Return the volumes whose image the launcher must report, and below which path each lies."""
+    """Return the volumes whose image the launcher must report, and the directory of each."""
     return {
         volume.name: kind.reported_below(volume.name)
         for volume, kind, _unused in _sourced(spec)
@@ -64,22 +64,22 @@ def reported_images(spec: VirtualMachineInstanceSpec) -> dict[str, str]:
 
 
 def volume_in_domain(volume: Volume, report: LauncherReport) -> DiskImage:
-    """Return what the guest's disk of a volume is made of. ValueError says why there is nothing."""
-    found = _source(volume)
-    if found is None:
+    """Return the guest's disk of a volume. ValueError says why there is none."""
+    sourced = _source(volume)
+    if sourced is None:
         raise ValueError(f"volume {volume.name!r} has no source that this version can attach")
-    kind, source = found
+    kind, source = sourced
     return kind.in_domain(volume.name, source, report)
 
 
 def _sourced(spec: VirtualMachineInstanceSpec) -> Iterator[tuple[Volume, VolumeKind, Any]]:
     for volume in spec.volumes:
-        if found := _source(volume):
-            yield volume, *found
+        if sourced := _source(volume):
+            yield volume, *sourced
 
 
 def _source(volume: Volume) -> tuple[VolumeKind, Any] | None:
-    """Return the one source that admission made sure of; of several, that of the first row."""
+    """Return the volume's source. Admission ensures that there is one; of several the first row wins."""
     for kind in VOLUME_KINDS:
         source = getattr(volume, kind.member)
         if source is not None:

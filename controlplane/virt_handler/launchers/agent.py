@@ -182,7 +182,7 @@ class Agent:
         self, command: str, seconds: int = ANSWER_SECONDS, arguments: Mapping[str, str] | None = None
     ) -> str:
         """Have the agent do something; return its answer. NoAgent, HypervisorError."""
-        return await self._ask_on(self._present(), agent.question(command, arguments), seconds)
+        return await self._ask_on(self._present(), agent.request(command, arguments), seconds)
 
     def note_frozen(self, is_frozen: bool | None) -> None:
         """Tell what came of an order to freeze, or to thaw. None: nobody knows, it is asked in the next round."""
@@ -210,7 +210,7 @@ class Agent:
 
     async def ask(self, guest: Guest, command: str, seconds: int = ANSWER_SECONDS) -> str:
         """Put one question, when it is its turn. HypervisorError."""
-        return await self._ask_on(guest, agent.question(command), seconds)
+        return await self._ask_on(guest, agent.request(command), seconds)
 
     async def _ask_on(self, guest: Guest, question: str, seconds: int) -> str:
         """Ask, and go on when the asker does not wait any more: what is under way is counted until it has ended."""

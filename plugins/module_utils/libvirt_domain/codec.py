@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From the model to XML: elements, yes/no, on/off, the characters XML allows. No libvirt knowledge, no policy.
+"""From the XML classes to XML: elements, yes/no, on/off, the characters that XML allows. No libvirt knowledge, no
+policy.
 
-A model class is a frozen dataclass with a TAG whose fields say how they are spelled:
+A class is a frozen dataclass with a TAG. Its fields say how they are written:
 
     @element
     class Rng:
@@ -11,8 +12,8 @@ A model class is a frozen dataclass with a TAG whose fields say how they are spe
         model: str = attribute()
         backend: RngBackend = child()
 
-`None`, an empty tuple and a false flag leave a field out. There is no way back: a live domain holds more than
-the model knows, so it is never read into the model (controlplane.domain.observed reads what we need of it).
+`None`, an empty tuple and a false flag leave a field out. There is no parser: a live domain has more than the classes,
+so its XML is never read into them.
 """
 
 from __future__ import annotations
@@ -62,32 +63,32 @@ def _field(form: Form, name: str | None, words: tuple[str, str], default: Any) -
 
 
 def attribute(name: str | None = None, *, words: tuple[str, str] = ("yes", "no"), default: Any = ...) -> Any:
-    """Spell a field as an attribute, called like the field unless named. words: how True and False are written."""
+    """Write a field as an attribute, by default of the field's name. words: for True and False."""
     return _field("attribute", name, words, default)
 
 
 def text(*, default: Any = ...) -> Any:
-    """Spell a field as the element's own text."""
+    """Write a field as the element's text."""
     return _field("text", None, ("yes", "no"), default)
 
 
 def leaf(name: str | None = None, *, default: Any = ...) -> Any:
-    """Spell a field as a child element that holds only text."""
+    """Write a field as a child element with only text."""
     return _field("leaf", name, ("yes", "no"), default)
 
 
 def flag(name: str | None = None) -> Any:
-    """Spell a true field as an empty child element, a false one not at all."""
+    """Write a true field as an empty child element; leave a false one out."""
     return _field("flag", name, ("yes", "no"), ...)
 
 
 def child(*, default: Any = ...) -> Any:
-    """Spell a field, itself an element, as a child."""
+    """Write a field, which is an element, as a child."""
     return _field("child", None, ("yes", "no"), default)
 
 
 def children(*, default: Any = ...) -> Any:
-    """Spell a tuple of elements, of one class or several, as children in their order."""
+    """Write a tuple of elements, of one class or several, as children in their order."""
     return _field("children", None, ("yes", "no"), default)
 
 
@@ -95,22 +96,22 @@ def children(*, default: Any = ...) -> Any:
     frozen_default=True, kw_only_default=True, field_specifiers=(attribute, text, leaf, flag, child, children)
 )
 def element(cls: type[_Class]) -> type[_Class]:
-    """Make a model class of a class with a TAG and spelled fields."""
+    """Make an XML class of a class with a TAG and fields made by the functions above."""
     return dataclass(frozen=True, slots=True, kw_only=True)(cls)
 
 
 def render(piece: Element) -> ElementTree.Element:
-    """Turn a model object into a tree. ValueError when a text holds characters that XML cannot."""
+    """Turn an object into a tree. ValueError for characters that XML cannot carry."""
     made = ElementTree.Element(piece.TAG)
-    for one in fields(piece):
-        value = getattr(piece, one.name)
+    for item in fields(piece):
+        value = getattr(piece, item.name)
         if value is not None:
-            _put(made, one.name, one.metadata[_SPELLING], value)
+            _put(made, item.name, item.metadata[_SPELLING], value)
     return made
 
 
 def render_text(piece: Element) -> str:
-    """Turn a model object into indented XML, byte for byte the same for equal objects."""
+    """Turn an object into indented XML; equal objects give equal bytes."""
     ElementTree.register_namespace(PREFIX, NAMESPACE)
     tree = render(piece)
     ElementTree.indent(tree)

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The XML namespace of what we write into a domain's metadata. Alone here: the launcher needs it without any XML."""
+"""The XML namespace of our element in a domain's metadata. In a file of its own, so that its users need not load
+XML."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write a small ISO 9660 image with Joliet names: the form in which a NoCloud seed reaches the guest. Pure.
+"""Write a small ISO 9660 image with Joliet names, the format of a NoCloud seed. Pure.
 
-ECMA-119 for the structures; Joliet is a second tree of directories with UCS-2 names, which Linux and Windows prefer
-and cloud-init needs ("meta-data" has no ISO 9660 name). One directory, a handful of files. Every number that ISO 9660
-wants twice is stored little-endian, then big-endian. Dates are zero: equal content gives equal bytes.
+The structures are ECMA-119's. Joliet is a second directory tree with UCS-2 names, which Linux and Windows prefer and
+cloud-init needs ("meta-data" is not a valid ISO 9660 name). There is one directory with a few files. Numbers that ISO
+9660 stores twice are little-endian, then big-endian. Dates are zero, so equal content gives equal bytes.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ SECTOR = 2048
 _SYSTEM_SECTORS = 16
 _FILE_LIMIT = 16
 _PADDING_SECTORS = 150
-"""As mkisofs pads: BusyBox's blkid does not recognise a disk that is smaller than its 68 KiB of read-ahead."""
+"""The same padding as mkisofs: BusyBox's blkid does not recognise a disk smaller than its 68 KiB of read-ahead."""
 
 _ALIGNMENT = 65536
-"""QEMU opens no file with direct I/O whose size is not a multiple of the disk's unit: 512 mostly, 4096 on newer disks
-and on tmpfs, a page of up to 64 KiB elsewhere."""
+"""With direct I/O, QEMU only opens files whose size is a multiple of the storage's block size: mostly 512, 4096 on
+newer disks and on tmpfs, a page of up to 64 KiB elsewhere."""
 
 
 def write_iso(label: str, files: Mapping[str, bytes]) -> bytes:
-    """Return an image with these files in its root. ValueError for what does not fit this small writer."""
+    """Return an image with these files in its root. ValueError for what this small writer does not support."""
     if not files or len(files) > _FILE_LIMIT or not (label.isascii() and 0 < len(label) <= 16):
         raise ValueError(f"an ISO has 1 to {_FILE_LIMIT} files and a label of 1 to 16 ASCII characters")
     primary_root, joliet_root = _SYSTEM_SECTORS + 7, _SYSTEM_SECTORS + 8
@@ -67,7 +67,7 @@ def _volume(kind: int, label: str, *, total: int, table: int, root: int) -> byte
         return value.encode().ljust(size, b" ")
 
     made = bytes([kind]) + b"CD001\x01\0" + text("", 32) + text(label, 32) + bytes(8) + _both32(total)
-    made += b"%/E".ljust(32, b"\0") if is_joliet else bytes(32)  # the escape sequence that says UCS-2 level 3
+    made += b"%/E".ljust(32, b"\0") if is_joliet else bytes(32)  # the escape sequence of UCS-2 level 3
     made += _both16(1) + _both16(1) + _both16(SECTOR) + _both32(10)
     made += struct.pack("<II", table, 0) + struct.pack(">II", table + 1, 0)
     made += _record(b"\0", root, SECTOR, is_directory=True)

@@ -1,4 +1,4 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How libvirt spells a domain, one file per family. No default of ours, no choice: None means "leave it out"."""
+"""libvirt's domain XML, one file per family of elements. No defaults and no policy: None leaves a field out."""

@@ -23,7 +23,7 @@ class Timer:
 
 @element
 class Clock:
-    """What time the guest starts with, and from which sources it counts on."""
+    """The guest's initial time and its timers."""
 
     TAG: ClassVar[str] = "clock"
     offset: str = attribute()

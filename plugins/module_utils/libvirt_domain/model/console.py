@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Serial console, channels and graphics: how people and agents reach the guest."""
+"""Serial console, channels and graphics."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import ClassVar
 from ..codec import attribute, child, element
 
 AGENT_CHANNEL = "org.qemu.guest_agent.0"
-"""The channel that the guest's agent holds open while it is there."""
+"""The channel of the guest's agent."""
 
 
 @element
 class Log:
-    """The file that QEMU copies everything to."""
+    """The file to which QEMU copies all output."""
 
     TAG: ClassVar[str] = "log"
     file: str = attribute()
@@ -33,7 +33,7 @@ class SerialTarget:
 
 @element
 class SerialSource:
-    """The socket that QEMU listens at."""
+    """The socket on which QEMU listens."""
 
     TAG: ClassVar[str] = "source"
     mode: str = attribute()
