@@ -19,8 +19,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if hasattr(config, "workerinput"):
         return
     for kind in ("failed", "error"):
-        for one in terminalreporter.stats.get(kind, ()):
-            note(one.nodeid, told(one.longreprtext))
+        for report in terminalreporter.stats.get(kind, ()):
+            note(report.nodeid, told(report.longreprtext))
 
 
 def told(text: str) -> list[str]:

@@ -69,8 +69,8 @@ class Timeline:
 def stages(sources: Sources, namespace: str, vm: str) -> Timeline:
     """Find the moments of a VM's newest start; those whose source has no trace are left out."""
     entries, skipped = sources.audit.entries, sources.audit.skipped
-    start = _last(entries, lambda one: _is(one, "virtualmachines", namespace, vm) and _is_users(one))
-    instance = _last(entries, lambda one: _is(one, "virtualmachineinstances", namespace, vm, verb="create"))
+    start = _last(entries, lambda entry: _is(entry, "virtualmachines", namespace, vm) and _is_users(entry))
+    instance = _last(entries, lambda entry: _is(entry, "virtualmachineinstances", namespace, vm, verb="create"))
     if instance is None:
         return Timeline((), skipped)
     born = instance.received
@@ -79,14 +79,16 @@ def stages(sources: Sources, namespace: str, vm: str) -> Timeline:
     moments = {
         "request answered (admission in it)": _answered(start) if asked < born else None,
         "VMI created": _answered(instance),
-        "Pod created": _answered(_first(entries, lambda one: _is(one, "pods", namespace, sources.pod, verb="create"))),
-        "Pod scheduled": _answered(_first(entries, lambda one: _is(one, "pods/binding", namespace, sources.pod))),
+        "Pod created": _answered(
+            _first(entries, lambda entry: _is(entry, "pods", namespace, sources.pod, verb="create"))
+        ),
+        "Pod scheduled": _answered(_first(entries, lambda entry: _is(entry, "pods/binding", namespace, sources.pod))),
         "sandbox ready": _sandbox(sources),
         "launcher's first line": _logged(sources.launcher_log, lambda _unused: True),
         "disks prepared": _logged(sources.launcher_log, lambda line: '"event":"prepared"' in line),
         "libvirtd up, connected": _handled(sources.handler_log, "launcher connected", namespace, vm, born),
         "domain created": _handled(sources.handler_log, "domain started", namespace, vm, born),
-        "phase Running": _answered(_first(entries, lambda one: _is_running(one, namespace, vm, born))),
+        "phase Running": _answered(_first(entries, lambda entry: _is_running(entry, namespace, vm, born))),
         "guest's marker on its console": _logged(sources.launcher_log, lambda line: MARKER in line),
     }
     found = [Stage(name, at - zero) for name, at in moments.items() if at is not None and at >= zero]
@@ -137,7 +139,7 @@ def _logged(lines: Iterable[str], wanted: Callable[[str], bool]) -> float | None
 
 def _sandbox(sources: Sources) -> float | None:
     found = (SANDBOX.search(line) for line in sources.container_log)
-    return next((_at(one[1]) for one in found if one and one[2] == sources.pod), None)
+    return next((_at(item[1]) for item in found if item and item[2] == sources.pod), None)
 
 
 def _handled(lines: Iterable[str], event: str, namespace: str, vm: str, after: float) -> float | None:

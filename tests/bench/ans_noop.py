@@ -146,7 +146,7 @@ class Runner:
     def _audited(self) -> int:
         with self._audit.open() as lines:
             events = (json.loads(line) for line in lines if f'"namespace":"{NAMESPACE}"' in line)
-            return sum(one.get("stage") == "ResponseComplete" for one in events)
+            return sum(event.get("stage") == "ResponseComplete" for event in events)
 
 
 def measure(runner: Runner) -> tuple[dict[str, float], dict[str, float]]:

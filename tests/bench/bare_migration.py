@@ -79,29 +79,29 @@ class Bare:
         """Have a libvirtd find out what QEMU can do, as a container of each node does."""
         _unused = self.move()
         cache = self._home("source").joinpath("run", *layout.CAPABILITY_CACHE)
-        self.capabilities = {one.name: without_each_property(one.read_text()) for one in cache.glob("*.xml")}
+        self.capabilities = {path.name: without_each_property(path.read_text()) for path in cache.glob("*.xml")}
 
     def move(self) -> Moved:
         """Boot the guest and move it."""
         self.rounds += 1
         source, target = self._launcher("source", self.source), self._launcher("target", self.target)
         try:
-            for one in (source, target):
-                self._begin(one)
-            here, there = (_dial(one) for one in (source, target))
+            for item in (source, target):
+                self._begin(item)
+            here, there = (_dial(item) for item in (source, target))
             domain = here.defineXML(self._domain(source))
             domain.create()
             _until(lambda: "tick" in source.console, source, "a guest that ticks")
             time.sleep(SETTLED_SECONDS)
             return self._measure(domain, there, source, target)
         finally:
-            for one in (source, target):
-                one.remove()
+            for item in (source, target):
+                item.remove()
 
     def _measure(self, domain: Any, there: Any, source: LauncherPod, target: LauncherPod) -> Moved:
-        logs = [one.run / SERIAL_LOG for one in (source, target)]
+        logs = [item.run / SERIAL_LOG for item in (source, target)]
         names = device_names(self.vmi)
-        disks = sorted(names[one] for one in sent_disks(self.vmi) if one in names)
+        disks = sorted(names[disk] for disk in sent_disks(self.vmi) if disk in names)
         parameters = {
             libvirt.VIR_MIGRATE_PARAM_URI: f"unix://{layout.migration_socket('memory')}",
             libvirt.VIR_MIGRATE_PARAM_DISKS_URI: f"unix://{layout.migration_socket('disks')}",

@@ -114,7 +114,7 @@ class Machines:
         return time.monotonic() - began
 
     def seconds(self, names: Sequence[str]) -> list[float]:
-        return sorted(self.ran[one] - self.asked[one] for one in names)
+        return sorted(self.ran[name] - self.asked[name] for name in names)
 
 
 def a_vm(name: str) -> Json:
@@ -211,7 +211,7 @@ async def _stop(report: Report, machines: Machines) -> list[str]:
     for number, name in enumerate(names):
         await machines.stop(name)
         await machines.wait(machines.gone, number + 1)
-    taken = sorted(machines.gone[one] - machines.ended[one] for one in names)
+    taken = sorted(machines.gone[name] - machines.ended[name] for name in names)
     p99 = _quantile(taken, 0.99)
     report(
         {

@@ -65,8 +65,8 @@ class Footprint:
 
 def footprints(cluster: Cluster, node: str) -> list[Footprint]:
     """Return those of our components' processes on a node, the launchers' not among them."""
-    found = [Footprint(**one) for one in json.loads(cluster.on_node(node, _READ))]
-    return sorted((one for one in found if one.part in PARTS), key=lambda one: (PARTS.index(one.part), one.pid))
+    found = [Footprint(**item) for item in json.loads(cluster.on_node(node, _READ))]
+    return sorted((item for item in found if item.part in PARTS), key=lambda item: (PARTS.index(item.part), item.pid))
 
 
 def only(found: list[Footprint], part: str) -> Footprint:

@@ -134,7 +134,7 @@ def _report_times(report: Report, taken: Taken, seconds: float) -> list[str]:
     """Report each verb; return what is over the bar."""
     failures = []
     for verb in ("start", "stop", "report"):
-        under, usual = ([each for way in WAYS for each in taken[way, verb, one]] for one in (True, False))
+        under, usual = ([each for way in WAYS for each in taken[way, verb, item]] for item in (True, False))
         if not under or not usual:
             continue
         ratio = statistics.median(under) / statistics.median(usual)
@@ -180,13 +180,13 @@ def _report_census(
                 "name": f"hostile-node-{part.replace('_', '-')}",
                 "threads": [first.threads, last.threads],
                 "descriptors": [first.descriptors, last.descriptors],
-                "rss_mib": [round(one.rss_kib / 1024, 1) for one in (first, last)],
-                "pss_mib": [round(one.pss_kib / 1024, 1) for one in (first, last)],
+                "rss_mib": [round(item.rss_kib / 1024, 1) for item in (first, last)],
+                "pss_mib": [round(item.pss_kib / 1024, 1) for item in (first, last)],
                 "is_same_process": first.pid == last.pid,
                 "unit": "before, after",
             }
         )
-    usual, under = (statistics.median(shares[one]) for one in (False, True))
+    usual, under = (statistics.median(shares[item]) for item in (False, True))
     report(
         {
             "name": "hostile-node-processor",

@@ -57,7 +57,7 @@ def _fill(cluster: Cluster, vms: int) -> None:
 
 
 def _look(cluster: Cluster) -> dict[tuple[str, int], Footprint]:
-    return {(one.part, one.pid): one for one in footprints(cluster, cluster.nodes[0])}
+    return {(footprint.part, footprint.pid): footprint for footprint in footprints(cluster, cluster.nodes[0])}
 
 
 def _report_processor(

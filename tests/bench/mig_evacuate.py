@@ -54,7 +54,7 @@ def measure(cluster: Cluster, report: Report) -> None:
     )
     taken = time.monotonic() - began
     moved = [cluster.get("vmi", name) or {} for name in names]
-    elsewhere = sum(one.get("status", {}).get("nodeName") == stays for one in moved)
+    elsewhere = sum(item.get("status", {}).get("nodeName") == stays for item in moved)
     cluster.kubectl("uncordon", leaves)
     cluster.kubectl("delete", "vm", *names)
     _report(report, taken, call, pod, many)

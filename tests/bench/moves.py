@@ -72,8 +72,10 @@ def floor_of(cluster: Cluster, name: str) -> Iterator[Bare]:
 def _as_its_pod(cluster: Cluster, pod: Object, node: str) -> Place:
     """Return where a Pod like it is on that node: the kubelet's groups, and its reckoning of a CPU's request."""
     below = {"Guaranteed": "", "Burstable": "burstable", "BestEffort": "besteffort"}[pod["status"]["qosClass"]]
-    requests = (one.get("resources", {}).get("requests", {}).get("cpu", "0") for one in pod["spec"]["containers"])
-    shares = max(sum(to_milli(one) for one in requests) * 1024 // 1000, 2)
+    requests = (
+        container.get("resources", {}).get("requests", {}).get("cpu", "0") for container in pod["spec"]["containers"]
+    )
+    shares = max(sum(to_milli(request) for request in requests) * 1024 // 1000, 2)
     return Place(str(PurePosixPath(machine_group(cluster.name, node), "kubepods", below)), shares)
 
 
@@ -95,7 +97,7 @@ def _move(cluster: Cluster, name: str) -> Moved:
     }
     here = Path(run_directory(lab, source), SERIAL_LOG)
     with Ticks(lambda: _logs(cluster)) as ticks:
-        total = timed(cluster, (MIGRATIONS, MIGRATIONS), body, lambda one: _is_over(one, name))
+        total = timed(cluster, (MIGRATIONS, MIGRATIONS), body, lambda item: _is_over(item, name))
         target = _granted(cluster)
         there = Path(run_directory(lab, target), SERIAL_LOG)
         cluster.eventually(lambda: ticks.count(there) > TICKS, seconds=60, what="the guest ticks on")
@@ -113,7 +115,7 @@ def _granted(cluster: Cluster) -> Object:
     vmi = cluster.get("vmi", NAME)
     assert vmi is not None
     (uid,) = vmi["status"]["activePods"]
-    return next(one for one in cluster.list("pods", "-n", NAMESPACE) if one["metadata"]["uid"] == uid)
+    return next(item for item in cluster.list("pods", "-n", NAMESPACE) if item["metadata"]["uid"] == uid)
 
 
 def _is_over(migration: Object, name: str) -> bool:
@@ -129,14 +131,14 @@ def _logs(cluster: Cluster) -> list[Path]:
     """Name the consoles of all launchers of all nodes."""
     lab = Lab(cluster.name)
     roots = [Path(f"/proc/{lab.node(node).running_pid()}/root/var/lib/kubelet/pods") for node in cluster.nodes]
-    return [one for root in roots for one in root.glob(f"*/volumes/kubernetes.io~empty-dir/*/{SERIAL_LOG}")]
+    return [path for root in roots for path in root.glob(f"*/volumes/kubernetes.io~empty-dir/*/{SERIAL_LOG}")]
 
 
 def _report_total(
     report: Report, name: str, ours: list[Moved], bare: list[Moved], pods: list[float], at_most: float
 ) -> float:
-    took = [one.total for one in ours]
-    total, call, pod = (statistics.median(some) for some in (took, [one.total for one in bare], pods))
+    took = [item.total for item in ours]
+    total, call, pod = (statistics.median(some) for some in (took, [item.total for item in bare], pods))
     ratio = total / (call + pod)
     report(
         {
@@ -160,6 +162,6 @@ def _report_total(
 def _report_downtime(report: Report, name: str, ours: list[Moved], bare: list[Moved]) -> None:
     figures: dict[str, Any] = {"name": f"{name}-downtime"}
     for way in ("stood", "by_libvirt"):
-        mine, theirs = (statistics.median(getattr(one, way) for one in some) for some in (ours, bare))
+        mine, theirs = (statistics.median(getattr(item, way) for item in some) for some in (ours, bare))
         figures |= {way: round(mine * 1e3), f"{way}_bare": round(theirs * 1e3), f"{way}_ratio": round(mine / theirs, 2)}
     report(figures | {"unit": "ms (medians; stood: between two ticks of the guest, of 20 ms each)"})

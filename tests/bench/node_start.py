@@ -95,7 +95,7 @@ def is_running(vmi: dict[str, Any]) -> bool:
 
 def has_started(pod: dict[str, Any]) -> bool:
     """Say whether a Pod's container has started."""
-    return any("running" in one.get("state", {}) for one in pod.get("status", {}).get("containerStatuses") or ())
+    return any("running" in status.get("state", {}) for status in pod.get("status", {}).get("containerStatuses") or ())
 
 
 def run(report: Report) -> None:

@@ -139,6 +139,6 @@ def _used_seconds(lab: str) -> float:
         group = hierarchy.path / lab_group(lab)
         if "cpuacct" in hierarchy.options:
             return int((group / "cpuacct.usage").read_text()) / 1e9
-    unified = next(one for one in hierarchies() if one.unified)
+    unified = next(hierarchy for hierarchy in hierarchies() if hierarchy.unified)
     fields = (unified.path / lab_group(lab) / "cpu.stat").read_text().split()
     return int(fields[fields.index("usage_usec") + 1]) / 1e6

@@ -57,11 +57,11 @@ class Seats:
 
     def start(self, name: str) -> float:
         """Start it; return the seconds until it is Running."""
-        return self._until(name, lambda: self.want(name, "Always"), lambda one: phase_of(one["object"]) == "Running")
+        return self._until(name, lambda: self.want(name, "Always"), lambda item: phase_of(item["object"]) == "Running")
 
     def stop(self, name: str) -> float:
         """Stop it; return the seconds until its instance is gone."""
-        return self._until(name, lambda: self.want(name, "Halted"), lambda one: one["type"] == "DELETED")
+        return self._until(name, lambda: self.want(name, "Halted"), lambda item: item["type"] == "DELETED")
 
     def want(self, name: str, run_strategy: str) -> None:
         """Say how it is to run."""
@@ -86,7 +86,7 @@ class Seats:
     def _tell(self, name: str, verb: str, *, is_paused: bool) -> float:
         with closing(self._libvirt(name)) as libvirtd:
             (domain,) = libvirtd.listAllDomains()
-            return self._until(name, getattr(domain, verb), lambda one: _is_paused(one["object"]) == is_paused)
+            return self._until(name, getattr(domain, verb), lambda item: _is_paused(item["object"]) == is_paused)
 
     def wait_gone(self, name: str) -> None:
         """Wait until it has no instance."""
@@ -95,7 +95,7 @@ class Seats:
     def wait_running(self, count: int) -> None:
         """Wait until so many instances run."""
         self._cluster.eventually(
-            lambda: sum(phase_of(one) == "Running" for one in self._list()) >= count,
+            lambda: sum(phase_of(item) == "Running" for item in self._list()) >= count,
             seconds=600,
             what=f"{count} instances in {self._namespace} run",
         )
@@ -143,4 +143,4 @@ def phase_of(vmi: Object) -> str:
 
 def _is_paused(vmi: Object) -> bool:
     found = vmi.get("status", {}).get("conditions") or ()
-    return any((one["type"], one["status"]) == ("Paused", "True") for one in found)
+    return any((item["type"], item["status"]) == ("Paused", "True") for item in found)

@@ -65,7 +65,7 @@ class Storm:
         self.clock = SimulatedClock()
         self.store = Store(self.clock)
         self.api = TimedApi(self.store)
-        self.caches = {one: cache.Store(one, INDEXES.get(one)) for one in RESOURCES}
+        self.caches = {resource: cache.Store(resource, INDEXES.get(resource)) for resource in RESOURCES}
         self._read = dict.fromkeys(RESOURCES, 0)
         overlays = {one: ReadYourWritesCache(kept) for one, kept in self.caches.items()}
         remembering = ReadYourWritesApi(self.api, overlays)
@@ -114,7 +114,7 @@ class Storm:
             if resource == without:
                 continue
             news, self._read[resource] = history[self._read[resource] :], len(history)
-            for change in (one for one in news if one.resource == resource):
+            for change in (item for item in news if item.resource == resource):
                 moved = True
                 if change.after is None:
                     kept.remove(change.key, change.raw)

@@ -108,7 +108,7 @@ class StubNodes:
 
     async def _start(self, key: Key, vmi: Json) -> None:
         """Say that the guest runs, and that it is ready, in one write as virt-handler does."""
-        said = [one for one in vmi["status"].get("conditions", []) if one["type"] != "Ready"]
+        said = [condition for condition in vmi["status"].get("conditions", []) if condition["type"] != "Ready"]
         interfaces = [
             {"name": "default", "ipAddress": "10.0.0.9", "ipAddresses": ["10.0.0.9"], "mac": "02:00:00:00:00:01"}
         ]

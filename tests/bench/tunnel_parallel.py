@@ -135,8 +135,8 @@ def _measure(way: Way, pairs: dict[str, SelfSignedPair]) -> Seen:
             processes.append(_begin(_write, home, way))
             rate = told["target" if way.is_half else "reader"].get(timeout=SECONDS)
             ends = [here] if way.is_half else [here, there]
-            used = sum(_used(one.pid) for one in ends)
-            busiest = max(_busiest(one.pid) for one in ends)
+            used = sum(_used(end.pid) for end in ends)
+            busiest = max(_busiest(end.pid) for end in ends)
             is_over.set()
             return Seen(rate, used, busiest, told["source"].get(timeout=SECONDS))
         finally:
@@ -147,7 +147,7 @@ def _measure(way: Way, pairs: dict[str, SelfSignedPair]) -> Seen:
 
 def _busiest(pid: int | None) -> float:
     tasks = pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")
-    return max(int(one.read_text().split()[0]) for one in tasks) / 1e9
+    return max(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
 
 def _each(way: Way, act: Callable[[], None]) -> None:

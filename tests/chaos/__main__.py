@@ -87,7 +87,7 @@ def _is_left(cluster: Cluster, observer: Observer) -> list[str]:
     try:
         cluster.eventually(lambda: not left(), seconds=60, what="nothing is left")
     except NotYet:
-        return [f"left: {one}" for one in left()]
+        return [f"left: {item}" for item in left()]
     return []
 
 

@@ -37,9 +37,9 @@ class Faults:
     def act(self) -> None:
         """Undo what is over, and break something when it is time."""
         now = time.monotonic()
-        for one in [one for one in self._undo if one[0] <= now]:
-            self._undo.remove(one)
-            one[1]()
+        for item in [item for item in self._undo if item[0] <= now]:
+            self._undo.remove(item)
+            item[1]()
         if now < self._next:
             return
         self._next = now + self.dice.uniform(*APART_SECONDS)
@@ -53,7 +53,7 @@ class Faults:
         self._undo.clear()
 
     def _node(self) -> str:
-        return self.dice.choice([one for one in self.cluster.nodes if one != self._broken])
+        return self.dice.choice([node for node in self.cluster.nodes if node != self._broken])
 
     def _signal(self, node: str, number: signal.Signals, *words: str) -> None:
         self.cluster.try_on_node(node, SIGNAL, str(int(number)), *words)
@@ -93,7 +93,7 @@ class Faults:
             self._signal(node, signal.SIGKILL, *VICTIMS["qemu"], uid)
             return
         pods = self.cluster.try_kubectl("get", "pods", "-l", f"kubevirt.io/created-by={uid}", "-o", "jsonpath={..uid}")
-        for pod in {one for one in pods.stdout.split() if one != uid}:
+        for pod in {word for word in pods.stdout.split() if word != uid}:
             self._signal(node, signal.SIGKILL, *VICTIMS["virt-launcher"], pod)
 
     def _freeze(self) -> None:

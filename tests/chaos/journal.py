@@ -48,6 +48,6 @@ class Journal:
 
     def why(self, names: Names, since: float, until: float) -> str | None:
         """Say which deed may have ended a guest that has these names; None when there was none in that time."""
-        found = (one for one in reversed(self.deeds) if since <= one.at <= until and one.ends & names)
+        found = (deed for deed in reversed(self.deeds) if since <= deed.at <= until and deed.ends & names)
         deed = next(found, None)
         return None if deed is None else deed.what

@@ -133,8 +133,8 @@ class Journeys:
         anew, as a person would have it. The guests have to do without it until then.
         """
         for pod in self.cluster.list("pods", "-n", "kubevirt"):
-            states = [one.get("state", {}) for one in pod["status"].get("containerStatuses", ())]
-            if any(one.get("waiting", {}).get("reason") == "CrashLoopBackOff" for one in states):
+            states = [status.get("state", {}) for status in pod["status"].get("containerStatuses", ())]
+            if any(state.get("waiting", {}).get("reason") == "CrashLoopBackOff" for state in states):
                 self.cluster.try_kubectl(
                     "delete", "pod", pod["metadata"]["name"], "-n", "kubevirt", "--wait=false", QUICK
                 )
@@ -160,7 +160,7 @@ class Journeys:
     def _choose(self, vmi: dict[str, Any], source: str) -> tuple[Callable[[], None] | None, bool]:
         """Return a fault, and whether the guest may end by it."""
         uid = str(vmi.get("metadata", {}).get("uid", ""))
-        other = next((one for one in self.cluster.nodes if one != source), source)
+        other = next((node for node in self.cluster.nodes if node != source), source)
         where = self.dice.choice((source, other))
         part = self.dice.choice(("virt-handler", "virt-handler", "virt-node", "libvirtd"))
         controller = self.dice.choice(self.cluster.nodes)

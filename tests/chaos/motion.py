@@ -33,18 +33,18 @@ class Motion:
 
     def look(self, guests: list[Guest]) -> None:
         """Compare with the last look."""
-        moved = [one for one in guests if self._has_run(one)]
-        for one in moved:
-            if one in self._at_rest[one.machine]:
-                self.doubles.append(f"{one} runs, and {self._runner[one.machine]} has run before")
-        for machine in {one.machine for one in moved}:
-            self._follow(machine, [one for one in moved if one.machine == machine])
-        self._used = {one: self._used[one] for one in guests if one in self._used}
+        moved = [guest for guest in guests if self._has_run(guest)]
+        for item in moved:
+            if item in self._at_rest[item.machine]:
+                self.doubles.append(f"{item} runs, and {self._runner[item.machine]} has run before")
+        for machine in {item.machine for item in moved}:
+            self._follow(machine, [item for item in moved if item.machine == machine])
+        self._used = {guest: self._used[guest] for guest in guests if guest in self._used}
 
     def _follow(self, machine: str, moved: list[Guest]) -> None:
         """In the look in which one takes over both have run: the one that did not run before is who goes on."""
         before = self._runner.get(machine)
-        others = [one for one in moved if one != before]
+        others = [item for item in moved if item != before]
         if len(others) > 1:
             self.doubles.append(f"two guests of one machine begin to run: {others}")
         if not others:

@@ -65,10 +65,10 @@ class Observer:
     def _compare(self, found: list[Guest]) -> None:
         """Complain of two guests of one machine. A look takes a moment: both must be there after it."""
         by_machine = defaultdict[str, list[Guest]](list)
-        for one in found:
-            by_machine[one.machine].append(one)
+        for item in found:
+            by_machine[item.machine].append(item)
         for several in by_machine.values():
-            alive = [one for one in several if self._is_alive(one)] if len(several) > 1 else several
+            alive = [item for item in several if self._is_alive(item)] if len(several) > 1 else several
             text = f"two guests of one machine: {alive}"
             if len(alive) > 1 and text not in self.doubles:
                 self.doubles.append(text)

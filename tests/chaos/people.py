@@ -57,7 +57,7 @@ class People:
 
     def leave(self) -> None:
         """Delete everything."""
-        self.journal.note("delete all", ends=("vmirs/" + SET, "vmi/" + BARE, *(f"vm/{one}" for one in NAMES)))
+        self.journal.note("delete all", ends=("vmirs/" + SET, "vmi/" + BARE, *(f"vm/{name}" for name in NAMES)))
         self.cluster.kubectl("delete", "vmirs,vm,vmi", "--all", "-n", NAMESPACE, "--timeout=180s")
 
     def _deeds(self) -> Iterable[tuple[Callable[[], None], int]]:
@@ -122,7 +122,7 @@ class People:
         self._kubectl(f"patch {what} {text}", ends, "patch", what, "--type=merge", "-p", text)
 
     def _delete(self) -> None:
-        what = self.dice.choice((*(f"vm/{one}" for one in NAMES), f"vmirs/{SET}", f"vmi/{BARE}"))
+        what = self.dice.choice((*(f"vm/{name}" for name in NAMES), f"vmirs/{SET}", f"vmi/{BARE}"))
         cascade = self.dice.choice(("background", "background", "foreground", "orphan"))
         ends = () if cascade == "orphan" and not what.startswith("vmi/") else (what,)
         self._kubectl(f"delete {what} {cascade}", ends, "delete", what, f"--cascade={cascade}", "--wait=false")
@@ -141,7 +141,7 @@ class People:
             self._kubectl(f"{how} pod of vmi/{name}", ends, "delete", "pod", "-l", label, "--wait=false", *by_force)
             return
         found = self.cluster.try_kubectl("get", "pod", "-n", NAMESPACE, "-l", label, "-o", "name", QUICK).stdout.split()
-        for pod in (one.removeprefix("pod/") for one in found[:1]):
+        for pod in (item.removeprefix("pod/") for item in found[:1]):
             body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": NAMESPACE}}
             path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/eviction"
             self._kubectl(f"evict pod of vmi/{name}", ends, "create", "--raw", path, "-f", "-", given=json.dumps(body))

@@ -38,7 +38,7 @@ class Roster:
         self.names[uid] |= {f"uid/{uid}", f"vmi/{meta['name']}"}
         owners = meta.get("ownerReferences") or []
         assert isinstance(owners, list)
-        self.names[uid] |= {f"{OWNERS[one['kind']]}/{one['name']}" for one in owners if one["kind"] in OWNERS}
+        self.names[uid] |= {f"{OWNERS[owner['kind']]}/{owner['name']}" for owner in owners if owner["kind"] in OWNERS}
 
     def known(self, uid: str) -> Names:
         """Return what deeds call an instance."""

@@ -73,7 +73,7 @@ def test_guests_of_two_machines_of_other_labs_and_what_is_no_guest_are_no_double
     found = observer.look()
 
     assert not observer.doubles
-    assert [(one.machine, one.node, one.instance) for one in found] == [
+    assert [(item.machine, item.node, item.instance) for item in found] == [
         (OTHER, "node-1", "vmi-11"),
         (UUID, "node-1", "vmi-10"),
     ]

@@ -70,7 +70,7 @@ class Counted:
         self._instances = instances
 
     def look(self) -> list[Guest]:
-        return [Guest("machine", one, "node-1", 7, 1) for one in self._instances]
+        return [Guest("machine", instance, "node-1", 7, 1) for instance in self._instances]
 
 
 @pytest.mark.parametrize(

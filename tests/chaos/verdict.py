@@ -25,7 +25,7 @@ Object = dict[str, Any]
 def ended_for_no_reason(observer: Observer, roster: Roster, journal: Journal) -> Iterator[str]:
     """Name each guest that ended though nobody did anything that may end it since the one before it."""
     before: dict[str, float] = {}
-    for guest, life in sorted(observer.lives.items(), key=lambda one: one[1].first):
+    for guest, life in sorted(observer.lives.items(), key=lambda live: live[1].first):
         since = before.get(guest.machine, journal.began) - GRACE_SECONDS
         before[guest.machine] = life.last
         if life.is_over and not journal.why(_names(guest, roster), since, life.last + SLACK_SECONDS):
@@ -43,9 +43,9 @@ def not_as_declared(cluster: Cluster, observer: Observer) -> list[str]:
         sets = cluster.list("vmirs", "-n", "default")
     except KubectlFailed as error:
         return [str(error)]
-    found = {one["metadata"]["name"]: one for one in vmis}
+    found = {vmi["metadata"]["name"]: vmi for vmi in vmis}
     wrong = [text for vm in vms if (text := _of_vm(vm, found.get(vm["metadata"]["name"])))]
-    wrong += [text for one in sets if (text := _of_set(one, vmis))]
+    wrong += [text for set_ in sets if (text := _of_set(set_, vmis))]
     return wrong + _of_guests(observer.look(), vmis) + _of_pods(pods, vmis)
 
 
@@ -75,17 +75,17 @@ def _of_set(one: Object, vmis: list[Object]) -> str:
 
 
 def _of_guests(guests: list[Guest], vmis: list[Object]) -> list[str]:
-    running = sorted(one["metadata"]["uid"] for one in vmis if one["status"].get("phase") == "Running")
-    there = sorted(one.instance for one in guests)
+    running = sorted(vmi["metadata"]["uid"] for vmi in vmis if vmi["status"].get("phase") == "Running")
+    there = sorted(guest.instance for guest in guests)
     return [] if running == there else [f"{running} run, and the guests are {there}"]
 
 
 def _of_pods(pods: list[Object], vmis: list[Object]) -> list[str]:
-    uids = {one["metadata"]["uid"] for one in vmis}
-    going = [one["metadata"]["name"] for one in pods if one["status"].get("phase") in ("Pending", "Running")]
-    alive = [_owner(one) for one in pods if one["metadata"]["name"] in going]
-    twice = {one for one in alive if alive.count(one) > 1}
-    left = {one for one in alive if one not in uids}
+    uids = {vmi["metadata"]["uid"] for vmi in vmis}
+    going = [pod["metadata"]["name"] for pod in pods if pod["status"].get("phase") in ("Pending", "Running")]
+    alive = [_owner(pod) for pod in pods if pod["metadata"]["name"] in going]
+    twice = {item for item in alive if alive.count(item) > 1}
+    left = {item for item in alive if item not in uids}
     return [f"launchers without an instance, or two of one: {twice | left} of {going}"] if twice | left else []
 
 

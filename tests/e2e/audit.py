@@ -30,7 +30,7 @@ def writes(log: Path, namespace: str) -> Counter[tuple[str, str, str]]:
 def times(log: Path, namespace: str, resource: str) -> list[datetime]:
     """Return when our components have made objects of a resource in a namespace, the first time first."""
     made = (event for _unused, event in _accepted(log, namespace) if event["verb"] == "create")
-    found = (one["requestReceivedTimestamp"] for one in made if one["objectRef"]["resource"] == resource)
+    found = (item["requestReceivedTimestamp"] for item in made if item["objectRef"]["resource"] == resource)
     return sorted(map(datetime.fromisoformat, found))
 
 

@@ -160,8 +160,8 @@ class Cluster:
     def told(self, uid: str, namespace: str = "default") -> list[tuple[str, str, str]]:
         """Return the Events about an object, the oldest first: type, reason and message of each."""
         events = self.list("events", "-n", namespace, "--field-selector", f"involvedObject.uid={uid}")
-        events.sort(key=lambda one: int(one["metadata"]["resourceVersion"]))
-        return [(one["type"], one["reason"], one["message"]) for one in events]
+        events.sort(key=lambda item: int(item["metadata"]["resourceVersion"]))
+        return [(event["type"], event["reason"], event["message"]) for event in events]
 
     def eventually(self, look: Any, *, seconds: float, what: str) -> Any:
         """Look again until the answer is truthy, for what no watch can tell.
@@ -236,12 +236,12 @@ class Cluster:
 
     def _unready(self) -> list[str]:
         """Name the control plane's Pods that are not Ready; one that is on its way out never will be."""
-        pods = [one for one in self.list("pods", "-n", "kubevirt") if "deletionTimestamp" not in one["metadata"]]
+        pods = [item for item in self.list("pods", "-n", "kubevirt") if "deletionTimestamp" not in item["metadata"]]
         ready = {"type": "Ready", "status": "True"}
         return [
             pod["metadata"]["name"]
             for pod in pods
-            if not any(ready.items() <= one.items() for one in pod["status"].get("conditions", []))
+            if not any(ready.items() <= condition.items() for condition in pod["status"].get("conditions", []))
         ]
 
     def lab(self, *arguments: str) -> str:

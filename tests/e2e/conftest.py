@@ -32,7 +32,7 @@ MACHINES = "virtualmachineinstancereplicasets,virtualmachines,virtualmachineinst
 
 
 def _together(file: str) -> tuple[str, ...]:
-    return next((one for one in TOGETHER if file in one), (file,))
+    return next((item for item in TOGETHER if file in item), (file,))
 
 
 def _place(item: pytest.Item) -> tuple[int, int]:

@@ -61,7 +61,7 @@ def archives() -> dict[str, Path]:
     """Build the images, which takes moments when nothing changed, and return the archive of each."""
     command = [sys.executable, "-m", "images", "build", "--json"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=900, check=True)
-    return {one["name"]: Path(one["archive"]) for one in json.loads(done.stdout)}
+    return {item["name"]: Path(item["archive"]) for item in json.loads(done.stdout)}
 
 
 def _apply(lab: Lab, options: Mapping[str, Any]) -> None:

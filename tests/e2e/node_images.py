@@ -39,17 +39,17 @@ def build_anew(archive: Path, folder: Path, reference: str) -> Path:
         (described,) = read("index.json")["manifests"]
         manifest = read(_blob(described["digest"]))
         run = read(_blob(manifest["config"]["digest"]))["config"]
-        layers = [one["digest"] for one in manifest["layers"]]
-        found.extractall(folder, [found.getmember(_blob(one)) for one in layers], filter="data")
+        layers = [layer["digest"] for layer in manifest["layers"]]
+        found.extractall(folder, [found.getmember(_blob(layer)) for layer in layers], filter="data")
     config = Config(
         entrypoint=run.get("Entrypoint", ()),
         command=run.get("Cmd", ()),
-        environment=dict(one.split("=", 1) for one in run.get("Env", ())),
+        environment=dict(entry.split("=", 1) for entry in run.get("Env", ())),
         user=run.get("User", ""),
         working_directory=run.get("WorkingDir", "/"),
         labels={**run.get("Labels", {}), "built": "anew"},
     )
-    made = [Layer(folder / _blob(one), one.removeprefix("sha256:")) for one in layers]
+    made = [Layer(folder / _blob(layer), layer.removeprefix("sha256:")) for layer in layers]
     return write_archive(folder / "anew.tar", reference, made, config).path
 
 

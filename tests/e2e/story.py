@@ -106,7 +106,7 @@ def expect(is_so: bool, what: str) -> None:
 def is_running(ansible: Ansible) -> bool:
     """Tell whether the story's VM runs."""
     found = ansible.ask("kubevirt_vmi_info", name="story", namespace="default")["resources"]
-    return isinstance(found, list) and [one["status"]["phase"] for one in found] == ["Running"]
+    return isinstance(found, list) and [item["status"]["phase"] for item in found] == ["Running"]
 
 
 def tell(ansible: Ansible, lab: Lab) -> None:

@@ -127,11 +127,11 @@ def test_machines_come_up_elsewhere_and_a_node_that_begins_none_is_left_out_unti
 ) -> None:
     bad, good = cluster.nodes
     (launcher,) = {
-        one for one in images(cluster, bad, "list", "--quiet").split() if one.endswith("/virt-launcher:0.1.0")
+        word for word in images(cluster, bad, "list", "--quiet").split() if word.endswith("/virt-launcher:0.1.0")
     }
     images(cluster, bad, "tag", launcher, KEPT)
     lost = [
-        one for one in images(cluster, bad, "list", "--quiet").split() if one.startswith(launcher.partition(":")[0])
+        word for word in images(cluster, bad, "list", "--quiet").split() if word.startswith(launcher.partition(":")[0])
     ]
     images(cluster, bad, "remove", *lost)
 

@@ -31,7 +31,7 @@ TAKEN_OVER_SECONDS = 30
 
 def pods(cluster: Cluster, *selector: str) -> dict[str, str]:
     """Return the UIDs of the control plane's Pods that are not going, by name."""
-    metas = [one["metadata"] for one in cluster.list("pods", "-n", "kubevirt", *selector)]
+    metas = [item["metadata"] for item in cluster.list("pods", "-n", "kubevirt", *selector)]
     return {meta["name"]: meta["uid"] for meta in metas if "deletionTimestamp" not in meta}
 
 
@@ -132,6 +132,6 @@ def test_secrets_that_are_deleted_come_back_and_everybody_is_believed_meanwhile(
 
 def secrets(cluster: Cluster) -> dict[str, str]:
     """Return the certificates of the control plane's Secrets, by name; of those that are filled."""
-    found = {one["metadata"]["name"]: one.get("data", {}) for one in cluster.list("secrets", "-n", "kubevirt")}
+    found = {item["metadata"]["name"]: item.get("data", {}) for item in cluster.list("secrets", "-n", "kubevirt")}
     held = {name: data.get("tls.crt") or data.get("ca.crt") for name, data in found.items()}
     return {name: str(certificate) for name, certificate in held.items() if certificate}

@@ -40,12 +40,12 @@ def status(cluster: Cluster) -> dict[str, Any]:
 def test_what_the_agent_tells_is_in_the_status(talking: Cluster) -> None:
     said = status(talking)
     assert said["guestOSInfo"]["id"] == "virtops-guest"
-    (own,) = [one for one in said["interfaces"] if one.get("name") == "default"]
+    (own,) = [interface for interface in said["interfaces"] if interface.get("name") == "default"]
     assert (own["interfaceName"], own["infoSource"]) == ("eth0", "domain, guest-agent")
     assert own["ipAddress"] == talking.launcher("talking")["status"]["podIP"], "where it is reached"
     vm = talking.get("vm", "talking")
     assert vm is not None
-    assert "AgentConnected" in {one["type"] for one in vm["status"]["conditions"]}
+    assert "AgentConnected" in {condition["type"] for condition in vm["status"]["conditions"]}
 
 
 def test_a_person_asks_the_guest(talking: Cluster) -> None:
@@ -55,7 +55,7 @@ def test_a_person_asks_the_guest(talking: Cluster) -> None:
     )
     assert (info["hostname"], info["os"]["id"], info["fsFreezeStatus"]) == ("talking", "virtops-guest", "thawed")
     assert (info["timezone"], users["items"]) == ("UTC, 0", [])
-    assert "/run" in {one["mountPoint"] for one in systems["items"]}
+    assert "/run" in {item["mountPoint"] for item in systems["items"]}
 
 
 @pytest.mark.nightly
@@ -64,7 +64,7 @@ def test_libvirtd_lives_on_with_an_agent_and_what_the_agent_told_goes_with_it(ta
     talking.tell("talking", "quiet")
     talking.wait("vmi", "talking", ".status.interfaces[0].infoSource", "domain")
     said = status(talking)
-    assert "AgentConnected" not in {one["type"] for one in said["conditions"]}
+    assert "AgentConnected" not in {condition["type"] for condition in said["conditions"]}
     assert not said["guestOSInfo"]
     with pytest.raises(KubectlFailed, match="VMI does not have guest agent connected"):
         talking.kubectl("get", "--raw", f"{TALKING}/guestosinfo")

@@ -54,9 +54,9 @@ def machines(cluster: Cluster) -> Iterator[None]:
     cluster.apply(an_instance("polite"), an_instance("podless-instance"), an_instance("operated"))
     cluster.apply(a_claim("rerun", "Filesystem"), disk)
     yield
-    for one in cluster.list("vmi", "-n", "default"):
-        if KEPT in one["metadata"].get("finalizers", ()):
-            let_go(cluster, one["metadata"]["name"])
+    for item in cluster.list("vmi", "-n", "default"):
+        if KEPT in item["metadata"].get("finalizers", ()):
+            let_go(cluster, item["metadata"]["name"])
     cluster.kubectl("delete", "pvc", "rerun", "--wait=false")
 
 
@@ -83,7 +83,10 @@ def listens(cluster: Cluster, name: str) -> str:
 
 def when(vmi: dict[str, Any], phase: str) -> datetime:
     """Return when an instance came to a phase."""
-    found = {one["phase"]: one["phaseTransitionTimestamp"] for one in vmi["status"]["phaseTransitionTimestamps"]}
+    found = {
+        timestamp["phase"]: timestamp["phaseTransitionTimestamp"]
+        for timestamp in vmi["status"]["phaseTransitionTimestamps"]
+    }
     return datetime.fromisoformat(found[phase])
 
 

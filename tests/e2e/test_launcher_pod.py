@@ -129,7 +129,7 @@ def test_whoever_fills_a_launcher_s_directory_is_evicted(cluster: Cluster) -> No
         events = cluster.list(
             "events", "-n", "default", "--field-selector", f"involvedObject.name={pod},reason=Evicted"
         )
-        return [one["message"] for one in events]
+        return [event["message"] for event in events]
 
     def phase() -> str:
         vmi = cluster.get("vmi", "greedy")

@@ -134,7 +134,7 @@ def is_stopped(cluster: Cluster, name: str) -> dict[str, Any]:
     cluster.wait("vm", name, ".status.printableStatus", "Stopped", seconds=120)
     vm = cluster.get("vm", name)
     assert vm is not None
-    (ready,) = [one for one in vm["status"]["conditions"] if one["type"] == "Ready"]
+    (ready,) = [condition for condition in vm["status"]["conditions"] if condition["type"] == "Ready"]
     assert ready["status"] == "False"
     return vm
 

@@ -36,7 +36,7 @@ def conditions(cluster: Cluster, kind: str, machine: str = "grower") -> dict[str
     """What is said, by type."""
     found = cluster.get(kind, machine)
     assert found is not None
-    return {one["type"]: one.get("message", "") for one in found["status"].get("conditions", ())}
+    return {condition["type"]: condition.get("message", "") for condition in found["status"].get("conditions", ())}
 
 
 def topology(cluster: Cluster) -> tuple[str, int]:
@@ -50,7 +50,7 @@ def test_a_guest_gets_another_cpu_on_the_node_that_its_machine_names_by_then(nod
     before = nodes.running("grower")
     first = nodes.launcher("grower")["metadata"]["name"]
     nodes.eventually(lambda: nodes.counter(first) > 0, seconds=60, what="it counts")
-    elsewhere = next(one for one in nodes.nodes if one != before["status"]["nodeName"])
+    elsewhere = next(node for node in nodes.nodes if node != before["status"]["nodeName"])
 
     change(nodes, nodeSelector={"kubernetes.io/hostname": elsewhere})
     nodes.wait("vmi", "grower", r".spec.nodeSelector.kubernetes\.io/hostname", elsewhere)

@@ -27,14 +27,14 @@ Pod = dict[str, Any]
 
 def is_unschedulable(pod: Pod) -> bool:
     conditions = pod["status"].get("conditions", ())
-    return any((one["type"], one["status"]) == ("PodScheduled", "False") for one in conditions)
+    return any((condition["type"], condition["status"]) == ("PodScheduled", "False") for condition in conditions)
 
 
 def has_state(pod: Pod, state: str, reasons: tuple[str, ...]) -> bool:
     """Tell whether a container is in a state for one of these reasons."""
     parts = ("initContainerStatuses", "containerStatuses")
-    found = [one["state"].get(state) or {} for part in parts for one in pod["status"].get(part, ())]
-    return any(one.get("reason") in reasons for one in found)
+    found = [item["state"].get(state) or {} for part in parts for item in pod["status"].get(part, ())]
+    return any(item.get("reason") in reasons for item in found)
 
 
 def lacks_an_image(pod: Pod) -> bool:
@@ -105,10 +105,10 @@ def test_a_kernel_that_is_not_there_ends_the_run_with_its_reason(cluster: Cluste
     took = time.monotonic() - began
     vmi = cluster.get("vmi", name)
     assert vmi is not None
-    said = {one["type"]: one for one in vmi["status"]["conditions"]}
+    said = {condition["type"]: condition for condition in vmi["status"]["conditions"]}
     assert "no-such-kernel" in said["Synchronized"]["message"]
     assert said["Ready"]["status"] == "False"
-    assert "Running" not in [one["phase"] for one in vmi["status"]["phaseTransitionTimestamps"]]
+    assert "Running" not in [timestamp["phase"] for timestamp in vmi["status"]["phaseTransitionTimestamps"]]
     cluster.kubectl("delete", "vmi", name)
     cluster.wait_gone("vmi", name)
     # From the POST, the Pod's start included. A machine that is busy with other things is measured by a usual start.
@@ -123,12 +123,14 @@ def test_a_secret_that_is_missing_is_told_by_the_vm_until_it_is_there(cluster: C
     def about_its_pod() -> bool:
         events = cluster.list("events", "--field-selector", "reason=FailedMount")
         return any(
-            "no-secret" in one["involvedObject"]["name"] for one in events if one["involvedObject"]["kind"] == "Pod"
+            "no-secret" in event["involvedObject"]["name"]
+            for event in events
+            if event["involvedObject"]["kind"] == "Pod"
         )
 
     def said() -> str:
         conditions = (cluster.get("vm", "no-secret") or {}).get("status", {}).get("conditions", ())
-        return next((one["message"] for one in conditions if one.get("reason") == "FailedMount"), "")
+        return next((condition["message"] for condition in conditions if condition.get("reason") == "FailedMount"), "")
 
     cluster.eventually(about_its_pod, seconds=60, what="the kubelet says that it cannot mount")
     began = time.monotonic()
@@ -177,7 +179,7 @@ def test_what_kubernetes_says_of_a_pod_is_said_by_the_vm(
 
     def said() -> bool:
         conditions = (cluster.get("vm", name) or {}).get("status", {}).get("conditions", ())
-        return any(words in one.get("message", "") for one in conditions)
+        return any(words in condition.get("message", "") for condition in conditions)
 
     cluster.eventually(told, seconds=60, what="Kubernetes says so of the Pod")
     began = time.monotonic()

@@ -27,7 +27,7 @@ def granted(cluster: Cluster, name: str) -> dict[str, Any]:
     assert vmi is not None
     (uid,) = vmi["status"]["activePods"]
     label = f"kubevirt.io/created-by={vmi['metadata']['uid']}"
-    return next(one for one in cluster.list("pods", "-n", "default", "-l", label) if one["metadata"]["uid"] == uid)
+    return next(item for item in cluster.list("pods", "-n", "default", "-l", label) if item["metadata"]["uid"] == uid)
 
 
 def migrate(cluster: Cluster, name: str) -> str:
@@ -74,13 +74,13 @@ def test_services_send_to_the_pod_that_has_the_guest_and_the_machine_is_ready_th
 
     second = granted(nodes, "mover")["metadata"]
     nodes.wait("pod", second["name"], '.status.conditions[?(@.type=="Ready")].status', "True")
-    machine = [one for one in written(nodes, VMIS, since) if one["metadata"]["uid"] == before["metadata"]["uid"]]
-    pod = [one for one in written(nodes, PODS, since) if one["metadata"]["uid"] == second["uid"]]
-    up = first(pod, lambda one: is_true(one, "ContainersReady"))
-    given = first(machine, lambda one: second["uid"] in one["status"]["activePods"])
-    ready = first(pod, lambda one: is_true(one, "Ready"))
+    machine = [item for item in written(nodes, VMIS, since) if item["metadata"]["uid"] == before["metadata"]["uid"]]
+    pod = [item for item in written(nodes, PODS, since) if item["metadata"]["uid"] == second["uid"]]
+    up = first(pod, lambda item: is_true(item, "ContainersReady"))
+    given = first(machine, lambda item: second["uid"] in item["status"]["activePods"])
+    ready = first(pod, lambda item: is_true(item, "Ready"))
     assert up < given < ready
-    assert [one for one in machine if not is_true(one, "Ready")] == []
+    assert [item for item in machine if not is_true(item, "Ready")] == []
 
 
 VMIS, PODS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances", "/api/v1/namespaces/default/pods"
@@ -94,17 +94,17 @@ def written(cluster: Cluster, path: str, since: str) -> list[dict[str, Any]]:
 
 def is_true(body: dict[str, Any] | None, kind: str) -> bool:
     said = [] if body is None else body.get("status", {}).get("conditions", [])
-    return any((one["type"], one["status"]) == (kind, "True") for one in said)
+    return any((item["type"], item["status"]) == (kind, "True") for item in said)
 
 
 def first(versions: list[dict[str, Any]], is_so: Callable[[dict[str, Any]], bool]) -> int:
     """Return the number of the first version of which this is so; they are comparable across kinds in one etcd."""
-    return next(int(one["metadata"]["resourceVersion"]) for one in versions if is_so(one))
+    return next(int(version["metadata"]["resourceVersion"]) for version in versions if is_so(version))
 
 
 def test_a_migration_that_finds_no_node_is_cancelled_by_its_deletion_and_nothing_has_moved(nodes: Cluster) -> None:
     before = nodes.running("mover")
-    elsewhere = next(one for one in nodes.nodes if one != before["status"]["nodeName"])
+    elsewhere = next(node for node in nodes.nodes if node != before["status"]["nodeName"])
     nodes.kubectl("cordon", elsewhere)
     try:
         name = migrate(nodes, "mover")

@@ -74,7 +74,9 @@ def test_life_of_a_vm(task: Task) -> None:
 
 
 def conditions(result: Result) -> set[str]:
-    return {one["type"] for one in result["result"]["status"]["conditions"] if one["status"] == "True"}
+    return {
+        condition["type"] for condition in result["result"]["status"]["conditions"] if condition["status"] == "True"
+    }
 
 
 def test_the_guest_of_an_instance_is_operated(task: Task) -> None:

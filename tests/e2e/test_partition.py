@@ -38,7 +38,9 @@ def cut_off(cluster: Cluster, node: str) -> Iterator[None]:
 
 
 def said(vmi: dict[str, Any], kind: str) -> str:
-    return next((one["message"] for one in vmi["status"].get("conditions", ()) if one["type"] == kind), "")
+    return next(
+        (condition["message"] for condition in vmi["status"].get("conditions", ()) if condition["type"] == kind), ""
+    )
 
 
 def a_bystander(cluster: Cluster, name: str, node: str) -> str:
@@ -58,7 +60,7 @@ def test_a_pod_deleted_by_force_while_its_node_is_cut_off_starts_no_second_guest
     cluster.apply(a_vm("torn"))
     first = cluster.running("torn")
     uid, node = first["metadata"]["uid"], first["status"]["nodeName"]
-    other = next(one for one in cluster.nodes if one != node)
+    other = next(item for item in cluster.nodes if item != node)
     pod = cluster.launcher("torn")["metadata"]["name"]
 
     with cut_off(cluster, node):
@@ -107,9 +109,9 @@ def test_a_node_that_comes_back_ends_what_is_no_longer_its_own_before_it_starts_
     seen: list[list[str]] = []
     cluster.eventually(lambda: is_started(cluster, "following", node, seen), seconds=180, what="the next machine")
     next_uid = cluster.running("following", seconds=60)["metadata"]["uid"]
-    assert not [one for one in seen if {uid, next_uid} <= {*one}], "it started beside what was no longer the node's"
+    assert not [item for item in seen if {uid, next_uid} <= {*item}], "it started beside what was no longer the node's"
     assert cluster.emulators() == sorted([renewed, next_uid])
-    told = [(one["event"], one.get("uid", "")) for one in handler_log(cluster, node)]
+    told = [(item["event"], item.get("uid", "")) for item in handler_log(cluster, node)]
     came_back = max(index for index, one in enumerate(told) if one[0] == "the node is clear")
     assert told.index(("domain started", next_uid)) > came_back
     cluster.healthy(seconds=120)
@@ -164,7 +166,7 @@ def test_a_node_that_is_off_and_said_to_be_gives_its_vm_back_once(cluster: Clust
             assert kept["metadata"]["uid"] == uid, "silence of a node is no proof"
             cluster.kubectl("taint", "node", node, f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute")
         renewed = another_instance(cluster, "moved", first)["metadata"]["uid"]
-        other = next(one for one in cluster.nodes if one != node)
+        other = next(item for item in cluster.nodes if item != node)
         assert cluster.emulators_on(other) == [renewed]
     finally:
         cluster.lab("up")

@@ -47,7 +47,7 @@ def machines(cluster: Cluster) -> None:
         a_probed_vm("agent", user_data=HAS_AN_AGENT_FOR_A_WHILE, livenessProbe=answers),
         a_probed_vm("sleeper", user_data=HAS_NO_AGENT, livenessProbe={**answers, **LATE, "failureThreshold": 3}),
     )
-    cluster.kubectl("create", "-f", "-", given="".join(one.text for one in vms))
+    cluster.kubectl("create", "-f", "-", given="".join(vm.text for vm in vms))
     cluster.running("sleeper")
     cluster.eventually(lambda: pause(cluster, "sleeper"), seconds=60, what="sleeper is paused")
 
@@ -64,7 +64,7 @@ def pause(cluster: Cluster, name: str) -> bool:
 def complaints(cluster: Cluster, pod: str) -> list[str]:
     """Return what the kubelet says of a Pod's probes that failed."""
     events = cluster.list("events", "--field-selector", f"reason=Unhealthy,involvedObject.name={pod}")
-    return [one["message"] for one in events]
+    return [event["message"] for event in events]
 
 
 def test_a_guest_is_ready_while_it_answers_and_its_run_ends_when_it_is_not_alive(cluster: Cluster) -> None:
@@ -96,7 +96,7 @@ def test_a_run_ends_when_its_guest_answers_no_more(cluster: Cluster, name: str, 
 
     cluster.wait("vm", name, ".status.printableStatus", "Stopped", seconds=120)
 
-    assert [one for one in complaints(cluster, pod) if one.startswith("Liveness") and complaint in one.lower()]
+    assert [item for item in complaints(cluster, pod) if item.startswith("Liveness") and complaint in item.lower()]
 
 
 @pytest.mark.nightly

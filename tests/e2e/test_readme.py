@@ -154,7 +154,9 @@ def test_the_commands_run_as_they_stand_and_leave_nothing(lab: Lab, cluster: Clu
     assert lacks_kvm is not answer["usable"]
     installed = reader.home / INSTALLED
     assert revision_of_virt_api(cluster) == digest_on_the_node(lab, "localhost/virtops/control-plane:0.1.0")
-    compiled = [one for part in ("images", "controlplane", "roles") for one in (installed / part).rglob("__pycache__")]
+    compiled = [
+        path for part in ("images", "controlplane", "roles") for path in (installed / part).rglob("__pycache__")
+    ]
     assert compiled == [], "Ansible compiles its own plugins; what is built from is left as it was"
     assert reader.enter(removal) == 0, reader.said[removal][-6000:]
     assert content(lab) == before

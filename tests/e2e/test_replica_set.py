@@ -30,11 +30,11 @@ def test_a_set_is_scaled_from_none_to_three_guests_and_down_to_one(cluster: Clus
     cluster.kubectl("scale", "vmirs/crowd", "--replicas=3")
     cluster.wait("vmirs", "crowd", ".status.readyReplicas", "3", seconds=120)
     three = cluster.list("vmi", "-l", "app=crowd")
-    assert [one["status"]["phase"] for one in three] == ["Running"] * 3
-    assert len({one["spec"]["domain"]["firmware"]["uuid"] for one in three}) == 3
+    assert [item["status"]["phase"] for item in three] == ["Running"] * 3
+    assert len({item["spec"]["domain"]["firmware"]["uuid"] for item in three}) == 3
 
     cluster.kubectl("scale", "vmirs/crowd", "--replicas=1")
-    for name in sorted(one["metadata"]["name"] for one in three)[:2]:
+    for name in sorted(item["metadata"]["name"] for item in three)[:2]:
         cluster.wait_gone("vmi", name)
     (last,) = cluster.list("vmi", "-l", "app=crowd")
     assert last["status"]["phase"] == "Running"
@@ -46,7 +46,7 @@ def test_a_set_is_scaled_from_none_to_three_guests_and_down_to_one(cluster: Clus
 def instances(cluster: Cluster, name: str) -> dict[str, tuple[str, str]]:
     """Return name, UID and phase of each instance of a set."""
     found = cluster.list("vmi", "-l", f"app={name}")
-    return {one["metadata"]["name"]: (one["metadata"]["uid"], one["status"].get("phase", "")) for one in found}
+    return {item["metadata"]["name"]: (item["metadata"]["uid"], item["status"].get("phase", "")) for item in found}
 
 
 @pytest.mark.nightly

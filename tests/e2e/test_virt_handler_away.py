@@ -113,7 +113,7 @@ def counts_on(cluster: Cluster, name: str) -> None:
 def starts(cluster: Cluster) -> list[tuple[str, int]]:
     """Return UID and restarts of each virt-handler."""
     found = cluster.list("pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-handler")
-    return [(one["metadata"]["uid"], one["status"]["containerStatuses"][0]["restartCount"]) for one in found]
+    return [(item["metadata"]["uid"], item["status"]["containerStatuses"][0]["restartCount"]) for item in found]
 
 
 def pause(cluster: Cluster, name: str) -> None:

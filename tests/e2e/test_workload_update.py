@@ -83,7 +83,9 @@ def launchers(cluster: Cluster) -> dict[str, str]:
 
 
 def image_of(cluster: Cluster, name: str) -> str:
-    (compute,) = (one for one in cluster.launcher(name)["spec"]["containers"] if one["name"] == "compute")
+    (compute,) = (
+        container for container in cluster.launcher(name)["spec"]["containers"] if container["name"] == "compute"
+    )
     found: str = compute["image"]
     return found
 
@@ -93,7 +95,9 @@ def counts_on(cluster: Cluster, pod: str, before: int) -> bool:
 
 
 def ended_at(migration: dict[str, Any]) -> str:
-    (last,) = (one for one in migration["status"]["phaseTransitionTimestamps"] if one["phase"] == "Succeeded")
+    (last,) = (
+        timestamp for timestamp in migration["status"]["phaseTransitionTimestamps"] if timestamp["phase"] == "Succeeded"
+    )
     found: str = last["phaseTransitionTimestamp"]
     return found
 

@@ -75,7 +75,7 @@ def test_the_first_build_makes_everything_and_the_second_nothing(
 ) -> None:
     first = build("toy", store, tmp_path / "out", Options(), collection)
     assert (first.written, first.image.reference) == (True, "localhost/virtops/toy:1.2.3")
-    assert said == [f"making toy-{one}" for one in ("rootfs", "packages", "code", "archive")]
+    assert said == [f"making toy-{item}" for item in ("rootfs", "packages", "code", "archive")]
     second = build("toy", store, tmp_path / "out", Options(), collection)
     assert (second.written, second.image) == (False, first.image)
     assert len(said) == 4
@@ -125,8 +125,8 @@ def test_an_archive_stays_what_it_was_while_others_are_built(collection: Path, s
     second = build("toy", store, None, Options(prefix="registry.example/two"), collection)
 
     assert first.image.path != second.image.path
-    for one in (first, second):
-        assert said_by(one.image.path) == (one.image.reference, one.image.digest)
+    for item in (first, second):
+        assert said_by(item.image.path) == (item.image.reference, item.image.digest)
     assert not build("toy", store, None, Options(prefix="registry.example/two"), collection).written
 
 
@@ -147,7 +147,7 @@ def test_two_that_build_at_once_into_one_store_each_get_their_own(collection: Pa
     for process in processes:
         process.join()
 
-    assert sorted(reference for reference, *_unused in found) == [f"{one}/toy:1.2.3" for one in prefixes]
+    assert sorted(reference for reference, *_unused in found) == [f"{prefix}/toy:1.2.3" for prefix in prefixes]
     for reference, digest, said, _unused in found:
         assert said == (reference, digest)
     assert sum(written for *_unused, written in found) == 2, "who comes second finds it written"
@@ -162,7 +162,7 @@ def test_an_archive_is_named_after_its_image_where_it_is_asked_for(
     assert (asked.written, asked.image.path) == (True, tmp_path / "out/toy.tar")
     assert said_by(asked.image.path) == (kept.image.reference, kept.image.digest)
     assert kept.image.path.parent == store.root
-    assert [one.name for one in (tmp_path / "out").iterdir()] == ["toy.tar"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["toy.tar"]
 
 
 def test_an_archive_that_somebody_replaced_is_written_again(collection: Path, store: Store, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_plan_makes_nothing_and_says_what_would_be_made(
     planned = plan("toy", store, tmp_path / "out", Options(), collection)
     assert (planned.written, planned.image.digest) == (True, "")
     assert planned.image.reference == "localhost/virtops/toy:1.2.3"
-    assert (said, sorted(one.name for one in tmp_path.iterdir())) == ([], ["collection"])
+    assert (said, sorted(path.name for path in tmp_path.iterdir())) == ([], ["collection"])
 
 
 def test_a_plan_names_the_image_that_is_up_to_date(collection: Path, store: Store, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_the_launcher_runs_as_the_user_of_qemu_without_anything_of_the_client(vi
     assert "usr/lib/virtops/controlplane/virt_launcher/__main__.py" in ours
     other = ("kube", "virt_api", "virt_controller", "virt_handler", "virt_node", "node_link")
     assert [
-        path for path in ours if path.startswith(tuple(f"usr/lib/virtops/controlplane/{one}/" for one in other))
+        path for path in ours if path.startswith(tuple(f"usr/lib/virtops/controlplane/{item}/" for item in other))
     ] == []
 
 

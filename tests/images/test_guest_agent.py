@@ -44,16 +44,16 @@ def test_the_agent_speaks_the_protocol(launcher_root: Path, guest_files: Path, t
             assert agent.ask("guest-sync", id=4711) == 4711
             assert agent.ask("guest-sync-delimited", id=12) == 12
             assert agent.ask("guest-ping") == {}
-            assert {one["name"] for one in agent.ask("guest-info")["supported_commands"]} >= REQUIRED
+            assert {command["name"] for command in agent.ask("guest-info")["supported_commands"]} >= REQUIRED
             assert agent.ask("guest-get-osinfo")["id"] == "virtops-guest"
             assert agent.ask("guest-get-host-name") == {"host-name": "virtops-guest"}
             assert agent.ask("guest-get-timezone")["zone"] == "UTC"
             assert agent.ask("guest-get-time") > 10**18
-            (eth0,) = [one for one in agent.ask("guest-network-get-interfaces") if one["name"] == "eth0"]
+            (eth0,) = [item for item in agent.ask("guest-network-get-interfaces") if item["name"] == "eth0"]
             assert {"ip-address-type": "ipv4", "ip-address": "10.0.2.15", "prefix": 24} in eth0["ip-addresses"]
             assert re.fullmatch(r"52:54:00(:[0-9a-f]{2}){3}", eth0["hardware-address"])
             assert agent.ask("guest-get-users") == []
-            assert {"/run", "/dev"} <= {one["mountpoint"] for one in agent.ask("guest-get-fsinfo")}
+            assert {"/run", "/dev"} <= {item["mountpoint"] for item in agent.ask("guest-get-fsinfo")}
 
             assert agent.ask("guest-fsfreeze-status") == "thawed"
             assert agent.ask("guest-fsfreeze-freeze") == 1
@@ -76,7 +76,7 @@ def test_the_agent_speaks_the_protocol(launcher_root: Path, guest_files: Path, t
         guest.log_in()
         with AgentChannel(path) as agent:  # the host hung up, and calls again
             assert agent.ask("guest-sync", id=1) == 1
-            assert [one["user"] for one in agent.ask("guest-get-users")] == ["root"]
+            assert [item["user"] for item in agent.ask("guest-get-users")] == ["root"]
 
 
 def test_the_agent_can_be_told_to_be_silent(launcher_root: Path, guest_files: Path, tmp_path: Path) -> None:

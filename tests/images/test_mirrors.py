@@ -100,6 +100,6 @@ def test_updates_are_asked_for_where_security_updates_are_known() -> None:
 
 def test_no_host_of_debian_stands_in_what_is_shipped() -> None:
     host = "debian" + ".org"
-    sources = [one for top in ("images", "lab", "roles") for one in (ROOT / top).rglob("*") if one.suffix != ".pyc"]
-    naming = [str(one) for one in sources if one.is_file() and host in one.read_text(errors="replace")]
+    sources = [path for top in ("images", "lab", "roles") for path in (ROOT / top).rglob("*") if path.suffix != ".pyc"]
+    naming = [str(source) for source in sources if source.is_file() and host in source.read_text(errors="replace")]
     assert naming == []

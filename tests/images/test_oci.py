@@ -82,7 +82,7 @@ def test_the_index_names_the_image_and_leads_to_its_layers(tmp_path: Path) -> No
     assert entry["annotations"]["io.containerd.image.name"] == REFERENCE
     assert entry["platform"] == {"architecture": "arm64", "os": "linux"}
     manifest = parsed(image, image.digest)
-    assert [one["digest"] for one in manifest["layers"]] == [f"sha256:{layer.sha256}"]
+    assert [layer["digest"] for layer in manifest["layers"]] == [f"sha256:{layer.sha256}"]
     assert parsed(image, manifest["config"]["digest"])["rootfs"]["diff_ids"] == [f"sha256:{layer.sha256}"]
 
 

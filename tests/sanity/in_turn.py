@@ -34,11 +34,11 @@ def main(arguments: list[str]) -> int:
     version = parser.parse_args(arguments).ansible_core or chosen(_possible(), _commit())
     print(f"in_turn: ansible-core {version}", flush=True)
     python = environments.make(f"ansible-core-{version}") / "bin/python"
-    sanity = [str(python), "-m", "tests.sanity.run_sanity", *(word for one in TESTS for word in ("--test", one))]
+    sanity = [str(python), "-m", "tests.sanity.run_sanity", *(word for test in TESTS for word in ("--test", test))]
     plays = [sys.executable, "-m", "pytest", "-q", "-n", "2", *PLAYS]
     environment = {**os.environ, "ANSIBLE_PYTHON": str(python)}
     codes = [
-        subprocess.run(one, cwd=environments.ROOT, env=environment, check=False).returncode for one in (sanity, plays)
+        subprocess.run(item, cwd=environments.ROOT, env=environment, check=False).returncode for item in (sanity, plays)
     ]
     return int(any(codes))
 
@@ -46,9 +46,9 @@ def main(arguments: list[str]) -> int:
 def _possible() -> list[str]:
     """Return the versions for which there is a Python; say which are left out."""
     versions = environments.ansible_cores()
-    possible = [one for one in versions if environments.has_interpreter(f"ansible-core-{one}")]
-    for one in sorted(set(versions) - set(possible)):
-        print(f"in_turn: no Python here for ansible-core {one}", flush=True)
+    possible = [version for version in versions if environments.has_interpreter(f"ansible-core-{version}")]
+    for version in sorted(set(versions) - set(possible)):
+        print(f"in_turn: no Python here for ansible-core {version}", flush=True)
     return possible
 
 
