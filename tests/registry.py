@@ -37,9 +37,7 @@ class Shelf:
 def read_archive(path: Path) -> Shelf:
     """Read an OCI archive of one image."""
     with tarfile.open(path) as archive:
-        held = {
-            member.name: archive.extractfile(member) for member in archive.getmembers() if member.isfile()
-        }
+        held = {member.name: archive.extractfile(member) for member in archive.getmembers() if member.isfile()}
         content = {name: file.read() for name, file in held.items() if file is not None}
     (manifest,) = json.loads(content["index.json"])["manifests"]
     blobs = {
