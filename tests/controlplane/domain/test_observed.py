@@ -111,7 +111,7 @@ def test_what_the_parser_cannot_do_is_the_descriptions_fault(monkeypatch: pytest
         raise LookupError("unknown encoding")
 
     monkeypatch.setattr("controlplane.domain.observed.expat.ParserCreate", lambda *_unused, **__: Broken(break_off))
-    with pytest.raises(UnreadableError, match="not XML: unknown encoding"):
+    with pytest.raises(UnreadableError, match="malformed: unknown encoding"):
         read_domain("<domain/>")
 
 
@@ -139,8 +139,8 @@ def test_a_name_is_as_long_as_it_is_written() -> None:
     ("text", "message"),
     [
         pytest.param("<!DOCTYPE d [<!ENTITY a 'b'>]><domain>&a;</domain>", "document type", id="entities"),
-        pytest.param("<domain>", "not XML", id="cut"),
-        pytest.param("", "not XML", id="empty"),
+        pytest.param("<domain>", "malformed", id="cut"),
+        pytest.param("", "malformed", id="empty"),
         pytest.param("<network/>", "expected a domain", id="other element"),
         pytest.param(f"<domain>{'x' * LIMIT_BYTES}</domain>", "at most", id="huge"),
         pytest.param(f"<domain>{'ä' * (LIMIT_BYTES - 20)}</domain>", "more than", id="huge in bytes"),
