@@ -24,9 +24,9 @@ from controlplane.kube import cache
 from controlplane.virt_controller.controllers import CONTROLLERS, INDEXES
 from controlplane.virt_controller.dependencies import Dependencies
 from controlplane.virt_controller.settings import Settings
-from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.controller import Told
-from tests.controlplane.simulation.store import RESOURCES, Store
+from tests.support.clock import SimulatedClock
+from tests.support.store import RESOURCES, Store
 
 VMS = 800
 FEW_VMS = 80

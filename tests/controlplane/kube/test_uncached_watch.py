@@ -20,7 +20,7 @@ from controlplane.kube.client import Selection
 from controlplane.kube.uncached_watch import BACK_OFF_LIMIT, UncachedWatch
 from tests.controlplane.kube.fake_api import FakeApi, a_client, status
 from tests.controlplane.kube.streaming import Streaming
-from tests.controlplane.simulation.clock import SimulatedClock
+from tests.support.clock import SimulatedClock
 
 PODS = "/api/v1/namespaces/ns/pods"
 

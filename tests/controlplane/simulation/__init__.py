@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Deterministic simulation: the real reconcilers, sessions and heartbeats on an in-memory API, under faults.
 
-Checked at every step. store: the API server. cache, watching: watch streams that lag. process, turn, loop: real tasks,
+Checked at every step. tests.support: the API server in memory, the clock. watching: watch streams that lag.
+process, turn, loop: real tasks,
 stoppable at every call. controller: virt-controller. handler, sessions: virt-handler; libvirt: what its sessions meet.
 node: kubelet, launcher, guest; agent: whoever speaks for it, and agent_promises. returns: when a node came back.
 listing: which nodes machines are sent to. people: users' operations. moments: what goes wrong when it matters. oracles:

@@ -15,9 +15,9 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.run import Failure, Simulation
 from tests.controlplane.simulation.transit import TransitPlay
+from tests.support.breach import Breach
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from controlplane.api.objects.resources import LEASE, Key
-from tests.controlplane.simulation.calls import PREPARE, Call
-from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.controller import Controller
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.world import World
+from tests.support.calls import PREPARE, Call
+from tests.support.clock import WrongClock
 
 ROUNDS = 100
 """In which it has read what it wants to read."""

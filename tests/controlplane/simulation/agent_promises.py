@@ -15,8 +15,8 @@ import msgspec
 from tests.controlplane.simulation.agent import MARK, NAME
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.launcher import Launcher
-from tests.controlplane.simulation.store import Json
 from tests.controlplane.simulation.truth import condition
+from tests.support.store import Json
 
 OWN = ("guestOSInfo", "interfaces", "fsFreezeStatus")
 """Fields of a status that an agent's word gets into."""

@@ -16,9 +16,9 @@ from kubevirt_api.names import ROLE
 
 from controlplane.api.objects.resources import POD, Key, Resource
 from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, NotFound, Unavailable
-from tests.controlplane.simulation.calls import READ, Call
 from tests.controlplane.simulation.ledger import controlling_uid
-from tests.controlplane.simulation.store import Json, Store
+from tests.support.calls import READ, Call
+from tests.support.store import Json, Store
 
 NOT_REFUSED = (AlreadyExists, Conflict, NotFound, Unavailable)
 """What is no refusal of a write, but no basis for it."""

@@ -18,7 +18,7 @@ import msgspec
 
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.errors import AlreadyExists, ApiError, Conflict, Forbidden, Gone, Invalid, NotFound
-from tests.controlplane.simulation.store import Change, Json, Store
+from tests.support.store import Change, Json, Store
 
 CODES: dict[type[ApiError], tuple[int, str]] = {
     NotFound: (404, "NotFound"),

@@ -16,7 +16,7 @@ from tests.controlplane.simulation.configuration import FURTHER_ATTEMPTS
 from tests.controlplane.simulation.launch_duties import is_up, seconds_for
 from tests.controlplane.simulation.ledger import controlling_uid
 from tests.controlplane.simulation.node import LAUNCHER
-from tests.controlplane.simulation.store import OVER, Json, merged
+from tests.support.store import OVER, Json, merged
 
 TIMED_OUT = "RunTimedOut"
 

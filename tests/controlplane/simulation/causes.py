@@ -15,7 +15,7 @@ import msgspec
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from tests.controlplane.simulation.answers import View
 from tests.controlplane.simulation.ledger import controlling_uid, strategy_of
-from tests.controlplane.simulation.store import OVER, Change, Json, Store
+from tests.support.store import OVER, Change, Json, Store
 
 
 def begins_to_go(change: Change) -> bool:

@@ -13,11 +13,11 @@ import random
 from collections.abc import Callable
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.calls import LOST
 from tests.controlplane.simulation.listing import DURATION_SECONDS
 from tests.controlplane.simulation.node_keeper import NodeKeeper, keeping
-from tests.controlplane.simulation.store import OVER
+from tests.support.breach import Breach
+from tests.support.calls import LOST
+from tests.support.store import OVER
 
 WAYS = ("over", "granted", "gone", "another")
 """How a run ceases to be this node's."""

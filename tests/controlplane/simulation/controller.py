@@ -34,9 +34,6 @@ from controlplane.virt_controller.reporting.events import Kind, Regarding
 from controlplane.virt_controller.settings import Settings
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from tests.controlplane.simulation.answers import Asked, View
-from tests.controlplane.simulation.cache import everything
-from tests.controlplane.simulation.calls import CallingApi
-from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.configuration import Configuration
 from tests.controlplane.simulation.controller_promises import broken_promise
 from tests.controlplane.simulation.duties import Owed
@@ -45,9 +42,12 @@ from tests.controlplane.simulation.launch_duties import Launches
 from tests.controlplane.simulation.listing import NAMESPACE
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.start_promises import owed_start
-from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.simulation.watched_queue import WatchedQueue
 from tests.controlplane.simulation.watching import WatchingCache
+from tests.support.calls import CallingApi
+from tests.support.clock import WrongClock
+from tests.support.lagging_cache import everything
+from tests.support.store import Json, Store
 
 
 @dataclass(slots=True)

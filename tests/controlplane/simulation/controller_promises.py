@@ -30,7 +30,6 @@ from tests.controlplane.simulation.start_promises import (
     start_is_taken_off,
     waits_as_long_as_it_should,
 )
-from tests.controlplane.simulation.store import OVER, Json
 from tests.controlplane.simulation.truth import form
 from tests.controlplane.simulation.vm_status_promises import vm_status_follows
 from tests.controlplane.simulation.vmi_status_promises import (
@@ -38,6 +37,7 @@ from tests.controlplane.simulation.vmi_status_promises import (
     vmi_status_follows,
     waiting_follows,
 )
+from tests.support.store import OVER, Json
 
 LOOKED_BACK = 2
 """Earlier attempts of a run that may still have a Pod."""

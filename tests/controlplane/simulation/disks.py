@@ -24,7 +24,7 @@ from controlplane.api.objects.resources import (
 )
 from tests.controlplane.simulation.api_server import Target
 from tests.controlplane.simulation.ledger import controlling_uid
-from tests.controlplane.simulation.store import OVER, Change, Json, Store
+from tests.support.store import OVER, Change, Json, Store
 
 PLACE = "default"
 WEB, MAIL = Key(PLACE, "web"), Key(PLACE, "mail")

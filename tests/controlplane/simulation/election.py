@@ -15,12 +15,12 @@ import random
 from controlplane.api.objects.resources import LEASE, Key
 from controlplane.kube.leader import ElectionTiming, Leadership, LeadershipLostError
 from tests.controlplane.simulation.answers import Asked
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.calls import READ, CallingApi, Fate
-from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.loop import Unwatched
 from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.store import Store
+from tests.support.breach import Breach
+from tests.support.calls import READ, CallingApi, Fate
+from tests.support.clock import SimulatedClock, WrongClock
+from tests.support.store import Store
 
 KEY = Key("kubevirt", "virt-controller")
 TERMS = ElectionTiming()

@@ -11,7 +11,7 @@ from controlplane.domain.state import Life
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.launcher import is_provisional
-from tests.controlplane.simulation.store import OVER, Json
+from tests.support.store import OVER, Json
 
 SHUT_DOWN, CRASHED, DESTROYED = "shutdown", "crashed", "destroyed"
 """What libvirt says of a domain that is off."""

@@ -11,7 +11,7 @@ from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, collect_garbage, collect_pods, evict
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.store import Store
+from tests.support.store import Store
 
 
 def fair_round(

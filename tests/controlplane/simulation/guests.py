@@ -14,13 +14,13 @@ from collections.abc import Callable
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.domain.state import Life, State
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.calls import LOOK
 from tests.controlplane.simulation.comebacks import HELD_SECONDS, UP_SECONDS, bring_up, stay_away
 from tests.controlplane.simulation.launcher import BY_PERSON, OFF, STALLED
 from tests.controlplane.simulation.node_keeper import NodeKeeper, keeping
-from tests.controlplane.simulation.store import OVER
 from tests.controlplane.simulation.truth import condition
+from tests.support.breach import Breach
+from tests.support.calls import LOOK
+from tests.support.store import OVER
 
 WEB = Key("default", "web")
 SUSPENDED = State(Life.SUSPENDED, "unknown")

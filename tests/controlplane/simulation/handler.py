@@ -29,7 +29,6 @@ from controlplane.virt_handler.vmi.world import Launcher, World
 from tests.controlplane.simulation import launcher as host
 from tests.controlplane.simulation.agent_promises import USUAL_SECONDS, thaws_in_time
 from tests.controlplane.simulation.answers import Asked, View
-from tests.controlplane.simulation.calls import READ, CallingApi, Fate
 from tests.controlplane.simulation.doubts import Doubts
 from tests.controlplane.simulation.duties import Owed
 from tests.controlplane.simulation.handler_duties import has_guest, owed
@@ -47,10 +46,11 @@ from tests.controlplane.simulation.orphan_duties import OrphanClock
 from tests.controlplane.simulation.process import SHORTEST_SECONDS, Process
 from tests.controlplane.simulation.returns import CLEARING, Returns
 from tests.controlplane.simulation.sessions import WatchedRegistry
-from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.simulation.turn import TURN
 from tests.controlplane.simulation.watched_queue import WatchedQueue
 from tests.controlplane.simulation.watching import WatchingCache
+from tests.support.calls import READ, CallingApi, Fate
+from tests.support.store import Json, Store
 
 KVM = KvmFinding(is_usable=True)
 GOING_ON = ("unpause", "unfreeze")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.simulation.duties import Owed
 from tests.controlplane.simulation.launcher import STALLED, is_alive, is_provisional
-from tests.controlplane.simulation.store import OVER, Json
+from tests.support.store import OVER, Json
 
 GOING_ON = ("Scheduled", "Running", "Unknown")
 ORPHANS, LOOKS, POWER_BUTTON, END, HELD = 60.0, 15.0, 5.0, 10.0, 15.0

@@ -20,8 +20,8 @@ from tests.controlplane.simulation.agent_promises import word_is_bounded
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.end_promises import end_follows
 from tests.controlplane.simulation.launcher import is_alive, is_provisional
-from tests.controlplane.simulation.store import OVER, Json
 from tests.controlplane.simulation.vmi_status_promises import vmi_status_follows
+from tests.support.store import OVER, Json
 
 LauncherOf = Callable[[str], Launcher | None]
 """What is known of the launcher in a Pod, by its UID."""

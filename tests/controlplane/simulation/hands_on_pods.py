@@ -11,7 +11,7 @@ from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from tests.controlplane.simulation.ledger import controlling_uid
-from tests.controlplane.simulation.store import Store
+from tests.support.store import Store
 
 NOTHING = "nothing"
 """What was done when there was nothing to do it to."""

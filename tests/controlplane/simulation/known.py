@@ -15,8 +15,8 @@ import msgspec
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.changes import BY_NODE
-from tests.controlplane.simulation.store import Json
 from tests.controlplane.simulation.watching import WatchingCache
+from tests.support.store import Json
 
 
 class _Meta(msgspec.Struct, rename="camel", gc=False):

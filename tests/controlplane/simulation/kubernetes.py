@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from controlplane.api.objects.resources import NODE, POD, Key, Resource
 from tests.controlplane.simulation.listing import is_listed
-from tests.controlplane.simulation.store import OVER, Json, Store
+from tests.support.store import OVER, Json, Store
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 UNREACHABLE = "node.kubernetes.io/unreachable"

@@ -19,11 +19,11 @@ import msgspec
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import ApiError, NotFound
 from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.cache import LaggingCache
-from tests.controlplane.simulation.calls import READ, Call, CallingApi, Fate, perform
-from tests.controlplane.simulation.clock import SimulatedClock
-from tests.controlplane.simulation.store import Json, Store
+from tests.support.breach import Breach
+from tests.support.calls import READ, Call, CallingApi, Fate, perform
+from tests.support.clock import SimulatedClock
+from tests.support.lagging_cache import LaggingCache
+from tests.support.store import Json, Store
 
 VMI = VIRTUAL_MACHINE_INSTANCE
 KEYS = (Key("default", "a"), Key("default", "b"))

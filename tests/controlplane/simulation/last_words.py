@@ -10,7 +10,7 @@ import msgspec
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from tests.controlplane.simulation.answers import Asked
-from tests.controlplane.simulation.store import Json
+from tests.support.store import Json
 
 
 class LastWords:

@@ -16,12 +16,12 @@ from kubevirt_api.names import RUN_TIMEOUT
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key, Resource
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 from controlplane.virt_controller.vmi.world import World
-from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.configuration import RUN_TIMEOUT_SECONDS
 from tests.controlplane.simulation.duties import Owed
 from tests.controlplane.simulation.last_words import LastWords
 from tests.controlplane.simulation.ledger import controlling_uid
-from tests.controlplane.simulation.store import OVER, Json
+from tests.support.clock import WrongClock
+from tests.support.store import OVER, Json
 
 BEFORE = ("", "Pending", "Scheduling")
 Seen = Callable[[Resource, Key], Json | None]

@@ -15,7 +15,7 @@ import msgspec
 
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from tests.controlplane.simulation.store import OVER, Change, Json
+from tests.support.store import OVER, Change, Json
 
 
 @dataclass(slots=True)

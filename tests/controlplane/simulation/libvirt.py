@@ -33,9 +33,9 @@ from controlplane.virt_handler.launchers.ports import NodeAway, NotThere, Result
 from controlplane.virt_handler.vmi.world import Traces
 from tests.controlplane.simulation import launcher as host
 from tests.controlplane.simulation.agent import FREEZE, THAW, AgentError
-from tests.controlplane.simulation.calls import ASK, LOOK, PREPARE, Call
 from tests.controlplane.simulation.doubts import Doubts
 from tests.controlplane.simulation.node import Node
+from tests.support.calls import ASK, LOOK, PREPARE, Call
 
 REPORT = b'{"version": 1, "container_disks": []}'
 CLOSED, OPEN = 'name="org.qemu.guest_agent.0"', 'name="org.qemu.guest_agent.0" state="connected"'

@@ -15,7 +15,7 @@ from kubevirt_api.names import SCHEDULABLE
 
 from controlplane.api.objects.resources import LEASE, NODE, Key
 from tests.controlplane.simulation.answers import Asked
-from tests.controlplane.simulation.store import Json, Store
+from tests.support.store import Json, Store
 
 NAMESPACE = "kubevirt"
 EVERY_SECONDS, DURATION_SECONDS = 30.0, 120

@@ -14,9 +14,9 @@ from asyncio import events
 from collections.abc import Callable
 from typing import Any
 
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.calls import Asks, Call
-from tests.controlplane.simulation.clock import WrongClock
+from tests.support.breach import Breach
+from tests.support.calls import Asks, Call
+from tests.support.clock import WrongClock
 
 TURNS_AT_ONCE = 5000
 """Of the loop, while no time passes and nothing is answered."""

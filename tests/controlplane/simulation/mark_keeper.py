@@ -20,11 +20,11 @@ from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWrit
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
 from controlplane.virt_controller.quarantine.world import World
-from tests.controlplane.simulation.cache import LaggingCache
-from tests.controlplane.simulation.calls import Call, CallingApi, Fate, perform
-from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.controller import Told
-from tests.controlplane.simulation.store import Store
+from tests.support.calls import Call, CallingApi, Fate, perform
+from tests.support.clock import SimulatedClock, WrongClock
+from tests.support.lagging_cache import LaggingCache
+from tests.support.store import Store
 
 LASTS_SECONDS, WINDOW_SECONDS = 900, 600.0
 ENOUGH_MACHINES, ENOUGH_TENANTS = 3, 2

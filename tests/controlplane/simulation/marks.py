@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from kubevirt_api.names import QUARANTINED, SCHEDULABLE
 
 from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.calls import Call, Fate
-from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.mark_keeper import LASTS_SECONDS, RETRY_SECONDS, Process
-from tests.controlplane.simulation.store import Json, Store
+from tests.support.breach import Breach
+from tests.support.calls import Call, Fate
+from tests.support.clock import SimulatedClock
+from tests.support.store import Json, Store
 
 VMI = VIRTUAL_MACHINE_INSTANCE
 NODES = ("node-1", "node-2", "node-3", "node-4")

@@ -12,8 +12,8 @@ from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, UNREACHABLE, set_taint
 from tests.controlplane.simulation.node import WAYS_TO_BREAK, Node
 from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.store import NODE, Key
 from tests.controlplane.simulation.world import OFFSETS, World
+from tests.support.store import NODE, Key
 
 ALL_BROKEN = 0.4
 """How often a cause that breaks nodes is no single one's."""

@@ -13,11 +13,11 @@ from collections.abc import Callable
 
 from controlplane.api.objects.phase import SCHEDULED
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
-from tests.controlplane.simulation.calls import READ, Call
 from tests.controlplane.simulation.hands_on_pods import NOTHING, HandsOnPods
 from tests.controlplane.simulation.people import People
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.world import World
+from tests.support.calls import READ, Call
 
 Change = Callable[[People, Key], str]
 

@@ -11,7 +11,6 @@ from typing import Literal, TypeVar
 from controlplane.api.objects.resources import LEASE, Key
 from controlplane.links.handler import Verb
 from tests.controlplane.simulation.agent import Agent
-from tests.controlplane.simulation.calls import LOST, READ, Call
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.hands_on_pods import NOTHING
 from tests.controlplane.simulation.kubernetes import (
@@ -28,6 +27,7 @@ from tests.controlplane.simulation.process import BY_KIND, Process
 from tests.controlplane.simulation.swarm import SLOW_DELIVERY
 from tests.controlplane.simulation.watching import WatchingCache
 from tests.controlplane.simulation.world import World
+from tests.support.calls import LOST, READ, Call
 
 T = TypeVar("T")
 Move = Callable[[], str | None]

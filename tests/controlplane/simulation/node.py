@@ -16,10 +16,10 @@ from typing import Any, Literal
 from controlplane.api.objects.resources import NODE, POD, Key
 from controlplane.api.timestamps import format_timestamp
 from tests.controlplane.simulation.agent import Agent
-from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, UNREACHABLE, set_taint
 from tests.controlplane.simulation.launcher import DomainError, Launcher
-from tests.controlplane.simulation.store import OVER, Json, Store
+from tests.support.clock import SimulatedClock, WrongClock
+from tests.support.store import OVER, Json, Store
 
 BAD_NODE_SELECTOR = "breaks-at-launch"
 """A VMI with this nodeSelector key has a launcher that cannot prepare its disks."""

@@ -18,13 +18,13 @@ from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.calls import Call, Fate
-from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.node import Node
-from tests.controlplane.simulation.store import Json, Store
+from tests.support.breach import Breach
+from tests.support.calls import Call, Fate
+from tests.support.clock import SimulatedClock
+from tests.support.store import Json, Store
 
 VMI = VIRTUAL_MACHINE_INSTANCE
 TICK_SECONDS = 1.0

@@ -14,13 +14,13 @@ from controlplane.api.objects.phase import FAILED, RUNNING, is_allowed_transitio
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from tests.controlplane.simulation import causes
 from tests.controlplane.simulation.answers import View
-from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.causes import phase
 from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.ledger import Ledger, controlling_uid, numbers
 from tests.controlplane.simulation.node import Node
-from tests.controlplane.simulation.store import Change, Json, Store
 from tests.controlplane.simulation.truth import says_why
+from tests.support.breach import Breach
+from tests.support.store import Change, Json, Store
 
 OURS = ("controller", "handler")
 RATE_SECONDS = 60.0

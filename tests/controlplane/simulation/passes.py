@@ -26,7 +26,7 @@ from controlplane.engine.errors import (
 )
 from controlplane.engine.plan import IndependentActions, Outcome, Plan, RefusedStep, WriteStatus
 from controlplane.engine.reconcile import reconcile
-from tests.controlplane.simulation.breach import Breach
+from tests.support.breach import Breach
 
 KEY = Key("default", "toy")
 THINGS = 14

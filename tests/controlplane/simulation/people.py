@@ -35,7 +35,7 @@ from controlplane.virt_api.subresources.options import RestartOptions, StartOpti
 from tests.controlplane.simulation.hands_on_pods import NOTHING, HandsOnPods
 from tests.controlplane.simulation.ledger import UNKNOWN, Ledger, strategy_of
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, DEAF, NO_KERNEL
-from tests.controlplane.simulation.store import OVER, Json, Store
+from tests.support.store import OVER, Json, Store
 
 NAMESPACE = "default"
 IMPATIENT = 0.5

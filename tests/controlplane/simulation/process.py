@@ -21,18 +21,18 @@ from controlplane.engine.errors import AlreadyExists, NoProgress, NotFound
 from controlplane.engine.plan import Outcome
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from tests.controlplane.simulation.answers import Answers, Asked, View
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.cache import Selects
-from tests.controlplane.simulation.calls import LOOK, READ, Call, Fate, perform
-from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.duties import Owed
 from tests.controlplane.simulation.known import keep_from_going_back, shown_wrongly
 from tests.controlplane.simulation.loop import HandTurnedLoop
-from tests.controlplane.simulation.store import RESOURCES, Json, Store
 from tests.controlplane.simulation.turn import TURN, Came, Pass, Turn
 from tests.controlplane.simulation.undone import Moment, undone
 from tests.controlplane.simulation.watched_queue import WatchedQueue
 from tests.controlplane.simulation.watching import WatchingCache
+from tests.support.breach import Breach
+from tests.support.calls import LOOK, READ, Call, Fate, perform
+from tests.support.clock import WrongClock
+from tests.support.lagging_cache import Selects
+from tests.support.store import RESOURCES, Json, Store
 
 SHORTEST_SECONDS = 0.01
 """Of lateness that counts."""

@@ -22,8 +22,8 @@ from tests.controlplane.simulation.ledger import Account, Ledger, controlling_ui
 from tests.controlplane.simulation.listing import is_listed
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, NO_KERNEL, Node
 from tests.controlplane.simulation.people import INVALID_MEMORY
-from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.simulation.truth import untrue_of_vm, untrue_of_vmi
+from tests.support.store import Json, Store
 
 
 class Rest:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.comebacks import ReturnPlay
 from tests.controlplane.simulation.election import Election
 from tests.controlplane.simulation.guests import GuestPlay
@@ -21,6 +20,7 @@ from tests.controlplane.simulation.transit import TransitPlay
 from tests.controlplane.simulation.wires import WirePlay
 from tests.controlplane.simulation.workers import WorkPlay
 from tests.controlplane.simulation.world import World
+from tests.support.breach import Breach
 
 STRETCH = 400
 """Steps between two settlements."""

@@ -24,12 +24,12 @@ from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWrit
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
 from controlplane.virt_controller.replicaset.world import World
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.cache import LaggingCache
-from tests.controlplane.simulation.calls import READ, Call, CallingApi, Fate, perform
-from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.controller import Told
-from tests.controlplane.simulation.store import OVER, Json, Store
+from tests.support.breach import Breach
+from tests.support.calls import READ, Call, CallingApi, Fate, perform
+from tests.support.clock import SimulatedClock
+from tests.support.lagging_cache import LaggingCache
+from tests.support.store import OVER, Json, Store
 
 POD_GOES: Json = {"type": "Ready", "status": "False", "reason": "PodTerminating"}
 WEB = Key("default", "web")

@@ -12,11 +12,11 @@ from __future__ import annotations
 import random
 
 from controlplane.api.objects.resources import Key
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.calls import Fate
-from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.set_keeper import POD_GOES, SET, VMI, WEB, Process, counts
-from tests.controlplane.simulation.store import WITH_SETS, Json, Store
+from tests.support.breach import Breach
+from tests.support.calls import Fate
+from tests.support.clock import SimulatedClock
+from tests.support.store import WITH_SETS, Json, Store
 
 LABELS = {"app": "web"}
 LONGEST_WAIT_SECONDS = 300.0

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from controlplane.api.objects.resources import LEASE
 from tests.controlplane.simulation.afresh import work_found_afresh
-from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.fair import fair_round
 from tests.controlplane.simulation.mishaps import Mishaps
 from tests.controlplane.simulation.moments import Moments
@@ -16,6 +15,7 @@ from tests.controlplane.simulation.oracles import OURS
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.rest import Rest
 from tests.controlplane.simulation.world import World
+from tests.support.breach import Breach
 
 FAIR_ROUNDS = 2000
 """As long as an agent is left alone that has been very slow, at the heartbeats of all nodes."""

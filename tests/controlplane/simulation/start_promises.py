@@ -17,7 +17,7 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.duties import Owed
 from tests.controlplane.simulation.ledger import asks_for_run, asks_paused, controlling_uid, is_paused, strategy_of
-from tests.controlplane.simulation.store import OVER, Json
+from tests.support.store import OVER, Json
 
 BACKED_OFF = ("Always", "RerunOnFailure")
 WAITS = {1: (10.0, 15.0), 2: (40.0, 60.0), 3: (90.0, 135.0), 4: (160.0, 240.0)}

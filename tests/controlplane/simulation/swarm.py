@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from tests.controlplane.simulation.calls import Fate
+from tests.support.calls import Fate
 
 USUAL = {
     "deliver": 30.0,

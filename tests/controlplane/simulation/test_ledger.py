@@ -9,7 +9,7 @@ import pytest
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from tests.controlplane.simulation.ledger import Account, Ledger
-from tests.controlplane.simulation.store import Change, Json
+from tests.support.store import Change, Json
 
 
 def an_instance(phase: str) -> Json:

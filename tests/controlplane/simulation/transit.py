@@ -13,12 +13,12 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from tests.controlplane.simulation.breach import Breach
 from tests.controlplane.simulation.process import Process
 from tests.controlplane.simulation.transit_mishaps import TransitMishaps
 from tests.controlplane.simulation.transit_odds import Odds
 from tests.controlplane.simulation.transit_rest import TransitRest
 from tests.controlplane.simulation.transit_world import TransitWorld
+from tests.support.breach import Breach
 
 STRETCH = 300
 """Steps between two times of peace."""

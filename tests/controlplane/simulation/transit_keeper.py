@@ -17,16 +17,16 @@ from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWrit
 from controlplane.virt_handler.incoming.reconciler import IncomingReconciler
 from controlplane.virt_handler.launchers.session import Tools
 from tests.controlplane.simulation.answers import Asked
-from tests.controlplane.simulation.calls import CallingApi
 from tests.controlplane.simulation.controller import Controller
 from tests.controlplane.simulation.duties import Owed
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.libvirt import LauncherConnections
 from tests.controlplane.simulation.node import Node
-from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.simulation.transit_stream import Fabric, LeavingGuest, TransitDoors, TransitSending
 from tests.controlplane.simulation.watched_queue import WatchedQueue
 from tests.controlplane.simulation.watching import WatchingCache
+from tests.support.calls import CallingApi
+from tests.support.store import Json, Store
 
 
 class MovingController(Controller):

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from controlplane.api.objects.resources import Key
-from tests.controlplane.simulation.calls import Call
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, UNREACHABLE, set_taint
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.store import NODE
 from tests.controlplane.simulation.transit_guest import MovingLauncher
 from tests.controlplane.simulation.transit_keeper import MovingController, MovingHandler
 from tests.controlplane.simulation.transit_odds import find_place
+from tests.support.calls import Call
+from tests.support.store import NODE
 
 if TYPE_CHECKING:
     from tests.controlplane.simulation.transit_world import TransitWorld

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION
-from tests.controlplane.simulation.calls import Call, Fate
-from tests.controlplane.simulation.store import Json
+from tests.support.calls import Call, Fate
+from tests.support.store import Json
 
 FATES: tuple[Fate, ...] = ("request lost", "answer lost", "forbidden", "throttled")
 LOST: tuple[Fate, ...] = ("request lost", "answer lost")

@@ -19,13 +19,13 @@ from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE,
     VIRTUAL_MACHINE_INSTANCE_MIGRATION,
 )
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.calls import Call
 from tests.controlplane.simulation.ledger import controlling_uid, numbers
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.store import OVER, Change, Json, Store
 from tests.controlplane.simulation.transit_guest import MovingLauncher, Stream
+from tests.support.breach import Breach
+from tests.support.calls import Call
+from tests.support.store import OVER, Change, Json, Store
 
 VMI, MIGRATION = VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION
 

@@ -14,7 +14,6 @@ from controlplane.api.objects.resources import POD
 from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.ledger import controlling_uid
 from tests.controlplane.simulation.node import Node
-from tests.controlplane.simulation.store import OVER, Json, Store
 from tests.controlplane.simulation.transit_oracles import (
     MIGRATION,
     VMI,
@@ -23,6 +22,7 @@ from tests.controlplane.simulation.transit_oracles import (
     moving_of,
     phase_of,
 )
+from tests.support.store import OVER, Json, Store
 
 
 class TransitRest:

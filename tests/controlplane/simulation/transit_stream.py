@@ -29,11 +29,11 @@ from controlplane.hypervisor.guest import Guest, Progress
 from controlplane.virt_handler.incoming.world import Door
 from controlplane.virt_handler.launchers.ports import Result, TransferRequest
 from controlplane.virt_handler.migration.sender import Sender
-from tests.controlplane.simulation.calls import Call
 from tests.controlplane.simulation.launcher import DomainError
 from tests.controlplane.simulation.libvirt import LauncherGuest
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.transit_guest import MovingLauncher, Stream
+from tests.support.calls import Call
 
 STEPS = ("take in", "send", "send all of", "finish", "confirm", "take back", "let go on")
 """What is done about a guest on its way: calls between which anything may happen."""

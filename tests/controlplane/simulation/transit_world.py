@@ -19,20 +19,20 @@ from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_INSTANCE_MIGRATION,
     Key,
 )
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.calls import Fate
-from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.configuration import Configuration
 from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, collect_garbage, collect_pods, evict, has_taint
 from tests.controlplane.simulation.ledger import controlling_uid
 from tests.controlplane.simulation.listing import is_listed
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.store import OVER, WITH_MIGRATIONS, Json, Store
 from tests.controlplane.simulation.transit_guest import MovingLauncher, notices
 from tests.controlplane.simulation.transit_keeper import MovingController, MovingHandler
 from tests.controlplane.simulation.transit_oracles import TransitOracles, moving_of
 from tests.controlplane.simulation.transit_stream import SHUT, Fabric
+from tests.support.breach import Breach
+from tests.support.calls import Fate
+from tests.support.clock import SimulatedClock, WrongClock
+from tests.support.store import OVER, WITH_MIGRATIONS, Json, Store
 
 VMI, MIGRATION = VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION
 NAMES = ("web", "mail.example")

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from kubevirt_api.names import NODE_NAME, TEMPLATE_HASH, VM_GENERATION
 
 from tests.controlplane.simulation.ledger import controlling_uid
-from tests.controlplane.simulation.store import OVER, Json
+from tests.support.store import OVER, Json
 
 OWN = ("Ready", "Failure", "RestartRequired")
 """Conditions that are the VM's; all others are its instance's."""

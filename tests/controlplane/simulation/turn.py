@@ -12,7 +12,7 @@ from typing import Any
 
 from controlplane.api.objects.resources import Key
 from tests.controlplane.simulation.answers import Answers, View
-from tests.controlplane.simulation.calls import Call
+from tests.support.calls import Call
 
 
 @dataclass(slots=True, eq=False)

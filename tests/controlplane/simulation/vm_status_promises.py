@@ -18,8 +18,8 @@ import msgspec
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.ledger import UNKNOWN, asks_paused, controlling_uid, is_paused, strategy_of
-from tests.controlplane.simulation.store import OVER, Json, merged
 from tests.controlplane.simulation.truth import OWN, condition, made_from, misdated, untrue_of_vm
+from tests.support.store import OVER, Json, merged
 
 COUNTED = ("Always", "RerunOnFailure", "Once")
 """Strategies under which starts that failed are counted."""

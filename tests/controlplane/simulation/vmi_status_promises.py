@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from controlplane.api.objects.resources import POD, Key
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.ledger import controlling_uid
-from tests.controlplane.simulation.store import OVER, Json, merged
 from tests.controlplane.simulation.truth import condition, misdated
+from tests.support.store import OVER, Json, merged
 
 BEFORE = ("", "Pending", "Scheduling")
 TRIED_AGAIN = "FurtherAttempt"

@@ -22,10 +22,10 @@ from controlplane.kube.cache import parse_resource_version
 from controlplane.kube.client import Client, Page, Selection
 from controlplane.kube.watch import WatchCache
 from controlplane.virt_controller.controllers import INDEXES
-from tests.controlplane.simulation.cache import Selects
-from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.loop import HandTurnedLoop
-from tests.controlplane.simulation.store import Change, Json, Store
+from tests.support.clock import WrongClock
+from tests.support.lagging_cache import Selects
+from tests.support.store import Change, Json, Store
 
 BEHIND = 2
 """Each so manieth list that is not asked of the quorum comes from a server that is behind, and does not say so."""

@@ -43,11 +43,11 @@ from controlplane.virt_controller import process as module
 from controlplane.virt_controller.process import COMPONENT, Process
 from controlplane.virt_controller.settings import Settings
 from tests.controlplane.simulation.api_server import ApiServer
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.calls import Call
-from tests.controlplane.simulation.clock import WrongClock
 from tests.controlplane.simulation.loop import HandTurnedLoop, Unwatched
 from tests.controlplane.simulation.wire import AWAY_SECONDS, Exchange, Wire
+from tests.support.breach import Breach
+from tests.support.calls import Call
+from tests.support.clock import WrongClock
 
 NAMESPACE = "kubevirt"
 RESOURCES = (

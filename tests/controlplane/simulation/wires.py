@@ -18,13 +18,13 @@ from kubevirt_api.names import SCHEDULABLE
 
 from controlplane.api.objects.resources import DATA_VOLUME, EVENT, LEASE, NODE, POD, Key, Resource
 from tests.controlplane.simulation.api_server import EXPIRED, NO_EVENT, ApiServer
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.disks import Disks
 from tests.controlplane.simulation.kubernetes import collect_garbage
-from tests.controlplane.simulation.store import Store
 from tests.controlplane.simulation.whole import NAMESPACE, RESOURCES, Whole, as_drawn, on_the_wire_alone
 from tests.controlplane.simulation.wire import DONE, FATES, Exchange, Stream
+from tests.support.breach import Breach
+from tests.support.clock import SimulatedClock, WrongClock
+from tests.support.store import Store
 
 MAY_GO: tuple[Resource, ...] = (DATA_VOLUME, DATA_VOLUME, POD, NODE)
 """Kinds that are not served for a while, as when an API server begins anew."""

@@ -19,12 +19,12 @@ from controlplane.engine.errors import Conflict, Forbidden, NotFound, NotLeader,
 from controlplane.engine.plan import Outcome, Plan, RefusedStep
 from controlplane.engine.reconcile import ROUNDS
 from controlplane.engine.runner import Runner
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.calls import Call
-from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.loop import HandTurnedLoop
 from tests.controlplane.simulation.passes import AWAY_SECONDS, Do, Toy
 from tests.controlplane.simulation.watched_queue import LAST_SECONDS, WatchedQueue
+from tests.support.breach import Breach
+from tests.support.calls import Call
+from tests.support.clock import SimulatedClock, WrongClock
 
 KEYS = tuple(Key("default", f"toy-{number}") for number in range(6))
 LIMIT = 3

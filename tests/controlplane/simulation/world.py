@@ -14,9 +14,6 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from tests.controlplane.simulation.answers import View
-from tests.controlplane.simulation.breach import Breach
-from tests.controlplane.simulation.calls import Fate
-from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.configuration import FURTHER_ATTEMPTS, Configuration
 from tests.controlplane.simulation.controller import Controller
 from tests.controlplane.simulation.handler import Handler
@@ -26,8 +23,11 @@ from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.oracles import NOBODY, Oracles
 from tests.controlplane.simulation.people import People
 from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.store import Store
 from tests.controlplane.simulation.swarm import Odds
+from tests.support.breach import Breach
+from tests.support.calls import Fate
+from tests.support.clock import SimulatedClock, WrongClock
+from tests.support.store import Store
 
 TRACE_LINES = 80
 NAMES = ("web", "mail.example")

@@ -26,14 +26,14 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.virt_api.subresources.lifecycle import PatchSpec, decide_start
 from controlplane.virt_api.subresources.options import StartOptions
-from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.controller import Controller
 from tests.controlplane.simulation.fair import fair_round
 from tests.controlplane.simulation.handler import Handler
 from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.store import WITH_SETS, Change, Json, Store
+from tests.support.clock import SimulatedClock, WrongClock
+from tests.support.store import WITH_SETS, Change, Json, Store
 
 NAMES = {
     "VirtualMachine": "vm",

@@ -12,8 +12,8 @@ from controlplane.api.objects.data_volume import DataVolume
 from controlplane.api.objects.decode import decode, decode_vm, encode
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.virt_controller.storage.data_volumes import DataVolumeLookup
-from tests.controlplane.simulation.store import merged
 from tests.controlplane.virt_controller.builders import VM_UID, a_vm
+from tests.support.store import merged
 
 Json = dict[str, Any]
 SPEC: Json = {"source": {"blank": {}}, "storage": {"resources": {"requests": {"storage": "1Gi"}}}}

@@ -16,10 +16,10 @@ from typing import Any
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.errors import ApiError
 from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
-from tests.controlplane.simulation.cache import LaggingCache
-from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.controller import Told
-from tests.controlplane.simulation.store import RESOURCES, Json, Store
+from tests.support.clock import SimulatedClock
+from tests.support.lagging_cache import LaggingCache
+from tests.support.store import RESOURCES, Json, Store
 
 
 @dataclass(slots=True)

@@ -31,8 +31,8 @@ from controlplane.kube.cache import Store
 from controlplane.virt_controller.controllers import CONTROLLERS, INDEXES
 from controlplane.virt_controller.dependencies import Dependencies
 from controlplane.virt_controller.settings import Settings
-from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.simulation.controller import Told
+from tests.support.clock import SimulatedClock
 
 Json = dict[str, Any]
 Enqueued = set[tuple[str, str]]

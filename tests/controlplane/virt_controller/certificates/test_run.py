@@ -36,7 +36,7 @@ from controlplane.virt_controller.certificates.run import (
     Keeper,
 )
 from tests.controlplane.kube.virtual import MemoryApi
-from tests.controlplane.simulation.clock import SimulatedClock
+from tests.support.clock import SimulatedClock
 
 PLACES = (*secrets("kubevirt"), *VERIFIERS)
 BROKEN = b'{"metadata": 7}'

@@ -11,8 +11,8 @@ from kubevirt_api.names import EVACUATION_MIGRATION
 from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key
 from controlplane.engine.errors import Unavailable
 from controlplane.engine.reconcile import reconcile
-from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.migration.stage import WEB, Stage
+from tests.support.store import Json
 
 STRATEGY = {"evictionStrategy": "LiveMigrate"}
 

@@ -32,8 +32,8 @@ from controlplane.virt_controller.migration.reconciler import MigrationReconcile
 from controlplane.virt_controller.migration.unfinished_migrations import UnfinishedMigrations
 from controlplane.virt_controller.orphan.reconciler import OrphanReconciler
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.virt_controller.small_world import SmallWorld, StoreApi
+from tests.support.store import Json, Store
 
 RESOURCES = (VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION, POD, NODE, MIGRATION_POLICY, NAMESPACE)
 WEB, JOB = Key("default", "web"), Key("default", "job")

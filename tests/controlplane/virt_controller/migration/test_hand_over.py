@@ -8,7 +8,6 @@ from __future__ import annotations
 import msgspec
 
 from controlplane.virt_controller.migration.hand_over import failed_state_patch, hand_over_state, replace_state_patch
-from tests.controlplane.simulation.store import merged
 from tests.controlplane.virt_controller.builders import POD_UID, STAMP, a_running_pod
 from tests.controlplane.virt_controller.migration.worlds import (
     HANDED_OVER,
@@ -19,6 +18,7 @@ from tests.controlplane.virt_controller.migration.worlds import (
     a_world,
     an_instance,
 )
+from tests.support.store import merged
 
 
 def test_it_names_both_pods_and_nodes_and_the_settings() -> None:

@@ -17,8 +17,8 @@ import pytest
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_POOL, Key
 from controlplane.engine.errors import Forbidden, Unavailable
 from controlplane.engine.reconcile import reconcile
-from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.pool.test_reconciler import POOL, VM, WEB, Process, Stand, template
+from tests.support.store import Json
 
 SEEDS = 40
 STEPS = 150

@@ -19,8 +19,8 @@ from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.pool.reconciler import PoolReconciler
 from controlplane.virt_controller.vm.template import stored_template
 from controlplane.virt_controller.vm.vmi_manifest import build_vmi
-from tests.controlplane.simulation.store import WITH_POOLS, Json, Store
 from tests.controlplane.virt_controller.small_world import SmallWorld
+from tests.support.store import WITH_POOLS, Json, Store
 
 WEB = Key("default", "web")
 POOL, VM, VMI = VIRTUAL_MACHINE_POOL, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE

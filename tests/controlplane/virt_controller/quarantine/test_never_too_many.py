@@ -26,11 +26,11 @@ from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWrit
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.quarantine.quarantine_label import parse_label
 from controlplane.virt_controller.quarantine.reconciler import ALL_NODES, QuarantineReconciler
-from tests.controlplane.simulation.cache import LaggingCache
-from tests.controlplane.simulation.calls import Call, CallingApi, Fate, perform
-from tests.controlplane.simulation.clock import SimulatedClock, WrongClock
 from tests.controlplane.simulation.controller import Told
-from tests.controlplane.simulation.store import Json, Store
+from tests.support.calls import Call, CallingApi, Fate, perform
+from tests.support.clock import SimulatedClock, WrongClock
+from tests.support.lagging_cache import LaggingCache
+from tests.support.store import Json, Store
 
 VMI = VIRTUAL_MACHINE_INSTANCE
 FATES: tuple[Fate, ...] = ("done", "done", "done", "done", "request lost", "answer lost", "answer lost", "forbidden")

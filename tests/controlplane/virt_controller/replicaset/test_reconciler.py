@@ -16,9 +16,9 @@ from controlplane.engine.errors import Conflict, Forbidden, Invalid, NotLeader, 
 from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
-from tests.controlplane.simulation.store import WITH_SETS, Json, Store
 from tests.controlplane.virt_controller.replicaset.stage import LABELS, READY
 from tests.controlplane.virt_controller.small_world import SmallWorld
+from tests.support.store import WITH_SETS, Json, Store
 
 WEB = Key("default", "web")
 SET, VMI = VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, VIRTUAL_MACHINE_INSTANCE

@@ -20,8 +20,8 @@ from controlplane.virt_controller.reporting.events import (
     EventRecorder,
     Regarding,
 )
-from tests.controlplane.simulation.clock import SimulatedClock
 from tests.controlplane.stories.stage import Stage, Users, a_vm
+from tests.support.clock import SimulatedClock
 
 WEB = Regarding(VIRTUAL_MACHINE, Key("default", "web"), "u1")
 OTHER = Regarding(VIRTUAL_MACHINE, Key("default", "db"), "u2")

@@ -48,8 +48,8 @@ from controlplane.virt_controller.vm.world import (
     SetRunStrategyAlways,
     World,
 )
-from tests.controlplane.simulation.store import merged as merge
 from tests.controlplane.virt_controller.builders import NOW, VMI_UID, a_vm, a_vmi, vm_world
+from tests.support.store import merged as merge
 
 START, STOP, STALE_STOP = {"action": "Start"}, {"action": "Stop", "uid": VMI_UID}, {"action": "Stop", "uid": "older"}
 PAUSED = {"action": "Start", "data": {"paused": "true"}}

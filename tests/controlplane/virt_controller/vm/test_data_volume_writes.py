@@ -23,9 +23,9 @@ from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.storage.claims import claim_reader as claims_of
 from controlplane.virt_controller.storage.data_volumes import data_volume_reader
 from controlplane.virt_controller.vm.reconciler import VmReconciler
-from tests.controlplane.simulation.store import RESOURCES
 from tests.controlplane.virt_controller.data_volumes import BY_CDI, DISK, OWN, SPEC
 from tests.controlplane.virt_controller.small_world import SmallWorld
+from tests.support.store import RESOURCES
 
 WEB, DV = Key("default", "web"), Key("default", "disk")
 CREATE = "create DataVolume"

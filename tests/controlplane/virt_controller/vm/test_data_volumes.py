@@ -18,9 +18,9 @@ from controlplane.virt_controller.vm.data_volumes import build_data_volume
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.world import World
-from tests.controlplane.simulation.store import merged
 from tests.controlplane.virt_controller.builders import VM_UID, VMI_UID, a_condition, a_vmi, vm_world
 from tests.controlplane.virt_controller.data_volumes import OWN, SPEC, a_data_volume, a_vm_with_disk, known
+from tests.support.store import merged
 
 HOLD = {"kubevirt.io/immediate-data-volume-creation": "false"}
 STOP = {"stateChangeRequests": [{"action": "Stop", "uid": VMI_UID}]}

@@ -10,8 +10,8 @@ import pytest
 from controlplane.engine.errors import Unavailable
 from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from tests.controlplane.simulation.controller import vm_reconciler
-from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.vm.test_reconciler import VM, VMI, WEB, VmStand
+from tests.support.store import Json
 
 START = {"action": "Start"}
 RAN = [{"phase": "Running", "phaseTransitionTimestamp": "2026-01-01T00:00:00Z"}]

@@ -17,8 +17,8 @@ from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vm.decide import ORPHAN_FINALIZER
 from tests.controlplane.simulation.controller import vm_reconciler
-from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.small_world import SmallWorld
+from tests.support.store import Json
 
 WEB = Key("default", "web")
 VM, VMI = VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE

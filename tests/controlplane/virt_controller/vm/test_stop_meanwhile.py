@@ -11,9 +11,9 @@ from controlplane.api.objects.decode import decode_vm
 from controlplane.engine.errors import Unavailable
 from controlplane.virt_api.subresources.lifecycle import PatchStatus, decide_stop
 from controlplane.virt_api.subresources.options import StopOptions
-from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.vm.test_one_start import CREATE, asked, come_to_rest, next_leader
 from tests.controlplane.virt_controller.vm.test_reconciler import VM, VMI, WEB, VmStand
+from tests.support.store import Json
 
 START = {"action": "Start"}
 ASKED = [("Manual", [START]), ("Manual", [{"action": "Stop", "uid": "older"}, START]), ("RerunOnFailure", [START])]

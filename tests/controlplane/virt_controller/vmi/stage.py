@@ -14,9 +14,9 @@ from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTAN
 from controlplane.engine.plan import Outcome
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from tests.controlplane.simulation.clock import WrongClock
-from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.small_world import SmallWorld
+from tests.support.clock import WrongClock
+from tests.support.store import Json
 
 WEB = Key("default", "web")
 UP = {"containerStatuses": [{"name": "compute", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}

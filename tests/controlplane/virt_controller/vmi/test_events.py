@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from controlplane.api.launch_plan import KERNEL_PANICKED
-from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.vmi.stage import Stage
+from tests.support.store import Json
 
 
 @pytest.fixture

@@ -29,9 +29,9 @@ from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vmi.controller_state import EVENT_HOLD_SECONDS
 from controlplane.virt_controller.vmi.node_affinity import PREFERRED, REQUIRED
 from controlplane.virt_controller.vmi.world import ConfirmPodsAbsent, DeletePod, SetUnpausedCondition, pod_name
-from tests.controlplane.simulation.store import Json
 from tests.controlplane.virt_controller.small_world import StoreApi
 from tests.controlplane.virt_controller.vmi.stage import WEB, Stage
+from tests.support.store import Json
 
 NODE_1 = Key("", "node-1")
 FAILED = {"containerStatuses": [{"name": "compute", "state": {"terminated": {"exitCode": 1, "message": "no disk"}}}]}

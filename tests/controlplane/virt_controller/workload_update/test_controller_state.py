@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from controlplane.api.objects.resources import Key
 from controlplane.virt_controller.workload_update.controller_state import ControllerState
-from tests.controlplane.simulation.clock import SimulatedClock
+from tests.support.clock import SimulatedClock
 
 
 def test_what_is_refused_is_tried_ever_later_until_it_is_taken() -> None:

@@ -10,9 +10,9 @@ from kubevirt_api.names import CONTROL_PLANE_IMAGE, SCHEDULABLE
 
 from controlplane.api.objects.resources import NODE, Key
 from controlplane.virt_controller.workload_update.handler_rollout import HandlerRollout
-from tests.controlplane.simulation.cache import LaggingCache
-from tests.controlplane.simulation.clock import SimulatedClock
-from tests.controlplane.simulation.store import Json, Store
+from tests.support.clock import SimulatedClock
+from tests.support.lagging_cache import LaggingCache
+from tests.support.store import Json, Store
 
 OURS = "registry/control-plane:2 sha256:1"
 ONE = Key("", "node-1")

@@ -34,11 +34,11 @@ from controlplane.virt_controller.workload_update.candidates import CandidateCac
 from controlplane.virt_controller.workload_update.handler_rollout import HandlerRollout
 from controlplane.virt_controller.workload_update.reconciler import WorkloadUpdateReconciler
 from controlplane.virt_controller.workload_update.world import OUTDATED
-from tests.controlplane.simulation.cache import LaggingCache
-from tests.controlplane.simulation.clock import SimulatedClock
-from tests.controlplane.simulation.store import Json, Store
 from tests.controlplane.virt_controller.migration import stage as migrating
 from tests.controlplane.virt_controller.migration.stage import WEB, Stage
+from tests.support.clock import SimulatedClock
+from tests.support.lagging_cache import LaggingCache
+from tests.support.store import Json, Store
 
 NAME = Key("kubevirt", "kubevirt")
 ALL = (*migrating.RESOURCES, KUBEVIRT)

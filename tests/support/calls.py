@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An await of a reconciler that waits for its fate: an API call, or a verb of a launcher's session."""
+"""Calls that a test carries out, loses or refuses: API requests, and verbs of a launcher's session.
+
+A reconciler that awaits a Call yields it to the code that drives the coroutine.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from typing import Any, Literal
 
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled, Unavailable
-from tests.controlplane.simulation.store import Json, Store
+from tests.support.store import Json, Store
 
 Fate = Literal["done", "request lost", "answer lost", "forbidden", "invalid", "throttled"]
 LOST: tuple[Fate, ...] = ("request lost", "answer lost")

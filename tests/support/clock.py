@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Time that moves only when the simulation says so, and how each process reads it: with a wrong offset, if need be."""
+"""Clocks for tests: time moves only when a test advances it, and a process can read it with a wrong offset."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SimulatedClock:
 
 @dataclass(slots=True)
 class WrongClock:
-    """A machine's clock: its wall time is off and may step; its monotonic time begins where it likes."""
+    """A machine's clock: wall time has an offset and may step; monotonic time starts at any value."""
 
     true: SimulatedClock
     offset: float = 0.0

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The API server of the simulation: one history, resourceVersions, finalizers, status subresources, garbage collection.
+"""An API server in memory: one history, resourceVersions, finalizers, status subresources, garbage collection.
 
-As the real one as far as the reconcilers can tell. No admission: what admission would refuse must be survived.
+It has no admission: controllers must survive objects that admission would refuse.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFound
-from tests.controlplane.simulation.clock import SimulatedClock
+from tests.support.clock import SimulatedClock
 
 Json = dict[str, Any]
 

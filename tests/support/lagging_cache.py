@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A watch cache that lags: the real store of objects, fed from the history entry by entry, when the schedule lets it.
+"""A watch cache that lags behind the API server: a test feeds it the history, entry by entry.
 
-What it may do to its readers is what the protocol allows: late, filtered, the same twice, or, when the history is lost,
-a fresh list that skips everything in between and tells of it as the real one does.
+It does what the watch protocol allows: late, filtered and repeated events, and a fresh list that skips history.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Callable
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.kube import cache
 from controlplane.virt_controller.controllers import INDEXES
-from tests.controlplane.simulation.store import Json, Store
+from tests.support.store import Json, Store
 
 Selects = Callable[[Json], bool]
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run of the simulation ends with when something is wrong."""
+"""The failure of a simulation or a property: an invariant that does not hold."""
 
 from __future__ import annotations
 
