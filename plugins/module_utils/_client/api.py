@@ -149,7 +149,7 @@ class Api:
         answer = _expect_object("discover the API's groups", *self.transport.request("GET", "/apis"))
         if answer.get("kind") != "APIGroupList":
             raise Unavailable("cannot discover the API's groups: what answers at this address is not an API server")
-        return any(one.get("name") == group for one in answer.get("groups") or ())
+        return any(served.get("name") == group for served in answer.get("groups") or ())
 
     def watch(
         self, resource: Resource, *, fields: str | None, version: str | None, timeout_seconds: float
@@ -221,7 +221,7 @@ def _expect_object(attempt: str, status: int, answer: Any) -> Object:
     for field, kind in (("metadata", dict), ("items", list)):
         if not isinstance(found.get(field) or kind(), kind):
             raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} with a {field} that is none")
-    if not all(isinstance(one, dict) for one in found.get("items") or ()):
+    if not all(isinstance(item, dict) for item in found.get("items") or ()):
         raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} with items that are no objects")
     return found
 

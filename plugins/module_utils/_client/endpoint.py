@@ -197,7 +197,11 @@ def _checked(endpoint: Endpoint, params: Mapping[str, Any]) -> Endpoint:
     if not endpoint.server:
         raise BadArgument("no cluster is named: give host, or kubeconfig, or context, or set K8S_AUTH_KUBECONFIG")
     parts = _parts(endpoint.server)
-    headers = (("api_key", endpoint.token), *endpoint.headers.items(), *(("groups", one) for one in endpoint.groups))
+    headers = (
+        ("api_key", endpoint.token),
+        *endpoint.headers.items(),
+        *(("groups", group) for group in endpoint.groups),
+    )
     for name, value in headers:
         _check_header("impersonate_user" if name == "Impersonate-User" else name, value or "")
     if endpoint.proxy:

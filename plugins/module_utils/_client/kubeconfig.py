@@ -94,7 +94,7 @@ def _load(path: str, warnings: list[str]) -> dict[str, Any]:
     ):
         for entry in config.get(key) or ():
             inside = entry.get(inner) or {}
-            inside.update({one: os.path.join(base, inside[one]) for one in names if inside.get(one)})
+            inside.update({name: os.path.join(base, inside[name]) for name in names if inside.get(name)})
     return config
 
 
@@ -123,11 +123,11 @@ def _yaml(text: str) -> Any:
 
 
 def _named(config: Mapping[str, Any], key: str, inner: str, name: str | None, where: str) -> dict[str, Any]:
-    listed = [one for one in config.get(key) or () if isinstance(one, dict)]
-    for one in listed:
-        if one.get("name") == name:
-            return dict(one.get(inner) or {})
-    known = ", ".join(str(one.get("name")) for one in listed[:10]) or "none"
+    listed = [entry for entry in config.get(key) or () if isinstance(entry, dict)]
+    for entry in listed:
+        if entry.get("name") == name:
+            return dict(entry.get(inner) or {})
+    known = ", ".join(str(entry.get("name")) for entry in listed[:10]) or "none"
     raise BadArgument(f"{where} has no {inner} {name!r}; it has: {known}")
 
 

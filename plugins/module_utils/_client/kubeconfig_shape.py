@@ -64,9 +64,9 @@ def _check(value: Any, shape: Any, where: str, path: str, is_templated: bool) ->
             _check(value.get(key), inner, where, f"{path}.{key}" if path else key, is_templated)
     elif isinstance(shape, list):
         _refuse_unless(isinstance(value, (list, tuple)), where, path, "a list")
-        for index, one in enumerate(value):
-            _refuse_unless(one is not None, where, f"{path}[{index}]", _said(shape[0]))
-            _check(one, shape[0], where, f"{path}[{index}]", is_templated)
+        for index, item in enumerate(value):
+            _refuse_unless(item is not None, where, f"{path}[{index}]", _said(shape[0]))
+            _check(item, shape[0], where, f"{path}[{index}]", is_templated)
     elif shape == TEXT:
         _refuse_unless(isinstance(value, str), where, path, "a text; put a number or a date in quotes")
     elif shape == SWITCH:

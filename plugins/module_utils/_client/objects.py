@@ -67,4 +67,4 @@ def _in_rest(obj: dict[str, Any]) -> str | None:
 
 
 def _is_list(value: Any) -> bool:
-    return value is None or (isinstance(value, list) and all(isinstance(one, dict) for one in value))
+    return value is None or (isinstance(value, list) and all(isinstance(item, dict) for item in value))

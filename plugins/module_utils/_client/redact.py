@@ -89,7 +89,7 @@ def secrets_in_arguments(arguments: Mapping[str, Any], spec: Mapping[str, Any]) 
 
 
 def _misplaced(spec: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
-    options = {name: one for key, one in spec.items() for name in (key, *(one.get("aliases") or ()))}
+    options = {name: option for key, option in spec.items() for name in (key, *(option.get("aliases") or ()))}
     for name, value in values.items():
         if name not in options:
             if not str(name).startswith("_ansible"):
@@ -107,14 +107,14 @@ def _in_option(option: Mapping[str, Any], value: Any) -> Iterator[str]:
     elif kind != "list":
         yield from _texts(value) if _is_nested(value) else ()
     elif isinstance(value, str):  # Ansible makes a list of it
-        for one in (value, *value.split(",")) if option.get("elements") == "dict" else ():
-            yield from _in_object(option, one.strip())
+        for text in (value, *value.split(",")) if option.get("elements") == "dict" else ():
+            yield from _in_object(option, text.strip())
     else:
-        for one in value if isinstance(value, (list, tuple)) else [value]:
+        for item in value if isinstance(value, (list, tuple)) else [value]:
             if option.get("elements") == "dict":
-                yield from _in_object(option, one)
-            elif _is_nested(one):
-                yield from _texts(one)
+                yield from _in_object(option, item)
+            elif _is_nested(item):
+                yield from _texts(item)
 
 
 def _is_nested(value: Any) -> bool:
@@ -147,11 +147,11 @@ def _in_kubeconfig(value: Any) -> Iterator[str]:
 def _beside(value: Any, harmless: Any) -> Iterator[str]:
     """Yield the texts of a value but those where `harmless` has a name, in mappings and lists of its shape."""
     if harmless is None:
-        for one in value if isinstance(value, (list, tuple)) else [value]:
-            yield from _texts(one) if _is_nested(one) else ()
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            yield from _texts(item) if _is_nested(item) else ()
     elif isinstance(harmless, list) and isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _beside(one, harmless[0])
+        for item in value:
+            yield from _beside(item, harmless[0])
     elif isinstance(harmless, dict) and isinstance(value, Mapping):
         for name, inner in value.items():
             yield from _beside(inner, harmless[name]) if name in harmless else _texts(inner)
@@ -166,7 +166,7 @@ def redacted(obj: Any, unlike: Any = None) -> Any:
 
 def _redacted(value: Any, old: set[str] | None) -> Any:
     if isinstance(value, list):
-        return [_redacted(one, old) for one in value]
+        return [_redacted(item, old) for item in value]
     if isinstance(value, str) and "://" in value:
         return _PASSWORD.sub(lambda found: found[1] + _mark(found[2], old), value)
     if not isinstance(value, dict):
@@ -186,13 +186,13 @@ def _redacted(value: Any, old: set[str] | None) -> Any:
 
 def _environment(env: Any) -> Iterator[str]:
     """Yield what a credential plugin is given: a list of names with values, or what somebody took for one."""
-    for one in env if isinstance(env, list) else [env]:
-        yield from _texts(one.get("value") if isinstance(one, dict) and "name" in one else one)
+    for variable in env if isinstance(env, list) else [env]:
+        yield from _texts(variable.get("value") if isinstance(variable, dict) and "name" in variable else variable)
 
 
 def _flags(args: Any) -> Iterator[str]:
     """Yield what a credential plugin is given behind a flag that is called a secret: --x-secret=a, --x-secret a."""
-    words = [str(one) for one in args] if isinstance(args, list) else str(args or "").split()
+    words = [str(arg) for arg in args] if isinstance(args, list) else str(args or "").split()
     for word, following in zip(words, [*words[1:], ""], strict=False):
         flag, is_joined, value = word.partition("=")
         if _SECRET_FLAG.match(flag):

@@ -32,15 +32,15 @@ def refusal(attempt: str, status: int, answer: Any) -> ApiError:
     if isinstance(details, dict):
         listed = details.get("causes")
     causes = [
-        {"field": cut(str(one.get("field") or "?"), 200), "message": cut(str(one.get("message") or ""), 300)}
-        for one in (listed if isinstance(listed, list) else [])[:CAUSES_LIMIT]
-        if isinstance(one, dict)
+        {"field": cut(str(cause.get("field") or "?"), 200), "message": cut(str(cause.get("message") or ""), 300)}
+        for cause in (listed if isinstance(listed, list) else [])[:CAUSES_LIMIT]
+        if isinstance(cause, dict)
     ]
-    causes = [one for one in causes if one["field"] != "<nil>"] or causes  # "some rules were not checked"
+    causes = [cause for cause in causes if cause["field"] != "<nil>"] or causes  # "some rules were not checked"
     causes = causes or _mistyped(str(body.get("message") or ""))
     if causes:
         reason = "; ".join(
-            one["message"] if one["field"] == "?" else f"{one['field']}: {one['message']}" for one in causes
+            cause["message"] if cause["field"] == "?" else f"{cause['field']}: {cause['message']}" for cause in causes
         )
     else:
         reason = cut(str(body.get("message") or body.get("reason") or answer or "no reason given"))

@@ -63,13 +63,13 @@ def _wrong(option: Mapping[str, Any], where: str, value: Any) -> str:
     if elements not in (*_TEXTS, "dict"):
         return ""
     items = value if isinstance(value, list) else [value]
-    is_wrong = _is_no_text if elements in _TEXTS else lambda one: not _may_be_mapping(one)
-    wrong = next((number for number, one in enumerate(items) if is_wrong(one)), None)
+    is_wrong = _is_no_text if elements in _TEXTS else lambda item: not _may_be_mapping(item)
+    wrong = next((number for number, item in enumerate(items) if is_wrong(item)), None)
     if wrong is not None:
         kinds = "texts" if elements in _TEXTS else "mappings"
         return f"{where}: must be a list of {kinds}; item {wrong + 1} is {shape(items[wrong])}"
     inner = option.get("options") or {}
-    found = (misshapen(inner, mapping(one), f"{where}[{index}].") for index, one in enumerate(items) if inner)
+    found = (misshapen(inner, mapping(item), f"{where}[{index}].") for index, item in enumerate(items) if inner)
     return next(filter(None, found), "")
 
 

@@ -296,7 +296,7 @@ def tls_context(endpoint: Endpoint) -> ssl.SSLContext:
         _load_client_certificate(context, endpoint)
     except (OSError, ValueError) as error:
         text = getattr(error, "strerror", None) or type(error).__name__
-        files = ", ".join(one for one in (endpoint.ca_file, endpoint.cert_file, endpoint.key_file) if one)
+        files = ", ".join(file for file in (endpoint.ca_file, endpoint.cert_file, endpoint.key_file) if file)
         raise Unavailable(f"cannot use the certificates for {endpoint.server} ({files or 'inline'}): {text}") from error
     return context
 

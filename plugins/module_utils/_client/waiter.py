@@ -136,7 +136,7 @@ class Waiter:
     def _read(self) -> None:
         """Look at everything as it is."""
         found, version = self._api.read_all(self._resource, fields=self._fields())
-        by_name = {one["metadata"]["name"]: one for one in found}
+        by_name = {obj["metadata"]["name"]: obj for obj in found}
         pending = list(self._pending)
         if self._prepare is not None:
             self._prepare(pending)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read what installed.assess and made.py need from a cluster. No decisions here."""
+"""Read what installed.py, owned_objects.py and upgrade_status.py decide from. No decisions here."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .serving import wait_until_serving
 Object = dict[str, Any]
 _NODES = Resource("v1", "nodes", "Node", None)
 _MACHINES = (
-    # Pools are deleted before their machines, which they would make anew.
+    # Pools are deleted before their machines, which they would create again.
     Resource("pool.kubevirt.io/v1beta1", "virtualmachinepools", "VirtualMachinePool", None),
     # Sets are deleted before their instances, which they would replace.
     Resource("kubevirt.io/v1", "virtualmachineinstancereplicasets", "VirtualMachineInstanceReplicaSet", None),
-    # Migrations before the machines that they move: they are held until that is over, by virt-controller alone.
+    # Migrations are deleted before their machines: virt-controller removes their finalizer only when they are over.
     Resource("kubevirt.io/v1", "virtualmachineinstancemigrations", "VirtualMachineInstanceMigration", None),
     Resource("kubevirt.io/v1", "virtualmachines", "VirtualMachine", None),
     Resource("kubevirt.io/v1", "virtualmachineinstances", "VirtualMachineInstance", None),
@@ -33,33 +33,33 @@ _MACHINES = (
 
 
 def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool) -> dict[str, Any]:
-    """Do what module kubevirt_control_plane_info does."""
+    """Return the result of kubevirt_control_plane_info."""
     if params["namespace"]:
         paths.check_namespace("namespace", params["namespace"])
-    is_awaited = params["wait"] and not check_mode  # for what was not done
+    is_awaited = params["wait"] and not check_mode
     managed, nodes = list_managed(api), api.list(_NODES)
     machines = [obj for resource in _MACHINES for obj in _list_if_known(api, resource)]
     installed = assess(
         api.get(DEFINITION.resource(), "kubevirts.kubevirt.io"),
         namespace=api.get(NAMESPACE.resource(), params["namespace"]) if params["namespace"] else None,
-        deployments=[one for one in managed if one["kind"] == DEPLOYMENT.kind],
+        deployments=[obj for obj in managed if obj["kind"] == DEPLOYMENT.kind],
         workloads=machines,
         nodes=nodes,
     )
-    ours = owned_objects.made(managed, params["namespace"] or installed.namespace)
+    ours = owned_objects.owned(managed, params["namespace"] or installed.namespace)
     wanted, directed = params["definitions"], (params["node_selector"], params["tolerations"])
-    if is_awaited and not any(one["kind"] == DEPLOYMENT.kind for one in ours):
+    if is_awaited and not any(obj["kind"] == DEPLOYMENT.kind for obj in ours):
         raise VirtError(
-            f"there is nothing to wait for: {installed.evidence or 'no control plane'} is here, and no component of"
-            " this collection's; install it with role virtops.kubevirt.control_plane, or leave wait out"
+            f"there is nothing to wait for: the cluster has {installed.evidence or 'no control plane'} and no component"
+            " of this collection; install it with role virtops.kubevirt.control_plane, or leave wait out"
         )
     silent = wait_until_serving(api, ours, time.monotonic() + params["wait_timeout"]) if is_awaited else []
     return {
         "changed": False,
         "check_mode": check_mode,
         **installed.to_result(),
-        "made": [identity(one) for one in ours],
-        "superfluous": [identity(one) for one in owned_objects.superfluous(ours, wanted)],
+        "made": [identity(obj) for obj in ours],
+        "superfluous": [identity(obj) for obj in owned_objects.superfluous(ours, wanted)],
         "namesakes": owned_objects.namesakes(list(_others(api, ours, wanted)), ours, wanted),
         "not_ready_nodes": silent,
         "components": upgrade_status.components(ours),
@@ -67,7 +67,7 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
         if (image := params["launcher_image"])
         else [],
         "server_version": versions.release(api.version()),
-        "nodes": [one["metadata"]["name"] for one in nodes],
+        "nodes": [node["metadata"]["name"] for node in nodes],
         "nodes_not_ready": not_ready(nodes),
         "control_plane_nodes": placement.control_plane_nodes(nodes, *directed),
         "kept_control_plane_nodes": placement.kept_control_plane_nodes(nodes, *directed),
@@ -77,7 +77,7 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
 
 
 def list_managed(api: Api) -> list[Object]:
-    """Return all that carries our label, of the kinds that the role makes."""
+    """Return the objects with our label, of the kinds that the role creates."""
     ours = f"{MANAGED_BY}={MANAGER}"
     return [obj for kind in MADE_KINDS for obj in _list_kind(api, kind, ours)]
 
@@ -96,15 +96,15 @@ def _list_if_known(api: Api, resource: Resource, labels: str | None = None) -> l
 
 
 def _others(api: Api, ours: Iterable[Object], wanted: Sequence[Object]) -> Iterable[Object]:
-    """Read what has the name of an object that is wanted, and is not among ours."""
-    known = {owned_objects.key(one) for one in ours}
-    for one in wanted:
-        kind = BY_KIND.get(one["kind"])
-        if kind is None or owned_objects.key(one) in known:
+    """Read the objects that have the name of a wanted object and are not ours."""
+    owned = {owned_objects.key(obj) for obj in ours}
+    for obj in wanted:
+        kind = BY_KIND.get(obj["kind"])
+        if kind is None or owned_objects.key(obj) in owned:
             continue
         try:
-            found = api.get(kind.resource(one["metadata"].get("namespace")), one["metadata"]["name"])
+            current = api.get(kind.resource(obj["metadata"].get("namespace")), obj["metadata"]["name"])
         except NotFound:
             continue
-        if found is not None:
-            yield found
+        if current is not None:
+            yield current

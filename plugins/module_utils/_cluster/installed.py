@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decide from what a cluster has whose control plane runs there, and what would be left behind. Pure."""
+"""Decide whose control plane a cluster has, and what its removal would leave behind. Pure."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class Installed:
     """none, ours or other."""
     evidence: str
     version: str | None
-    """Of the components; of the definitions, where there are no components."""
+    """Of the components, else of the CRDs."""
     definitions_version: str | None
-    """Of the definitions: newer than the components' when an older version was installed over a newer one."""
+    """Of the CRDs. Newer than the components when an older version was installed over a newer one."""
     namespace: str | None
     namespace_owner: str
-    """Whose the namespace is that was asked about: none, ours or other."""
+    """Owner of the requested namespace: none, ours or other."""
     namespace_terminating: bool
-    """Whether that one is being deleted: nothing new can be made in it."""
+    """The requested namespace is being deleted: nothing can be created in it."""
     workloads: list[str]
-    """namespace/name of every VM, pool and set, and of every VMI that has no VM: a set does not wait for its own."""
+    """namespace/name of every VM, pool and replica set, and of every VMI without a VM."""
     workload_objects: list[dict[str, Any]]
-    """The same as objects to delete."""
+    """The same, as objects to delete."""
     node_patches: list[dict[str, Any]]
-    """Merge patches that take our labels and annotations off the nodes."""
+    """Merge patches that remove our labels and annotations from the nodes."""
 
     def to_result(self) -> dict[str, Any]:
         """Return the module's result."""
@@ -57,26 +57,26 @@ def assess(
     """Decide from the CRD of the configuration, a namespace, virt-controller Deployments, machines, and nodes."""
     owner = _owner(definition)
     if definition is None:
-        evidence, of_definitions = "", None
+        evidence, definitions_version = "", None
     else:
         labels = definition["metadata"].get("labels") or {}
         manager = labels.get(MANAGED_BY, "")
         evidence = (
             f"CustomResourceDefinition {definition['metadata']['name']}, managed by {manager or 'an unknown installer'}"
         )
-        of_definitions = labels.get(VERSION) if owner == "ours" else None
-    mine = [one for one in deployments if _owner(one) == "ours"]
-    loose = [one for one in workloads if one["kind"] == "VirtualMachine" or not _has_owner(one)]
+        definitions_version = labels.get(VERSION) if owner == "ours" else None
+    own_deployments = [deployment for deployment in deployments if _owner(deployment) == "ours"]
+    loose = [workload for workload in workloads if workload["kind"] == "VirtualMachine" or not _has_owner(workload)]
     return Installed(
         owner=owner,
         evidence=evidence,
-        version=_newest(mine) or of_definitions if owner == "ours" else None,
-        definitions_version=of_definitions,
-        namespace=mine[0]["metadata"]["namespace"] if mine else None,
+        version=_newest(own_deployments) or definitions_version if owner == "ours" else None,
+        definitions_version=definitions_version,
+        namespace=own_deployments[0]["metadata"]["namespace"] if own_deployments else None,
         namespace_owner=_owner(namespace),
         namespace_terminating=namespace is not None and "deletionTimestamp" in namespace["metadata"],
-        workloads=sorted(f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in loose),
-        workload_objects=[identity(one) for one in loose],
+        workloads=sorted(f"{workload['metadata']['namespace']}/{workload['metadata']['name']}" for workload in loose),
+        workload_objects=[identity(workload) for workload in loose],
         node_patches=[patch for patch in map(_node_patch, nodes) if patch is not None],
     )
 
@@ -88,8 +88,12 @@ def _owner(obj: Object | None) -> str:
 
 
 def _newest(components: Sequence[Object]) -> str | None:
-    """Return the newest version of components; they differ when an upgrade was broken off."""
-    versions = [one["metadata"]["labels"][VERSION] for one in components if VERSION in one["metadata"]["labels"]]
+    """Return the newest version of the components; they differ when an upgrade was interrupted."""
+    versions = [
+        component["metadata"]["labels"][VERSION]
+        for component in components
+        if VERSION in component["metadata"]["labels"]
+    ]
     return max(versions, key=lambda text: [int(part) for part in re.findall(r"\d+", text)], default=None)
 
 
@@ -98,7 +102,7 @@ def _has_owner(obj: Object) -> bool:
 
 
 def identity(obj: Object) -> dict[str, Any]:
-    """Return as much of an object as it takes to delete it."""
+    """Return the part of an object that identifies it."""
     metadata = {name: obj["metadata"][name] for name in ("namespace", "name") if obj["metadata"].get(name)}
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata}
 
@@ -110,14 +114,14 @@ def _is_ours(key: str) -> bool:
 
 def _node_patch(node: Object) -> dict[str, Any] | None:
     metadata = node["metadata"]
-    ours = {
+    removals = {
         part: {key: None for key in sorted(metadata.get(part) or {}) if _is_ours(key)}
         for part in ("labels", "annotations")
     }
-    if not any(ours.values()):
+    if not any(removals.values()):
         return None
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": metadata["name"], **{k: v for k, v in ours.items() if v}},
+        "metadata": {"name": metadata["name"], **{k: v for k, v in removals.items() if v}},
     }

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Of which kinds the control plane's objects are, in the order in which they go. What follows from that is in made.py.
+"""The kinds of the control plane's objects, in the order in which they are deleted.
 
-The control plane's configuration goes while finalizers are served, webhooks and aggregated APIs before what serves
-them, permissions after those who need them, then the namespace with what is left in it, and definitions last.
+The configuration is deleted while virt-controller removes its finalizer; webhooks and aggregated APIs before what
+serves them; permissions after the components that need them; then the namespace with the rest, and the CRDs last.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from .._client.api import Resource
 
 @dataclass(frozen=True)
 class MadeKind:
-    """A kind of which the role makes objects, or made some in an earlier version."""
+    """A kind that the role creates, or that an earlier version created."""
 
     api_version: str
     plural: str
     kind: str
     is_pruned: bool = True
-    """Whether one that is not wanted any more goes with an upgrade: not what holds data, or users' objects."""
+    """An upgrade deletes objects that are no longer wanted. Not kinds that hold data or users' objects."""
     is_always_served: bool = True
-    """Whether every API server knows it."""
+    """Every API server knows it."""
 
     def resource(self, namespace: str | None = None) -> Resource:
-        """Return where objects of this kind are."""
+        """Return the collection of this kind."""
         return Resource(self.api_version, self.plural, self.kind, namespace)
 
 
@@ -63,4 +63,4 @@ MADE_KINDS = (
     NAMESPACE,
     DEFINITION,
 )
-BY_KIND = {one.kind: one for one in MADE_KINDS}
+BY_KIND = {kind.kind: kind for kind in MADE_KINDS}

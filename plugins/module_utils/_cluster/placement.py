@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decide from a cluster's nodes where what directs them can run. Pure."""
+"""Decide which control-plane nodes can run the components. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 ROLE = "node-role.kubernetes.io/control-plane"
-_KEEPS_OFF = ("NoSchedule", "NoExecute")
-_PASSING = "node.kubernetes.io/"
-"""Taints of this domain come and go with a node's condition; where a Pod belongs does not change with them."""
+_BLOCKING = ("NoSchedule", "NoExecute")
+_TEMPORARY = "node.kubernetes.io/"
+"""Taints of this domain follow the condition of a node and do not decide where a Pod belongs."""
 
 Object = Mapping[str, Any]
 
@@ -19,20 +19,20 @@ Object = Mapping[str, Any]
 def control_plane_nodes(
     nodes: Sequence[Object], selector: Mapping[str, str], tolerations: Sequence[Object]
 ) -> list[str]:
-    """Name the control-plane nodes that a selector chooses and whose lasting taints are tolerated."""
-    return sorted(one["metadata"]["name"] for one in nodes if _is_fit(one, selector, tolerations))
+    """Return the control-plane nodes that a selector chooses and whose lasting taints are tolerated."""
+    return sorted(node["metadata"]["name"] for node in nodes if _is_fit(node, selector, tolerations))
 
 
 def kept_control_plane_nodes(
     nodes: Sequence[Object], selector: Mapping[str, str], tolerations: Sequence[Object]
 ) -> list[str]:
-    """Name those of them that a taint keeps for the control plane. virt-handler offers the others to machines."""
-    return control_plane_nodes([one for one in nodes if _is_kept(one)], selector, tolerations)
+    """Return those of them that a taint reserves for the control plane. virt-handler offers the others to machines."""
+    return control_plane_nodes([node for node in nodes if _is_reserved(node)], selector, tolerations)
 
 
-def _is_kept(node: Object) -> bool:
+def _is_reserved(node: Object) -> bool:
     taints = (node.get("spec") or {}).get("taints") or ()
-    return any(one.get("key") == ROLE and one.get("effect") in _KEEPS_OFF for one in taints)
+    return any(taint.get("key") == ROLE and taint.get("effect") in _BLOCKING for taint in taints)
 
 
 def _is_fit(node: Object, selector: Mapping[str, str], tolerations: Sequence[Object]) -> bool:
@@ -46,9 +46,9 @@ def _is_fit(node: Object, selector: Mapping[str, str], tolerations: Sequence[Obj
 
 
 def _is_tolerated(taint: Object, tolerations: Sequence[Object]) -> bool:
-    if taint.get("effect") not in _KEEPS_OFF or taint["key"].startswith(_PASSING):
+    if taint.get("effect") not in _BLOCKING or taint["key"].startswith(_TEMPORARY):
         return True
-    return any(_tolerates(one, taint) for one in tolerations)
+    return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 
 def _tolerates(toleration: Object, taint: Object) -> bool:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Say where an upgrade stands: of which version each component is, and which machines are in another launcher. Pure."""
+"""How far an upgrade is: the version of each component, and the machines in another launcher. Pure."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ _INSTANCE = "VirtualMachineInstance"
 
 
 def components(ours: Sequence[Object]) -> list[dict[str, Any]]:
-    """Return of each component its version, and what it still waits for."""
-    found = [
+    """Return for each component its version and what it still waits for."""
+    results = [
         {
-            "kind": one["kind"],
-            "name": one["metadata"]["name"],
-            "version": (one["metadata"].get("labels") or {}).get(VERSION) or "",
-            "missing": missing(one) or "",
+            "kind": obj["kind"],
+            "name": obj["metadata"]["name"],
+            "version": (obj["metadata"].get("labels") or {}).get(VERSION) or "",
+            "missing": missing(obj) or "",
         }
-        for one in ours
-        if one["kind"] in _COMPONENTS
+        for obj in ours
+        if obj["kind"] in _COMPONENTS
     ]
-    return sorted(found, key=lambda one: one["name"])
+    return sorted(results, key=lambda component: component["name"])
 
 
 def in_other_launchers(objects: Sequence[Object], image: str) -> list[dict[str, Any]]:
-    """Return the instances whose launcher has another image than this one. Whose run is over has none any more."""
-    found = [
-        _machine(one, launcher)
-        for one in objects
-        if one["kind"] == _INSTANCE and not is_final(one) and (launcher := _launcher(one)) not in ("", image)
+    """Return the instances whose launcher has another image. An instance whose run is over has no launcher."""
+    results = [
+        _machine(obj, launcher)
+        for obj in objects
+        if obj["kind"] == _INSTANCE and not is_final(obj) and (launcher := _launcher(obj)) not in ("", image)
     ]
-    return sorted(found, key=lambda one: (one["namespace"], one["name"]))
+    return sorted(results, key=lambda machine: (machine["namespace"], machine["name"]))
 
 
 def _launcher(vmi: Object) -> str:
@@ -57,19 +57,19 @@ def _machine(vmi: Object, launcher: str) -> dict[str, Any]:
         "launcher": launcher,
         "can_move": can_move,
         "undecided": not can_move and _is_undecided(vmi),
-        "reason": "" if can_move else _why_not(vmi),
+        "reason": "" if can_move else _reason(vmi),
     }
 
 
 def _is_undecided(vmi: Object) -> bool:
-    """Return whether it will be said yet whether it can move: it is being started, or its node has not come to that."""
+    """Tell whether LiveMigratable is still to come: the instance is starting, or its node has not reported it yet."""
     if phase(vmi) != RUNNING:
         return phase(vmi) != UNKNOWN
     return condition(vmi, LIVE_MIGRATABLE) is None
 
 
-def _why_not(vmi: Object) -> str:
+def _reason(vmi: Object) -> str:
     if phase(vmi) != RUNNING:
         return f"it is {phase(vmi) or 'not yet seen by virt-controller'}"
-    said = condition(vmi, LIVE_MIGRATABLE) or {}
-    return said.get("message") or said.get("reason") or "its control plane does not say that it can move"
+    movable = condition(vmi, LIVE_MIGRATABLE) or {}
+    return movable.get("message") or movable.get("reason") or "its condition LiveMigratable is not reported"

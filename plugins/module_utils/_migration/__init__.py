@@ -3,7 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What kubevirt_migration and kubevirt_migration_info do, private to them.
 
-wish: options to what is wanted of each machine. decide: what to do about it, pure. standing: how a migration stands,
-and why it does not get on. nodes: whether a node can take it. move: one machine, thin. batch: all machines of a task.
-info: what there is. argspec: the options.
+batch             all machines of a task
+request           options to one request per machine
+decide            what to do about one machine; pure
+move              do it
+nodes             whether a node takes a machine
+migration_status  phases, target and troubles of a migration
+info              read migrations
+argspec           the options
 """

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All machines of a task: so many at a time, and one result for all of them."""
+"""All machines of a task: a number of them at a time, and one result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .._vm.request.vm_request import Terms, terms_from
 from . import decide, migration_status, nodes
 from .decide import Unmovable
 from .move import Done, ensure
-from .request import Wish, of_node, wishes_from
+from .request import MigrationRequest, request_for, requests_from
 
 Object = dict[str, Any]
 
@@ -27,64 +27,74 @@ Object = dict[str, Any]
 def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool) -> dict[str, Any]:
     """Return the result of kubevirt_migration."""
     terms = terms_from(params, check_mode=check_mode, diff=diff)
-    named = wishes_from(params)
-    began = time.monotonic()
-    deadline = began + terms.wait_timeout_seconds
-    wishes = _of_node(params, api, terms) if named is None else named
+    named = requests_from(params)
+    start = time.monotonic()
+    deadline = start + terms.wait_timeout_seconds
+    requests = _of_node(params, api, terms) if named is None else named
 
     def work(own: Api, index: int) -> Done:
         if terms.wait and time.monotonic() >= deadline:
             raise TimedOut(
-                f"{wishes[index].title} was left where it is: its turn did not come within {terms.wait_timeout_seconds}"
-                " s; give the task more time (wait_timeout), or move more at a time (parallel)",
+                f"{requests[index].title} was not migrated: its turn did not come within"
+                f" {terms.wait_timeout_seconds} s; give the task more time (wait_timeout), or migrate more at a"
+                " time (parallel)",
                 reason="its turn did not come in time",
             )
-        return ensure(own, wishes[index], terms, deadline)
+        return ensure(own, requests[index], terms, deadline)
 
-    outcomes = in_parallel(api, len(wishes), work, workers=params.get("parallel"))
-    is_left = params.get("unmovable") == "leave"
-    shown = [_show(wish, one, terms, is_left=is_left) for wish, one in zip(wishes, outcomes, strict=True)]
-    facts: dict[str, Any] = {"duration": round(time.monotonic() - began, 1)} if terms.wait else {}
-    if warnings := _warnings(params, api, wishes, outcomes):
+    outcomes = in_parallel(api, len(requests), work, workers=params.get("parallel"))
+    is_tolerated = params.get("unmovable") == "leave"
+    results = [
+        _result(request, outcome, terms, is_tolerated=is_tolerated)
+        for request, outcome in zip(requests, outcomes, strict=True)
+    ]
+    facts: dict[str, Any] = {"duration": round(time.monotonic() - start, 1)} if terms.wait else {}
+    if warnings := _warnings(params, api, requests, outcomes):
         facts["warnings"] = warnings
-    unmovable = [_left(wish, one) for wish, one in zip(wishes, outcomes, strict=True) if isinstance(one, Unmovable)]
+    unmovable = [
+        _unmovable_facts(request, outcome)
+        for request, outcome in zip(requests, outcomes, strict=True)
+        if isinstance(outcome, Unmovable)
+    ]
     if named is not None and params.get("vms") is None:
-        if isinstance(outcomes[0], VirtError) and not (is_left and unmovable):
+        if isinstance(outcomes[0], VirtError) and not (is_tolerated and unmovable):
             raise outcomes[0]
-        return {**shown[0], **facts, "unmovable": unmovable}
-    return _whole(shown, facts, unmovable)
+        return {**results[0], **facts, "unmovable": unmovable}
+    return _task_result(results, facts, unmovable)
 
 
-def _of_node(params: Mapping[str, Any], api: Api, terms: Terms) -> list[Wish]:
-    """Return the wishes for all machines of a node, but for those that are going or gone already."""
+def _of_node(params: Mapping[str, Any], api: Api, terms: Terms) -> list[MigrationRequest]:
+    """Return the requests for all machines of a node, but for those that are going or gone already."""
     listed = api.list(kinds.instances(params.get("namespace"), terms.api_version))
-    found = [one for one in listed if decide.node_of(one) == params["from_node"]]
-    return [of_node(params, one) for one in found if not one["metadata"].get("deletionTimestamp")]
+    instances = [vmi for vmi in listed if decide.node_of(vmi) == params["from_node"]]
+    return [request_for(params, vmi) for vmi in instances if not vmi["metadata"].get("deletionTimestamp")]
 
 
-def _warnings(params: Mapping[str, Any], api: Api, wishes: list[Wish], outcomes: list[Any]) -> list[str]:
-    """Name the nodes that machines were to leave, that none has left, and that the cluster does not have."""
-    left = {
-        one.from_node for one, done in zip(wishes, outcomes, strict=True) if not isinstance(done, Done) or done.changed
+def _warnings(params: Mapping[str, Any], api: Api, requests: list[MigrationRequest], outcomes: list[Any]) -> list[str]:
+    """Return a warning for each from_node that the cluster does not have and that no machine has left."""
+    moved_from = {
+        request.from_node
+        for request, done in zip(requests, outcomes, strict=True)
+        if not isinstance(done, Done) or done.changed
     }
-    asked = {params.get("from_node"), *(one.from_node for one in wishes)} - left
+    nodes_to_leave = {params.get("from_node"), *(request.from_node for request in requests)} - moved_from
     return [
-        f"from_node: the cluster has no node {name}, so no machine is there; look at `kubectl get nodes`"
-        for name in sorted(filter(None, asked))
+        f"from_node: the cluster has no node {name}, so it has no machines; look at `kubectl get nodes`"
+        for name in sorted(filter(None, nodes_to_leave))
         if nodes.is_unknown(api, name)
     ]
 
 
-def _show(wish: Wish, outcome: Any, terms: Terms, *, is_left: bool) -> dict[str, Any]:
-    """Return what a user sees of one machine: without secrets and hidden fields."""
-    named = {"namespace": wish.namespace, "name": wish.name}
+def _result(request: MigrationRequest, outcome: Any, terms: Terms, *, is_tolerated: bool) -> dict[str, Any]:
+    """Return the result for one machine, without secrets and hidden fields."""
+    named = {"namespace": request.namespace, "name": request.name}
     if isinstance(outcome, VirtError):
-        is_failed = not (is_left and isinstance(outcome, Unmovable))
+        is_failed = not (is_tolerated and isinstance(outcome, Unmovable))
         return {**named, "changed": bool(outcome.facts.get("changed")), "failed": is_failed, "msg": outcome.message} | {
             key: value for key, value in outcome.facts.items() if key != "changed"
         }
-    migration, vmi = (_seen(one, terms) for one in (outcome.after, outcome.vmi))
-    shown = {
+    migration, vmi = (_visible(obj, terms) for obj in (outcome.after, outcome.vmi))
+    results = {
         **named,
         "changed": outcome.changed,
         "result": migration,
@@ -94,40 +104,47 @@ def _show(wish: Wish, outcome: Any, terms: Terms, *, is_left: bool) -> dict[str,
         "phases": migration_status.phases(outcome.after),
     }
     if outcome.method:
-        shown["method"] = outcome.method
+        results["method"] = outcome.method
     if terms.diff and outcome.changed:
         sides = (outcome.before, None if outcome.method == "delete" else outcome.after)
-        before, after = (compare.content(_seen(one, terms)) if one else {} for one in sides)
-        shown["diff"] = {"before": before, "after": after}
-    return shown
+        before, after = (compare.content(_visible(side, terms)) if side else {} for side in sides)
+        results["diff"] = {"before": before, "after": after}
+    return results
 
 
-def _seen(obj: Object | None, terms: Terms) -> Object:
+def _visible(obj: Object | None, terms: Terms) -> Object:
     if not obj:
         return {}
     return redact.redacted(field_path.without(obj, [list(path) for path in terms.hidden]))
 
 
-def _left(wish: Wish, error: Unmovable) -> dict[str, str]:
-    told = {key: str(error.facts.get(key) or "") for key in ("reason", "eviction_strategy")}
-    return {"namespace": wish.namespace, "name": wish.name, **told}
+def _unmovable_facts(request: MigrationRequest, error: Unmovable) -> dict[str, str]:
+    facts = {key: str(error.facts.get(key) or "") for key in ("reason", "eviction_strategy")}
+    return {"namespace": request.namespace, "name": request.name, **facts}
 
 
-def _whole(shown: list[dict[str, Any]], facts: dict[str, Any], unmovable: list[dict[str, str]]) -> dict[str, Any]:
-    """Return the result of several; raises it where one of them failed."""
-    failed = [one for one in shown if one.get("failed")]
-    whole = {"changed": any(one["changed"] for one in shown), "results": shown, "unmovable": unmovable, **facts}
-    whole["summary"] = {
-        "moved": sum(1 for one in shown if one.get("method") == "create"),
-        "cancelled": sum(1 for one in shown if one.get("method") == "delete"),
-        "unchanged": sum(1 for one in shown if not one.get("method") and "msg" not in one),
+def _task_result(
+    results: list[dict[str, Any]], facts: dict[str, Any], unmovable: list[dict[str, str]]
+) -> dict[str, Any]:
+    """Return the result for several machines; raises it as an error if one of them failed."""
+    failed = [result for result in results if result.get("failed")]
+    task = {
+        "changed": any(result["changed"] for result in results),
+        "results": results,
+        "unmovable": unmovable,
+        **facts,
+    }
+    task["summary"] = {
+        "moved": sum(1 for result in results if result.get("method") == "create"),
+        "cancelled": sum(1 for result in results if result.get("method") == "delete"),
+        "unchanged": sum(1 for result in results if not result.get("method") and "msg" not in result),
         "unmovable": len(unmovable),
         "failed": len(failed),
     }
-    diffs = [one.pop("diff") for one in shown if "diff" in one]
+    diffs = [result.pop("diff") for result in results if "diff" in result]
     if diffs:
-        whole["diff"] = diffs
+        task["diff"] = diffs
     if failed:
-        text = "; ".join(one["msg"] for one in failed[:10])
-        raise VirtError(f"{len(failed)} of {len(shown)} machines failed: {text}", **whole)
-    return whole
+        text = "; ".join(result["msg"] for result in failed[:10])
+        raise VirtError(f"{len(failed)} of {len(results)} machines failed: {text}", **task)
+    return task

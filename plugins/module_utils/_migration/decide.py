@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decide what to do about one machine: move it, wait for who moves it already, cancel, or nothing. Pure."""
+"""Decide what to do about one machine: migrate it, wait for a migration, cancel one, or nothing. Pure."""
 
 from __future__ import annotations
 
@@ -13,46 +13,48 @@ from ..kubevirt_api import condition_types, phases
 from ..kubevirt_api.desired import is_deleting
 from ..kubevirt_api.predicates import condition, is_final, phase
 from . import migration_status
-from .request import Wish
+from .request import MigrationRequest
 
 NOTHING, CREATE, JOIN, OUTWAIT, CANCEL = "nothing", "create", "join", "outwait", "cancel"
-"""join: wait for a migration that is under way. outwait: for one that is being cancelled, then decide anew."""
+"""join: wait for an unfinished migration. outwait: wait for one that is being cancelled, then decide again."""
 HOSTNAME = "kubernetes.io/hostname"
 
 Object = dict[str, Any]
 
 
 class Unmovable(VirtError):
-    """The machine is there and cannot be moved as it is."""
+    """The machine exists and cannot be migrated in its present state."""
 
 
 class Plan(NamedTuple):
-    """What to do; migration: the one that is waited for or cancelled."""
+    """What to do. migration: the one to wait for or to cancel."""
 
-    deed: str
+    action: str
     migration: Object | None = None
 
 
-def decide(wish: Wish, vmi: Object | None, migrations: Sequence[Object], place: Object | None = None) -> Plan:
-    """Return what brings a machine where it is wanted. Raises what keeps it from going there.
+def decide(
+    request: MigrationRequest, vmi: Object | None, migrations: Sequence[Object], place: Object | None = None
+) -> Plan:
+    """Return what brings a machine to its target; raises VirtError where that cannot be.
 
-    migrations: those of this machine. place: the node where it should be, or, where labels say it, the one where it is.
+    migrations: those of this machine. place: the target node; with a node selector, the current node.
     """
-    unfinished = [one for one in migrations if not migration_status.is_over(one)]
-    if wish.state == "absent":
-        is_elsewhere = wish.from_node is not None and node_of(vmi) != wish.from_node
-        found = [] if is_elsewhere else unfinished
-        return Plan(CANCEL, found[0]) if found else Plan(NOTHING)
-    if wish.from_node is not None and node_of(vmi) != wish.from_node:
+    unfinished = [migration for migration in migrations if not migration_status.is_over(migration)]
+    if request.state == "absent":
+        is_elsewhere = request.from_node is not None and node_of(vmi) != request.from_node
+        cancelled = [] if is_elsewhere else unfinished
+        return Plan(CANCEL, cancelled[0]) if cancelled else Plan(NOTHING)
+    if request.from_node is not None and node_of(vmi) != request.from_node:
         return Plan(NOTHING)
-    running = _running(wish, vmi)
+    running = _running(request, vmi)
     if unfinished:
-        return _beside(wish, running, unfinished[0], place)
-    if is_there(wish, running, place):
+        return _with_unfinished(request, running, unfinished[0], place)
+    if is_there(request, running, place):
         return Plan(NOTHING)
-    fixed = condition(running, condition_types.LIVE_MIGRATABLE)
-    if fixed is not None and fixed.get("status") == "False":
-        raise unmovable(wish, running, _why_fixed(fixed))
+    movable = condition(running, condition_types.LIVE_MIGRATABLE)
+    if movable is not None and movable.get("status") == "False":
+        raise unmovable(request, running, _immovable_reason(movable))
     return Plan(CREATE)
 
 
@@ -61,70 +63,71 @@ def node_of(vmi: Object | None) -> str:
     return "" if vmi is None or is_final(vmi) else (vmi.get("status") or {}).get("nodeName") or ""
 
 
-def is_there(wish: Wish, vmi: Object, place: Object | None) -> bool:
-    """Tell whether a machine is where it should be; one that may be anywhere is to go elsewhere."""
-    if wish.target_node:
-        return node_of(vmi) == wish.target_node
-    return bool(wish.node_selector) and _has_labels(place, wish)
+def is_there(request: MigrationRequest, vmi: Object, place: Object | None) -> bool:
+    """Tell whether a machine is on its target. Without a target it is to leave its node, so it is not."""
+    if request.target_node:
+        return node_of(vmi) == request.target_node
+    return bool(request.node_selector) and _has_labels(place, request)
 
 
-def selector(wish: Wish, place: Object | None) -> dict[str, str]:
-    """Return the labels that a migration asks of the node that it goes to."""
-    if wish.target_node:
+def selector(request: MigrationRequest, place: Object | None) -> dict[str, str]:
+    """Return the labels that a migration requires of its target node."""
+    if request.target_node:
         labels = ((place or {}).get("metadata") or {}).get("labels") or {}
-        return {HOSTNAME: labels.get(HOSTNAME) or wish.target_node}
-    return dict(wish.node_selector)
+        return {HOSTNAME: labels.get(HOSTNAME) or request.target_node}
+    return dict(request.node_selector)
 
 
-def _has_labels(node: Object | None, wish: Wish) -> bool:
+def _has_labels(node: Object | None, request: MigrationRequest) -> bool:
     labels = ((node or {}).get("metadata") or {}).get("labels") or {}
-    return all(labels.get(key) == value for key, value in wish.node_selector.items())
+    return all(labels.get(key) == value for key, value in request.node_selector.items())
 
 
-def _running(wish: Wish, vmi: Object | None) -> Object:
+def _running(request: MigrationRequest, vmi: Object | None) -> Object:
     if vmi is None:
-        raise unmovable(wish, vmi, "it does not run; start it first (kubevirt_vm with state=started, wait=true)")
+        raise unmovable(request, vmi, "it does not run; start it first (kubevirt_vm with state=started, wait=true)")
     if is_final(vmi):
-        raise unmovable(wish, vmi, f"its run is over ({phase(vmi)}); start it anew first")
+        raise unmovable(request, vmi, f"its run is over ({phase(vmi)}); start it again first")
     if is_deleting(vmi):
-        raise unmovable(wish, vmi, "it is being stopped")
+        raise unmovable(request, vmi, "it is being stopped")
     if phase(vmi) != phases.RUNNING:
-        told = phase(vmi) or "not yet seen by virt-controller"
+        phase_text = phase(vmi) or "not yet seen by virt-controller"
         remedy = "wait for that first (kubevirt_vmi_info with wait=true)"
-        raise unmovable(wish, vmi, f"its instance is {told}, not Running; {remedy}")
+        raise unmovable(request, vmi, f"its instance is {phase_text}, not Running; {remedy}")
     return vmi
 
 
-def _beside(wish: Wish, vmi: Object, other: Object, place: Object | None) -> Plan:
-    """Return what to do while another migration of the machine is unfinished."""
+def _with_unfinished(request: MigrationRequest, vmi: Object, other: Object, place: Object | None) -> Plan:
+    """Return what to do while a migration of the machine is unfinished."""
     if is_deleting(other):
         return Plan(OUTWAIT, other)
-    if not wish.place or _leads_there(wish, vmi, other, place):
+    if not request.place or _has_target(request, vmi, other, place):
         return Plan(JOIN, other)
-    to = migration_status.target_of(other, vmi)
+    target = migration_status.target_of(other, vmi)
+    where = f"node {target}" if target else "a node that is not known yet"
     raise VirtError(
-        f"{wish.title} cannot be moved to {wish.place}: migration {other['metadata']['name']}"
-        f" ({migration_status.phase(other)}) moves it to {f'node {to}' if to else 'a node that is not known yet'};"
-        " wait for that, or cancel it first (state=absent)",
+        f"{request.title} cannot be moved to {request.place}: migration {other['metadata']['name']}"
+        f" ({migration_status.phase(other)}) moves it to {where}; wait for that, or"
+        " cancel it first (state=absent)",
         reason="another migration is under way",
     )
 
 
-def _leads_there(wish: Wish, vmi: Object, other: Object, place: Object | None) -> bool:
-    to = migration_status.target_of(other, vmi)
-    if wish.target_node and to:
-        return to == wish.target_node
+def _has_target(request: MigrationRequest, vmi: Object, other: Object, place: Object | None) -> bool:
+    target = migration_status.target_of(other, vmi)
+    if request.target_node and target:
+        return target == request.target_node
     added = (other.get("spec") or {}).get("addedNodeSelector") or {}
-    return selector(wish, place).items() <= added.items()
+    return selector(request, place).items() <= added.items()
 
 
-def _why_fixed(fixed: Object) -> str:
-    told = ": ".join(str(fixed[key]) for key in ("reason", "message") if fixed.get(key))
-    return f"its condition LiveMigratable is False ({told or 'no reason given'}); change that, or stop and start it"
+def _immovable_reason(movable: Object) -> str:
+    details = ": ".join(str(movable[key]) for key in ("reason", "message") if movable.get(key))
+    return f"its condition LiveMigratable is False ({details or 'no reason given'}); change that, or stop and start it"
 
 
-def unmovable(wish: Wish, vmi: Object | None, why: str) -> Unmovable:
-    """Return the error of a machine that cannot be moved, with what a result says of it."""
+def unmovable(request: MigrationRequest, vmi: Object | None, reason: str) -> Unmovable:
+    """Return the error for a machine that cannot be migrated, with the facts for the result."""
     strategy = ((vmi or {}).get("spec") or {}).get("evictionStrategy") or ""
-    facts = {"reason": why, "node": node_of(vmi), "eviction_strategy": str(strategy)}
-    return Unmovable(f"{wish.title} cannot be migrated: {why}", **facts)
+    facts = {"reason": reason, "node": node_of(vmi), "eviction_strategy": str(strategy)}
+    return Unmovable(f"{request.title} cannot be migrated: {reason}", **facts)

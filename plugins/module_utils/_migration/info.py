@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read migrations for kubevirt_migration_info; wait, if asked, until they are over or have a condition."""
+"""Read migrations for kubevirt_migration_info; wait, if the task says so, until they are over or have a condition."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ def run(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
     if params.get("namespace"):
         paths.check_namespace("namespace", params["namespace"])
     try:
-        found = [one for one in _read(params, api, terms) if _is_wanted(params, one)]
+        migrations = [migration for migration in _read(params, api, terms) if _is_wanted(params, migration)]
         if terms.wait:
-            found = _waited(params, api, terms, found)
+            migrations = _waited(params, api, terms, migrations)
     except NotFound:
         if terms.wait:
             raise
         return {"changed": False, "api_found": False, "resources": []}
     hidden = [list(path) for path in terms.hidden]
-    shown = [redact.redacted(field_path.without(one, hidden)) for one in found]
-    return {"changed": False, "api_found": True, "resources": shown}
+    resources = [redact.redacted(field_path.without(migration, hidden)) for migration in migrations]
+    return {"changed": False, "api_found": True, "resources": resources}
 
 
 def _read(params: Mapping[str, Any], api: Api, terms: Terms) -> list[Object]:
     resource = MIGRATION.resource(params.get("namespace"), terms.api_version)
     name, selectors = params.get("name"), params.get("label_selectors") or params.get("field_selectors")
     if name and resource.namespace and not selectors:
-        found = api.get(resource, name)
-        return [] if found is None else [found]
+        migration = api.get(resource, name)
+        return [] if migration is None else [migration]
     fields = [*(params.get("field_selectors") or ()), *([f"metadata.name={name}"] if name else ())]
     labels = ",".join(params.get("label_selectors") or ())
     return api.list(resource, labels=labels or None, fields=",".join(fields) or None)
@@ -60,35 +60,37 @@ def _is_wanted(params: Mapping[str, Any], migration: Object) -> bool:
     return not (params.get("unfinished") and migration_status.is_over(migration))
 
 
-def _waited(params: Mapping[str, Any], api: Api, terms: Terms, found: list[Object]) -> list[Object]:
-    """Return the same as they are when each is as it should be, or gone if it was there."""
+def _waited(params: Mapping[str, Any], api: Api, terms: Terms, migrations: list[Object]) -> list[Object]:
+    """Return the migrations when all are as the task waits for, or deleted."""
     wanted: dict[str, list[str]] = {}
-    if params.get("name") and params.get("namespace") and not found:
+    if params.get("name") and params.get("namespace") and not migrations:
         wanted[params["namespace"]] = [params["name"]]
-    for one in found:
-        wanted.setdefault(one["metadata"]["namespace"], []).append(one["metadata"]["name"])
-    known = {(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in found}
+    for migration in migrations:
+        wanted.setdefault(migration["metadata"]["namespace"], []).append(migration["metadata"]["name"])
+    existing = {
+        (migration["metadata"]["namespace"], migration["metadata"]["name"]): migration for migration in migrations
+    }
     deadline = time.monotonic() + terms.wait_timeout_seconds
     done = []
     for namespace, listed in wanted.items():
 
         def judge(name: str, obj: Object | None, namespace: str = namespace) -> Verdict:
-            return _judge(obj, terms, is_known=(namespace, name) in known)
+            return _judge(obj, terms, existed=(namespace, name) in existing)
 
         resource = MIGRATION.resource(namespace, terms.api_version)
-        for name, one in Waiter(api, resource, judge, deadline=deadline).until(listed).items():
-            if not one.verdict.done:
-                raise _in_vain(resource.title(name), terms, one)
-            if one.obj is not None:
-                done.append(one.obj)
+        for name, result in Waiter(api, resource, judge, deadline=deadline).until(listed).items():
+            if not result.verdict.done:
+                raise _timeout(resource.title(name), terms, result)
+            if result.obj is not None:
+                done.append(result.obj)
     return done
 
 
-def _judge(obj: Object | None, terms: Terms, *, is_known: bool) -> Verdict:
+def _judge(obj: Object | None, terms: Terms, *, existed: bool) -> Verdict:
     if obj is None:
-        return Verdict(done=is_known, missing="it is not there")
+        return Verdict(done=existed, missing="it does not exist")
     if terms.condition is None:
-        return Verdict(done=migration_status.is_over(obj), missing=f"it is {migration_status.told(obj)}")
+        return Verdict(done=migration_status.is_over(obj), missing=f"it is {migration_status.phase_text(obj)}")
     if goal.has_condition(obj, terms.condition):
         return Verdict(done=True)
     kind, status, _reason = terms.condition
@@ -98,13 +100,13 @@ def _judge(obj: Object | None, terms: Terms, *, is_known: bool) -> Verdict:
     )
 
 
-def _in_vain(title: str, terms: Terms, reached: Reached) -> TimedOut:
-    why = reached.verdict.hopeless or reached.trouble or reached.verdict.missing
+def _timeout(title: str, terms: Terms, reached: Reached) -> TimedOut:
+    reason = reached.verdict.hopeless or reached.trouble or reached.verdict.missing
     facts = {
-        "reason": why,
+        "reason": reason,
         "phase": migration_status.phase(reached.obj),
         "phases": migration_status.phases(reached.obj),
     }
     if reached.verdict.hopeless:
-        return TimedOut(f"{title} will not be as wanted: {why}", **facts)
-    return TimedOut(f"{title} is not over after {terms.wait_timeout_seconds} s: {why}", **facts)
+        return TimedOut(f"{title} will not be as wanted: {reason}", **facts)
+    return TimedOut(f"{title} is not over after {terms.wait_timeout_seconds} s: {reason}", **facts)

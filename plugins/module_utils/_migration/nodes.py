@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the nodes that matter, and say why one takes no machine. Who may not read nodes is told by what comes of it."""
+"""The target node of a migration, and why a node takes no machine. Unreadable nodes are not checked."""
 
 from __future__ import annotations
 
@@ -11,66 +11,69 @@ from .._client.api import Api, Resource
 from .._client.errors import BadArgument, Forbidden, VirtError
 from ..kubevirt_api import names
 from . import decide
-from .request import Wish
+from .request import MigrationRequest
 
 NODES = Resource("v1", "nodes", "Node", None)
 
 Object = dict[str, Any]
 
 
-def place_of(api: Api, wish: Wish, vmi: Object | None) -> Object | None:
-    """Return the node where a machine should be, or, where labels say it, the one where it is; None: it cannot be read.
+def place_of(api: Api, request: MigrationRequest, vmi: Object | None) -> Object | None:
+    """Return the target node; with a node selector, the current node; None if it cannot be read.
 
-    A node that does not exist is an error: nobody could ever be there.
+    Raises BadArgument if the target does not exist.
     """
-    if wish.target_node:
+    if request.target_node:
         try:
-            found = api.get(NODES, wish.target_node)
+            node = api.get(NODES, request.target_node)
         except Forbidden:
             return None
-        if found is None:
+        if node is None:
             raise BadArgument(
-                f"{wish.title}: target_node: the cluster has no node {wish.target_node}; look at `kubectl get nodes`"
+                f"{request.title}: target_node: the cluster has no node {request.target_node}; look at"
+                " `kubectl get nodes`"
             )
-        return found
-    here = decide.node_of(vmi)
-    return api.get(NODES, here) if wish.node_selector and here else None
+        return node
+    current = decide.node_of(vmi)
+    return api.get(NODES, current) if request.node_selector and current else None
 
 
 def is_unknown(api: Api, name: str) -> bool:
-    """Tell whether the cluster has no such node; whoever may not read nodes cannot tell."""
+    """Tell whether the cluster has no such node. False where nodes cannot be read."""
     try:
         return api.get(NODES, name) is None
     except VirtError:
         return False
 
 
-def check(api: Api, wish: Wish, vmi: Object, place: Object | None) -> None:
-    """Raise what keeps a machine from being moved where it should be, before anything is made."""
-    if wish.target_node and place is not None:
-        why = trouble(place)
-        if why:
-            raise VirtError(f"{wish.title} cannot be moved to {wish.place}: {why}", reason=why)
-    if wish.node_selector:
-        labels = ",".join(f"{key}={value}" for key, value in wish.node_selector.items())
-        here = decide.node_of(vmi)
-        others = [one for one in api.list(NODES, labels=labels) if one["metadata"]["name"] != here]
+def check(api: Api, request: MigrationRequest, vmi: Object, place: Object | None) -> None:
+    """Raise VirtError if no target node takes the machine, before a migration is created."""
+    if request.target_node and place is not None:
+        reason = trouble(place)
+        if reason:
+            raise VirtError(f"{request.title} cannot be moved to {request.place}: {reason}", reason=reason)
+    if request.node_selector:
+        labels = ",".join(f"{key}={value}" for key, value in request.node_selector.items())
+        current = decide.node_of(vmi)
+        others = [node for node in api.list(NODES, labels=labels) if node["metadata"]["name"] != current]
         if others and not all(map(trouble, others)):
             return
-        why = "; ".join(f"{one['metadata']['name']}: {trouble(one)}" for one in others[:5]) or "no other node has them"
-        raise VirtError(f"{wish.title} cannot be moved to {wish.place}: {why}", reason=why)
+        reason = (
+            "; ".join(f"{node['metadata']['name']}: {trouble(node)}" for node in others[:5]) or "no other node has them"
+        )
+        raise VirtError(f"{request.title} cannot be moved to {request.place}: {reason}", reason=reason)
 
 
 def trouble(node: Object) -> str | None:
-    """Say why a node takes no machine; None if it does. Pure."""
+    """Return why a node takes no machine, None if it does. Pure."""
     if (node.get("spec") or {}).get("unschedulable"):
         return "it is cordoned (spec.unschedulable); uncordon it (kubectl uncordon)"
     labels = node["metadata"].get("labels") or {}
     if labels.get(names.SCHEDULABLE) != "true":
-        there = labels.get(names.SCHEDULABLE)
+        label = labels.get(names.SCHEDULABLE)
         return (
-            f"its label {names.SCHEDULABLE} is {there!r}, not 'true'; look at its virt-handler"
-            if there is not None
+            f"its label {names.SCHEDULABLE} is {label!r}, not 'true'; look at its virt-handler"
+            if label is not None
             else f"it runs no machines (it has no label {names.SCHEDULABLE}); look at its virt-handler"
         )
     return None

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wanted of each machine, as a value; checked for what needs no cluster."""
+"""What a task asks of each machine, checked as far as that needs no cluster."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _PLACES = ("target_node", "node_selector")
 _TEXTS = ("name", "namespace", "from_node", "target_node")
 
 
-class Wish(NamedTuple):
-    """One machine and where it should be."""
+class MigrationRequest(NamedTuple):
+    """One machine and its target."""
 
     namespace: str
     name: str
     state: str = "present"
-    """present: moved; absent: not moving."""
+    """present: migrate; absent: cancel."""
     from_node: str | None = None
-    """Only if it is there, it is moved."""
+    """Migrate the machine only if it is on this node."""
     target_node: str | None = None
     node_selector: Mapping[str, str] = MappingProxyType({})
-    """Labels that the node has where it should be."""
+    """Labels of the target node."""
     is_named: bool = True
-    """By the task; else it was found on from_node, and may be gone by its turn."""
+    """The task names it. Otherwise it was read from from_node, and may be gone by its turn."""
 
     @property
     def title(self) -> str:
@@ -41,48 +41,48 @@ class Wish(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return where it should be, in words; "" when any other node will do."""
+        """Return its target in words, "" for any other node."""
         if self.target_node:
             return f"node {self.target_node}"
         labels = ", ".join(f"{key}={value}" for key, value in self.node_selector.items())
         return f"a node with {labels}" if labels else ""
 
 
-def wishes_from(params: Mapping[str, Any]) -> list[Wish] | None:
-    """Return one wish per machine that is named; None when all machines of from_node are meant."""
+def requests_from(params: Mapping[str, Any]) -> list[MigrationRequest] | None:
+    """Return one request per machine that is named; None when all machines of from_node are meant."""
     parallel = params.get("parallel")
     if parallel is not None and parallel < 1:
-        raise BadArgument(f"parallel is {parallel}: at least one is moved at a time")
+        raise BadArgument(f"parallel is {parallel}: at least one is migrated at a time")
     if params.get("vms") is None:
         if params.get("name") is None and params.get("from_node"):
             _check(params)
             return None
-        return [_wish(params)]
-    wishes, problems = [], []
+        return [_request(params)]
+    requests, problems = [], []
     for index, entry in enumerate(params["vms"]):
         try:
-            wishes.append(_wish(_filled(entry, params)))
+            requests.append(_request(_filled(entry, params)))
         except BadArgument as problem:
             problems.append(f"vms[{index}]: {problem.message}")
     seen: set[tuple[str, str]] = set()
-    for wish in wishes:
-        if (wish.namespace, wish.name) in seen:
-            problems.append(f"vms: {wish.title} is listed twice")
-        seen.add((wish.namespace, wish.name))
+    for request in requests:
+        if (request.namespace, request.name) in seen:
+            problems.append(f"vms: {request.title} is listed twice")
+        seen.add((request.namespace, request.name))
     if problems:
         raise BadArgument("; ".join(problems))
-    return wishes
+    return requests
 
 
-def of_node(params: Mapping[str, Any], vmi: Mapping[str, Any]) -> Wish:
-    """Return the wish for one of the machines of from_node."""
+def request_for(params: Mapping[str, Any], vmi: Mapping[str, Any]) -> MigrationRequest:
+    """Return the request for one of the machines of from_node."""
     metadata = vmi["metadata"]
-    found = _wish({**params, "name": metadata["name"], "namespace": metadata.get("namespace")})
-    return found._replace(is_named=False)
+    request = _request({**params, "name": metadata["name"], "namespace": metadata.get("namespace")})
+    return request._replace(is_named=False)
 
 
 def _filled(entry: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry with what the task says in place of what it leaves out; where to is one thing."""
+    """Return an entry with the task's options where it has none. Its target overrides both target options."""
     own = {key: value for key, value in entry.items() if value is not None}
     task = {key: params.get(key) for key in ("namespace", "state", "from_node", *_PLACES)}
     if any(key in own for key in _PLACES) or own.get("state") == "absent":
@@ -90,13 +90,13 @@ def _filled(entry: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, An
     return {**task, **own}
 
 
-def _wish(params: Mapping[str, Any]) -> Wish:
+def _request(params: Mapping[str, Any]) -> MigrationRequest:
     _check(params)
     if not params.get("name"):
-        raise BadArgument("name is missing: name the machine, or give from_node to mean all that are there")
+        raise BadArgument("name is missing: name the machine, or give from_node for all machines of a node")
     if not params.get("namespace"):
-        raise BadArgument(f"namespace is missing: say where {params['name']} is")
-    return Wish(
+        raise BadArgument(f"namespace is missing: give the namespace of {params['name']}")
+    return MigrationRequest(
         namespace=params["namespace"],
         name=params["name"],
         state=params.get("state") or "present",
@@ -109,9 +109,7 @@ def _wish(params: Mapping[str, Any]) -> Wish:
 def _check(params: Mapping[str, Any]) -> None:
     for option in _TEXTS:
         if params.get(option) == "":
-            raise BadArgument(
-                f"{option} is empty; leave it out, and of a variable write {{{{ ... | default(omit, true) }}}}"
-            )
+            raise BadArgument(f"{option} is empty; leave it out, or write {{{{ ... | default(omit, true) }}}}")
     if params.get("namespace"):
         paths.check_namespace("namespace", params["namespace"])
     for option in ("name", "from_node", "target_node"):
@@ -119,11 +117,11 @@ def _check(params: Mapping[str, Any]) -> None:
             paths.check_name(option, params[option])
     places = [option for option in _PLACES if params.get(option) is not None]
     if params.get("state") == "absent" and places:
-        raise BadArgument(f"{places[0]} says where to; with state=absent nothing is moved: leave it out")
+        raise BadArgument(f"{places[0]} is the target of a migration; state=absent starts none: leave it out")
     if params.get("target_node") and params.get("target_node") == params.get("from_node"):
-        raise BadArgument(f"from_node and target_node are both {params['from_node']}; nothing moves there from there")
+        raise BadArgument(f"from_node and target_node are both {params['from_node']}; name two different nodes")
     if params.get("node_selector") is not None:
         if not params["node_selector"]:
-            raise BadArgument("node_selector is empty; leave it out where any node will do")
+            raise BadArgument("node_selector is empty; leave it out for any node")
         for key, value in shape.texts("node_selector", params["node_selector"]).items():
             paths.check_label("node_selector", key, value)

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Images on a node, for the role launcher_image; private to this collection.
 
-records   what a runtime has, and what of it goes with an image; pure
-program   one program: its output, or one error; types a password
-containerd  crio    the runtimes, by their own programs
-image     what the modules do: choose the runtime, bring an image, remove one
-frame     arguments in, result or one error out
+image       what the modules do: choose the runtime, load or pull an image, remove one
+containerd  crio: the runtimes, by their own programs
+program     run one program: its output, or one error; types a password
+records     the names and digests that a runtime has; pure
+frame       arguments in, result or one error out
 """

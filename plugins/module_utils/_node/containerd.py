@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""containerd's images by its client, ctr, in the namespace that Kubernetes uses."""
+"""containerd's images, by its client ctr, in the namespace of Kubernetes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .program import run, words
 from .records import Record, removable, repository_of
 
 COLLECTED_SECONDS = 90
-"""About once a minute the kubelet takes away what a Pod that is gone has left; until then that holds its image."""
+"""The kubelet removes the containers of deleted Pods about once a minute; until then they use the image."""
 
 
 @dataclass(frozen=True)
@@ -23,23 +23,23 @@ class Containerd:
     hosts_directory: str = "/etc/containerd/certs.d"
 
     def records(self) -> list[Record]:
-        """Return every name that there is. The third column is the digest; later ones have blanks."""
+        """Return every name. The third column is the digest; later columns contain blanks."""
         rows = [line.split() for line in self._images("list").splitlines()[1:]]
         return [Record(row[0], row[2]) for row in rows if len(row) > 2]
 
     def load(self, name: str, archive: str) -> None:
-        """Import an OCI archive. With `--local` name@digest is that of the manifest, so that it is found."""
+        """Import an OCI archive. With `--local` the digest in name@digest is that of the manifest."""
         self._images("import", "--local", "--digests", "--base-name", repository_of(name), archive)
 
     def pull(self, name: str, username: str = "", password: str = "") -> None:
-        """Fetch an image from its registry. ctr asks for the password of a user."""
+        """Pull an image. ctr asks for the password at its terminal."""
         user = ["--user", username] if username else []
         self._images("pull", "--hosts-dir", self.hosts_directory, *user, name, typed=password)
 
     def remove(self, repository: str) -> list[str]:
-        """Remove all names of a repository, and wait until their content is collected. Return the names.
+        """Remove all names of a repository and wait until their content is removed. Return the names.
 
-        What a container goes on using keeps its content, as long as it does.
+        Content that a container uses stays until the container is gone.
         """
         names = removable(repository, self.records())
         if not names:

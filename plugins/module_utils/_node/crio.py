@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""CRI-O's images: listed, pulled and removed by crictl; imported by skopeo or podman, which share CRI-O's storage.
+"""CRI-O's images. crictl lists, pulls and removes them; skopeo or podman import, which crictl cannot.
 
-crictl cannot import. The storage is that of /etc/containers/storage.conf, which all of them read.
+All of them use the storage of /etc/containers/storage.conf.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .records import Record, repository_of
 
 SOCKET = "/run/crio/crio.sock"
 _IMPORTERS = ("skopeo", "podman")
-_HELD = "in use by"
-"""In what CRI-O says of an image that a container holds, as its own or as a volume."""
+_IN_USE = "in use by"
+"""Part of CRI-O's error for an image that a container uses, as its own or as a volume."""
 
 
 @dataclass(frozen=True)
 class Removal:
-    """What of one image goes. arguments: what crictl is given; names: those that the node then has no more."""
+    """How to remove names of one image. arguments: for crictl; names: those that the node then lacks."""
 
     arguments: list[str]
     names: list[str]
@@ -36,20 +36,20 @@ class Removal:
 
 @dataclass(frozen=True)
 class Crio:
-    """client: crictl, with arguments if it needs any. importer: skopeo or podman; the one that is there by default.
+    """client: crictl, with arguments if it needs any. importer: skopeo or podman; by default the one that is installed.
 
-    crictl by itself waits 2 s for an answer, and removing an image takes longer on a node that has work to do.
+    The default timeout of crictl, 2 s, is too short to remove an image on a busy node.
     """
 
     client: str = f"crictl --timeout 2m --runtime-endpoint unix://{SOCKET} --image-endpoint unix://{SOCKET}"
     importer: str = ""
 
     def records(self) -> list[Record]:
-        """Return every name that there is, and what each stands for."""
+        """Return every name with its digests."""
         return [record for image in self._images() for record in _records_of(image)]
 
     def load(self, name: str, archive: str) -> None:
-        """Import an OCI archive under a name; its manifest, and so its digest, stays as it is."""
+        """Import an OCI archive under a name. Manifest and digest stay the same."""
         importer = words(self._importer())
         if importer[-1].rpartition("/")[2] == "podman":
             identity = run([*importer, "pull", "--quiet", f"oci-archive:{archive}"]).split()[-1]
@@ -58,41 +58,41 @@ class Crio:
             run([*importer, "copy", "--quiet", f"oci-archive:{archive}", f"containers-storage:{name}"])
 
     def pull(self, name: str, username: str = "", password: str = "") -> None:
-        """Fetch an image from its registry. crictl reads a user with a password from its environment."""
+        """Pull an image. crictl reads user and password from its environment."""
         credentials = {"CRICTL_CREDS": f"{username}:{password}"} if username else {}
         run([*words(self.client), "pull", name], environment=credentials)
 
     def remove(self, repository: str) -> list[str]:
-        """Remove all names of a repository; the content goes with an image's last name. Return the names.
+        """Remove all names of a repository; the content of an image is removed with its last name. Return the names.
 
-        CRI-O removes nothing that a container holds, though that has ended: it is waited for, and then an error.
+        CRI-O refuses to remove an image that a container uses, even if it has ended: wait, then raise VirtError.
         """
         removals = self._removals(repository)
         names = [name for removal in removals for name in removal.names]
         deadline = time.monotonic() + COLLECTED_SECONDS
-        while removals and (held := self._held(removals)):
+        while removals and (holder := self._remove(removals)):
             if time.monotonic() >= deadline:
                 raise VirtError(
-                    f"{repository} is still used on this node, and CRI-O removes no image that is: take the Pods away "
-                    f"that use it. {held}"
+                    f"{repository} is still used on this node, and CRI-O removes no used image: delete the Pods that "
+                    f"use it. {holder}"
                 )
             time.sleep(1)
             removals = self._removals(repository)
         return names
 
-    def _held(self, removals: list[Removal]) -> str:
-        """Remove images. Return what CRI-O says of one that a container holds; nothing if none is."""
+    def _remove(self, removals: list[Removal]) -> str:
+        """Remove images. Return CRI-O's error about an image that a container uses, "" if none is used."""
         try:
-            run([*words(self.client), "rmi", *(one for removal in removals for one in removal.arguments)])
+            run([*words(self.client), "rmi", *(argument for removal in removals for argument in removal.arguments)])
         except VirtError as error:
-            if _HELD not in error.message:
+            if _IN_USE not in error.message:
                 raise
             return error.message
         return ""
 
     def _removals(self, repository: str) -> list[Removal]:
-        found = (removal_of(image, repository) for image in self._images())
-        return [removal for removal in found if removal.arguments]
+        removals = (removal_of(image, repository) for image in self._images())
+        return [removal for removal in removals if removal.arguments]
 
     def _images(self) -> list[dict[str, Any]]:
         printed = run([*words(self.client), "images", "--output", "json"])
@@ -102,17 +102,17 @@ class Crio:
             raise VirtError(f"{self.client} images printed no JSON: {error}") from error
 
     def _importer(self) -> str:
-        found = self.importer or next((one for one in _IMPORTERS if shutil.which(one)), "")
-        if not found:
+        importer = self.importer or next((program for program in _IMPORTERS if shutil.which(program)), "")
+        if not importer:
             raise VirtError(
-                "skopeo or podman import archives into CRI-O's storage, and neither is on the node: install one (both "
-                "read /etc/containers/storage.conf, as CRI-O does), or have the nodes pull from a registry"
+                "skopeo or podman is needed to import archives into CRI-O's storage, and neither is on the node: "
+                "install one (both read /etc/containers/storage.conf, as CRI-O does), or pull from a registry"
             )
-        return found
+        return importer
 
 
 def removal_of(image: dict[str, Any], repository: str) -> Removal:
-    """Return how to remove what an image has of a repository: by its id, if it is nobody else's."""
+    """Return how to remove an image's names in a repository: by its id if it has no other names."""
     names = [*(image.get("repoTags") or []), *(image.get("repoDigests") or [])]
     own = [name for name in names if repository_of(name) == repository]
     if own and len(own) == len(names):
@@ -122,7 +122,7 @@ def removal_of(image: dict[str, Any], repository: str) -> Removal:
 
 
 def _records_of(image: dict[str, Any]) -> Iterator[Record]:
-    digests = [str(one).rpartition("@")[2] for one in image.get("repoDigests") or []]
+    digests = [str(name).rpartition("@")[2] for name in image.get("repoDigests") or []]
     for name in image.get("repoTags") or []:
         yield from (Record(name, digest) for digest in digests)
     for name in image.get("repoDigests") or []:

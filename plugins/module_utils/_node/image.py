@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bring an image to this node or take it away: decides whether anything is to be done, and has the runtime do it."""
+"""Load, pull or remove an image on this node: decide whether anything is to be done, and let the runtime do it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONTAINERD, CRIO = "containerd", "cri-o"
 
 
 class Runtime(Protocol):
-    """What this file asks of a container runtime."""
+    """A container runtime."""
 
     def records(self) -> list[Record]:
         """Return every name of every image."""
@@ -27,14 +27,14 @@ class Runtime(Protocol):
         """Import an archive."""
 
     def pull(self, name: str, username: str = "", password: str = "") -> None:
-        """Fetch from a registry."""
+        """Pull from a registry."""
 
     def remove(self, repository: str) -> list[str]:
-        """Remove a repository with its content; return the names that went."""
+        """Remove a repository with its content; return the removed names."""
 
 
 def runtime_spec() -> dict[str, Any]:
-    """Return the options that say which runtime it is and how to speak to it."""
+    """Return the options that choose a runtime and its programs."""
     return {
         "runtime": {"type": "str", "choices": ["auto", CONTAINERD, CRIO], "default": "auto"},
         "ctr": {"type": "str", "default": Containerd.client},
@@ -59,7 +59,7 @@ def image_spec() -> dict[str, Any]:
 
 
 def kind_of_runtime(wanted: str, has_socket: Callable[[str], bool] = lambda path: Path(path).exists()) -> str:
-    """Return which runtime a node has: the one that was named, else CRI-O where its socket is, else containerd."""
+    """Return the runtime of the node: the one that is named, else CRI-O where its socket exists, else containerd."""
     if wanted != "auto":
         return wanted
     return CRIO if has_socket(SOCKET) else CONTAINERD
@@ -73,24 +73,24 @@ def runtime_of(params: dict[str, Any]) -> Runtime:
 
 
 def describe(params: dict[str, Any], *, check_mode: bool) -> dict[str, Any]:
-    """Say which runtime the node has, and which images."""
+    """Return the runtime and its images."""
     del check_mode  # it only reads
     images: dict[str, list[str]] = {}
-    for record in _asked(runtime_of(params), params):
+    for record in _records(runtime_of(params), params):
         images.setdefault(record.name, []).append(record.digest)
     return {"changed": False, "runtime": kind_of_runtime(params["runtime"]), "images": images}
 
 
 def ensure(params: dict[str, Any], *, check_mode: bool) -> dict[str, Any]:
-    """Bring an image, or take it away."""
+    """Bring an image into its state."""
     runtime = runtime_of(params)
-    records = _asked(runtime, params)
+    records = _records(runtime, params)
     if params["state"] == "absent":
         names = names_of(repository_of(params["name"]), records)
         if names and not check_mode:
             names = runtime.remove(repository_of(params["name"]))
         return {"changed": bool(names), "removed": names}
-    _refuse_half(params)
+    _check(params)
     name, before = params["name"], digests_of(params["name"], records)
     if not _is_wanted(params, before):
         return {"changed": False, "digest": _digest(params, before)}
@@ -103,13 +103,13 @@ def ensure(params: dict[str, Any], *, check_mode: bool) -> dict[str, Any]:
     after = digests_of(name, runtime.records())
     if not after or (params["archive"] and params["digest"] and params["digest"] not in after):
         raise VirtError(
-            f"{name} is not there after it was brought: the node has {', '.join(after) or 'nothing'} under it"
+            f"{name} was loaded and is missing: the node has {', '.join(after) or 'nothing'} under this name"
         )
     return {"changed": after != before, "digest": _digest(params, after)}
 
 
 def _is_wanted(params: dict[str, Any], present: list[str]) -> bool:
-    """Judge whether to act. An archive's digest says whether it is there; a registry is asked only if it must be."""
+    """Tell whether to load or pull. An archive is identified by its digest; a registry is asked on demand."""
     if params["archive"]:
         return params["digest"] not in present
     return not present or params["pull"] == "always"
@@ -119,16 +119,16 @@ def _digest(params: dict[str, Any], present: list[str]) -> str:
     return params["digest"] if params["digest"] in present else present[0]
 
 
-def _refuse_half(params: dict[str, Any]) -> None:
+def _check(params: dict[str, Any]) -> None:
     if params["archive"] and params["digest"] is None:
-        raise BadArgument("archive needs digest, the archive's own, to tell whether the node has it already")
+        raise BadArgument("archive needs digest: the digest of the archive, to tell whether the node has it")
     if bool(params["username"]) != bool(params["password"]):
         raise BadArgument("username and password go together")
     if ":" in (params["username"] or ""):
-        raise BadArgument("username has a colon, which ends a name for a registry")
+        raise BadArgument("username has a colon, which ends the name in a registry's credentials")
 
 
-def _asked(runtime: Runtime, params: dict[str, Any]) -> list[Record]:
+def _records(runtime: Runtime, params: dict[str, Any]) -> list[Record]:
     try:
         return runtime.records()
     except VirtError as error:

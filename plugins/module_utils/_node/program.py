@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the program of a container runtime: what it prints, or one error that names it.
+"""Run a program: return what it prints, or raise one error that names it.
 
-A password is typed, never an argument. Arguments of a process can be read by everybody on the
-node while it runs; what it reads from its terminal cannot.
+A password is typed at its terminal and is never an argument: every user of the node can read a process' arguments.
 """
 
 from __future__ import annotations
@@ -21,26 +20,26 @@ _LINES_SHOWN = 5
 
 
 def words(command: str) -> list[str]:
-    """Split a command that may have arguments ("k3s ctr")."""
-    found = shlex.split(command)
-    if not found:
+    """Split a command with arguments ("k3s ctr")."""
+    parts = shlex.split(command)
+    if not parts:
         raise BadArgument("the name of a program is empty")
-    return found
+    return parts
 
 
 def run(command: Sequence[str], *, typed: str = "", environment: Mapping[str, str] | None = None) -> str:
-    """Run a program and return what it printed. typed: what it asks for at its terminal.
+    """Run a program and return what it printed. typed: the answer to its prompt.
 
-    VirtError with the last lines that it said.
+    Raises VirtError with the last lines of its output.
     """
-    given = {**os.environ, "LC_ALL": "C.UTF-8", **(environment or {})}
+    variables = {**os.environ, "LC_ALL": "C.UTF-8", **(environment or {})}
     try:
-        done = _typing(command, typed, given) if typed else _plain(command, given)
+        done = _typing(command, typed, variables) if typed else _plain(command, variables)
     except OSError as error:
         raise VirtError(f"cannot run {command[0]}: {error.strerror or error}") from error
     if done.returncode != 0:
-        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-_LINES_SHOWN:])
-        raise VirtError(f"{shlex.join(command)} failed with exit code {done.returncode}: {said}")
+        last_lines = "\n".join((done.stderr or done.stdout).strip().splitlines()[-_LINES_SHOWN:])
+        raise VirtError(f"{shlex.join(command)} failed with exit code {done.returncode}: {last_lines}")
     return done.stdout
 
 
@@ -59,12 +58,12 @@ def _plain(command: Sequence[str], environment: Mapping[str, str]) -> subprocess
 def _typing(command: Sequence[str], typed: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     if not typed.isprintable():
         raise BadArgument("a password with control characters cannot be typed")
-    ours, terminal = pty.openpty()
+    controller, terminal = pty.openpty()
     try:
-        os.write(ours, typed.encode() + b"\n")
+        os.write(controller, typed.encode() + b"\n")
         return subprocess.run(
             command, stdin=terminal, capture_output=True, text=True, check=False, env=environment, errors="replace"
         )
     finally:
         os.close(terminal)
-        os.close(ours)
+        os.close(controller)

@@ -58,7 +58,7 @@ class Empty:
 
 def test_where_nothing_is_installed_nothing_is_waited_for() -> None:
     params = {"namespace": None, **ASKED, "definitions": [], "wait": True, "wait_timeout": 1}
-    with pytest.raises(VirtError, match="nothing to wait for: no control plane is here"):
+    with pytest.raises(VirtError, match="nothing to wait for: the cluster has no control plane and"):
         run(params, Empty(), check_mode=False)  # type: ignore[arg-type]
     assert run(params, Empty(), check_mode=True)["owner"] == "none"  # type: ignore[arg-type]
     assert run({**params, "wait": False}, Empty(), check_mode=False)["made"] == []  # type: ignore[arg-type]

@@ -36,20 +36,20 @@ def titles(objects: list[dict[str, Any]]) -> list[str]:
 )
 def test_what_does_not_carry_all_marks_was_not_made_by_the_role(labels: dict[str, str] | None) -> None:
     """A namespace that was handed over and that no run has taken yet carries one of them."""
-    assert owned_objects.made([an_object("Namespace", "production", labels=labels)], "production") == []
+    assert owned_objects.owned([an_object("Namespace", "production", labels=labels)], "production") == []
 
 
 def test_an_older_versions_objects_are_the_roles() -> None:
     old = an_object("ClusterRole", "old", labels={**OURS, "app.kubernetes.io/version": "0.0.1"})
 
-    assert owned_objects.made([old], "kubevirt") == [old]
+    assert owned_objects.owned([old], "kubevirt") == [old]
 
 
 def test_what_is_in_somebody_elses_namespace_was_not_made_by_the_role() -> None:
     places = ("kubevirt", "kube-system", "shop")
     found = [an_object("RoleBinding", "reader", place) for place in places]
 
-    assert titles(owned_objects.made(found, "kubevirt")) == [
+    assert titles(owned_objects.owned(found, "kubevirt")) == [
         "RoleBinding kube-system/reader",
         "RoleBinding kubevirt/reader",
     ]
@@ -67,7 +67,7 @@ def test_configuration_goes_first_then_webhooks_then_components_then_what_they_m
         an_object("KubeVirt", "kubevirt", "kubevirt"),
     ]
 
-    assert [one["kind"] for one in owned_objects.made(found, "kubevirt")] == [one["kind"] for one in reversed(found)]
+    assert [one["kind"] for one in owned_objects.owned(found, "kubevirt")] == [one["kind"] for one in reversed(found)]
 
 
 POLICY = an_object("NetworkPolicy", "virt-api", "kubevirt")

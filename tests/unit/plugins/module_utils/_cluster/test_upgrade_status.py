@@ -70,9 +70,7 @@ def test_who_is_in_no_other_launcher(found: Any) -> None:
         pytest.param(instance(OLD, MOVES), "", id="it can move"),
         pytest.param(instance(OLD, STAYS), "a disk is the node's", id="it cannot, and says why"),
         pytest.param(instance(OLD, {**STAYS, "message": ""}), "DisksNotLiveMigratable", id="in a word"),
-        pytest.param(
-            instance(OLD), "its control plane does not say that it can move", id="before there were migrations"
-        ),
+        pytest.param(instance(OLD), "its condition LiveMigratable is not reported", id="before there were migrations"),
         pytest.param(instance(OLD, MOVES, phase="Scheduled"), "it is Scheduled", id="not yet"),
         pytest.param(instance(OLD, MOVES, phase=""), "it is not yet seen by virt-controller", id="seen by nobody"),
     ],

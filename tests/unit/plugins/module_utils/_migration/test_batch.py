@@ -139,6 +139,6 @@ def test_no_more_than_so_many_are_under_way_at_a_time(migrate: Migrate, world: W
 
 def test_who_has_no_turn_in_time_is_told(migrate: Migrate, world: World) -> None:
     world.migrations = fake_migrations.STAY
-    with pytest.raises(VirtError, match="database was left where it is: its turn did not come within 1 s"):
+    with pytest.raises(VirtError, match="database was not migrated: its turn did not come within 1 s"):
         migrate(vms=BOTH, parallel=1, wait_timeout=1)
     assert len([key for key in world.objects if key[0] == MIGRATIONS]) == 1

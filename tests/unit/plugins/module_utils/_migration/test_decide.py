@@ -11,14 +11,14 @@ import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import VirtError
 from ansible_collections.virtops.kubevirt.plugins.module_utils._migration import decide
 from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.decide import Plan
-from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.request import Wish
+from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.request import MigrationRequest
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._migration.conftest import a_guest, a_node
 
-ANYWHERE = Wish("default", "web")
-TO_2 = Wish("default", "web", target_node="node-2")
-FAST = Wish("default", "web", node_selector={"disks": "fast"})
-FROM_1 = Wish("default", "web", from_node="node-1")
-CANCELLED = Wish("default", "web", state="absent")
+ANYWHERE = MigrationRequest("default", "web")
+TO_2 = MigrationRequest("default", "web", target_node="node-2")
+FAST = MigrationRequest("default", "web", node_selector={"disks": "fast"})
+FROM_1 = MigrationRequest("default", "web", from_node="node-1")
+CANCELLED = MigrationRequest("default", "web", state="absent")
 
 
 def migration(phase: str = "", node: str = "", *, going: bool = False, **labels: str) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def on(node: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("wish", "vmi", "migrations", "place", "deed"),
+    ("migration_request", "vmi", "migrations", "place", "deed"),
     [
         pytest.param(ANYWHERE, on("node-1"), [], None, decide.CREATE, id="anywhere"),
         pytest.param(ANYWHERE, on("node-1"), [migration("Succeeded")], None, decide.CREATE, id="again"),
@@ -65,8 +65,10 @@ def on(node: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_is_done(wish: Wish, vmi: Any, migrations: list[Any], place: Any, deed: str) -> None:
-    assert decide.decide(wish, vmi, migrations, place).deed == deed
+def test_what_is_done(
+    migration_request: MigrationRequest, vmi: Any, migrations: list[Any], place: Any, deed: str
+) -> None:
+    assert decide.decide(migration_request, vmi, migrations, place).action == deed
 
 
 def test_one_that_leads_elsewhere_is_not_waited_for() -> None:

@@ -65,7 +65,7 @@ def test_one_that_is_not_over_in_time_is_told(read: Migrate, several: World) -> 
 
 
 def test_one_that_comes_later_is_waited_for(read: Migrate, world: World) -> None:
-    with pytest.raises(TimedOut, match="m9 is not over after 1 s: it is not there"):
+    with pytest.raises(TimedOut, match="m9 is not over after 1 s: it does not exist"):
         read(name="m9", namespace="default", wait=True, wait_timeout=1)
 
 

@@ -16,7 +16,7 @@ MIGRATION: dict[str, Any] = {"metadata": {"name": "m", "namespace": "default", "
 
 def test_one_that_nobody_has_looked_at_is_told_so() -> None:
     assert migration_status.phase(MIGRATION) == ""
-    assert migration_status.told(MIGRATION) == "not yet seen by virt-controller"
+    assert migration_status.phase_text(MIGRATION) == "not yet seen by virt-controller"
     assert not migration_status.is_over(MIGRATION)
     assert migration_status.phases(MIGRATION) == []
 

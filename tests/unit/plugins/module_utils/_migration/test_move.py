@@ -150,7 +150,7 @@ def test_a_wait_in_vain_tells_what_the_targets_pod_says(migrate: Migrate, world:
         pytest.param(
             "Pending", r"is not over after 1 s, it is Pending; .* is on node node-1\. It goes on", id="in vain"
         ),
-        pytest.param("Failed", r"failed, and nothing says why; .* is on node node-1$", id="failed"),
+        pytest.param("Failed", r"failed, for an unknown reason; .* is on node node-1$", id="failed"),
     ],
 )
 def test_a_phase_without_a_reason_is_told_once(migrate: Migrate, world: World, phase: str, words: str) -> None:

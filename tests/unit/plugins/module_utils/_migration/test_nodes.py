@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import VirtError
 from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.nodes import check, trouble
-from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.request import Wish
+from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.request import MigrationRequest
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._migration.conftest import a_guest, a_node
 
 
@@ -31,6 +31,6 @@ def test_why_a_node_takes_none(node: dict[str, Any], words: str) -> None:
 
 def test_the_node_where_it_is_is_no_other_one(api: Api) -> None:
     """It may have got the labels a moment ago."""
-    wish = Wish("default", "web", node_selector={"disks": "fast"})
+    request = MigrationRequest("default", "web", node_selector={"disks": "fast"})
     with pytest.raises(VirtError, match="no other node has them"):
-        check(api, wish, a_guest("web", "node-3"), None)
+        check(api, request, a_guest("web", "node-3"), None)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument
-from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.request import Wish, wishes_from
+from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.request import MigrationRequest, requests_from
 
 WEB = {"name": "web", "namespace": "default"}
 
@@ -21,21 +21,21 @@ def test_an_entry_has_the_task_s_options_where_it_has_none_of_its_own() -> None:
         {"name": "b", "namespace": "other", "node_selector": {"disks": "fast"}},
         {"name": "c", "state": "absent"},
     ]
-    assert wishes_from({**task, "vms": vms}) == [
-        Wish("default", "a", "present", "node-9", "node-1"),
-        Wish("other", "b", "present", "node-9", None, {"disks": "fast"}),
-        Wish("default", "c", "absent", "node-9"),
+    assert requests_from({**task, "vms": vms}) == [
+        MigrationRequest("default", "a", "present", "node-9", "node-1"),
+        MigrationRequest("other", "b", "present", "node-9", None, {"disks": "fast"}),
+        MigrationRequest("default", "c", "absent", "node-9"),
     ]
 
 
 def test_a_node_alone_means_all_that_is_there() -> None:
-    assert wishes_from({"from_node": "node-1"}) is None
+    assert requests_from({"from_node": "node-1"}) is None
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        pytest.param({"name": "web"}, "namespace is missing: say where web is", id="no namespace"),
+        pytest.param({"name": "web"}, "namespace is missing: give the namespace of web", id="no namespace"),
         pytest.param({"namespace": "default"}, "name is missing", id="no name"),
         pytest.param({**WEB, "target_node": ""}, "target_node is empty; leave it out", id="empty"),
         pytest.param({**WEB, "from_node": "A_B"}, "from_node 'A_B' is not a DNS subdomain", id="no node's name"),
@@ -63,7 +63,9 @@ def test_a_node_alone_means_all_that_is_there() -> None:
         pytest.param(
             {"vms": [{**WEB, "node_selector": {"a b": "x"}}]}, r"vms\[0\]: node_selector: 'a b' is not", id="of one"
         ),
-        pytest.param({**WEB, "state": "absent", "target_node": "n"}, "target_node says where to", id="cancel to"),
+        pytest.param(
+            {**WEB, "state": "absent", "target_node": "n"}, "target_node is the target of a migration", id="cancel to"
+        ),
         pytest.param({**WEB, "from_node": "n", "target_node": "n"}, "are both n", id="there from there"),
         pytest.param({**WEB, "parallel": 0}, "parallel is 0", id="none at a time"),
         pytest.param({"vms": [WEB, WEB]}, "default/web is listed twice", id="twice"),
@@ -72,7 +74,7 @@ def test_a_node_alone_means_all_that_is_there() -> None:
 )
 def test_what_cannot_be_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(BadArgument, match=words):
-        wishes_from(options)
+        requests_from(options)
 
 
 @pytest.mark.parametrize(
@@ -80,4 +82,4 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], words: str) -> None:
     [{"disks": "fast"}, {"node-role.kubernetes.io/control-plane": ""}, {"A.b_c-1": "X.y_Z-2"}, {"a" * 63: "1"}],
 )
 def test_labels_that_a_node_can_have_are_taken(labels: dict[str, str]) -> None:
-    assert wishes_from({**WEB, "node_selector": labels}) == [Wish(**WEB, node_selector=labels)]
+    assert requests_from({**WEB, "node_selector": labels}) == [MigrationRequest(**WEB, node_selector=labels)]

@@ -84,7 +84,7 @@ def test_another_archive_under_the_same_name_is_imported_in_its_place(
 
 def test_an_import_of_which_nothing_came_is_an_error(containerd: Node) -> None:
     holds(containerd, (NAME, "sha256:old"))
-    with pytest.raises(VirtError, match="is not there after it was brought: the node has sha256:old under it"):
+    with pytest.raises(VirtError, match="was loaded and is missing: the node has sha256:old under this name"):
         ensure(params(archive="/tmp/a.tar", digest="sha256:new"), check_mode=False)
 
 

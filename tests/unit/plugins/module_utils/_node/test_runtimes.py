@@ -135,7 +135,7 @@ def test_podman_does_where_there_is_no_skopeo(node: Node) -> None:
 
 
 def test_without_either_the_remedy_is_said(node: Node) -> None:
-    with pytest.raises(VirtError, match=r"skopeo or podman import archives .* install one .* or have the nodes pull"):
+    with pytest.raises(VirtError, match=r"skopeo or podman is needed to import archives .* install one .* or pull"):
         Crio().load(f"{OURS}:1", "/tmp/a.tar")
 
 

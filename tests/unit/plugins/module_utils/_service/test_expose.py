@@ -94,7 +94,7 @@ def test_a_replica_set_goes_by_its_labels(world: World, expose: Expose) -> None:
     world.objects["virtualmachineinstancereplicasets", "default", "workers"]["spec"]["selector"] = {
         "matchExpressions": [{"key": "app", "operator": "Exists"}]
     }
-    with pytest.raises(BadArgument, match="goes by more than labels, which a Service cannot; give labels"):
+    with pytest.raises(BadArgument, match="selects by more than labels, which a Service cannot; give labels"):
         expose(replicaset="workers", ports=PORT)
 
 
@@ -141,7 +141,7 @@ def test_absent_is_idempotent(world: World, expose: Expose) -> None:
 
 
 def test_an_address_is_waited_for(world: World, expose: Expose) -> None:
-    with pytest.raises(TimedOut, match="default/web is not reachable after 1 s: no address was given to it") as caught:
+    with pytest.raises(TimedOut, match="default/web is not reachable after 1 s: it has no address") as caught:
         expose(vm="web", ports=PORT, type="LoadBalancer", wait=True, wait_timeout=1)
     assert caught.value.facts["changed"] is True
     world.objects[KEY]["status"] = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
@@ -151,9 +151,9 @@ def test_an_address_is_waited_for(world: World, expose: Expose) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        pytest.param({}, "name is missing: give it, or name what is exposed", id="nothing"),
-        pytest.param({"name": "x", "vm": "", "state": "absent"}, "vm is empty; name what is exposed", id="empty"),
-        pytest.param({"name": "x"}, "nothing says what is exposed: give vm, vmi or replicaset", id="no target"),
+        pytest.param({}, "name is missing: give it, or name the object to expose", id="nothing"),
+        pytest.param({"name": "x", "vm": "", "state": "absent"}, "vm is empty; name the object to expose", id="empty"),
+        pytest.param({"name": "x"}, "nothing to expose is named: give vm, vmi or replicaset", id="no target"),
         pytest.param({"vm": "a.b"}, "name 'a.b' is not a Service's name", id="name that a Service cannot have"),
         pytest.param({"vm": "web", "ports": [{"port": 0}]}, r"ports\[0\].port is 0: a port is between", id="port"),
         pytest.param(
@@ -180,7 +180,7 @@ def test_bad_options_are_named(expose: Expose, options: dict[str, Any], words: s
 
 def test_what_is_not_there_is_not_exposed(expose: Expose) -> None:
     with pytest.raises(
-        VirtError, match="VirtualMachine default/none is not there, so Service default/none cannot belong"
+        VirtError, match="VirtualMachine default/none does not exist, so Service default/none cannot belong"
     ):
         expose(vm="none", ports=PORT)
 

@@ -67,7 +67,7 @@ def test_what_is_the_machines_is_changed_and_deleted(
 
 def test_a_service_is_moved_to_another_machine_where_its_name_is_said(world: World, expose: Expose) -> None:
     put_service(world, {"selector": {"vmi.kubevirt.io/id": "db"}})
-    with pytest.raises(VirtError, match="finds other Pods"):
+    with pytest.raises(VirtError, match="selects other Pods"):
         expose(name="web", vm="web", state="absent")
 
     assert expose(name="web", vm="web", ports=PORT)["changed"] is True
@@ -104,7 +104,7 @@ def test_somebody_elses_service_of_the_name_is_neither_taken_over_nor_deleted(
     world.put("services", {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": {"app": "shop"}}})
     before = copy.deepcopy(world.objects[KEY])
 
-    with pytest.raises(VirtError, match=r"Service default/web finds other Pods \(app=shop\).*give name.*or selector"):
+    with pytest.raises(VirtError, match=r"Service default/web selects other Pods \(app=shop\).*give name.*or selector"):
         expose(vm="web", ports=PORT, state=state)
 
     assert world.objects[KEY] == before
