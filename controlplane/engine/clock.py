@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The machine's clock, for processes; tests and the simulation bring their own."""
+"""The machine's clock. Tests and the simulation have their own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import time
 class SystemClock:
     """engine.ports.Clock on this machine.
 
-    monotonic() goes on while the host is suspended, as time does for everybody else: a Lease, a token or a silence is
-    as old as the others see it. Sleeps (asyncio, threading) run on CLOCK_MONOTONIC, which stands still then: after a
-    resume they end late by all the time slept, never early, and whoever wakes must look at this clock before acting.
+    monotonic() goes on while the host is suspended, so that the age of a Lease or a token is the same for this process
+    and for others. Sleeps (asyncio, threading) use CLOCK_MONOTONIC, which stops during a suspend: after a resume they
+    end late, never early. Code that runs after a sleep must read this clock before it acts.
     """
 
     def monotonic(self) -> float:

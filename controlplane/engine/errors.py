@@ -1,19 +1,19 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What can go wrong at the API, as the engine and the reconcilers see it.
+"""Errors of the API, as the engine and the reconcilers see them.
 
 ApiError
  +-- NotFound        the object does not exist (404)
  +-- AlreadyExists   a create met an object of that name (409, reason AlreadyExists)
  +-- Conflict        resourceVersion or UID precondition failed (409)
  +-- Forbidden       not allowed, or quota exceeded (401, 403)
- +-- NotLeader       this process may not write any more; nothing was sent
+ +-- NotLeader       this process has lost the leadership; nothing was sent
  +-- Invalid         the server refused the content (400, 422)
- +-- Gone            a watch or list position is too old (410)
- +-- NoProgress      a step was taken and asks for itself again: our own mistake, which must not spin
- +-- Unjudged        a webhook that must be asked about this does not answer (500); nothing happened
- +-- Throttled       turned away unread for now (429); nothing happened
+ +-- Gone            the resourceVersion of a watch or list is too old (410)
+ +-- NoProgress      a reconcile repeats its plan: a bug of ours, which must not spin
+ +-- WebhookFailed   an admission webhook of this request does not answer (500); nothing happened
+ +-- Throttled       refused for now (429); nothing happened
  +-- Unavailable     no answer, or a passing fault (5xx, connection errors, time-outs);
                      a write may or may not have happened
 
@@ -24,9 +24,9 @@ from __future__ import annotations
 
 
 class ApiError(Exception):
-    """The API did not do what was asked. Its text names the attempt and the object.
+    """A request failed. The message names the request and the object.
 
-    reason: the machine word of the server's Status ("AlreadyExists"), or "".
+    reason: the reason of the server's Status, e.g. AlreadyExists, or "".
     details: the server's Status.details, or an empty mapping.
     """
 
@@ -53,7 +53,7 @@ class Forbidden(ApiError):
 
 
 class NotLeader(ApiError):
-    """Another process leads: what this one wanted is nobody's problem any more."""
+    """Another process leads, and will decide itself."""
 
 
 class Invalid(ApiError):
@@ -61,19 +61,19 @@ class Invalid(ApiError):
 
 
 class Gone(ApiError):
-    """The position in the history is too old: list again."""
+    """The resourceVersion is too old: list again."""
 
 
 class NoProgress(ApiError):
-    """What was done opened nothing: the same plan again. The API was not at fault."""
+    """The same plan again, although its actions succeeded. Not an error of the API."""
 
 
 class WebhookFailed(ApiError):
-    """Somebody's admission webhook is broken: nothing was stored, and nothing will be before a person mends it."""
+    """An admission webhook is broken: nothing is stored until an administrator repairs it."""
 
 
 class Throttled(ApiError):
-    """The server takes nothing from us now (priority and fairness, an eviction's budget); the write had no effect."""
+    """The server refuses requests for now (priority and fairness, a disruption budget); the write had no effect."""
 
 
 class Unavailable(ApiError):
@@ -81,6 +81,6 @@ class Unavailable(ApiError):
 
 
 def retry_after_seconds(error: ApiError) -> float:
-    """Return how long the server asked us to stay away; 0 when it did not say."""
+    """Return the server's Retry-After in seconds; 0 without one."""
     value = error.details.get("retryAfterSeconds")
     return float(value) if isinstance(value, int | float) and value > 0 else 0.0

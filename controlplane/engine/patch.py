@@ -14,7 +14,7 @@ Json = dict[str, Any]
 def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
     """Return the patch that turns before into after; empty when they are equal.
 
-    Lists are replaced as a whole. None in `after` means the same as a missing member, as it does on the wire.
+    Lists are replaced as a whole. None in `after` means the same as a missing member, as in the JSON.
     """
     patch: Json = {}
     for name in {*before, *after}:

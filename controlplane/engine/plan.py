@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The reconcile contract: what a reconciler offers and what one pass hands around.
+"""The contract between the engine and reconcilers. Only values and protocols.
 
-Only values and protocols. reconcile.py runs one pass, queue.py says whose turn it is, runner.py is the asyncio shell.
+reconcile.py runs one reconcile, work_queue.py chooses the next key, runner.py is the asyncio shell.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from controlplane.engine.errors import ApiError
 
 
 class Action(Protocol):
-    """Something to do to the outside world. `because` is a short clause for log lines and Events."""
+    """One write. `because` says why, in a short clause for log lines and Events."""
 
     @property
     def because(self) -> str: ...
@@ -29,10 +29,10 @@ ActionT = TypeVar("ActionT", bound=Action)
 
 @dataclass(frozen=True, slots=True)
 class WriteStatus:
-    """A step of a plan: write the status that the world deserves, before what comes after it.
+    """A step of a plan: write the derived status before the next steps.
 
-    What is written opens the next look; where the status is right already, the plan goes on. Every plan ends in one,
-    written or not.
+    If the status differs, it is written, and the reconcile observes again. Otherwise the plan goes on. Each plan ends
+    in such a step, written or not.
     """
 
     because: str
@@ -40,9 +40,9 @@ class WriteStatus:
 
 @dataclass(frozen=True, slots=True)
 class IndependentActions(Generic[ActionT]):
-    """A step of many actions, none of which depends on another: that one is refused holds none of the others up.
+    """A step of actions that do not depend on each other: a refused action does not stop the others.
 
-    A conflict or a vanished object holds none up either; no answer does: who does not hear one will not hear the next.
+    Nor does a conflict or a missing object. An API server that does not answer stops the step.
     """
 
     actions: tuple[ActionT, ...]
@@ -50,43 +50,43 @@ class IndependentActions(Generic[ActionT]):
 
 @dataclass(frozen=True, slots=True)
 class Plan(Generic[ActionT]):
-    """What to do now, in this order, and when to look again without being called."""
+    """What to do now, in this order, and when to reconcile again without an event."""
 
     steps: tuple[ActionT | IndependentActions[ActionT] | WriteStatus, ...] = ()
     requeue_after: float | None = None
-    """Seconds; None means: wait for a change."""
+    """Seconds; None: at the next event."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedStep(Generic[ActionT]):
-    """The step of a plan that was refused, and why."""
+    """A step of a plan that the API refused, and its error."""
 
     step: ActionT | WriteStatus
     error: ApiError
 
 
 class Reconciler(Protocol[WorldT, ActionT, StatusT]):
-    """One controller: observe -> decide -> apply, and a status derived from what is true afterwards.
+    """One controller: observe, decide, apply, and a status derived from the result.
 
     observe, decide and derive_status do no I/O and do not read a clock; observe may put `now` into the world.
     """
 
     def observe(self, key: Key) -> WorldT | None:
-        """Read the caches; None when there is nothing to do about this key. Unavailable: they are not complete."""
+        """Read the caches. None: nothing to do for this key. Raises Unavailable if a cache is incomplete."""
 
     def decide(self, world: WorldT) -> Plan[ActionT]: ...
 
     async def apply(self, world: WorldT, action: ActionT) -> None:
-        """Write one action, without choosing. Raises ApiError."""
+        """Carry out one action, without decisions. Raises ApiError."""
 
     def derive_status(self, world: WorldT, problem: RefusedStep[ActionT] | None) -> StatusT | None:
-        """Compute the status that the world deserves; None when nothing needs to be written."""
+        """Derive the status; None if it is already written."""
 
     async def write_status(self, world: WorldT, status: StatusT) -> None:
-        """Write exactly that status, with the observed resourceVersion as precondition. Raises ApiError."""
+        """Write this status, with the observed resourceVersion as precondition. Raises ApiError."""
 
     def report_refusal(self, world: WorldT, problem: RefusedStep[ActionT]) -> None:
-        """Say beside the status (an Event, a log line) what was refused. Never raises, never waits.
+        """Report a refusal outside the status: an Event, a log line. Never raises, never waits.
 
         A refused action is in the next status as well. A refused status (WriteStatus) is reported only here.
         """
@@ -94,9 +94,9 @@ class Reconciler(Protocol[WorldT, ActionT, StatusT]):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one pass over a key ended."""
+    """How one reconcile ended."""
 
     requeue_after: float | None = None
-    """Seconds; with an error: the least time to wait, as the server asked."""
+    """Seconds; with an error: the server's Retry-After, the least time to wait."""
     error: Exception | None = None
     """Not None: the key backs off."""

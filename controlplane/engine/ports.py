@@ -20,8 +20,8 @@ Json = dict[str, Any]
 class Cache(Protocol):
     """A local, possibly stale copy of one resource: raw JSON bytes by key, plus indexes.
 
-    An index is a named function from object to the values it is filed under; "owner" (UIDs in
-    ownerReferences) always exists. Nothing may be concluded from absence while `synced` is false.
+    An index maps an object to values; "owner" (UIDs in ownerReferences) always exists. While `synced` is false, absence
+    means nothing.
     """
 
     @property
@@ -29,7 +29,7 @@ class Cache(Protocol):
 
     @property
     def resource_version(self) -> int:
-        """How far in the server's history this copy has read: every change up to here was told. Never goes back."""
+        """This copy has every change up to here. Never goes back."""
 
     def get(self, key: Key) -> bytes | None: ...
 
@@ -38,17 +38,17 @@ class Cache(Protocol):
     def indexed(self, index: str, value: str) -> Collection[Key]: ...
 
     def subscribe(self, callback: Callable[[Key, bytes | None, bytes | None], None]) -> None:
-        """Call back with (key, before, after) on every change, after the cache has taken it in.
+        """Call back with (key, before, after) on every change, after the cache has stored it.
 
-        before of a deletion is the object's last state, if the server told it, with the deletion's own version.
+        before of a deletion is the object's last state, with the version of the deletion, if the server sent it.
         """
 
     def on_resource_version(self, callback: Callable[[int], None]) -> None:
-        """Call back with the position each time it has moved, after the changes up to it."""
+        """Call back with each new resource_version, after the changes up to it."""
 
 
 class Api(Protocol):
-    """Quorum reads and precise writes. Every answer is the object as the server stored it."""
+    """Quorum reads, and writes with preconditions. Results are objects as the server stored them."""
 
     async def get(self, resource: Resource, key: Key) -> Json: ...
 
@@ -74,11 +74,11 @@ class Api(Protocol):
         uid: str,
         resource_version: str | None = None,
     ) -> None:
-        """Delete exactly the object with this UID; NotFound when it is gone, Conflict when it is another."""
+        """Delete the object with this UID. NotFound: it is gone. Conflict: another object has the name."""
 
 
 class Clock(Protocol):
-    """Time as the engine sees it: monotonic seconds for delays, wall time for stamps."""
+    """Monotonic seconds for delays, wall time for timestamps."""
 
     def monotonic(self) -> float:
         """Seconds that never go back, and go on while the host is suspended."""

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Never decide on a view older than one's own writes: caches that know what was written, an API that tells them.
+"""Read your own writes: a cache that shows the answer to a write until the watch has caught up.
 
-Writes answer with the stored object. ReadYourWritesCache shows that answer until the cache has read past its
-version: then the cache has it or a newer version, or the object is gone or outside the selection, and waiters are
-notified. The cache never invents an object, and hides one only when the API server said that this very object is
-gone. No clock is needed: resourceVersions are growing integers, and a cache knows how far it has read.
+A write's answer is the stored object. ReadYourWritesCache shows it until the cache has passed its resourceVersion. Then
+the cache has it or a newer version, or the object is gone or outside the selection; subscribers are notified. The cache
+never invents an object, and hides one only after the API server has answered that this object (by UID) is gone. No
+clock is needed: resourceVersions grow, and a cache knows its own.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ Callback = Callable[[Key, bytes | None, bytes | None], None]
 
 
 class ReadYourWritesCache:
-    """A Cache plus the newest answers of own writes and quorum reads: one record per key."""
+    """A Cache plus the newest answers to own writes and quorum reads: one expectation per key."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._records: dict[Key, Expectation] = {}
+        self._expectations: dict[Key, Expectation] = {}
         self._owned: dict[str, set[Key]] = {}
-        """Keys of the answers that are shown, by the UIDs of their owners."""
+        """Keys of the shown answers, by the UIDs of their owners."""
         self._ends: list[tuple[int, Key]] = []
-        """A heap: at which position to look at a record again. What was settled before is passed over."""
-        self._questions: dict[Key, list[set[str]]] = {}
-        """Of each question that is under way: UIDs of what was told to be gone since."""
+        """A heap: the resourceVersion at which an expectation ends. Entries of ended expectations are skipped."""
+        self._reads: dict[Key, list[set[str]]] = {}
+        """By key, for each quorum read under way: UIDs of objects that have gone since it began."""
         self._callbacks: list[Callback] = []
         cache.subscribe(self._changed)
-        cache.on_resource_version(self._moved)
+        cache.on_resource_version(self._on_resource_version)
 
     @property
     def synced(self) -> bool:
@@ -62,191 +62,195 @@ class ReadYourWritesCache:
 
     def get(self, key: Key) -> bytes | None:
         raw = self._cache.get(key)
-        record = self._records.get(key)
-        if record is None:
+        expectation = self._expectations.get(key)
+        if expectation is None:
             return raw
-        if record.is_gone:  # whatever else the cache has under the name is older still
+        if expectation.is_gone:  # an object of another UID in the cache is older still
             return None
-        return raw if record.answer is None else record.answer.raw
+        return raw if expectation.answer is None else expectation.answer.raw
 
     def uid(self, key: Key) -> str | None:
-        """Return the UID of the object that is shown."""
+        """Return the UID of the shown object."""
         raw = self.get(key)
         return None if raw is None else read_version(raw).uid
 
     def keys(self) -> Collection[Key]:
-        known = {*self._cache.keys(), *self._records}
-        return {key for key in known if key not in self._records or self.get(key) is not None}
+        candidates = {*self._cache.keys(), *self._expectations}
+        return {key for key in candidates if key not in self._expectations or self.get(key) is not None}
 
     def indexed(self, index: str, value: str) -> Collection[Key]:
-        """Filter like the cache; under "owner" by what is shown, own creates included."""
-        found = self._cache.indexed(index, value)
-        if index != "owner" or not self._records:
-            return found
-        return {*self._owned.get(value, ()), *(key for key in found if self._shows_cached(key))}
+        """Filter like the cache; "owner" also has objects that this process has just created."""
+        keys = self._cache.indexed(index, value)
+        if index != "owner" or not self._expectations:
+            return keys
+        return {*self._owned.get(value, ()), *(key for key in keys if self._shows_cached(key))}
 
     def subscribe(self, callback: Callback) -> None:
-        """Call back with (key, before, after) on every change of the cache, and when an answer ends unconfirmed."""
+        """Call back with (key, before, after) on every change of the cache, and when an answer ends unseen."""
         self._callbacks.append(callback)
 
     def on_resource_version(self, callback: Callable[[int], None]) -> None:
         self._cache.on_resource_version(callback)
 
     def is_delete_sent(self, key: Key, uid: str) -> bool:
-        """Tell whether this process asked to delete that object and has not yet seen the effect."""
-        record = self._records.get(key)
-        return record is not None and record.is_delete_sent and record.uid == uid
+        """Tell whether this process has deleted that object and the cache does not show it yet."""
+        expectation = self._expectations.get(key)
+        return expectation is not None and expectation.is_delete_sent and expectation.uid == uid
 
     @contextmanager
-    def asking(self, key: Key) -> Iterator[Collection[str]]:
-        """Know, while it is asked about a key, the UIDs of what is shown under it no more since then."""
+    def reading(self, key: Key) -> Iterator[Collection[str]]:
+        """Yield, during a quorum read of key, the UIDs of objects that have gone since it began."""
         gone: set[str] = set()
-        self._questions.setdefault(key, []).append(gone)
+        self._reads.setdefault(key, []).append(gone)
         try:
             yield gone
         finally:
-            left = [one for one in self._questions.pop(key) if one is not gone]
-            if left:
-                self._questions[key] = left
+            others = [uids for uids in self._reads.pop(key) if uids is not gone]
+            if others:
+                self._reads[key] = others
 
-    def note(self, key: Key, body: Json) -> None:
-        """Take in an object as the API server just stored it, or as it was when this write ended it."""
+    def record_write(self, key: Key, body: Json) -> None:
+        """Show the answer to a write: the stored object, or the last state of an object that the write ended."""
         if is_last_state(body):
-            self.note_absence(key, body["metadata"]["uid"])
+            self.record_absence(key, body["metadata"]["uid"])
         else:
             self._take(key, body, least=0)
-            if self.uid(key) is None:  # the cache is past it without it
-                self._end_questions(key, body["metadata"]["uid"])
+            if self.uid(key) is None:  # the cache has passed its version without it
+                self._end_reads(key, body["metadata"]["uid"])
 
-    def note_found(self, key: Key, body: Json) -> None:
-        """Take in an object as a quorum read found it.
+    def record_read(self, key: Key, body: Json) -> None:
+        """Show the answer to a quorum read.
 
-        When the cache is past its version without it, the selection does not contain it, and no event will ever tell.
-        It is shown until the cache moves on: long enough to act on it, and then whoever waits looks again.
+        If the cache has passed its version without it, the selection does not contain it, and no event will come. It is
+        shown until the cache's next resourceVersion: long enough to act on it; then subscribers are notified.
         """
         self._take(key, body, least=self._cache.resource_version + 1)
 
-    def note_delete(self, key: Key, uid: str) -> None:
-        """Remember that a delete of that object was accepted, while it is shown without the mark of it."""
-        record = self._records.get(key) or Expectation(uid)
-        if record.uid == uid:
+    def record_delete(self, key: Key, uid: str) -> None:
+        """Remember that a delete was accepted, until the shown object has a deletionTimestamp."""
+        expectation = self._expectations.get(key) or Expectation(uid)
+        if expectation.uid == uid:
             self._put(
-                key, advance(replace(record, is_delete_sent=True), self._cached(key), self._cache.resource_version)
+                key, advance(replace(expectation, is_delete_sent=True), self._cached(key), self._cache.resource_version)
             )
 
-    def note_absence(self, key: Key, uid: str) -> None:
-        """Take in that the object with that UID is gone: hide it until the cache knows, too."""
-        record = self._records.get(key) or Expectation(uid)
-        if record.uid == uid:
-            self._put(key, advance(replace(record, is_gone=True), self._cached(key), self._cache.resource_version))
+    def record_absence(self, key: Key, uid: str) -> None:
+        """Hide the object with that UID until the cache has removed it, too."""
+        expectation = self._expectations.get(key) or Expectation(uid)
+        if expectation.uid == uid:
+            self._put(key, advance(replace(expectation, is_gone=True), self._cached(key), self._cache.resource_version))
 
     def _take(self, key: Key, body: Json, *, least: int) -> None:
         answer, uid = read_stored(body), body["metadata"]["uid"]
-        cached, held = self._cached(key), self._records.get(key) or Expectation(uid)
-        if answer.version < max(cached.version + 1 if cached else 0, held.answer.version if held.answer else 0):
+        cached, current = self._cached(key), self._expectations.get(key) or Expectation(uid)
+        if answer.version < max(cached.version + 1 if cached else 0, current.answer.version if current.answer else 0):
             return
-        same = held if held.uid == uid else Expectation(uid)
-        record = replace(same, answer=answer, until=max(same.until, answer.version, least))
-        self._put(key, advance(record, cached, self._cache.resource_version))
+        same = current if current.uid == uid else Expectation(uid)
+        expectation = replace(same, answer=answer, until=max(same.until, answer.version, least))
+        self._put(key, advance(expectation, cached, self._cache.resource_version))
 
     def _cached(self, key: Key) -> CachedVersion | None:
         raw = self._cache.get(key)
         return None if raw is None else read_version(raw)
 
     def _shows_cached(self, key: Key) -> bool:
-        """Tell whether what is shown under a key of the cache is the cache's copy."""
-        record = self._records.get(key)
-        return record is None or (record.answer is None and not record.is_gone)
+        """Tell whether the shown object is the cache's copy."""
+        expectation = self._expectations.get(key)
+        return expectation is None or (expectation.answer is None and not expectation.is_gone)
 
     def _changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        """Pass the cache's change on; tell as well of an answer that it ends without having shown it."""
-        record, last = self._records.get(key), before if after is None else after
+        """Pass a change of the cache on, and report an answer that it ends without having shown it."""
+        expectation, last = self._expectations.get(key), before if after is None else after
         ended: StoredObject | None = None
-        if record is not None and last is not None:
-            seen = read_version(last)
-            ended = self._settle(key, None if after is None else seen, max(self._cache.resource_version, seen.version))
-            if ended is not None and ended.version == seen.version:
+        if expectation is not None and last is not None:
+            version = read_version(last)
+            ended = self._advance(
+                key, None if after is None else version, max(self._cache.resource_version, version.version)
+            )
+            if ended is not None and ended.version == version.version:
                 ended = None  # confirmed
-        self._tell(key, before, after)
+        self._notify(key, before, after)
         if ended is not None:
-            self._tell(key, ended.raw, self.get(key))
+            self._notify(key, ended.raw, self.get(key))
 
-    def _moved(self, resource_version: int) -> None:
-        """End the answers that the cache is past without having them, and wake who waits for them."""
+    def _on_resource_version(self, resource_version: int) -> None:
+        """End the answers that the cache has passed without having them, and notify subscribers."""
         ends = self._ends
         while ends and ends[0][0] <= resource_version:
             key = heappop(ends)[1]
-            ended = self._settle(key, self._cached(key), resource_version) if key in self._records else None
+            ended = self._advance(key, self._cached(key), resource_version) if key in self._expectations else None
             if ended is not None:
-                self._tell(key, ended.raw, self.get(key))
+                self._notify(key, ended.raw, self.get(key))
 
-    def _settle(self, key: Key, cached: CachedVersion | None, resource_version: int) -> StoredObject | None:
-        """Settle the record of a key; return the answer that ended with it."""
-        record = self._records[key]
-        left = advance(record, cached, resource_version)
-        self._put(key, left)
-        return None if left is not None and left.answer is not None else record.answer
+    def _advance(self, key: Key, cached: CachedVersion | None, resource_version: int) -> StoredObject | None:
+        """Update the expectation of a key; return the answer that ended with it."""
+        expectation = self._expectations[key]
+        rest = advance(expectation, cached, resource_version)
+        self._put(key, rest)
+        return None if rest is not None and rest.answer is not None else expectation.answer
 
-    def _put(self, key: Key, record: Expectation | None) -> None:
-        """Keep, replace or drop the record of a key; the index of owners and the heap follow."""
-        old = self._records.pop(key, None)
+    def _put(self, key: Key, expectation: Expectation | None) -> None:
+        """Keep, replace or drop the expectation of a key, with its index of owners and its end."""
+        old = self._expectations.pop(key, None)
         for owner in old.shown.owners if old is not None and old.shown is not None else ():
             self._owned[owner].discard(key)
             if not self._owned[owner]:
                 del self._owned[owner]
-        if record is None:
+        if expectation is None:
             return
-        self._records[key] = record
-        for owner in record.shown.owners if record.shown is not None else ():
+        self._expectations[key] = expectation
+        for owner in expectation.shown.owners if expectation.shown is not None else ():
             self._owned.setdefault(owner, set()).add(key)
-        if record.until > self._cache.resource_version:
-            heappush(self._ends, (record.until, key))
+        if expectation.until > self._cache.resource_version:
+            heappush(self._ends, (expectation.until, key))
 
-    def _end_questions(self, key: Key, uid: str) -> None:
-        """Have answers that are on their way bring nothing of an object: what is known of it is newer."""
-        for gone in self._questions.get(key, ()):
+    def _end_reads(self, key: Key, uid: str) -> None:
+        """Mark an object as gone for quorum reads under way: their answers may be older."""
+        for gone in self._reads.get(key, ()):
             gone.add(uid)
 
-    def _tell(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        if before is not None and key in self._questions:
-            was = read_version(before).uid
-            if after is None or read_version(after).uid != was:  # a relist tells of the next one of a name at once
-                self._end_questions(key, was)
+    def _notify(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        if before is not None and key in self._reads:
+            uid = read_version(before).uid
+            if (
+                after is None or read_version(after).uid != uid
+            ):  # a list may replace an object by the next one of its name
+                self._end_reads(key, uid)
         for callback in self._callbacks:
             try:
                 callback(key, before, after)
             except Exception:
-                # One reader's bug must not keep a change from the others.
-                log.exception("overlay subscriber failed", extra={"key": str(key)})
+                # A bug in one subscriber must not keep a change from the others.
+                log.exception("cache subscriber failed", extra={"key": str(key)})
 
 
 class ReadYourWritesApi:
-    """An Api whose answers go into the overlays before anyone decides again."""
+    """An Api that records each answer in the caches before the next decision."""
 
-    def __init__(self, api: Api, overlays: Mapping[Resource, ReadYourWritesCache]) -> None:
+    def __init__(self, api: Api, caches: Mapping[Resource, ReadYourWritesCache]) -> None:
         self._api = api
-        self._overlays = overlays
+        self._caches = caches
 
     async def get(self, resource: Resource, key: Key) -> Json:
-        overlay = self._overlays.get(resource)
-        if overlay is None:
+        cache = self._caches.get(resource)
+        if cache is None:
             return await self._api.get(resource, key)
-        shown = overlay.uid(key)
-        with overlay.asking(key) as gone:
+        shown = cache.uid(key)
+        with cache.reading(key) as gone:
             try:
                 body = await self._api.get(resource, key)
             except NotFound:
-                # Gone is what was known before the question: one made since then is not what was asked about.
+                # Only the object that was shown before the read is gone: a newer one may have been created since.
                 if shown is not None:
-                    overlay.note_absence(key, shown)
+                    cache.record_absence(key, shown)
                 raise
-        if body["metadata"]["uid"] not in gone:  # else the answer is older than what was told of its end
-            overlay.note_found(key, body)
+        if body["metadata"]["uid"] not in gone:  # otherwise the answer is older than its end
+            cache.record_read(key, body)
         return body
 
     async def create(self, resource: Resource, namespace: str, body: Json) -> Json:
         stored = await self._api.create(resource, namespace, body)
-        self._note(resource, Key(namespace, stored["metadata"]["name"]), stored)
+        self._record_write(resource, Key(namespace, stored["metadata"]["name"]), stored)
         return stored
 
     async def patch(
@@ -262,7 +266,7 @@ class ReadYourWritesApi:
         stored = await self._api.patch(
             resource, key, patch, subresource=subresource, resource_version=resource_version, uid=uid
         )
-        self._note(resource, key, stored)
+        self._record_write(resource, key, stored)
         return stored
 
     async def delete(
@@ -273,16 +277,16 @@ class ReadYourWritesApi:
         uid: str,
         resource_version: str | None = None,
     ) -> None:
-        overlay = self._overlays.get(resource)
+        cache = self._caches.get(resource)
         try:
             await self._api.delete(resource, key, uid=uid, resource_version=resource_version)
         except NotFound:
-            if overlay:
-                overlay.note_absence(key, uid)
+            if cache:
+                cache.record_absence(key, uid)
             raise
-        if overlay:
-            overlay.note_delete(key, uid)
+        if cache:
+            cache.record_delete(key, uid)
 
-    def _note(self, resource: Resource, key: Key, body: Json) -> None:
-        if overlay := self._overlays.get(resource):
-            overlay.note(key, body)
+    def _record_write(self, resource: Resource, key: Key, body: Json) -> None:
+        if cache := self._caches.get(resource):
+            cache.record_write(key, body)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The asyncio shell around queue and reconcile: workers under a limit, one per key. No decision is made here."""
+"""The asyncio shell around work queue and reconcile: a limited number of workers, one per key. No decisions."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ class Runner(Generic[WorldT, ActionT, StatusT]):
         limit: int = 10,
         observed: Callable[[str, Outcome, float], None] | None = None,
     ) -> None:
-        """observed is told the name, the outcome and the duration in seconds of every pass (metrics)."""
+        """observed: called with the name, the outcome and the duration in seconds of every reconcile (metrics)."""
         self.name = name
         self._reconciler = reconciler
         self._queue = queue
         self._clock = clock
         self._limit = limit
         self._observed = observed
-        self._wake = asyncio.Event()
+        self._changed = asyncio.Event()
         self._running = 0
 
     def add(self, key: Key, *, after: float = 0.0) -> None:
-        """Ask for a pass over key."""
+        """Enqueue a key, after so many seconds."""
         self._queue.add(key, self._clock.monotonic(), after=after)
-        self._wake.set()
+        self._changed.set()
 
     async def run(self) -> None:
-        """Work until cancelled; passes under way are cancelled with it."""
+        """Work until cancelled, running reconciles included."""
         async with asyncio.TaskGroup() as workers:
             while True:
-                self._wake.clear()
+                self._changed.clear()
                 self._start_due(workers)
                 try:
                     async with asyncio.timeout(self._pause()):
-                        await self._wake.wait()
+                        await self._changed.wait()
                 except TimeoutError:
                     pass
 
@@ -72,7 +72,7 @@ class Runner(Generic[WorldT, ActionT, StatusT]):
         return None if due is None else max(0.0, due - self._clock.monotonic())
 
     async def _work(self, key: Key) -> None:
-        outcome = Outcome(requeue_after=0.0)  # stays when the pass is cancelled: it proved nothing
+        outcome = Outcome(requeue_after=0.0)  # stays if the reconcile is cancelled
         began = self._clock.monotonic()
         try:
             outcome = await self._guarded(key)
@@ -81,12 +81,12 @@ class Runner(Generic[WorldT, ActionT, StatusT]):
             now = self._clock.monotonic()
             failed = outcome.error is not None
             self._queue.finish(key, now, failed=failed, requeue_after=outcome.requeue_after)
-            self._wake.set()
+            self._changed.set()
             if self._observed is not None:
                 self._observed(self.name, outcome, now - began)
 
     async def _guarded(self, key: Key) -> Outcome:
-        """Run one pass; a bug costs its own key a back-off, never the process."""
+        """Run one reconcile. A bug in it costs the key a back-off, never the process."""
         extra = {"key": str(key), "controller": self.name}
         try:
             outcome = await reconcile(self._reconciler, key)
@@ -94,7 +94,7 @@ class Runner(Generic[WorldT, ActionT, StatusT]):
             log.exception("bug in a reconciler", extra=extra)
             return Outcome(error=error)
         if isinstance(outcome.error, Conflict):
-            log.debug("conflict: looking again", extra=extra)
+            log.debug("conflict: reconciling again", extra=extra)
         elif outcome.error is not None:
-            log.warning("pass failed: backing off", extra={**extra, "error": str(outcome.error)})
+            log.warning("reconcile failed: backing off", extra={**extra, "error": str(outcome.error)})
         return outcome

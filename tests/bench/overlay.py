@@ -47,7 +47,7 @@ def a_stage(outstanding: int) -> tuple[Store, ReadYourWritesCache]:
         store.put(json.dumps(a_pod(number, number + 1)).encode())
     store.move(MANY)
     for number in range(outstanding):
-        overlay.note(Key("bench", f"pod-{number}"), a_pod(number, 2 * MANY + number))
+        overlay.record_write(Key("bench", f"pod-{number}"), a_pod(number, 2 * MANY + number))
     return store, overlay
 
 

@@ -34,4 +34,3 @@ def test_success_starts_over_for_that_key_only() -> None:
         backoff.fail(key)
     backoff.forget(WEB)
     assert (backoff.fail(WEB), backoff.fail(DB)) == (0.05, 0.2)
-    assert backoff.is_failing(WEB)

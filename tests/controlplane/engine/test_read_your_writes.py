@@ -109,7 +109,7 @@ class Stage:
 
     def is_idle(self) -> bool:
         """Nothing is remembered that only a later event could let go of."""
-        kept = self.overlay._records, self.overlay._owned, self.overlay._ends, self.overlay._questions
+        kept = self.overlay._expectations, self.overlay._owned, self.overlay._ends, self.overlay._reads
         return not any(kept)
 
 
@@ -120,7 +120,7 @@ def stage() -> Stage:
 
 def test_an_answer_is_shown_until_the_cache_has_it(stage: Stage) -> None:
     stage.cache.see(an_object(5))
-    stage.overlay.note(WEB, an_object(7))
+    stage.overlay.record_write(WEB, an_object(7))
     assert stage.seen() == 7
     stage.cache.see(an_object(6))
     assert stage.seen() == 7
@@ -130,32 +130,32 @@ def test_an_answer_is_shown_until_the_cache_has_it(stage: Stage) -> None:
 
 
 def test_a_confirmed_answer_is_told_once(stage: Stage) -> None:
-    stage.overlay.note(WEB, an_object(7))
+    stage.overlay.record_write(WEB, an_object(7))
     stage.cache.see(an_object(7))
     assert stage.told == [(None, 7)]
 
 
 def test_versions_are_numbers(stage: Stage) -> None:
     stage.cache.see(an_object(10))
-    stage.overlay.note(WEB, an_object(9))
+    stage.overlay.record_write(WEB, an_object(9))
     assert stage.seen() == 10
 
 
 def test_an_answer_older_than_a_held_one_changes_nothing(stage: Stage) -> None:
-    stage.overlay.note(WEB, an_object(10))
-    stage.overlay.note(WEB, an_object(9))
+    stage.overlay.record_write(WEB, an_object(10))
+    stage.overlay.record_write(WEB, an_object(9))
     assert stage.seen() == 10
 
 
 def test_an_own_create_is_there_at_once_and_found_by_its_owner(stage: Stage) -> None:
-    stage.overlay.note(WEB, an_object(7, **owned_by("parent")))
+    stage.overlay.record_write(WEB, an_object(7, **owned_by("parent")))
     assert (stage.seen(), set(stage.overlay.keys())) == (7, {WEB})
     assert (stage.overlay.indexed("owner", "parent"), stage.overlay.indexed("owner", "other")) == ({WEB}, set())
 
 
 def test_an_answer_is_filed_under_its_own_owners_not_under_those_of_the_cache(stage: Stage) -> None:
     stage.cache.see(an_object(5, **owned_by("old", "kept")))
-    stage.overlay.note(WEB, an_object(7, **owned_by("kept", "new")))
+    stage.overlay.record_write(WEB, an_object(7, **owned_by("kept", "new")))
     found = [set(stage.overlay.indexed("owner", uid)) for uid in ("old", "kept", "new")]
     assert found == [set(), {WEB}, {WEB}]
     stage.cache.see(an_object(8, **owned_by("old")))
@@ -164,7 +164,7 @@ def test_an_answer_is_filed_under_its_own_owners_not_under_those_of_the_cache(st
 
 
 def test_an_object_that_came_and_went_is_forgotten(stage: Stage) -> None:
-    stage.overlay.note(WEB, an_object(7))
+    stage.overlay.record_write(WEB, an_object(7))
     stage.cache.see(an_object(7))
     stage.cache.lose(an_object(8))
     assert (stage.seen(), stage.told) == (None, [(None, 7), (8, None)])
@@ -172,7 +172,7 @@ def test_an_object_that_came_and_went_is_forgotten(stage: Stage) -> None:
 
 
 def test_an_answer_whose_life_fell_into_a_gap_ends_with_the_relist_and_wakes(stage: Stage) -> None:
-    stage.overlay.note(WEB, an_object(7, **owned_by("parent")))
+    stage.overlay.record_write(WEB, an_object(7, **owned_by("parent")))
     stage.cache.relist(20)
     assert (stage.seen(), stage.told) == (None, [(7, None)])
     assert set(stage.overlay.indexed("owner", "parent")) == set()
@@ -181,7 +181,7 @@ def test_an_answer_whose_life_fell_into_a_gap_ends_with_the_relist_and_wakes(sta
 
 def test_an_answer_about_what_a_relist_no_longer_has_ends_and_wakes(stage: Stage) -> None:
     stage.cache.see(an_object(5))
-    stage.overlay.note(WEB, an_object(7))
+    stage.overlay.record_write(WEB, an_object(7))
     stage.cache.relist(20)
     assert stage.seen() is None
     assert stage.told == [(None, 5), (5, None), (7, None)], "the relist tells the last state it had, then the answer"
@@ -192,7 +192,7 @@ def test_an_answer_about_what_a_relist_no_longer_has_ends_and_wakes(stage: Stage
 def test_an_answer_about_what_the_selection_never_has_ends_once_the_cache_is_past_it(
     stage: Stage, resource_version: int
 ) -> None:
-    stage.overlay.note(WEB, an_object(7))
+    stage.overlay.record_write(WEB, an_object(7))
     stage.cache.move(6)
     assert (stage.seen(), stage.told) == (7, [])
     stage.cache.move(resource_version)
@@ -202,7 +202,7 @@ def test_an_answer_about_what_the_selection_never_has_ends_once_the_cache_is_pas
 
 def test_an_answer_outlives_the_deletion_of_the_first_object_of_that_name(stage: Stage) -> None:
     stage.cache.see(an_object(5, "u1"))
-    stage.overlay.note(WEB, an_object(9, "u2"))
+    stage.overlay.record_write(WEB, an_object(9, "u2"))
     stage.cache.lose(an_object(7, "u1"))
     assert stage.seen() == 9
     stage.cache.see(an_object(9, "u2"))
@@ -210,7 +210,7 @@ def test_an_answer_outlives_the_deletion_of_the_first_object_of_that_name(stage:
 
 
 def test_an_answer_about_the_first_object_ends_when_the_second_one_is_seen(stage: Stage) -> None:
-    stage.overlay.note(WEB, an_object(7, "u1", **owned_by("first")))
+    stage.overlay.record_write(WEB, an_object(7, "u1", **owned_by("first")))
     stage.cache.relist(12, an_object(9, "u2", **owned_by("second")))
     assert stage.seen() == 9
     assert stage.told == [(None, 9), (7, 9)], "whoever saw the first one hears of its end"
@@ -220,7 +220,7 @@ def test_an_answer_about_the_first_object_ends_when_the_second_one_is_seen(stage
 def test_an_answer_that_comes_after_the_deletion_was_seen_is_not_shown(stage: Stage) -> None:
     stage.cache.see(an_object(7))
     stage.cache.lose(an_object(8))
-    stage.overlay.note(WEB, an_object(7))
+    stage.overlay.record_write(WEB, an_object(7))
     assert stage.seen() is None
     assert stage.is_idle()
 
@@ -229,7 +229,7 @@ def test_an_object_that_leaves_the_selection_and_is_patched_there_is_shown_until
     stage: Stage,
 ) -> None:
     stage.cache.see(an_object(5))
-    stage.overlay.note(WEB, an_object(9))
+    stage.overlay.record_write(WEB, an_object(9))
     stage.cache.lose(an_object(8))  # the label went with 8, our patch came after it
     assert stage.seen() == 9
     stage.cache.move(9)
@@ -239,7 +239,9 @@ def test_an_object_that_leaves_the_selection_and_is_patched_there_is_shown_until
 
 def test_the_write_that_ends_an_object_hides_it_before_the_cache_knows(stage: Stage) -> None:
     stage.cache.see(an_object(5, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["f"], **owned_by("parent")))
-    stage.overlay.note(WEB, an_object(6, deletionTimestamp="2026-01-01T00:00:00Z", deletionGracePeriodSeconds=0))
+    stage.overlay.record_write(
+        WEB, an_object(6, deletionTimestamp="2026-01-01T00:00:00Z", deletionGracePeriodSeconds=0)
+    )
     assert (stage.seen(), set(stage.overlay.keys()), stage.overlay.indexed("owner", "parent")) == (None, set(), set())
     stage.cache.see(an_object(8, uid="u2"))
     assert stage.seen() == 8
@@ -247,8 +249,8 @@ def test_the_write_that_ends_an_object_hides_it_before_the_cache_knows(stage: St
 
 
 def test_a_hidden_object_stays_hidden_while_the_cache_brings_its_earlier_states(stage: Stage) -> None:
-    stage.overlay.note(WEB, an_object(7, **owned_by("parent")))
-    stage.overlay.note_absence(WEB, "u1")
+    stage.overlay.record_write(WEB, an_object(7, **owned_by("parent")))
+    stage.overlay.record_absence(WEB, "u1")
     stage.cache.see(an_object(5))
     stage.cache.see(an_object(7))
     assert stage.seen() is None
@@ -258,14 +260,14 @@ def test_a_hidden_object_stays_hidden_while_the_cache_brings_its_earlier_states(
 
 def test_a_late_answer_does_not_bring_a_hidden_object_back(stage: Stage) -> None:
     stage.cache.see(an_object(5))
-    stage.overlay.note_absence(WEB, "u1")
-    stage.overlay.note(WEB, an_object(6))
+    stage.overlay.record_absence(WEB, "u1")
+    stage.overlay.record_write(WEB, an_object(6))
     assert stage.seen() is None
 
 
 def test_the_end_of_a_hidden_object_that_the_cache_never_had_is_told(stage: Stage) -> None:
-    stage.overlay.note(WEB, an_object(7))
-    stage.overlay.note_absence(WEB, "u1")
+    stage.overlay.record_write(WEB, an_object(7))
+    stage.overlay.record_absence(WEB, "u1")
     assert stage.told == []
     stage.cache.relist(20)
     assert stage.told == [(7, None)]
@@ -276,8 +278,8 @@ def test_a_hidden_object_that_a_relist_no_longer_has_is_forgotten_though_its_las
     stage: Stage,
 ) -> None:
     stage.cache.see(an_object(5))
-    stage.overlay.note(WEB, an_object(7))
-    stage.overlay.note_absence(WEB, "u1")
+    stage.overlay.record_write(WEB, an_object(7))
+    stage.overlay.record_absence(WEB, "u1")
     stage.cache.move(20)
     assert stage.seen() is None
     stage.cache.relist(30)
@@ -286,8 +288,8 @@ def test_a_hidden_object_that_a_relist_no_longer_has_is_forgotten_though_its_las
 
 def test_absence_of_a_second_object_does_not_bring_the_first_one_back(stage: Stage) -> None:
     stage.cache.see(an_object(5, "u1"))
-    stage.overlay.note(WEB, an_object(9, "u2"))
-    stage.overlay.note_absence(WEB, "u2")
+    stage.overlay.record_write(WEB, an_object(9, "u2"))
+    stage.overlay.record_absence(WEB, "u2")
     assert stage.seen() is None
     stage.cache.lose(an_object(7, "u1"))
     stage.cache.see(an_object(9, "u2"))
@@ -298,31 +300,31 @@ def test_absence_of_a_second_object_does_not_bring_the_first_one_back(stage: Sta
 
 def test_a_second_object_inherits_nothing_from_the_first(stage: Stage) -> None:
     stage.cache.see(an_object(5, "u1"))
-    stage.overlay.note_delete(WEB, "u1")
-    stage.overlay.note(WEB, an_object(9, "u2"))
+    stage.overlay.record_delete(WEB, "u1")
+    stage.overlay.record_write(WEB, an_object(9, "u2"))
     assert not stage.overlay.is_delete_sent(WEB, "u1")
     assert not stage.overlay.is_delete_sent(WEB, "u2")
-    stage.overlay.note_delete(WEB, "u1")
-    stage.overlay.note_absence(WEB, "u1")
+    stage.overlay.record_delete(WEB, "u1")
+    stage.overlay.record_absence(WEB, "u1")
     assert [stage.overlay.is_delete_sent(WEB, uid) for uid in ("u1", "u2")] == [False, False]
     assert stage.seen() == 9
 
 
 def test_absence_is_about_one_uid(stage: Stage) -> None:
     stage.cache.see(an_object(5, "u1"))
-    stage.overlay.note_absence(WEB, "u0")
+    stage.overlay.record_absence(WEB, "u0")
     assert stage.seen() == 5
     assert stage.is_idle()
 
 
 def test_a_pod_in_its_grace_period_is_not_gone(stage: Stage) -> None:
-    stage.overlay.note(WEB, an_object(6, **DELETING))
+    stage.overlay.record_write(WEB, an_object(6, **DELETING))
     assert stage.seen() == 6
 
 
 def test_a_delete_is_remembered_until_its_effect_is_seen(stage: Stage) -> None:
     stage.cache.see(an_object(5))
-    stage.overlay.note_delete(WEB, "u1")
+    stage.overlay.record_delete(WEB, "u1")
     assert stage.overlay.is_delete_sent(WEB, "u1")
     assert not stage.overlay.is_delete_sent(WEB, "u2")
     stage.cache.see(an_object(6))
@@ -333,8 +335,8 @@ def test_a_delete_is_remembered_until_its_effect_is_seen(stage: Stage) -> None:
 
 
 def test_a_delete_of_an_own_create_is_remembered_beyond_its_confirmation(stage: Stage) -> None:
-    stage.overlay.note(WEB, an_object(7))
-    stage.overlay.note_delete(WEB, "u1")
+    stage.overlay.record_write(WEB, an_object(7))
+    stage.overlay.record_delete(WEB, "u1")
     stage.cache.see(an_object(7))
     assert stage.overlay.is_delete_sent(WEB, "u1")
     stage.cache.lose(an_object(8))
@@ -343,7 +345,7 @@ def test_a_delete_of_an_own_create_is_remembered_beyond_its_confirmation(stage: 
 
 def test_a_delete_of_what_is_being_deleted_leaves_nothing_to_remember(stage: Stage) -> None:
     stage.cache.see(an_object(5, **DELETING))
-    stage.overlay.note_delete(WEB, "u1")
+    stage.overlay.record_delete(WEB, "u1")
     assert stage.is_idle()
 
 
@@ -360,7 +362,7 @@ def test_a_sent_delete_is_forgotten_with_its_object(
     stage: Stage, case: str, happens: Callable[[FakeCache], None]
 ) -> None:
     stage.cache.see(an_object(5))
-    stage.overlay.note_delete(WEB, "u1")
+    stage.overlay.record_delete(WEB, "u1")
     happens(stage.cache)
     assert not stage.overlay.is_delete_sent(WEB, "u1"), case
     assert stage.is_idle()
@@ -372,15 +374,15 @@ def test_a_delete_that_is_answered_after_its_effect_was_seen_leaves_nothing(stag
     stage.cache.lose(an_object(6, "u1"))
     if uid != "u1":
         stage.cache.see(an_object(8, uid))
-    stage.overlay.note_delete(WEB, "u1")
+    stage.overlay.record_delete(WEB, "u1")
     assert not stage.overlay.is_delete_sent(WEB, "u1")
     assert stage.is_idle()
 
 
 def test_what_a_read_found_outside_the_selection_is_shown_until_the_cache_moves_and_then_wakes(stage: Stage) -> None:
     stage.cache.move(100)
-    stage.overlay.note_found(WEB, an_object(7))
-    stage.overlay.note_delete(WEB, "u1")
+    stage.overlay.record_read(WEB, an_object(7))
+    stage.overlay.record_delete(WEB, "u1")
     assert (stage.seen(), stage.overlay.is_delete_sent(WEB, "u1")) == (7, True)
     stage.cache.move(101)
     assert (stage.seen(), stage.overlay.is_delete_sent(WEB, "u1"), stage.told) == (None, False, [(7, None)])
@@ -389,14 +391,14 @@ def test_what_a_read_found_outside_the_selection_is_shown_until_the_cache_moves_
 
 def test_a_patch_that_changed_nothing_does_not_end_what_a_read_found(stage: Stage) -> None:
     stage.cache.move(100)
-    stage.overlay.note_found(WEB, an_object(7))
-    stage.overlay.note(WEB, an_object(7))
+    stage.overlay.record_read(WEB, an_object(7))
+    stage.overlay.record_write(WEB, an_object(7))
     assert stage.seen() == 7
 
 
 def test_what_a_read_found_ahead_of_the_cache_is_shown_until_the_cache_has_it(stage: Stage) -> None:
     stage.cache.move(5)
-    stage.overlay.note_found(WEB, an_object(7))
+    stage.overlay.record_read(WEB, an_object(7))
     stage.cache.move(6)
     assert stage.seen() == 7
     stage.cache.see(an_object(7))
@@ -406,18 +408,18 @@ def test_what_a_read_found_ahead_of_the_cache_is_shown_until_the_cache_has_it(st
 
 def test_what_a_read_found_is_not_shown_when_the_cache_has_as_much(stage: Stage) -> None:
     stage.cache.see(an_object(7))
-    stage.overlay.note_found(WEB, an_object(7))
+    stage.overlay.record_read(WEB, an_object(7))
     assert stage.is_idle()
 
 
 def test_a_found_object_that_is_about_to_go_exists(stage: Stage) -> None:
-    stage.overlay.note_found(WEB, an_object(7, deletionTimestamp="2026-01-01T00:00:00Z"))
+    stage.overlay.record_read(WEB, an_object(7, deletionTimestamp="2026-01-01T00:00:00Z"))
     assert stage.seen() == 7
 
 
 def test_many_answers_to_one_key_leave_nothing_behind(stage: Stage) -> None:
     for version in range(1, 1000):
-        stage.overlay.note(WEB, an_object(version))
+        stage.overlay.record_write(WEB, an_object(version))
     stage.cache.see(an_object(999))
     assert stage.is_idle()
 
@@ -433,14 +435,14 @@ def test_a_subscribers_bug_does_not_keep_a_change_from_the_others(
     stage.overlay.subscribe(lambda key, before, after: heard.append(key))
     stage.cache.see(an_object(5))
     assert heard == [WEB]
-    assert "overlay subscriber failed" in caplog.text
+    assert "cache subscriber failed" in caplog.text
 
 
 def test_looking_by_owner_does_not_get_dearer_with_other_answers_outstanding(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(100):
-        stage.overlay.note(Key("default", f"web-{number}"), an_object(7, **owned_by(f"owner-{number}")))
+        stage.overlay.record_write(Key("default", f"web-{number}"), an_object(7, **owned_by(f"owner-{number}")))
     decoded: list[bytes] = []
     monkeypatch.setattr("controlplane.engine.read_your_writes.read_version", decoded.append)
     assert stage.overlay.indexed("owner", "owner-7") == {Key("default", "web-7")}
@@ -501,7 +503,7 @@ async def test_a_quorum_read_that_finds_nothing_hides_what_was_shown_when_it_ask
     if is_cached:
         stage.cache.see(an_object(7))
     else:
-        stage.overlay.note(WEB, an_object(7))
+        stage.overlay.record_write(WEB, an_object(7))
     with pytest.raises(NotFound):
         await ReadYourWritesApi(Answering(None), {POD: stage.overlay}).get(POD, WEB)
     assert stage.seen() is None
@@ -510,7 +512,7 @@ async def test_a_quorum_read_that_finds_nothing_hides_what_was_shown_when_it_ask
 async def test_a_quorum_read_that_finds_nothing_says_nothing_of_an_object_made_since_it_asked(stage: Stage) -> None:
     class Late(Answering):
         async def get(self, resource: Any, key: Key) -> dict[str, Any]:
-            stage.overlay.note(WEB, an_object(9, "u2"))
+            stage.overlay.record_write(WEB, an_object(9, "u2"))
             return await super().get(resource, key)
 
     stage.cache.see(an_object(5, "u1"))
@@ -559,7 +561,7 @@ async def test_a_quorum_read_that_is_older_than_the_answer_to_a_write_is_not_sho
 
     class Overtaken(Answering):
         async def get(self, resource: Any, key: Key) -> dict[str, Any]:
-            stage.overlay.note(WEB, an_object(9))
+            stage.overlay.record_write(WEB, an_object(9))
             return await super().get(resource, key)
 
     stage.cache.move(100)

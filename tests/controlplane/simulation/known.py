@@ -76,7 +76,7 @@ def _is_new(overlay: ReadYourWritesCache, key: Key) -> bool:
 
     The answer itself may be older: it was on its way.
     """
-    record = overlay._records.get(key)
+    record = overlay._expectations.get(key)
     return record is not None and record.until == overlay.resource_version + 1
 
 

@@ -54,7 +54,7 @@ def test_a_namespace_that_is_served_although_others_have_fewer_under_way_is_told
 ) -> None:
     said: list[str] = []
     queue = WatchedQueue(random.Random(1), said.append)
-    monkeypatch.setattr(queue, "_at_work", Counter({"other": 9}))
+    monkeypatch.setattr(queue, "_running", Counter({"other": 9}))
     for key in (A, B, C):
         queue.add(key, 0.0)
     assert [queue.take(0.0) for _unused in range(2)] == [A, B]
