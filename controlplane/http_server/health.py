@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Health and metrics over plain HTTP: /healthz, /readyz, /metrics. Nothing here acts on anything.
+"""Health and metrics over plain HTTP: /healthz, /readyz, /metrics. All of them only read.
 
-healthz: the event loop turns. readyz: nothing is missing that the process named. A slow or absent API server makes
-neither false: restarting or unlisting a component would help nobody.
+healthz: the event loop runs. readyz: the process waits for nothing. A slow or absent API server makes neither fail:
+to restart a component, or to remove it from its Service, would not help.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from controlplane.http_server.listener import Listener
 CONNECTIONS = 64
 """A kubelet opens one for each probe, a monitoring system keeps one."""
 SHUTDOWN_SECONDS = 10.0
-SHOWN_SECONDS = 5.0
-"""What was made of the metrics is shown so long: whoever asks without end costs no more than who asks that often."""
+METRICS_SECONDS = 5.0
+"""How long a rendered page of metrics is served: frequent requests cost no more than one in this time."""
 
 
 class Health:
@@ -31,16 +31,16 @@ class Health:
     def __init__(
         self, port: int, metrics: CollectorRegistry, waiting_for: Callable[[], list[str]], *, address: str = ""
     ) -> None:
-        """waiting_for: what is still missing before we are ready, in words. address: "" is every address."""
+        """waiting_for: what is missing until the process is ready, in words. address: "" is every address."""
         self._port = port
         self._address = address
         self._metrics = metrics
         self._waiting_for = waiting_for
-        self._answers = {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._show_metrics}
+        self._handlers = {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._serve_metrics}
         self._listener = Listener(self._answer, CONNECTIONS)
-        self._shown = b""
-        self._shown_until = 0.0
-        self._showing = asyncio.Lock()
+        self._metrics_page = b""
+        self._metrics_expire = 0.0
+        self._rendering = asyncio.Lock()
 
     async def start(self) -> None:
         """Listen; OSError when the port is taken."""
@@ -50,12 +50,12 @@ class Health:
         await self._listener.close(SHUTDOWN_SECONDS)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        answer = self._answers.get(request.path)
-        if answer is None:
+        handler = self._handlers.get(request.path)
+        if handler is None:
             return web.Response(status=404, text="not found\n")
         if request.method not in {"GET", "HEAD"}:
             return web.Response(status=405, text="only GET\n", headers={"Allow": "GET, HEAD"})
-        return await answer()
+        return await handler()
 
     async def _healthz(self) -> web.Response:
         return web.Response(text="ok\n")
@@ -66,11 +66,11 @@ class Health:
             text="ok\n" if not missing else f"waiting for {', '.join(missing)}\n", status=503 if missing else 200
         )
 
-    async def _show_metrics(self) -> web.Response:
-        """Answer from a thread's work: thousands of machines make megabytes of text, and nobody else waits for them."""
+    async def _serve_metrics(self) -> web.Response:
+        """Render in a thread: thousands of machines make megabytes of text, and other requests must not wait for it."""
         loop = asyncio.get_running_loop()
-        async with self._showing:
-            if loop.time() >= self._shown_until:
-                self._shown = await asyncio.to_thread(generate_latest, self._metrics)
-                self._shown_until = loop.time() + SHOWN_SECONDS
-        return web.Response(body=self._shown, headers={"Content-Type": CONTENT_TYPE_LATEST})
+        async with self._rendering:
+            if loop.time() >= self._metrics_expire:
+                self._metrics_page = await asyncio.to_thread(generate_latest, self._metrics)
+                self._metrics_expire = loop.time() + METRICS_SECONDS
+        return web.Response(body=self._metrics_page, headers={"Content-Type": CONTENT_TYPE_LATEST})

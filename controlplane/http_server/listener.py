@@ -1,190 +1,192 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may be connected: a bounded number, shared fairly by peers. What is asked on a connection is the caller's.
+"""Listener: accepts connections, limits them in all and per peer, and serves HTTP on them.
 
-A connection costs memory and a descriptor before anybody has said who it is; whoever reaches the port can open them.
-So they are counted as they are accepted, before anything is made for them: asyncio's own server makes the TLS of a
-connection first and tells of it only after the handshake, which a peer that says nothing never ends.
+A connection is counted when it is accepted, before its TLS handshake: an open connection costs memory and a descriptor
+even if the peer never sends anything.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import socket
 import ssl
-from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import cast
+from typing import Any
 
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
+from aiohttp.http import HttpProcessingError
 
 from controlplane.http_server.connection import Connection
-from controlplane.http_server.quotas import Shares
-from controlplane.http_server.response_writer import until_written, write
-from controlplane.http_server.sockets import bind
+from controlplane.http_server.quotas import Quota
+from controlplane.http_server.responses import WRITING_SECONDS, response_scope, write_response
 from controlplane.process.descriptors import connection_limit
 
-log = logging.getLogger(__name__)
-
 HANDSHAKE_SECONDS = 5.0
-FIRST_REQUEST_SECONDS = 30.0
-"""From the handshake to the end of the first request's headers. API servers may open a connection ahead of its use."""
 IDLE_SECONDS = 120.0
-"""From an answer to the end of the next request's headers. An API server leaves idle connections after 90: were we the
-first, a request could be under way that nobody answers."""
-ACCEPTED_AT_ONCE = 64
-"""Then the loop does other things."""
+"""From a response to the end of the next request's header. An API server closes idle connections after 90 s: if we were
+first, a request could be under way to a closed connection."""
+LINGERING_SECONDS = 1.0
+"""How long the rest of a refused body is read, so that the peer can read the response."""
+READ_BUFFER_BYTES = 32 * 1024
+"""Of a body that nobody reads yet; aiohttp stops reading at twice as much."""
+BACKLOG = 512
 PAUSE_SECONDS = 1.0
-"""After a connection that could not be accepted, for want of descriptors mostly: it stays in the queue."""
+"""After a failed accept, mostly for lack of descriptors: the connection stays in the backlog."""
+_NO_IPV6 = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
-class Listener(web.Server):
-    """Listens until closed: accepts, counts, makes a protocol per connection, ends those that say nothing."""
+class _OwnErrors(logging.Filter):
+    """Drops malformed requests: a peer can send any number of them."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return not isinstance(error, HttpProcessingError)
+
+
+log = logging.getLogger(__name__)
+log.addFilter(_OwnErrors())
+
+
+class Listener:
+    """Listens until closed. Timeouts end connections that are silent or do not read."""
 
     def __init__(self, handle: Handle, connections: int, tls: ssl.SSLContext | None = None) -> None:
-        """connections: so many, twice that with all peers' shares; fewer where descriptors are short.
+        """connections: of all peers; fewer where descriptors are scarce. One peer gets three quarters of them.
 
-        A peer that has none gets one all the same: whoever has proved nothing and has been idle, or at its handshake,
-        for longest makes room. Else many addresses that say nothing, or one thing a minute, keep out the one that has
-        something to ask: a kubelet, without whose probes a process is ended. While all are being answered, whoever has
-        most and has proved nothing ends one.
+        A peer without a connection always gets one while another is idle: the longest-idle connection without a client
+        certificate is closed. Otherwise silent connections from several addresses would keep out a kubelet's probe.
         """
-        # Nobody sends us compressed bodies; what is, may be a thousand times as long as what was sent.
-        super().__init__(self._serve, access_log=None, auto_decompress=False, keepalive_timeout=IDLE_SECONDS)
-        self._handle = handle
-        self._tls = tls
-        self._room = Shares(connection_limit(connections))
+        self._handle, self._tls = handle, tls
+        limit = connection_limit(connections)
+        self._quota = Quota(limit, max(1, limit * 3 // 4))
         self._peers: dict[Connection, str] = {}
-        self._silent: dict[RequestHandler, asyncio.TimerHandle] = {}
-        self._beginning: set[asyncio.Task[None]] = set()
-        self._handshakes: dict[Connection, asyncio.Task[None] | None] = {}
-        """Those that have begun and not ended, the oldest first."""
-        self._idle: dict[Connection, None] = {}
-        """Connections that have proved nothing and ask for nothing, those that do so for longest first."""
-        self._sockets: list[socket.socket] = []
-
-    def __call__(self) -> Connection:
-        return Connection(self, loop=asyncio.get_running_loop(), **self._kwargs)
+        """Open connections, the longest-idle first."""
+        self._by_protocol: dict[object, Connection] = {}
+        self._socket: socket.socket | None = None
+        self._accepting: asyncio.Task[None] | None = None
+        self._server = web.Server(
+            self._serve,
+            request_factory=self._make_request,
+            logger=log,
+            access_log=None,
+            auto_decompress=False,  # a compressed body could expand a thousandfold; no client sends one
+            keepalive_timeout=IDLE_SECONDS,
+            lingering_time=LINGERING_SECONDS,
+            read_bufsize=READ_BUFFER_BYTES,
+        )
 
     async def listen(self, address: str, port: int) -> int:
-        """Listen on an address, "" for every one. Returns the port. Raises OSError when it is taken."""
-        self._sockets = await bind(address, port)
-        for one in self._sockets:
-            self._resume(one)
-        return int(self._sockets[0].getsockname()[1])
+        """Listen on an IP address, "" for all. Returns the port. Raises OSError when it is taken."""
+        self._socket = _listen(address, port)
+        self._socket.setblocking(False)
+        self._accepting = asyncio.create_task(self._accept(self._socket))
+        return int(self._socket.getsockname()[1])
 
     async def close(self, seconds: float) -> None:
-        """Accept no more; requests under way get so long to end."""
-        for one in self._sockets:
-            asyncio.get_running_loop().remove_reader(one)
-            one.close()
-        await asyncio.sleep(0)  # what was accepted is in a task's hands, what has arrived begins to be handled
-        for task in self._beginning:
+        """Accept no more connections. Requests under way get this long to end."""
+        if self._accepting is not None:
+            self._accepting.cancel()
+            await asyncio.wait({self._accepting})
+        if self._socket is not None:
+            self._socket.close()
+        await asyncio.sleep(0)  # what was accepted begins its handshake, what was received begins to be handled
+        handshakes = [connection.handshake for connection in self._peers if connection.handshake is not None]
+        for task in handshakes:
             task.cancel()
-        await asyncio.gather(*self._beginning, return_exceptions=True)
-        self.pre_shutdown()
-        await self.shutdown(seconds)
+        await asyncio.gather(*handshakes, return_exceptions=True)
+        self._server.pre_shutdown()
+        await self._server.shutdown(seconds)
 
-    def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
-        super().connection_made(handler, transport)
+    async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        self._silent[handler] = loop.call_later(FIRST_REQUEST_SECONDS, transport.abort)
-        self._is_idle(cast("Connection", handler))
-
-    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
-        super().connection_lost(handler, exc)
-        self._silent.pop(handler).cancel()
-        self._idle.pop(cast("Connection", handler), None)
-        self._give_back(cast("Connection", handler))
-
-    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        connection = cast("Connection", request.protocol)  # we make no other
-        timer = self._silent.get(connection)
-        if timer is not None:
-            timer.cancel()
-        self._idle.pop(connection, None)
-        try:
-            with until_written(request) as held:
-                held.callback(connection.answered)
-                return await write(connection, request, await self._handle(request))
-        finally:
-            self._is_idle(connection)
-
-    def _is_idle(self, connection: Connection) -> None:
-        if connection in self._silent and not connection.is_proven:
-            self._idle[connection] = None
-
-    def _resume(self, listening: socket.socket) -> None:
-        if listening.fileno() >= 0:  # not closed meanwhile
-            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
-
-    def _accept(self, listening: socket.socket) -> None:
-        for _unused in range(ACCEPTED_AT_ONCE):
+        while True:
             try:
-                connection, address = listening.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
+                accepted, address = await loop.sock_accept(listening)
+            except ConnectionAbortedError:
+                continue
             except OSError as error:
                 log.warning("cannot accept connections", extra={"because": error})
-                loop = asyncio.get_running_loop()
-                loop.remove_reader(listening)
-                loop.call_later(PAUSE_SECONDS, self._resume, listening)
-                return
-            self._admit(connection, str(address[0]))
+                await asyncio.sleep(PAUSE_SECONDS)
+                continue
+            self._admit(accepted, str(address[0]))
+            await asyncio.sleep(0)  # sock_accept does not yield while connections are pending
 
-    def _admit(self, connection: socket.socket, peer: str) -> None:
-        if not self._room.take(peer, 1) and not self._makes_room(peer):
-            connection.close()
+    def _admit(self, accepted: socket.socket, peer: str) -> None:
+        if not self._quota.take(peer) and not self._make_room(peer):
+            accepted.close()
             return
-        connection.setblocking(False)
-        handler = self()
-        self._peers[handler] = peer
-        task = asyncio.get_running_loop().create_task(self._begin(connection, handler))
-        self._beginning.add(task)
-        task.add_done_callback(self._beginning.discard)
+        protocol = self._server()
+        connection = self._by_protocol[protocol] = Connection(protocol, self._forget)
+        self._peers[connection] = peer
+        connection.handshake = asyncio.create_task(self._shake_hands(accepted, connection))
 
-    def _makes_room(self, peer: str) -> bool:
-        """End a connection for a peer that has none, and give it what that held; False when there is none to end."""
-        if peer in self._peers.values():
+    def _make_room(self, peer: str) -> bool:
+        """Close an idle connection for a peer that has none, and count the peer's; False if there is none to close."""
+        idle = (connection for connection in self._peers if connection.is_idle and not connection.is_authenticated)
+        if self._quota.used_by(peer) or (longest_idle := next(idle, None)) is None:
             return False
-        ended = next(iter(self._idle), None) or next(iter(self._handshakes), None) or self._last_of_most()
-        if ended is None:
-            return False
-        self._room.hand_over(self._peers.pop(ended), peer, 1)
-        self._idle.pop(ended, None)
-        if (task := self._handshakes.pop(ended, None)) is not None:
-            task.cancel()
-        elif ended.wire is not None:
-            ended.wire.abort()
-        return True
+        longest_idle.abort()
+        self._release(longest_idle)
+        return self._quota.take(peer)
 
-    def _last_of_most(self) -> Connection | None:
-        """Find the last connection of who has proved nothing and has most; None when nobody has more than one."""
-        unproven = {one: peer for one, peer in self._peers.items() if not one.is_proven}
-        ((most, number),) = Counter(unproven.values()).most_common(1) or [("", 0)]
-        return next(one for one in reversed(unproven) if unproven[one] == most) if number > 1 else None
-
-    async def _begin(self, connection: socket.socket, handler: Connection) -> None:
-        """See a connection through its handshake; from there on it is the handler's."""
-        seconds = HANDSHAKE_SECONDS if self._tls is not None else None
-        self._handshakes[handler] = asyncio.current_task()
+    async def _shake_hands(self, accepted: socket.socket, connection: Connection) -> None:
+        timeouts: dict[str, Any] = {}
+        if self._tls is not None:
+            timeouts = {"ssl_handshake_timeout": HANDSHAKE_SECONDS, "ssl_shutdown_timeout": WRITING_SECONDS}
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: handler, connection, ssl=self._tls, ssl_handshake_timeout=seconds
+                lambda: connection, accepted, ssl=self._tls, **timeouts
             )
         except OSError as error:
-            log.debug("no handshake", extra={"because": error, "peer": self._peers.get(handler)})
+            log.debug("handshake failed", extra={"because": error, "peer": self._peers.get(connection)})
         finally:
-            self._handshakes.pop(handler, None)
-            if handler not in self._silent:  # it never was connected, or is no more
-                self._give_back(handler)
+            connection.handshake = None
+            if not connection.was_made:
+                self._forget(connection)
 
-    def _give_back(self, handler: Connection) -> None:
-        peer = self._peers.pop(handler, None)
+    def _forget(self, connection: Connection) -> None:
+        self._by_protocol.pop(connection.protocol, None)
+        self._release(connection)
+
+    def _release(self, connection: Connection) -> None:
+        peer = self._peers.pop(connection, None)
         if peer is not None:
-            self._room.give_back(peer, 1)
+            self._quota.give_back(peer)
+
+    def _make_request(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+        request = web.BaseRequest(message, payload, protocol, writer, task, asyncio.get_running_loop())
+        self._by_protocol[protocol].begin(request)
+        return request
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        connection = self._by_protocol[request.protocol]
+        try:
+            with response_scope(request):
+                response = await self._handle(request)
+                try:
+                    return await write_response(request, response)
+                except TimeoutError:
+                    connection.abort()
+                    return response
+        finally:
+            connection.finish()
+            if connection in self._peers:  # the last of the idle ones
+                self._peers[connection] = self._peers.pop(connection)
+
+
+def _listen(address: str, port: int) -> socket.socket:
+    if address:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return socket.create_server((address, port), family=family, backlog=BACKLOG)
+    try:
+        return socket.create_server(("", port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno not in _NO_IPV6:
+            raise
+        return socket.create_server(("", port), backlog=BACKLOG)  # a node without IPv6

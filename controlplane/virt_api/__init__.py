@@ -3,19 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """virt-api: admission of our objects, and the aggregated API subresources.kubevirt.io.
 
-    routes        the table: path, method, what a caller must be allowed to do
-    identity      who calls, told by a verified front proxy                  (pure)
-    lifecycle     what start, stop and restart write                         (pure)
-    options       the bodies of these requests                               (pure)
-    discovery     the documents that kubectl and virtctl read                (pure)
-    admission     AdmissionReview in and out, JSON patches                   (pure)
-    answer        Status objects and HTTP answers
-    subresources  authorize, read, decide, write
-    admit         the shell around the admission decision
-    fair          who gets how much, and whose turn it is      (pure)
-    reviews       reviews by turns, each judged in a thread
-    server        one request in, one answer out; TLS in tls, connections in listener
-    __main__      wiring
+    server         one request in, one response out
+    http/          routes, discovery, responses; TLS, and who the caller is
+    admission/     reviews of our objects, of evictions and of new migrations
+    subresources/  authorize, read, decide, write; or ask the guest's virt-handler
+    cluster        key pairs, front proxy and configuration, kept by watches
+    concurrency    limits for requests and threads
+    __main__       wiring
 
 Running machines never depend on this process: our own service accounts bypass admission.
 """

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wiring of virt-api: settings, client, caches, listener, and the end."""
+"""Wiring of virt-api: settings, client, caches, server, shutdown."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from contextlib import AsyncExitStack
 
 from controlplane.api.version import VERSION
 from controlplane.engine.clock import SystemClock
+from controlplane.engine.ports import Clock
 from controlplane.kube import credentials
 from controlplane.kube.client import Client
 from controlplane.kube.transport import Transport
 from controlplane.process import logs
 from controlplane.process.descriptors import raise_descriptor_limit
-from controlplane.virt_api.admission.eviction_review import Evictions
-from controlplane.virt_api.admission.migration_review import Migrations
-from controlplane.virt_api.admission.reviews import Reviews
+from controlplane.virt_api.admission.eviction_review import EvictionReviews
+from controlplane.virt_api.admission.migration_review import MigrationReviews
 from controlplane.virt_api.admission.webhook import Admission
 from controlplane.virt_api.cluster import Cluster, wait_ready
-from controlplane.virt_api.concurrency import Judges, Places
+from controlplane.virt_api.concurrency import ConcurrencyLimit, WorkerThreads
 from controlplane.virt_api.http.tls import ServingTls
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import Settings, SettingsError, parse
-from controlplane.virt_api.subresources.dispatch import AT_ONCE, EXPANDING, Subresources
-from controlplane.virt_api.subresources.handler_client import Handlers
-from controlplane.virt_api.subresources.power_requests import Guests
+from controlplane.virt_api.subresources.dispatch import EXPANSION_THREADS, MAX_CONCURRENT, Subresources
+from controlplane.virt_api.subresources.handler_client import HandlerClient
+from controlplane.virt_api.subresources.power_requests import PowerRequests
 
 log = logging.getLogger("controlplane.virt_api")
 
 SWITCH_SECONDS = 0.001
-"""How long a thread that judges a review keeps the interpreter: the loop has several things to do for one answer, and
-waits that long before each."""
+"""How long a worker thread keeps the interpreter. The event loop needs it several times for one response, and waits so
+long each time."""
 
 
 def main() -> int:
@@ -60,32 +60,19 @@ async def serve(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
-    known = await credentials.load(os.environ, clock.monotonic)
+    loaded = await credentials.load(os.environ, clock.monotonic)
     async with AsyncExitStack() as stack:
-        transport = await stack.enter_async_context(Transport(known, f"virtops-virt-api/{VERSION}"))
-        tls = ServingTls(settings.hook_clients.authority if settings.hook_clients is not None else b"")
+        transport = await stack.enter_async_context(Transport(loaded, f"virtops-virt-api/{VERSION}"))
+        tls = ServingTls(settings.webhook_clients.authority if settings.webhook_clients is not None else b"")
         client, cluster = Client(transport, "virt-api"), Cluster(settings.namespace, tls)
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
         caches = cluster.caches(client, clock)
         for cache in caches:
             stack.callback(tasks.create_task(cache.run()).cancel)
-        if not await _first(wait_ready(cluster, caches), ended):
+        if not await _is_ready(wait_ready(cluster, caches), ended):
             return
-        reviews = Reviews(Admission(cluster.admission_settings), clock)
-        handlers = await stack.enter_async_context(Handlers(client, lambda: cluster.client_pair))
-        guests, judges = Guests(client, handlers), Judges(clock, EXPANDING)
-        subresources = Subresources(client, guests, cluster.admission_settings, judges, Places(clock, AT_ONCE))
-        evictions = Evictions(client, lambda: cluster.configuration.eviction_strategy)
-        server = Server(
-            reviews,
-            evictions,
-            Migrations(client),
-            subresources,
-            tls,
-            lambda: cluster.front_proxy,
-            clock,
-            settings.hook_clients,
-        )
+        handlers = await stack.enter_async_context(HandlerClient(client, lambda: cluster.client_pair))
+        server = make_server(settings, cluster, client, handlers, clock)
         async with listening(server, settings.address, settings.port) as port:
             log.info("serving", extra={"port": port, "pod": settings.pod_name, "version": VERSION})
             await ended.wait()
@@ -93,7 +80,28 @@ async def serve(settings: Settings) -> None:
     log.info("ended")
 
 
-async def _first(ready: Coroutine[None, None, None], ended: asyncio.Event) -> bool:
+def make_server(settings: Settings, cluster: Cluster, client: Client, handlers: HandlerClient, clock: Clock) -> Server:
+    """Connect the parts that answer requests."""
+    subresources = Subresources(
+        client,
+        PowerRequests(client, handlers),
+        cluster.admission_settings,
+        WorkerThreads(EXPANSION_THREADS),
+        ConcurrencyLimit(MAX_CONCURRENT),
+    )
+    return Server(
+        Admission(cluster.admission_settings),
+        EvictionReviews(client, lambda: cluster.configuration.eviction_strategy),
+        MigrationReviews(client),
+        subresources,
+        cluster.tls,
+        lambda: cluster.front_proxy,
+        clock,
+        settings.webhook_clients,
+    )
+
+
+async def _is_ready(ready: Coroutine[None, None, None], ended: asyncio.Event) -> bool:
     """Wait for one of the two; True when it is the first."""
     racers = {asyncio.create_task(ready), asyncio.create_task(_wait(ended))}
     await asyncio.wait(racers, return_when=asyncio.FIRST_COMPLETED)

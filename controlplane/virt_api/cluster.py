@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-api knows of the cluster, kept by watches: its key pairs, the front proxy, the configuration."""
+"""What virt-api watches in the cluster: its key pairs, the front proxy, the configuration."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from controlplane.kube.certificates import KeyPair
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.watch import WatchCache
 from controlplane.virt_api.http.identity import FrontProxy, parse_front_proxy
-from controlplane.virt_api.http.key_pairs import PairInUse
+from controlplane.virt_api.http.key_pairs import KeyPairInUse
 from controlplane.virt_api.http.tls import ServingTls, TlsError
 from controlplane.virt_api.settings import CLIENT_SECRET_NAME, SECRET_NAME
 
 log = logging.getLogger(__name__)
 
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
-PATIENCE_SECONDS = 5.0  # without the rest, admission works by defaults and subresources answer 401
+SYNC_SECONDS = 5.0
+"""How long to wait for the caches: without them admission uses defaults and subresources respond 401."""
 AUTHENTICATION = Key("kube-system", "extension-apiserver-authentication")
 
 
@@ -45,15 +46,15 @@ class Cluster:
     tls: ServingTls = field(default_factory=ServingTls)
     front_proxy: FrontProxy | None = None
     configuration: KubeVirtConfiguration = field(default_factory=KubeVirtConfiguration)
-    client_pairs: PairInUse = field(default_factory=PairInUse)
+    client_pairs: KeyPairInUse = field(default_factory=KeyPairInUse)
     has_pair: asyncio.Event = field(default_factory=asyncio.Event)
 
     definition: WatchCache | None = None
-    """Of DataVolumes: by it the API server says whether it serves them."""
+    """The CRD of DataVolumes: tells whether the cluster serves them."""
 
     @property
     def client_pair(self) -> KeyPair | None:
-        """What we call virt-handlers with."""
+        """The pair that we show to virt-handlers."""
         return self.client_pairs.current
 
     def admission_settings(self) -> AdmissionSettings:
@@ -62,7 +63,7 @@ class Cluster:
         )
 
     def caches(self, client: Client, clock: Clock) -> tuple[WatchCache, ...]:
-        """Make the caches; each must be run."""
+        """Create the caches; each must be run."""
         pair = WatchCache(client, _only(SECRET, Key(self.namespace, SECRET_NAME)), clock)
         pair.subscribe(self.take_pair)
         client_pair = WatchCache(client, _only(SECRET, Key(self.namespace, CLIENT_SECRET_NAME)), clock)
@@ -75,7 +76,7 @@ class Cluster:
         return pair, client_pair, proxy, configuration, self.definition
 
     def take_pair(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        """Serve with what the Secret holds; an empty or broken one leaves the pair that is in use."""
+        """Serve with the Secret's pair; an empty or invalid Secret changes nothing."""
         del before
         pair = _pair(_data(after))
         if pair is None:
@@ -84,25 +85,25 @@ class Cluster:
         try:
             is_used = self.tls.use_pair(pair)
             self.has_pair.set()
-            _say(key, is_used=is_used)
+            _log_pair(key, is_used=is_used)
         except TlsError as error:
             log.error("serving pair refused, the old one stays", extra={"key": key, "because": error})
 
     def take_client_pair(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        """Call virt-handlers with what the Secret holds; an empty or broken one leaves the pair that is in use."""
+        """Show the Secret's pair to virt-handlers; an empty or invalid Secret changes nothing."""
         del before
         pair = _pair(_data(after))
         if pair is None:
-            log.info("the Secret holds no pair to call virt-handlers with yet", extra={"key": key})
+            log.info("the Secret holds no client pair for virt-handlers yet", extra={"key": key})
             return
-        _say(key, is_used=self.client_pairs.take(pair))
+        _log_pair(key, is_used=self.client_pairs.take(pair))
 
     def take_authentication(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         """Trust the front proxy that the ConfigMap describes, or none."""
         del before
         proxy = parse_front_proxy({name: value for name, value in _data(after).items() if isinstance(value, str)})
         if proxy is None:
-            log.warning("no usable front-proxy configuration; subresources answer 401", extra={"key": key})
+            log.warning("no usable front-proxy configuration; subresources respond 401", extra={"key": key})
         try:
             self.tls.use_authority(proxy.authority if proxy is not None else b"")
             self.front_proxy = proxy
@@ -120,22 +121,22 @@ class Cluster:
 
 
 def serves_data_volumes(definition: Cache | None) -> bool | None:
-    """Tell whether the cluster serves DataVolumes; None while a watch of their definition does not tell."""
+    """Tell whether the cluster serves DataVolumes; None while the watch of their CRD is not synced."""
     if definition is None or not definition.synced:
         return None
     return is_served(definition.get(Key("", DEFINITION)))
 
 
 async def wait_ready(cluster: Cluster, caches: Iterable[WatchCache]) -> None:
-    """Return when there is a pair to serve with, and the rest is known or took too long to learn."""
+    """Return when there is a serving pair and the caches are synced, or SYNC_SECONDS after the pair."""
     await cluster.has_pair.wait()
     with suppress(TimeoutError):
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(SYNC_SECONDS):
             for cache in caches:
                 await cache.wait_synced()
 
 
-def _say(key: Key, *, is_used: bool) -> None:
+def _log_pair(key: Key, *, is_used: bool) -> None:
     if is_used:
         log.info("pair loaded", extra={"key": key})
     else:
@@ -143,7 +144,7 @@ def _say(key: Key, *, is_used: bool) -> None:
 
 
 def _only(resource: Resource, key: Key) -> Selection:
-    """Select one object by name: what a role with resourceNames allows to list and watch."""
+    """Select one object by name: a role with resourceNames allows to list and watch it."""
     return Selection(resource, key.namespace, field_selector=f"metadata.name={key.name}")
 
 

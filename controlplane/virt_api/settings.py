@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-api can be told from outside, parsed once from the environment."""
+"""Settings of virt-api, parsed once from the environment."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from cryptography import x509
 
-from controlplane.virt_api.http.identity import HookClients
+from controlplane.virt_api.http.identity import WebhookClients
 
 SECRET_NAME = "kubevirt-virt-api-certs"  # noqa: S105 -- the name of a Secret, not a secret
-CLIENT_SECRET_NAME = "kubevirt-virt-api-client-certs"  # noqa: S105 -- that of the pair we call virt-handlers with
+CLIENT_SECRET_NAME = "kubevirt-virt-api-client-certs"  # noqa: S105 -- of the pair that we show to virt-handlers
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class Settings:
     """Where to listen; "" is every address."""
     port: int = 8443
     drain_seconds: float = 3.0
-    """How long to go on serving after SIGTERM, until no API server sends new requests here."""
-    hook_clients: HookClients | None = None
-    """Who may send reviews; None is everybody, who then has an even share at most."""
+    """How long to serve after SIGTERM, until no API server sends new requests to this Pod."""
+    webhook_clients: WebhookClients | None = None
+    """The clients that may send reviews; None lets every peer send them."""
 
 
 class SettingsError(Exception):
-    """The environment lacks something; the text names it and the remedy."""
+    """The environment lacks a value; the text names it and the remedy."""
 
 
 def parse(environment: Mapping[str, str]) -> Settings:
@@ -52,23 +52,23 @@ def parse(environment: Mapping[str, str]) -> Settings:
         log_level=environment.get("LOG_LEVEL", "INFO"),
         address=environment.get("LISTEN_ADDRESS", ""),
         port=int(port),
-        hook_clients=_hook_clients(environment),
+        webhook_clients=_webhook_clients(environment),
     )
 
 
-def _hook_clients(environment: Mapping[str, str]) -> HookClients | None:
-    """Read the CA and the names; half of it is a mistake that must not end in taking anybody's reviews."""
-    authority, given = (environment.get(name, "") for name in ("WEBHOOK_CLIENT_CA", "WEBHOOK_CLIENT_NAMES"))
-    if not authority and given in {"", "[]"}:
+def _webhook_clients(environment: Mapping[str, str]) -> WebhookClients | None:
+    """Read the CA and the names. One without the other is an error: it must not let every peer send reviews."""
+    authority, listed = (environment.get(name, "") for name in ("WEBHOOK_CLIENT_CA", "WEBHOOK_CLIENT_NAMES"))
+    if not authority and listed in {"", "[]"}:
         return None
     try:
         x509.load_pem_x509_certificates(authority.encode("ascii"))
     except (ValueError, UnicodeEncodeError) as error:
         raise SettingsError("WEBHOOK_CLIENT_CA holds no certificate: it must be those of the CA, as PEM") from error
     try:
-        names = json.loads(given or "[]")
+        names = json.loads(listed or "[]")
     except ValueError:
         names = []
     if not names or not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        raise SettingsError("WEBHOOK_CLIENT_NAMES names nobody: it must be a JSON list of common names")
-    return HookClients(authority.encode("ascii"), frozenset(names))
+        raise SettingsError("WEBHOOK_CLIENT_NAMES is empty: it must be a JSON list of common names")
+    return WebhookClients(authority.encode("ascii"), frozenset(names))

@@ -22,7 +22,7 @@ import pytest
 from libvirt_domain.codec import render_text
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.virt_api.http.routes import NoRoute, ToSubresource, match
+from controlplane.virt_api.http.routes import NoRoute, SubresourceRoute, find_route
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from tests.controlplane.api import golden
 from tests.controlplane.api.admission.test_verdict import create
@@ -167,15 +167,15 @@ def test_a_pod_with_the_right_labels_is_nobodys_launcher() -> None:
 def test_who_may_do_a_part_is_asked_about_that_part(path: str, subresource: str) -> None:
     """Asked about the first word of the path only, the right to one thing was the right to another."""
     method = "PUT" if path == "sev/setupsession" else "GET"
-    route = match(method, f"{SUBRESOURCES}/{path}")
+    route = find_route(method, f"{SUBRESOURCES}/{path}")
 
-    assert isinstance(route, ToSubresource)
+    assert isinstance(route, SubresourceRoute)
     assert route.access.subresource == subresource
 
 
 @pytest.mark.parametrize("path", ["vnc/", "vnc//screenshot", "vnc/./screenshot", "vnc/%2e%2e/console", "VNC", "vnc/x"])
 def test_a_path_that_might_be_read_in_two_ways_is_none(path: str) -> None:
-    assert isinstance(match("GET", f"{SUBRESOURCES}/{path}"), NoRoute)
+    assert isinstance(find_route("GET", f"{SUBRESOURCES}/{path}"), NoRoute)
 
 
 HOSTILE = "a</name><os><loader>/x</loader></os>\"'<!--]]>&xxe;"

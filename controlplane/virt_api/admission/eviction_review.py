@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reviews of evictions: reads Pod and instance from the quorum, has eviction judge, marks, answers.
+"""Reviews of pods/eviction: reads Pod and VMI from the API server, decides, and marks the VMI for evacuation.
 
-Whoever may evict a Pod asks the API server; it asks here only about Pods that are named like a launcher.
+The webhook's rules select Pods that are named like a launcher.
 """
 
 from __future__ import annotations
@@ -19,24 +19,23 @@ from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, Conflict, NotFound
-from controlplane.http_server.quotas import Parts, Shares
+from controlplane.http_server.quotas import Quota
 from controlplane.kube.client import Client
-from controlplane.virt_api.admission.eviction_decision import Allowed, Denied, Judgement, Marked, judge_eviction
-from controlplane.virt_api.concurrency import BusyError
-from controlplane.virt_api.http.response import Answer, Json, document, failure
+from controlplane.virt_api.admission.eviction_decision import Allow, Decision, Deny, Evacuate, decide_eviction
+from controlplane.virt_api.admission.responses import allowed, denied
+from controlplane.virt_api.http.response import Json, Response, failure
 
 log = logging.getLogger(__name__)
 
 MAX_EVICTION_BYTES = 64 * 1024
 DESCHEDULER = "descheduler"
 REQUESTED_BY = "requested-by"
-"""Annotation of an Eviction: by whom."""
+"""Annotation of an Eviction: who requests it."""
 EVICTION_SOURCE = "kubevirt.io/eviction-source"
-"""Annotation of an instance: DESCHEDULER, when it is to leave its node for that one's sake."""
-AT_ONCE = 128
-"""Reviews under way, shared by peer: each reads twice from the API server."""
-AT_ONCE_OF_A_NAMESPACE = 32
-"""Of a peer's: all users come by the one API server."""
+"""Annotation of a VMI: DESCHEDULER when the descheduler has requested the evacuation."""
+MAX_CONCURRENT = 128
+"""Reviews at once: each reads twice from the API server."""
+MAX_CONCURRENT_OF_PEER = 96
 
 
 class _DeleteOptions(msgspec.Struct, rename="camel"):
@@ -52,7 +51,7 @@ class _Eviction(msgspec.Struct, rename="camel"):
     delete_options: _DeleteOptions | None = None
 
 
-class _Asked(msgspec.Struct, rename="camel"):
+class _Request(msgspec.Struct, rename="camel"):
     uid: str
     name: str = ""
     namespace: str = ""
@@ -60,80 +59,72 @@ class _Asked(msgspec.Struct, rename="camel"):
     object: _Eviction | None = None
 
     @property
-    def is_dry(self) -> bool:
-        """Nothing may be written: by the request itself, or by what it would have the delete do (kubectl drain)."""
+    def is_dry_run(self) -> bool:
+        """A dry run of the eviction itself, or of the delete that it stands for (kubectl drain)."""
         options = None if self.object is None else self.object.delete_options
         return bool(self.dry_run) or bool(options is not None and options.dry_run)
 
     @property
     def source(self) -> str | None:
-        """Who asks, where that makes a difference to whoever moves the instance."""
+        """The value of EVICTION_SOURCE for this request."""
         metadata = None if self.object is None else self.object.metadata
         annotations = (metadata.annotations if metadata is not None else None) or {}
         return DESCHEDULER if annotations.get(REQUESTED_BY) == f"sigs.k8s.io/{DESCHEDULER}" else None
 
 
 class _Review(msgspec.Struct):
-    request: _Asked
+    request: _Request
 
 
 _decoder = msgspec.json.Decoder(_Review)
 
 
 @dataclass(frozen=True, slots=True)
-class Evictions:
+class EvictionReviews:
     """Answers reviews of pods/eviction."""
 
     client: Client
-    usual: Callable[[], str | None]
-    """The cluster's strategy, of instances that name none."""
-    _places: Shares = field(default_factory=lambda: Shares(AT_ONCE, least=1))
-    _of_namespaces: Parts = field(default_factory=lambda: Parts(AT_ONCE_OF_A_NAMESPACE, least=1))
+    default_strategy: Callable[[], str | None]
+    """The cluster's eviction strategy, for VMIs without one."""
+    _concurrent: Quota = field(default_factory=lambda: Quota(MAX_CONCURRENT, MAX_CONCURRENT_OF_PEER))
 
-    async def answer(self, peer: str, body: bytes, *, is_proven: bool) -> Answer:
-        """Answer one review. BusyError when this peer, or namespace, has too many under way.
+    async def answer(self, peer: str, body: bytes, *, is_authenticated: bool) -> Response:
+        """Answer one review. BusyError when too many are under way.
 
-        is_proven: who asks is an API server. Where nobody can be, anybody may be who asks: a mark is set all the same,
-        or no drain would come to an end, but whose machine it is and how it is made is not told.
+        is_authenticated: the peer is an API server. Without authentication of API servers any peer may send reviews.
+        The VMI is marked all the same, otherwise no drain would end, but the response does not describe it.
         """
         try:
-            asked = _decoder.decode(body).request
+            request = _decoder.decode(body).request
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             return failure(400, f"not an AdmissionReview: {error}")
-        if not self._places.take(peer, 1):
-            raise BusyError("too many reviews of evictions of this peer are under way")
-        try:
-            judged = await self._in_turn(peer, asked)
-        except (ApiError, DecodeError) as error:
-            log.warning("cannot judge an eviction", extra={"key": f"{asked.namespace}/{asked.name}", "because": error})
-            why = str(error) if is_proven else "its log says why"
-            return _denied(asked, 500, "InternalError", f"virt-api cannot tell whether its machine may go: {why}")
-        finally:
-            self._places.give_back(peer, 1)
-        return _render(asked, judged, is_proven=is_proven)
+        with self._concurrent.reserve(peer, 1, "too many reviews of evictions are under way"):
+            try:
+                decision = await self._decide(request)
+            except (ApiError, DecodeError) as error:
+                key = f"{request.namespace}/{request.name}"
+                log.warning("cannot decide about an eviction", extra={"key": key, "because": error})
+                why = str(error) if is_authenticated else "see its log"
+                return denied(request.uid, 500, "InternalError", f"virt-api cannot decide about this eviction: {why}")
+        return _render(request, decision, is_authenticated=is_authenticated)
 
-    async def _in_turn(self, peer: str, asked: _Asked) -> Judgement:
-        if not self._of_namespaces.take(peer, asked.namespace, 1):
-            raise BusyError("too many reviews of evictions of this namespace are under way")
-        try:
-            return await self._judge(asked)
-        finally:
-            self._of_namespaces.give_back(peer, asked.namespace, 1)
-
-    async def _judge(self, asked: _Asked) -> Judgement:
-        key = Key(asked.namespace, asked.name)
+    async def _decide(self, request: _Request) -> Decision:
+        key = Key(request.namespace, request.name)
         try:
             pod = decode(await self.client.get(POD, key), Pod)
         except NotFound:
-            return Allowed()
-        vmi = await self._read(pod)
-        judged = judge_eviction(pod, vmi, self.usual())
-        if isinstance(judged, Marked) and vmi is not None and not asked.is_dry:
-            await self._mark(vmi, judged, asked.source)
-        log.info("eviction judged", extra={"key": key, "as": type(judged).__name__, "dry_run": asked.is_dry})
-        return judged
+            return Allow()
+        vmi = await self._read_vmi(pod)
+        decision = decide_eviction(pod, vmi, self.default_strategy())
+        if isinstance(decision, Evacuate) and vmi is not None and not request.is_dry_run:
+            await self._mark(vmi, decision, request.source)
+        log.info(
+            "eviction reviewed",
+            extra={"key": key, "decision": type(decision).__name__, "dry_run": request.is_dry_run},
+        )
+        return decision
 
-    async def _read(self, pod: Pod) -> VirtualMachineInstance | None:
+    async def _read_vmi(self, pod: Pod) -> VirtualMachineInstance | None:
         key = pod.vmi_key
         if key is None:
             return None
@@ -142,31 +133,23 @@ class Evictions:
         except NotFound:
             return None
 
-    async def _mark(self, vmi: VirtualMachineInstance, judged: Marked, source: str | None) -> None:
-        """Note the source first: whoever sees the mark acts upon it."""
+    async def _mark(self, vmi: VirtualMachineInstance, decision: Evacuate, source: str | None) -> None:
+        """Set evacuationNodeName, and the source before it: controllers act as soon as they see the former."""
         key, uid = Key(vmi.metadata.namespace, vmi.metadata.name), vmi.metadata.uid
-        noted: Json = {"metadata": {"annotations": {EVICTION_SOURCE: source}}}
-        patch: Json = {"status": {"evacuationNodeName": judged.node}}
+        annotation: Json = {"metadata": {"annotations": {EVICTION_SOURCE: source}}}
+        status: Json = {"status": {"evacuationNodeName": decision.node}}
         try:
             if vmi.metadata.annotations.get(EVICTION_SOURCE) != source:
-                await self.client.patch(VIRTUAL_MACHINE_INSTANCE, key, noted, uid=uid)
-            await self.client.patch(VIRTUAL_MACHINE_INSTANCE, key, patch, subresource="status", uid=uid)
+                await self.client.patch(VIRTUAL_MACHINE_INSTANCE, key, annotation, uid=uid)
+            await self.client.patch(VIRTUAL_MACHINE_INSTANCE, key, status, subresource="status", uid=uid)
         except (NotFound, Conflict):
-            log.info("gone before it was marked", extra={"key": key})  # denied this once; asked again it may go
+            # This request is denied; the client repeats it, and the Pod without a VMI may then be evicted.
+            log.info("the VMI was gone before it was marked", extra={"key": key})
 
 
-def _render(asked: _Asked, judged: Judgement, *, is_proven: bool) -> Answer:
-    match judged:
-        case Allowed():
-            return _reviewed({"uid": asked.uid, "allowed": True})
-        case Denied(why=why, to_anybody=to_anybody) | Marked(why=why, to_anybody=to_anybody):
-            return _denied(asked, 429, "TooManyRequests", why if is_proven else to_anybody)
-
-
-def _denied(asked: _Asked, code: int, reason: str, message: str) -> Answer:
-    status = {"status": "Failure", "code": code, "reason": reason, "message": message}
-    return _reviewed({"uid": asked.uid, "allowed": False, "status": status})
-
-
-def _reviewed(response: Json) -> Answer:
-    return document({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
+def _render(request: _Request, decision: Decision, *, is_authenticated: bool) -> Response:
+    match decision:
+        case Allow():
+            return allowed(request.uid)
+        case Deny(message=message, public_message=public) | Evacuate(message=message, public_message=public):
+            return denied(request.uid, 429, "TooManyRequests", message if is_authenticated else public)

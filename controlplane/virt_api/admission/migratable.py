@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""May an instance be migrated now: read from the quorum and judged, for who makes a migration, in whatever way.
+"""Whether a VMI can be migrated now, read from the API server.
 
-The words are upstream's, which scripts look for. What passes here may meet another migration all the same, made at the
-same moment; virt-controller lets only one of them go on.
+Both ways to create a migration ask this: the webhook and the subresource migrate. Messages are upstream's, which
+scripts look for. Two migrations that are created at the same moment may both pass; virt-controller runs only one.
 """
 
 from __future__ import annotations
@@ -25,49 +25,50 @@ from controlplane.api.vmi_label import vmi_label_value
 from controlplane.engine.errors import NotFound
 from controlplane.kube.client import Client, Selection
 
-MOST_BYTES = 4 * 1024 * 1024
-"""Of a page: of one instance's migrations there are a handful."""
-LIMIT = 20
+MAX_PAGE_BYTES = 4 * 1024 * 1024
+PAGE_LIMIT = 20
+"""Migrations per page: one VMI has a handful."""
 
 
-async def why_not(client: Client, vmi: Key) -> str | None:
-    """Say why an instance cannot be migrated now; None if it can. Raises ApiError, DecodeError."""
+async def why_not_migratable(client: Client, key: Key) -> str | None:
+    """Return why a VMI cannot be migrated now; None if it can. Raises ApiError, DecodeError."""
     try:
-        found = decode_vmi(await client.get(VIRTUAL_MACHINE_INSTANCE, vmi))
+        vmi = decode_vmi(await client.get(VIRTUAL_MACHINE_INSTANCE, key))
     except NotFound:
-        return f'the VMI "{vmi}" does not exist; name one that runs, in the namespace of its migration'
-    if because := why_unfit(found):
+        return f'the VMI "{key}" does not exist; name one that runs, in the namespace of its migration'
+    if because := why_unfit(vmi):
         return because
-    async for one in _migrations(client, vmi):
-        if one.spec.vmi_name == vmi.name and one.status.phase not in FINAL:
+    async for migration in _migrations(client, key):
+        if migration.spec.vmi_name == key.name and migration.status.phase not in FINAL:
+            name, uid = migration.metadata.name, migration.metadata.uid
             return (
-                f"in-flight migration detected. Active migration job ({one.metadata.uid}) is currently already in "
-                f"progress for VMI {vmi.name}. Wait for it, or delete {one.metadata.name}, which cancels it"
+                f"in-flight migration detected. Active migration job ({uid}) is currently already in "
+                f"progress for VMI {key.name}. Wait for it, or delete {name}, which cancels it"
             )
     return None
 
 
 def why_unfit(vmi: VirtualMachineInstance) -> str | None:
-    """Say why an instance is not one that migrates; None if it is one, or nobody has said yet. Pure."""
+    """Return why a VMI's own status forbids a migration; None if it does not, or is not known yet. Pure."""
     if is_final(vmi.status.phase):
         return "Cannot migrate VMI in finalized state."
-    said = conditions.find(vmi.status.conditions, LIVE_MIGRATABLE)
-    if said is not None and said.status == "False":
-        return f"Cannot migrate VMI, Reason: {sanitize(said.reason)}, Message: {sanitize(said.message)}"
+    condition = conditions.find(vmi.status.conditions, LIVE_MIGRATABLE)
+    if condition is not None and condition.status == "False":
+        return f"Cannot migrate VMI, Reason: {sanitize(condition.reason)}, Message: {sanitize(condition.message)}"
     return None
 
 
 async def _migrations(client: Client, vmi: Key) -> AsyncIterator[VirtualMachineInstanceMigration]:
-    """Read those that are labelled as the instance's; names that are long may share a label."""
+    """Read the migrations with the VMI's label. VMIs with long names may share a label value."""
     label = f"{VMI_NAME}={vmi_label_value(vmi.name)}"
     selection, token = Selection(VIRTUAL_MACHINE_INSTANCE_MIGRATION, vmi.namespace, label_selector=label), ""
     while True:
-        page = await client.list_page(selection, token, limit=LIMIT, most_bytes=MOST_BYTES)
-        for raw in page.items:
+        page = await client.list_page(selection, token, limit=PAGE_LIMIT, most_bytes=MAX_PAGE_BYTES)
+        for item in page.items:
             try:
-                yield decode(raw, VirtualMachineInstanceMigration)
+                yield decode(item, VirtualMachineInstanceMigration)
             except DecodeError:
-                continue  # nobody acts upon it
+                continue  # no controller acts on it either
         token = page.continue_token
         if not token:
             return

@@ -1,15 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reviews of new migrations, as far as the cluster must be asked: can the instance be migrated (migratable)?
+"""Reviews of new migrations, as far as they depend on other objects: can the VMI be migrated now (migratable)?
 
-What can be told from the migration alone is admission's, by another hook.
+What depends on the migration alone is validated by another webhook.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -17,26 +16,24 @@ import msgspec
 from controlplane.api.objects.decode import DecodeError
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import ApiError
-from controlplane.http_server.quotas import Parts, Shares
+from controlplane.http_server.quotas import Quota
 from controlplane.kube.client import Client
-from controlplane.virt_api.admission.migratable import why_not
-from controlplane.virt_api.concurrency import BusyError
-from controlplane.virt_api.http.response import Answer, Json, document, failure
+from controlplane.virt_api.admission.migratable import why_not_migratable
+from controlplane.virt_api.admission.responses import allowed, denied
+from controlplane.virt_api.http.response import Response, failure
 
 log = logging.getLogger(__name__)
 
 MAX_MIGRATION_BYTES = 640 * 1024
-"""An object as large as one may be, and what is around it."""
+"""The largest migration, and the review around it."""
 MAX_NAME = 253
-AT_ONCE = 16
-"""Reviews that are read or under way, shared by peer: each may have MAX_MIGRATION_BYTES."""
-AT_ONCE_OF_A_NAMESPACE = 4
-"""Of a peer's: all users come by the one API server."""
-HIDDEN = (
+MAX_CONCURRENT = 16
+MAX_CONCURRENT_OF_PEER = 12
+DENIED = (
     "the VMI cannot be migrated now: it does not exist, is over, is not live-migratable, or an in-flight migration "
-    "detected; its status and its condition LiveMigratable say which, and so do the migrations of its namespace"
+    "detected; see its status, its condition LiveMigratable and the migrations of its namespace"
 )
-"""For who has not proven to be the API server."""
+"""For callers that are not known to be the API server."""
 
 
 class _Spec(msgspec.Struct, rename="camel"):
@@ -47,14 +44,14 @@ class _Migration(msgspec.Struct):
     spec: _Spec | None = None
 
 
-class _Asked(msgspec.Struct, rename="camel"):
+class _Request(msgspec.Struct, rename="camel"):
     uid: str
     namespace: str = ""
     object: msgspec.Raw = msgspec.Raw(b"null")
 
     @property
     def vmi(self) -> Key | None:
-        """The instance that is to move; None where the other hook says what is wrong with its name."""
+        """The VMI to migrate; None when its name is invalid, which the other webhook reports."""
         try:
             migration = _migration_decoder.decode(self.object)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -64,7 +61,7 @@ class _Asked(msgspec.Struct, rename="camel"):
 
 
 class _Review(msgspec.Struct):
-    request: _Asked
+    request: _Request
 
 
 _decoder = msgspec.json.Decoder(_Review)
@@ -72,57 +69,36 @@ _migration_decoder = msgspec.json.Decoder(_Migration)
 
 
 @dataclass(frozen=True, slots=True)
-class Migrations:
-    """Answers reviews of VirtualMachineInstanceMigrations that are being made."""
+class MigrationReviews:
+    """Answers reviews of VirtualMachineInstanceMigrations that are being created."""
 
     client: Client
-    _places: Shares = field(default_factory=lambda: Shares(AT_ONCE, least=1))
-    _of_namespaces: Parts = field(default_factory=lambda: Parts(AT_ONCE_OF_A_NAMESPACE, least=1))
+    _concurrent: Quota = field(default_factory=lambda: Quota(MAX_CONCURRENT, MAX_CONCURRENT_OF_PEER))
 
-    async def answer(self, peer: str, read: Callable[[], Awaitable[bytes]], *, is_proven: bool) -> Answer:
-        """Answer one review. BusyError when this peer, or namespace, has too many under way; and what reading raises.
+    async def answer(self, peer: str, body: bytes, *, is_authenticated: bool) -> Response:
+        """Answer one review. BusyError when too many are under way.
 
-        is_proven: who asks is an API server. Where nobody can be, anybody may be who asks, and is told that an instance
-        cannot be migrated, but not why.
+        is_authenticated: the peer is an API server. Any other peer learns that a VMI cannot be migrated, but not why.
         """
-        if not self._places.take(peer, 1):
-            raise BusyError("too many reviews of migrations of this peer are under way")
         try:
-            asked = _decoder.decode(await read()).request
-            return await self._in_turn(peer, asked, is_proven=is_proven)
+            request = _decoder.decode(body).request
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             return failure(400, f"not an AdmissionReview: {error}")
-        finally:
-            self._places.give_back(peer, 1)
+        with self._concurrent.reserve(peer, 1, "too many reviews of migrations are under way"):
+            return await self._review(request, is_authenticated=is_authenticated)
 
-    async def _in_turn(self, peer: str, asked: _Asked, *, is_proven: bool) -> Answer:
-        if not self._of_namespaces.take(peer, asked.namespace, 1):
-            raise BusyError("too many reviews of migrations of this namespace are under way")
-        try:
-            return await self._judge(asked, is_proven=is_proven)
-        finally:
-            self._of_namespaces.give_back(peer, asked.namespace, 1)
-
-    async def _judge(self, asked: _Asked, *, is_proven: bool) -> Answer:
-        vmi = asked.vmi
+    async def _review(self, request: _Request, *, is_authenticated: bool) -> Response:
+        vmi = request.vmi
         if vmi is None:
-            return _reviewed({"uid": asked.uid, "allowed": True})
+            return allowed(request.uid)
         try:
-            because = await why_not(self.client, vmi)
+            because = await why_not_migratable(self.client, vmi)
         except (ApiError, DecodeError) as error:
-            log.warning("cannot judge a migration", extra={"key": vmi, "because": error})
-            why = str(error) if is_proven else "its log says why"
-            return _denied(asked, 500, "InternalError", f"virt-api cannot tell whether the VMI can be migrated: {why}")
-        log.info("migration judged", extra={"key": vmi, "because": because})
+            log.warning("cannot review a migration", extra={"key": vmi, "because": error})
+            why = str(error) if is_authenticated else "see its log"
+            message = f"virt-api cannot decide whether the VMI can be migrated: {why}"
+            return denied(request.uid, 500, "InternalError", message)
+        log.info("migration reviewed", extra={"key": vmi, "because": because})
         if because is None:
-            return _reviewed({"uid": asked.uid, "allowed": True})
-        return _denied(asked, 400, "BadRequest", because if is_proven else HIDDEN)
-
-
-def _denied(asked: _Asked, code: int, reason: str, message: str) -> Answer:
-    status = {"status": "Failure", "code": code, "reason": reason, "message": message}
-    return _reviewed({"uid": asked.uid, "allowed": False, "status": status})
-
-
-def _reviewed(response: Json) -> Answer:
-    return document({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
+            return allowed(request.uid)
+        return denied(request.uid, 400, "BadRequest", because if is_authenticated else DENIED)

@@ -1,19 +1,17 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The shell around the admission decision: bytes in, an AdmissionReview out, whatever happens.
+"""Reviews of our objects: bytes in, an AdmissionReview out, whatever happens.
 
-The decision and the wire format are in controlplane.api. A bug in them is a refusal that says so: the
-hooks fail closed, and a traceback helps nobody who wanted a machine.
+The decision and the wire format are in controlplane.api. A bug in them is a refusal that says so: the webhooks fail
+closed, and a traceback does not help the user.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
 import msgspec
 
@@ -24,54 +22,35 @@ from controlplane.api.admission.review import (
     render_validation,
 )
 from controlplane.api.admission.verdict import Settings, review
-from controlplane.virt_api.http.response import Answer, document, failure
-from controlplane.virt_api.http.routes import ToHook
+from controlplane.virt_api.admission.responses import denied
+from controlplane.virt_api.http.response import Response, document, failure
+from controlplane.virt_api.http.routes import WebhookRoute
 
 log = logging.getLogger(__name__)
 
-MAX_REVIEW_BYTES = 3 * 1024 * 1024  # an object of 1.5 MiB twice: as it is and as it was
+MAX_REVIEW_BYTES = 3 * 1024 * 1024  # the new and the old object, 1.5 MiB each
 
 
-@dataclass(slots=True)
-class Counters:
-    """What happened so far, counted in any thread."""
-
-    reviews: int = 0
-    refused: int = 0
-    unreadable: int = 0
-    bugs: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-
-    def count(self, what: Literal["reviews", "refused", "unreadable", "bugs"]) -> None:
-        with self._lock:
-            setattr(self, what, getattr(self, what) + 1)
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Admission:
-    """Answers reviews under the cluster's current configuration, in whatever thread it is asked in."""
+    """Answers reviews under the cluster's current configuration. May be called in any thread."""
 
     settings: Callable[[], Settings]
-    counters: Counters = field(default_factory=Counters)
 
-    def answer(self, route: ToHook, body: bytes) -> Answer:
+    def answer(self, route: WebhookRoute, body: bytes) -> Response:
         """Answer one AdmissionReview. Never raises."""
-        self.counters.count("reviews")
         try:
-            return self._judge(route, body)
+            return self._review(route, body)
         except UnreadableReviewError as error:
-            self.counters.count("unreadable")
             return document(error.answer) if error.answer is not None else failure(400, str(error))
         except Exception:
-            self.counters.count("bugs")
             log.exception("admission failed", extra={"stage": route.stage})
-            return _bug(body)
+            return _internal_error(body)
 
-    def _judge(self, route: ToHook, body: bytes) -> Answer:
+    def _review(self, route: WebhookRoute, body: bytes) -> Response:
         request = parse_review(body)
         verdict = review(request, self.settings())
         if not verdict.allowed:
-            self.counters.count("refused")
             log.info(
                 "refused",
                 extra={
@@ -96,13 +75,11 @@ class _ReviewUid(msgspec.Struct):
 _uid_decoder = msgspec.json.Decoder(_ReviewUid)
 
 
-def _bug(body: bytes) -> Answer:
-    """Refuse with a clean 500; the API server relays it only when it carries the request's UID."""
-    message = "admission failed by an error of its own; nothing was changed. The log of virt-api says more"
+def _internal_error(body: bytes) -> Response:
+    """Refuse with a 500; the API server relays its message only when it carries the request's UID."""
+    message = "admission failed by an internal error of virt-api; nothing was changed. See the log of virt-api"
     try:
         uid = _uid_decoder.decode(body).request.uid
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return failure(500, message)
-    status = {"status": "Failure", "code": 500, "reason": "InternalError", "message": message}
-    response = {"uid": uid, "allowed": False, "status": status}
-    return document({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
+    return denied(uid, 500, "InternalError", message)

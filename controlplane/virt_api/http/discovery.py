@@ -1,32 +1,27 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kubectl, virtctl and the API server's aggregator read to learn what is here. Pure documents.
+"""Discovery: the documents that kubectl, virtctl and the API server's aggregator read. Pure.
 
-Only subresources that are built are announced; the others exist in the route table to be refused by name.
+Only implemented subresources are announced; the others are in the route table to be refused by name.
 """
 
 from __future__ import annotations
 
 import hashlib
 import platform
-from typing import Any
 
 from controlplane.api.version import VERSION
-from controlplane.virt_api.http.response import Answer, document, text
-from controlplane.virt_api.http.routes import EXPAND, GROUP, TABLE, VERBS, VERSIONS, VM, Subresource, ToDocument
+from controlplane.virt_api.http.response import Json, Response, document, text
+from controlplane.virt_api.http.routes import EXPAND, GROUP, TABLE, VERBS, VERSIONS, VM, DocumentRoute, Subresource
 
-Json = dict[str, Any]
-
-_QUEUED = {"202": {"description": "Accepted"}}
-"""A controller carries it out, by and by."""
-_ARE_QUEUED = {"start", "stop", "restart", "migrate"}
+_ACCEPTED = {"202": {"description": "Accepted"}}
+_OK = {"200": {"description": "OK"}}
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-"""The kernel's names of machines, in Kubernetes' words."""
-_DONE = {"200": {"description": "OK"}}
+"""The kernel's names of architectures to Kubernetes'."""
 
 
-def answer(route: ToDocument) -> Answer:
+def answer(route: DocumentRoute) -> Response:
     """Answer a discovery or health path."""
     if route.document == "healthz":
         return text("ok")
@@ -66,7 +61,7 @@ def _resources(version: str) -> Json:
                 "kind": "",
                 "verbs": [VERBS[row.method]],
             }
-            for row in _BUILT
+            for row in _IMPLEMENTED
         ],
     }
 
@@ -95,8 +90,8 @@ def _openapi_v2(_unused: str) -> Json:
 def _openapi_v3(_unused: str) -> Json:
     paths = {}
     for version in VERSIONS:
-        mark = hashlib.sha256(repr(_schema(version)).encode()).hexdigest()[:32].upper()
-        paths[f"apis/{GROUP}/{version}"] = {"serverRelativeURL": f"/openapi/v3/apis/{GROUP}/{version}?hash={mark}"}
+        digest = hashlib.sha256(repr(_schema(version)).encode()).hexdigest()[:32].upper()
+        paths[f"apis/{GROUP}/{version}"] = {"serverRelativeURL": f"/openapi/v3/apis/{GROUP}/{version}?hash={digest}"}
     return {"paths": paths}
 
 
@@ -110,29 +105,25 @@ def _schema(version: str) -> Json:
 
 def _path_items(version: str) -> Json:
     items: Json = {}
-    for row in _BUILT:
-        is_queued = row.action in _ARE_QUEUED
-        place = row.resource if row == EXPAND else f"{row.resource}/{{name}}/{row.path}"
-        items[f"/apis/{GROUP}/{version}/namespaces/{{namespace}}/{place}"] = {
+    for row in _IMPLEMENTED:
+        path = row.resource if row == EXPAND else f"{row.resource}/{{name}}/{row.path}"
+        items[f"/apis/{GROUP}/{version}/namespaces/{{namespace}}/{path}"] = {
             row.method.lower(): {
                 "operationId": f"{version}{row.resource}{row.path}".replace("/", ""),
                 "description": _describe(row),
-                "responses": {**(_QUEUED if is_queued else _DONE), "401": {"description": "Unauthorized"}},
+                "responses": {**(_ACCEPTED if row.is_queued else _OK), "401": {"description": "Unauthorized"}},
             }
         }
     return items
 
 
 def _describe(row: Subresource) -> str:
-    whose = "a virtual machine" if row.resource in (VM, EXPAND.resource) else "a virtual machine instance"
-    return (
-        f"{row.action.replace('-', ' ')} of {whose}"
-        if row.method == "GET"
-        else f"{row.action.replace('-', ' ')} {whose}"
-    )
+    target = "a virtual machine" if row.resource in (VM, EXPAND.resource) else "a virtual machine instance"
+    action = row.action.replace("-", " ")
+    return f"{action} of {target}" if row.method == "GET" else f"{action} {target}"
 
 
-_BUILT = (*(row for row in TABLE if row.action != "unbuilt"), EXPAND)
+_IMPLEMENTED = (*(row for row in TABLE if row.action != "unbuilt"), EXPAND)
 _DOCUMENTS = {
     "paths": _paths,
     "groups": _groups,

@@ -1,13 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who calls: a user, as told by a front proxy that proved itself; or an API server with a review. Pure; the handshake
-is in tls.
+"""Who the caller is: a user, named by an authenticated front proxy; or an API server that sends a review. Pure.
 
-The API server forwards requests for an aggregated API with the user's name, groups and extras in headers,
-and shows a client certificate of the request-header CA. Without that certificate the headers are
-anybody's claim. Everything that is not exactly as it should be is refused: no first value taken of two,
-no malformed extra passed on.
+The API server forwards requests for an aggregated API with the user's name, groups and extras in headers, and shows a
+client certificate of the request-header CA. Without that certificate the headers prove nothing. Anything malformed is
+refused: of two values none is chosen, and no malformed extra is passed on. The handshake is in tls.
 """
 
 from __future__ import annotations
@@ -29,20 +27,20 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 class UnauthenticatedError(Exception):
-    """We do not know who calls (401). The text says why; it holds nothing that the caller sent."""
+    """The caller is not known (401). The text says why; it holds nothing that the caller sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrontProxy:
-    """What kube-system/extension-apiserver-authentication says of the front proxy."""
+    """The front proxy as kube-system/extension-apiserver-authentication describes it."""
 
     authority: bytes
     """PEM of the request-header CA."""
     allowed_names: frozenset[str] = frozenset()
-    """Common names that may speak for users; empty means no one.
+    """Common names that may speak for users; empty means none.
 
-    The API server takes an empty list for anybody whom that CA signed, which on many clusters is whoever got any
-    certificate of it.
+    API servers take an empty list for every certificate of that CA, which on many clusters signs all client
+    certificates.
     """
     user_headers: tuple[str, ...] = ("x-remote-user",)
     group_headers: tuple[str, ...] = ("x-remote-group",)
@@ -51,19 +49,17 @@ class FrontProxy:
 
 
 @dataclass(frozen=True, slots=True)
-class HookClients:
-    """Who may send reviews, where API servers are configured to prove themselves to webhooks."""
+class WebhookClients:
+    """The clients that may send reviews, where API servers are configured to authenticate to webhooks."""
 
     authority: bytes
     """PEM of the CA that signs their certificates."""
     names: frozenset[str]
-    """Common names; on many clusters that CA signs anybody's."""
+    """Common names; on many clusters that CA signs other certificates, too."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
-    """What we look at in a client certificate."""
-
+class _ClientCertificate:
     common_name: str
     begins: float
     ends: float
@@ -71,7 +67,7 @@ class _Facts:
 
 
 def parse_front_proxy(data: Mapping[str, str]) -> FrontProxy | None:
-    """Read the ConfigMap's data; None when it names no CA, or not in the way it should."""
+    """Read the ConfigMap's data; None when it has no valid CA or malformed lists."""
     authority = data.get("requestheader-client-ca-file", "")
     try:
         lists = {
@@ -82,8 +78,8 @@ def parse_front_proxy(data: Mapping[str, str]) -> FrontProxy | None:
     except (ValueError, UnicodeEncodeError):
         return None
 
-    def names(key: str, always: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys([always, *(name.lower() for name in lists[key])]))
+    def names(key: str, default: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([default, *(name.lower() for name in lists[key])]))
 
     return FrontProxy(
         authority=authority.encode("ascii"),
@@ -98,7 +94,7 @@ def parse_front_proxy(data: Mapping[str, str]) -> FrontProxy | None:
 def identify(
     proxy: FrontProxy | None, chain: Sequence[bytes], headers: Iterable[tuple[bytes, bytes]], now: float
 ) -> User:
-    """Return who calls. chain: what the handshake has verified of the peer (DER), its own certificate first.
+    """Return the user. chain: the certificates (DER) that the handshake verified, the peer's own first.
 
     Raises UnauthenticatedError.
     """
@@ -106,68 +102,69 @@ def identify(
         raise UnauthenticatedError("the cluster's front-proxy configuration is not known yet")
     if not chain:
         raise UnauthenticatedError("no client certificate of the front proxy")
-    name = _proven_name(chain, proxy.authority, now)
+    name = _verified_name(chain, proxy.authority, now)
     if not proxy.allowed_names:
         raise UnauthenticatedError(
-            "the cluster names nobody who may speak for users: set the API server's --requestheader-allowed-names"
+            "the cluster names no client that may speak for users: set the API server's --requestheader-allowed-names"
         )
     if name not in proxy.allowed_names:
         raise UnauthenticatedError("the client certificate's common name is not one that may speak for users")
     return _user(proxy, headers)
 
 
-def check_reviewer(clients: HookClients | None, chain: Sequence[bytes], now: float) -> None:
-    """Raise UnauthenticatedError unless the peer may send reviews; with nobody configured everybody may."""
+def check_webhook_client(clients: WebhookClients | None, chain: Sequence[bytes], now: float) -> None:
+    """Raise UnauthenticatedError unless the peer may send reviews. clients: None lets every peer send them."""
     if clients is None:
         return
     if not chain:
         raise UnauthenticatedError("no client certificate: see the API server's --admission-control-config-file")
-    if _proven_name(chain, clients.authority, now) not in clients.names:
+    if _verified_name(chain, clients.authority, now) not in clients.names:
         raise UnauthenticatedError("the client certificate's common name is not one that may send reviews")
 
 
-def _user(proxy: FrontProxy, headers: Iterable[tuple[bytes, bytes]]) -> User:
-    seen = [_decode(name, value) for name, value in headers]
-    name = _only(seen, proxy.user_headers, "user name")
+def _user(proxy: FrontProxy, raw_headers: Iterable[tuple[bytes, bytes]]) -> User:
+    headers = [_decode(name, value) for name, value in raw_headers]
+    name = _single(headers, proxy.user_headers, "user name")
     if not name:
         raise UnauthenticatedError("no user name in the front proxy's headers")
-    groups = tuple(value for header, value in seen if header in proxy.group_headers)
+    groups = tuple(value for header, value in headers if header in proxy.group_headers)
     if not groups or not all(groups):
         raise UnauthenticatedError("no groups, or an empty one, in the front proxy's headers")
-    return User(name, groups, _extra(seen, proxy.extra_prefixes), _only(seen, proxy.uid_headers, "user UID"))
+    extra = _extra(headers, proxy.extra_prefixes)
+    return User(name, groups, extra, _single(headers, proxy.uid_headers, "user UID"))
 
 
-def _proven_name(chain: Sequence[bytes], authority: bytes, now: float) -> str:
-    """Return the common name of a client that this CA vouches for.
+def _verified_name(chain: Sequence[bytes], authority: bytes, now: float) -> str:
+    """Return the common name in a client certificate of this CA.
 
-    The handshake trusts all CAs that we know, each of which vouches for somebody else; the chain's end says which did.
+    The handshake trusts several CAs, each for another kind of client; the end of the chain tells which one it was.
     """
-    facts = _facts(chain[0])
+    certificate = _parse(chain[0])
     if chain[-1] not in _certificates(authority):
         raise UnauthenticatedError("the client certificate is of another CA")
-    if not facts.begins <= now < facts.ends:
+    if not certificate.begins <= now < certificate.ends:
         raise UnauthenticatedError("the client certificate is not valid at this time")
-    if not facts.is_for_clients:
+    if not certificate.is_for_clients:
         raise UnauthenticatedError("the client certificate is not for client authentication")
-    return facts.common_name
+    return certificate.common_name
 
 
 @lru_cache(maxsize=4)
 def _certificates(bundle: bytes) -> frozenset[bytes]:
-    return frozenset(one.public_bytes(Encoding.DER) for one in x509.load_pem_x509_certificates(bundle))
+    return frozenset(certificate.public_bytes(Encoding.DER) for certificate in x509.load_pem_x509_certificates(bundle))
 
 
-@lru_cache(maxsize=16)  # one front proxy per API server, asked on every request
-def _facts(certificate: bytes) -> _Facts:
+@lru_cache(maxsize=16)  # one certificate per API server, needed on every request
+def _parse(certificate: bytes) -> _ClientCertificate:
     try:
         parsed = x509.load_der_x509_certificate(certificate)
         names = parsed.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
         usages = parsed.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
-        usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])  # says nothing: not for clients
+        usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])  # no usage is not a client's
     except ValueError as error:
         raise UnauthenticatedError("the client certificate cannot be read") from error
-    return _Facts(
+    return _ClientCertificate(
         common_name=str(names[0].value) if len(names) == 1 else "",
         begins=parsed.not_valid_before_utc.timestamp(),
         ends=parsed.not_valid_after_utc.timestamp(),
@@ -178,15 +175,15 @@ def _facts(certificate: bytes) -> _Facts:
 def _decode(name: bytes, value: bytes) -> tuple[str, str]:
     lowered = name.decode("ascii", "replace").lower()
     if not lowered.startswith("x-") and b"remote" not in name.lower():
-        return lowered, ""  # not ours to judge
+        return lowered, ""  # not the front proxy's
     try:
         return lowered, value.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UnauthenticatedError("a header of the front proxy is not UTF-8") from error
 
 
-def _only(seen: Iterable[tuple[str, str]], names: tuple[str, ...], what: str) -> str:
-    values = [value for header, value in seen if header in names]
+def _single(headers: Iterable[tuple[str, str]], names: tuple[str, ...], what: str) -> str:
+    values = [value for header, value in headers if header in names]
     if len(values) > 1:
         raise UnauthenticatedError(f"more than one {what} in the front proxy's headers")
     if values == [""]:
@@ -194,9 +191,9 @@ def _only(seen: Iterable[tuple[str, str]], names: tuple[str, ...], what: str) ->
     return values[0] if values else ""
 
 
-def _extra(seen: Iterable[tuple[str, str]], prefixes: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def _extra(headers: Iterable[tuple[str, str]], prefixes: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     extra: dict[str, tuple[str, ...]] = {}
-    for header, value in seen:
+    for header, value in headers:
         prefix = next((prefix for prefix in prefixes if header.startswith(prefix)), None)
         if prefix is None:
             continue

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which pair is in use, when the one that came last is not valid now: its maker's clock may have been wrong, or ours.
+"""Which key pair is in use while the newest one is not valid: the clock of its issuer may be wrong, or ours.
 
-Looked at whenever the pair is needed, so that no timer has to wait for its day.
+The pair is chosen whenever it is needed, so no timer has to wait for its validity.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Callable
 from controlplane.kube.certificates import KeyPair, validity
 
 
-class PairInUse:
-    """The last pair that came or, while that one is not valid and the one before is, the one before."""
+class KeyPairInUse:
+    """The newest pair, or the one before as long as only that one is valid."""
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now
@@ -30,12 +30,12 @@ class PairInUse:
         return self._used
 
     @property
-    def known(self) -> tuple[KeyPair, ...]:
-        """That one, and the one that waits."""
+    def pairs(self) -> tuple[KeyPair, ...]:
+        """The current pair, and the one that is not valid yet."""
         return tuple(pair for pair in (self.current, self._next) if pair is not None)
 
     def take(self, pair: KeyPair) -> bool:
-        """Take the pair that came; tell whether it is used from now on."""
+        """Take the newest pair; tell whether it is used from now on."""
         self._next = pair if pair != self._used else None
         return self.current == pair
 
@@ -43,7 +43,7 @@ class PairInUse:
         if pair is None:
             return False
         try:
-            known = validity(pair.certificate)
+            dates = validity(pair.certificate)
         except ValueError:
-            return True  # of what cannot be read here, nothing speaks against it
-        return known.begins <= self._now() < known.ends
+            return True  # a certificate that cannot be read here is not refused for its dates
+        return dates.begins <= self._now() < dates.ends

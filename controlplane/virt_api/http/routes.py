@@ -1,18 +1,20 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The route table: which paths exist, by which method, and what a caller must be allowed to do there. Pure.
+"""Routes: which paths and methods exist, and what a caller must be allowed to do there. Pure.
 
-Paths are matched as they came, before any normalisation: a dot segment, an empty one or an escaped slash
-makes a path unknown. Every subresource of upstream is in the table, so that one that is not built is
-refused by its name, to those who may know.
+The table of subresources alone declares which verbs exist: discovery, OpenAPI and dispatch are derived from it.
+
+Paths are matched as received, before any normalisation: a path with a dot segment, an empty one or an escaped slash is
+unknown. Every subresource of upstream is in the table; one that is not implemented is refused by name, after
+authorization.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import unquote
 
 from controlplane.api.registry import KINDS, Kind
@@ -23,12 +25,11 @@ GROUP = "subresources.kubevirt.io"
 VERSIONS = ("v1", "v1alpha3")
 VM, VMI = "virtualmachines", "virtualmachineinstances"
 
-# HTTP method to the verb of a SubjectAccessReview; anything else is 405 before anybody is asked.
+# HTTP method to the verb of a SubjectAccessReview; other methods are 405 before authorization.
 VERBS = {"GET": "get", "PUT": "update"}
 
-Action = Literal[
-    "start", "stop", "restart", "migrate", "cancel-evacuation", "expand-spec", "expand-vm-spec", Verb, About, "unbuilt"
-]
+Lifecycle = Literal["start", "stop", "restart"]
+Action = Literal[Lifecycle, "migrate", "cancel-evacuation", "expand-spec", "expand-vm-spec", Verb, About, "unbuilt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +38,22 @@ class Subresource:
 
     resource: str
     path: str
-    """What follows the object's name; several segments are one subresource, as upstream reviews it."""
+    """What follows the object's name; several segments are one subresource, as upstream authorizes it."""
     method: str
     action: Action = "unbuilt"
     arguments: int = 0
-    """How many more segments may follow, e.g. a port; not part of what is reviewed."""
+    """How many segments may follow, e.g. a port; they are not part of the authorization."""
+    is_queued: bool = False
+    """A controller carries it out after the response."""
 
+
+LIFECYCLE: tuple[Lifecycle, ...] = get_args(Lifecycle)
+POWER: tuple[Verb, ...] = get_args(Verb)
+INQUIRIES: tuple[About, ...] = get_args(About)
 
 TABLE: tuple[Subresource, ...] = (
-    Subresource(VM, "start", "PUT", "start"),
-    Subresource(VM, "stop", "PUT", "stop"),
-    Subresource(VM, "restart", "PUT", "restart"),
-    Subresource(VM, "migrate", "PUT", "migrate"),
+    *(Subresource(VM, action, "PUT", action, is_queued=True) for action in LIFECYCLE),
+    Subresource(VM, "migrate", "PUT", "migrate", is_queued=True),
     Subresource(VM, "addvolume", "PUT"),
     Subresource(VM, "removevolume", "PUT"),
     Subresource(VM, "memorydump", "PUT"),
@@ -62,20 +67,13 @@ TABLE: tuple[Subresource, ...] = (
     Subresource(VMI, "evacuate/cancel", "PUT", "cancel-evacuation"),
     Subresource(VMI, "objectgraph", "GET"),
     Subresource(VMI, "portforward", "GET", arguments=2),
-    Subresource(VMI, "pause", "PUT", "pause"),
-    Subresource(VMI, "unpause", "PUT", "unpause"),
-    Subresource(VMI, "softreboot", "PUT", "softreboot"),
-    Subresource(VMI, "reset", "PUT", "reset"),
-    Subresource(VMI, "freeze", "PUT", "freeze"),
-    Subresource(VMI, "unfreeze", "PUT", "unfreeze"),
+    *(Subresource(VMI, verb, "PUT", verb) for verb in POWER),
     Subresource(VMI, "console", "GET"),
     Subresource(VMI, "vnc", "GET"),
     Subresource(VMI, "vnc/screenshot", "GET"),
     Subresource(VMI, "usbredir", "GET"),
     Subresource(VMI, "vsock", "GET"),
-    Subresource(VMI, "guestosinfo", "GET", "guestosinfo"),
-    Subresource(VMI, "userlist", "GET", "userlist"),
-    Subresource(VMI, "filesystemlist", "GET", "filesystemlist"),
+    *(Subresource(VMI, about, "GET", about) for about in INQUIRIES),
     Subresource(VMI, "sev/fetchcertchain", "GET"),
     Subresource(VMI, "sev/querylaunchmeasurement", "GET"),
     Subresource(VMI, "sev/setupsession", "PUT"),
@@ -85,11 +83,11 @@ TABLE: tuple[Subresource, ...] = (
 )
 
 EXPAND = Subresource("expand-vm-spec", "", "PUT", "expand-vm-spec")
-"""Of a namespace and not of an object in it: what it is asked about is the body."""
+"""A subresource of a namespace: the object is the body."""
 
 _RESOURCES = frozenset(row.resource for row in TABLE)
 
-# Served to whoever reaches the port: discovery and health, nothing about anybody's objects.
+# Served without authentication: discovery and health, nothing about users' objects.
 Document = Literal["paths", "groups", "group", "resources", "version", "healthz", "openapi-v2", "openapi-v3", "schema"]
 
 DOCUMENTS: Mapping[str, Document] = {
@@ -106,25 +104,25 @@ DOCUMENTS: Mapping[str, Document] = {
     **{f"/openapi/v3/apis/{GROUP}/{version}": "schema" for version in VERSIONS},
 }
 
-# Admission: the path names resource and stage; the API server calls these, users do not.
+# Admission: the path names resource and stage; API servers call these, users do not.
 Stage = Literal["mutate", "validate", "evict", "migrate"]
 EVICTION = "/launcher-eviction-validate"
 MIGRATION = "/migration-create-validate"
-"""Beside the kind's own validation: what of a new migration the cluster must be asked about."""
+"""Beside the validation of the migration itself: validates what depends on other objects."""
 
 
-def hooks(kinds: tuple[Kind, ...]) -> Mapping[str, Stage]:
-    """Return each kind's path of validation, its one of mutation if it has defaults, and those that ask the cluster."""
-    mutating: dict[str, Stage] = {f"/{one.resource.plural}-mutate": "mutate" for one in kinds if one.rules.default}
-    validating: dict[str, Stage] = {f"/{one.resource.plural}-validate": "validate" for one in kinds}
+def webhook_paths(kinds: tuple[Kind, ...]) -> Mapping[str, Stage]:
+    """Return the paths of all webhooks: validation of each kind, mutation of kinds with defaults, and the other two."""
+    mutating: dict[str, Stage] = {f"/{kind.resource.plural}-mutate": "mutate" for kind in kinds if kind.rules.default}
+    validating: dict[str, Stage] = {f"/{kind.resource.plural}-validate": "validate" for kind in kinds}
     return {**mutating, **validating, EVICTION: "evict", MIGRATION: "migrate"}
 
 
-HOOKS = hooks(KINDS)
+WEBHOOKS = webhook_paths(KINDS)
 
 
 @dataclass(frozen=True, slots=True)
-class ToDocument:
+class DocumentRoute:
     """A discovery or health path."""
 
     document: Document
@@ -132,14 +130,14 @@ class ToDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class ToHook:
+class WebhookRoute:
     """An admission path."""
 
     stage: Stage
 
 
 @dataclass(frozen=True, slots=True)
-class ToSubresource:
+class SubresourceRoute:
     """A subresource of a VM or VMI, and what the caller must be allowed to do."""
 
     row: Subresource
@@ -148,59 +146,60 @@ class ToSubresource:
 
 @dataclass(frozen=True, slots=True)
 class NoRoute:
-    """There is nothing here (404), or not by this method (405, with the methods that are)."""
+    """No such path (404), or not with this method (405, with the allowed methods)."""
 
     code: Literal[404, 405]
     message: str
     allow: tuple[str, ...] = ()
 
 
-Match = ToDocument | ToHook | ToSubresource | NoRoute
-_NOTHING = NoRoute(404, "the server could not find the requested resource")
+Route = DocumentRoute | WebhookRoute | SubresourceRoute | NoRoute
+_NOT_FOUND = NoRoute(404, "the server could not find the requested resource")
 
 
-def match(method: str, raw_path: str) -> Match:
-    """Find the route of a request. raw_path is the escaped path without the query."""
+def find_route(method: str, raw_path: str) -> Route:
+    """Return the route of a request. raw_path is the escaped path without the query."""
     if raw_path in DOCUMENTS:
-        return ToDocument(DOCUMENTS[raw_path], _version_in(raw_path)) if method in {"GET", "HEAD"} else _not_by("GET")
-    if raw_path in HOOKS:
-        return ToHook(HOOKS[raw_path]) if method == "POST" else _not_by("POST")
+        is_allowed = method in {"GET", "HEAD"}
+        return DocumentRoute(DOCUMENTS[raw_path], _version_in(raw_path)) if is_allowed else _not_allowed("GET")
+    if raw_path in WEBHOOKS:
+        return WebhookRoute(WEBHOOKS[raw_path]) if method == "POST" else _not_allowed("POST")
     segments = _segments(raw_path)
     if segments is None or segments[:2] != ["apis", GROUP] or len(segments) < 6:
-        return _NOTHING
+        return _NOT_FOUND
     return _in_namespace(method, segments[2:])
 
 
-def _in_namespace(method: str, segments: list[str]) -> Match:
-    version, place, namespace, resource, *named = segments
-    if version not in VERSIONS or place != "namespaces":
-        return _NOTHING
-    if resource == EXPAND.resource and not named:
+def _in_namespace(method: str, segments: list[str]) -> Route:
+    version, scope, namespace, resource, *name = segments
+    if version not in VERSIONS or scope != "namespaces":
+        return _NOT_FOUND
+    if resource == EXPAND.resource and not name:
         access = Attributes(VERBS[EXPAND.method], GROUP, version, EXPAND.resource, "", namespace)
-        return ToSubresource(EXPAND, access) if method == EXPAND.method else _not_by(EXPAND.method)
-    if resource not in _RESOURCES or not named:
-        return _NOTHING
-    return _subresource(method, (version, namespace, resource, named[0]), named[1:])
+        return SubresourceRoute(EXPAND, access) if method == EXPAND.method else _not_allowed(EXPAND.method)
+    if resource not in _RESOURCES or not name:
+        return _NOT_FOUND
+    return _subresource(method, (version, namespace, resource, name[0]), name[1:])
 
 
-def _subresource(method: str, place: tuple[str, str, str, str], rest: list[str]) -> Match:
-    version, namespace, resource, name = place
-    rows = [row for row in TABLE if row.resource == resource and _fits(row, rest)]
+def _subresource(method: str, target: tuple[str, str, str, str], path: list[str]) -> Route:
+    version, namespace, resource, name = target
+    rows = [row for row in TABLE if row.resource == resource and _fits(row, path)]
     if not rows:
-        return NoRoute(404, f"{resource} have no subresource {'/'.join(rest)[:64]!r}")
+        return NoRoute(404, f"{resource} have no subresource {'/'.join(path)[:64]!r}")
     row = next((row for row in rows if row.method == method), None)
     if row is None:
-        return _not_by(*sorted({row.method for row in rows}))
-    return ToSubresource(row, Attributes(VERBS[method], GROUP, version, resource, row.path, namespace, name))
+        return _not_allowed(*sorted({row.method for row in rows}))
+    return SubresourceRoute(row, Attributes(VERBS[method], GROUP, version, resource, row.path, namespace, name))
 
 
-def _fits(row: Subresource, rest: list[str]) -> bool:
+def _fits(row: Subresource, segments: list[str]) -> bool:
     path = row.path.split("/")
-    return rest[: len(path)] == path and len(rest) - len(path) <= row.arguments
+    return segments[: len(path)] == path and len(segments) - len(path) <= row.arguments
 
 
 def _segments(raw_path: str) -> list[str] | None:
-    """Split and unescape; None for a path that could mean another one."""
+    """Split and unescape; None for a path that is ambiguous."""
     if not raw_path.startswith("/"):
         return None
     segments = []
@@ -219,5 +218,5 @@ def _version_in(path: str) -> str:
     return next((segment for segment in path.split("/") if segment in VERSIONS), "")
 
 
-def _not_by(*methods: str) -> NoRoute:
+def _not_allowed(*methods: str) -> NoRoute:
     return NoRoute(405, f"use {' or '.join(methods)}", methods)

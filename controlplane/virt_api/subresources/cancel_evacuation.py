@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""evacuate/cancel: takes off the mark of a node that an instance is to leave, which an eviction has set (evictions)."""
+"""evacuate/cancel: takes back the evacuation of a VMI that an eviction has requested (admission/eviction_review)."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import Conflict, NotFound
 from controlplane.kube.access_review import User
 from controlplane.kube.client import Client
-from controlplane.virt_api.http.response import Answer, conflict, failure, not_found
+from controlplane.virt_api.http.response import Response, conflict, failure, not_found
 from controlplane.virt_api.subresources.options import EvacuationOptions
 
 log = logging.getLogger(__name__)
 
 KIND = VIRTUAL_MACHINE_INSTANCE.kind.lower()
-DRAIN = {"key": "kubevirt.io/drain", "effect": "NoSchedule"}
-"""The taint by which a node is left without any mark, as in versions of KubeVirt before there were marks."""
+DRAIN_TAINT = {"key": "kubevirt.io/drain", "effect": "NoSchedule"}
+"""Evacuates all VMIs of a node, as in versions of KubeVirt before evacuationNodeName."""
 ATTEMPTS = 4
-"""A mark may meet a status write now and then."""
+"""The write may conflict with a controller's status write now and then."""
 
 
-async def cancel_evacuation(client: Client, key: Key, options: EvacuationOptions, user: User) -> Answer:
-    """Take the mark off, once the caller's rights are known; of an instance without one nothing changes. ApiError."""
+async def cancel_evacuation(client: Client, key: Key, options: EvacuationOptions, user: User) -> Response:
+    """Remove evacuationNodeName for an authorized caller; without one, nothing changes. Raises ApiError."""
     for _unused in range(ATTEMPTS):
         try:
             vmi = decode_vmi(await client.get(VIRTUAL_MACHINE_INSTANCE, key))
             if (refusal := await _refusal(client, key, vmi, options)) is not None:
                 return refusal
             if not vmi.status.evacuation_node_name:
-                return Answer()
+                return Response()
             await client.patch(
                 VIRTUAL_MACHINE_INSTANCE,
                 key,
@@ -49,21 +49,23 @@ async def cancel_evacuation(client: Client, key: Key, options: EvacuationOptions
         except Conflict:
             continue
         log.info("evacuation cancelled", extra={"key": key, "user": user.name, "dry_run": options.dry_run})
-        return Answer()
+        return Response()
     return conflict(KIND, key.name, "the object keeps changing; please try again")
 
 
-async def _refusal(client: Client, key: Key, vmi: VirtualMachineInstance, options: EvacuationOptions) -> Answer | None:
-    marked = vmi.status.evacuation_node_name
-    if because := await _why_in_vain(client, vmi):
+async def _refusal(
+    client: Client, key: Key, vmi: VirtualMachineInstance, options: EvacuationOptions
+) -> Response | None:
+    node = vmi.status.evacuation_node_name
+    if because := await _why_evacuated_anyway(client, vmi):
         return failure(400, because)
-    if marked and options.node and options.node != marked:
-        return conflict(KIND, key.name, f"it is to leave node {marked}, not {options.node}")
+    if node and options.node and options.node != node:
+        return conflict(KIND, key.name, f"its evacuation is from node {node}, not {options.node}")
     return None
 
 
-async def _why_in_vain(client: Client, vmi: VirtualMachineInstance) -> str | None:
-    """Say why it would leave its node all the same; None if it would not, or that node is gone."""
+async def _why_evacuated_anyway(client: Client, vmi: VirtualMachineInstance) -> str | None:
+    """Return why a cancelled evacuation would start again; None if it would not, or the node is gone."""
     node = vmi.status.evacuation_node_name or vmi.status.node_name
     if not node:
         return None
@@ -71,7 +73,7 @@ async def _why_in_vain(client: Client, vmi: VirtualMachineInstance) -> str | Non
         taints = (await client.get(NODE, Key("", node))).get("spec", {}).get("taints") or ()
     except NotFound:
         return None
-    if not any({**one, **DRAIN} == one for one in taints):
+    if not any({**taint, **DRAIN_TAINT} == taint for taint in taints):
         return None
-    text = f"{DRAIN['key']}:{DRAIN['effect']}"
-    return f'Node "{node}" has NodeDrainTaintKey "{text}": all machines are to leave it; take the taint off'
+    text = f"{DRAIN_TAINT['key']}:{DRAIN_TAINT['effect']}"
+    return f'Node "{node}" has NodeDrainTaintKey "{text}", which evacuates all its machines; remove the taint'

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""expand-spec, expand-vm-spec: a machine with everything in it that it refers to. Instance types are not built, so that
-is the machine itself; what refers to one is refused by name.
+"""expand-spec, expand-vm-spec: a VM with everything that it refers to.
+
+Instance types are not implemented, so that is the VM itself; one that refers to an instance type is refused by name.
 """
 
 from __future__ import annotations
@@ -19,27 +20,27 @@ from controlplane.api.admission.verdict import Request, Settings, Verdict, revie
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, Key
 from controlplane.engine.errors import NotFound
 from controlplane.kube.client import Client
-from controlplane.virt_api.http.response import Answer, Json, document, failure, not_found
+from controlplane.virt_api.http.response import Json, Response, document, failure, not_found
 
 KIND = VIRTUAL_MACHINE.kind.lower()
 REFERENCES = ("instancetype", "preference")
 API_VERSIONS = tuple(f"{names.GROUP}/{version}" for version in (names.VERSION, names.OLD_VERSION))
 
 
-async def expand(client: Client, key: Key) -> Answer:
-    """Answer with a machine as it is stored, once the caller's rights are known. ApiError."""
+async def expand(client: Client, key: Key) -> Response:
+    """Respond with a stored VM to an authorized caller. Raises ApiError."""
     try:
         vm = await client.get(VIRTUAL_MACHINE, key)
     except NotFound:
         return not_found(KIND, key.name)
-    referred = [name for name in REFERENCES if (vm.get("spec") or {}).get(name)]
-    if referred:
-        return failure(501, f"{KIND} {key}: spec.{referred[0]} is not implemented by this control plane")
+    references = [name for name in REFERENCES if (vm.get("spec") or {}).get(name)]
+    if references:
+        return failure(501, f"{KIND} {key}: spec.{references[0]} is not implemented by this control plane")
     return document(vm)
 
 
-def expand_given(body: bytes, namespace: str, settings: Settings) -> Answer:
-    """Answer with the machine in a body, if it could be created in that namespace. Pure."""
+def expand_body(body: bytes, namespace: str, settings: Settings) -> Response:
+    """Respond with the VM in a body if it could be created in that namespace. Pure."""
     try:
         vm = msgspec.json.decode(body)
         check_growth(vm)
@@ -50,25 +51,25 @@ def expand_given(body: bytes, namespace: str, settings: Settings) -> Answer:
     if not isinstance(vm, dict):
         return failure(400, f"the body must be a VirtualMachine as JSON, got {excerpt(vm)}")
     request = _creation(vm, namespace)
-    misplaced = tuple(_misplaced(vm, namespace))
-    verdict = Verdict(misplaced) if misplaced else review(request, settings)
+    problems = tuple(_type_problems(vm, namespace))
+    verdict = Verdict(problems) if problems else review(request, settings)
     return document(vm) if verdict.allowed else _refused(request, verdict)
 
 
-def _misplaced(vm: Json, namespace: str) -> Iterator[Problem]:
+def _type_problems(vm: Json, namespace: str) -> Iterator[Problem]:
     metadata = vm.get("metadata")
-    named: Any = metadata.get("namespace") if isinstance(metadata, dict) else None
+    own_namespace: Any = metadata.get("namespace") if isinstance(metadata, dict) else None
     if vm.get("apiVersion") not in API_VERSIONS:
         yield Problem("apiVersion", f"must be {names.API_VERSION}, got {excerpt(vm.get('apiVersion'))}")
     if vm.get("kind") != VIRTUAL_MACHINE.kind:
         yield Problem("kind", f"must be {VIRTUAL_MACHINE.kind}, got {excerpt(vm.get('kind'))}")
-    if named not in (None, "", namespace):
-        text = f"must be empty or {namespace}, as in the path, got {excerpt(named)}"
+    if own_namespace not in (None, "", namespace):
+        text = f"must be empty or {namespace}, as in the path, got {excerpt(own_namespace)}"
         yield Problem("metadata.namespace", text)
 
 
 def _creation(vm: Json, namespace: str) -> Request:
-    """Return what would be reviewed if somebody created the machine: where, and not as deleted already."""
+    """Return the review of the VM's creation, in this namespace and not as an object that is being deleted."""
     metadata = {} if vm.get("metadata") is None else vm["metadata"]
     if isinstance(metadata, dict):
         metadata = {**metadata, "namespace": namespace, "deletionTimestamp": None}
@@ -76,9 +77,9 @@ def _creation(vm: Json, namespace: str) -> Request:
     return Request(operation="CREATE", kind=VIRTUAL_MACHINE.kind, user="", uid="", obj=obj)
 
 
-def _refused(request: Request, verdict: Verdict) -> Answer:
-    """Say what is wrong in the words of a review. What is asked for is no write, so that it is a bad request."""
+def _refused(request: Request, verdict: Verdict) -> Response:
+    """Respond with the messages of a review. The request is no write, so it is a bad request and not invalid."""
     status = render_validation(request, verdict)["response"]["status"]
-    is_passing = verdict.code == 503
-    headers = {"Retry-After": "1"} if is_passing else None
-    return failure(503 if is_passing else 400, status["message"], details=status["details"], headers=headers)
+    is_temporary = verdict.code == 503
+    headers = {"Retry-After": "1"} if is_temporary else None
+    return failure(503 if is_temporary else 400, status["message"], details=status["details"], headers=headers)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""guestosinfo, userlist, filesystemlist: has a guest's agent asked by its node, and gives the answer upstream's shape.
+"""guestosinfo, userlist, filesystemlist: asks the guest's agent by way of virt-handler. Responses are upstream's.
 
-Whatever stands in the way is a 500 of plain text, as upstream: clients know no other.
+Every failure is a 500 of plain text, as upstream: clients know no other.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import ApiError
 from controlplane.kube.client import Client
 from controlplane.links.handler import About, Details, Done, Inquire, NotDone
-from controlplane.virt_api.http.response import Answer, Json, document
-from controlplane.virt_api.subresources.handler_client import Handlers, NotAnsweredError, NotAskedError
-from controlplane.virt_api.subresources.power import NOT_RUNNING, PowerRefusedError, name_guest
+from controlplane.virt_api.http.response import Json, Response, document
+from controlplane.virt_api.subresources.handler_client import HandlerClient, NotSentError, OutcomeUnknownError
+from controlplane.virt_api.subresources.power import NOT_RUNNING, PowerRefusedError, guest_of
 
 _VERSION = "kubevirt.io/v1"
 
 
-async def inquire(client: Client, handlers: Handlers, key: Key, about: About) -> Answer:
-    """Ask the guest of an instance, once the caller's rights are known. Never raises ApiError."""
+async def get_guest_info(client: Client, handlers: HandlerClient, key: Key, about: About) -> Response:
+    """Ask the guest of a VMI for an authorized caller. Never raises ApiError."""
     try:
         vmi = decode_vmi(await client.get(VIRTUAL_MACHINE_INSTANCE, key))
         if vmi.status.phase != RUNNING:
             raise PowerRefusedError(NOT_RUNNING)
-        said = await handlers.ask(key.namespace, Inquire(name_guest(vmi), about))
-    except (ApiError, DecodeError, PowerRefusedError, NotAskedError, NotAnsweredError) as error:
-        return _untold(f"cannot ask the guest of virtualmachineinstance {key}: {error}")
-    match said:
-        case Details(told=told):
-            return document(_SHAPES[about](told))
+        answer = await handlers.call(key.namespace, Inquire(guest_of(vmi), about))
+    except (ApiError, DecodeError, PowerRefusedError, NotSentError, OutcomeUnknownError) as error:
+        return _plain_failure(f"cannot ask the guest of virtualmachineinstance {key}: {error}")
+    match answer:
+        case Details(told=info):
+            return document(_SHAPES[about](info))
         case NotDone(text=why):
-            return _untold(sanitize(why) or "its virt-handler does not say why")
+            return _plain_failure(sanitize(why) or "its virt-handler gives no reason")
         case Done():
-            return _untold("its virt-handler answered another question")
+            return _plain_failure("its virt-handler answered another question")
         case _:
-            assert_never(said)
+            assert_never(answer)
 
 
-def _untold(why: str) -> Answer:
-    return Answer(500, f"{why}\n".encode(), "text/plain")
+def _plain_failure(message: str) -> Response:
+    return Response(500, f"{message}\n".encode(), "text/plain")
 
 
-def _whole(told: GuestAgentInfo) -> Json:
-    return {"kind": "VirtualMachineInstanceGuestAgentInfo", "apiVersion": _VERSION, **to_builtins(told)}
+def _all(info: GuestAgentInfo) -> Json:
+    return {"kind": "VirtualMachineInstanceGuestAgentInfo", "apiVersion": _VERSION, **to_builtins(info)}
 
 
 def _list(kind: str, items: Sequence[Any]) -> Json:
@@ -61,7 +61,7 @@ def _list(kind: str, items: Sequence[Any]) -> Json:
 
 
 _SHAPES: dict[About, Callable[[GuestAgentInfo], Json]] = {
-    "guestosinfo": _whole,
-    "userlist": lambda told: _list("VirtualMachineInstanceGuestOSUserList", told.user_list),
-    "filesystemlist": lambda told: _list("VirtualMachineInstanceFileSystemList", told.fs_info.disks),
+    "guestosinfo": _all,
+    "userlist": lambda info: _list("VirtualMachineInstanceGuestOSUserList", info.user_list),
+    "filesystemlist": lambda info: _list("VirtualMachineInstanceFileSystemList", info.fs_info.disks),
 }

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What start, stop and restart write: decided from a VM, its instance and the options. Pure.
 
-Semantics by run strategy are KubeVirt's. They write requests only (the VM's spec switch or its queue of
-state changes, and a shorter grace period of what runs); virt-controller acts on them. What virt-controller
-can never act on is refused, in the words of refusals; from every state at least one of the three leads on.
+Semantics by run strategy are KubeVirt's. Each writes a request only: the run strategy in the VM's spec, its queue of
+state changes, or a shorter grace period of its instance. virt-controller acts on it. A request that virt-controller can
+never act on is refused (refusals). In every state at least one of the three is accepted.
 """
 
 from __future__ import annotations
@@ -15,12 +15,19 @@ from typing import Any
 
 from kubevirt_api.run_strategies import BUILT, HALTED, MANUAL, RERUN_ON_FAILURE
 
+from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import encode
 from controlplane.api.objects.state_change_requests import start_request
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_api.subresources.options import RestartOptions, StartOptions, StopOptions
-from controlplane.virt_api.subresources.refusals import Machine, doubt, why_no_restart, why_no_start, why_no_stop
+from controlplane.virt_api.subresources.refusals import (
+    Machine,
+    unknown_phase_note,
+    why_no_restart,
+    why_no_start,
+    why_no_stop,
+)
 
 Json = dict[str, Any]
 
@@ -29,16 +36,16 @@ _STOP: Json = {"action": "Stop"}
 
 
 class RefusedError(Exception):
-    """The machine's state does not allow this (409). The text says why, and what to do."""
+    """The VM's state does not allow the request (409). The text says why, and what to do."""
 
 
-class NotBuiltError(Exception):
-    """KubeVirt has this, this version does not (501). The text names it."""
+class NotImplementedStrategyError(Exception):
+    """The run strategy is not implemented (501). The text names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatchInstance:
-    """Shorten the grace period of what runs."""
+    """Shorten the grace period of the instance."""
 
     uid: str
     patch: Json
@@ -62,7 +69,7 @@ Write = PatchInstance | PatchSpec | PatchStatus
 
 
 def decide_start(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: StartOptions) -> tuple[Write, ...]:
-    """Choose the writes of a start. Raises RefusedError, NotBuiltError."""
+    """Choose the writes of a start. Raises RefusedError, NotImplementedStrategyError."""
     machine = Machine(vm, _built_strategy(vm), own_instance(vm, vmi))
     if machine.alive is None and _has(vm, "ManualRecoveryRequired"):
         raise RefusedError("its volumes need manual recovery before it can start; see the condition")
@@ -86,8 +93,8 @@ def decide_stop(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options:
     if machine.strategy == HALTED and shorten:
         return shorten
     _refuse(machine, why_no_stop(machine))
-    if machine.strategy in {MANUAL, RERUN_ON_FAILURE} or machine.is_to_switch_on:
-        if live is None or (machine.is_going and machine.is_new_strategy):
+    if machine.strategy in {MANUAL, RERUN_ON_FAILURE} or machine.is_switching_on:
+        if live is None or (machine.is_deleting and machine.is_new_strategy):
             return (*shorten, _withdraw(machine))
         return (*shorten, _queue(_stop(live)))
     return (*shorten, _switch(vm, on=False))
@@ -96,22 +103,22 @@ def decide_stop(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options:
 def decide_restart(
     vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: RestartOptions
 ) -> tuple[Write, ...]:
-    """Choose the writes of a restart. Raises RefusedError, NotBuiltError."""
+    """Choose the writes of a restart. Raises RefusedError, NotImplementedStrategyError."""
     machine = Machine(vm, _built_strategy(vm), own_instance(vm, vmi))
     if _has(vm, "VolumesChange"):
         raise RefusedError("its volumes are being changed; wait until that is done")
     _refuse(machine, why_no_restart(machine))
     if machine.vmi is None:
-        raise AssertionError("a restart of nothing was not refused")
+        raise AssertionError("a restart without an instance was not refused")
     # 1 and not 0, as upstream: a grace period of 0 means "unset" to some readers.
     shorten = _shorten(machine.vmi, 1) if options.grace_period == 0 else ()
     return (*shorten, _queue(_stop(machine.vmi), _START))
 
 
 def _refuse(machine: Machine, because: str | None) -> None:
-    # Where a request waits for another, upstream answers 500; nothing a user sends should look like a server's fault.
+    # While another request is pending upstream responds 500; a user's request must not look like a server's error.
     if because is not None:
-        raise RefusedError(f"{because}{doubt(machine)}")
+        raise RefusedError(f"{because}{unknown_phase_note(machine)}")
 
 
 def _strategy(vm: VirtualMachine) -> str:
@@ -123,14 +130,14 @@ def _strategy(vm: VirtualMachine) -> str:
 def _built_strategy(vm: VirtualMachine) -> str:
     strategy = _strategy(vm)
     if strategy not in BUILT:
-        raise NotBuiltError(f"run strategy {strategy[:64]} is not implemented by this control plane")
+        raise NotImplementedStrategyError(f"run strategy {strategy[:64]} is not implemented by this control plane")
     return strategy
 
 
 def own_instance(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> VirtualMachineInstance | None:
-    """Leave out an instance of the VM's name that another object controls; one without a controller is adopted."""
+    """Return the instance unless another object controls it; one without a controller is going to be adopted."""
     owners = vmi.metadata.owner_references if vmi is not None else ()
-    return None if any(one.controller and one.uid != vm.metadata.uid for one in owners) else vmi
+    return None if any(owner.controller and owner.uid != vm.metadata.uid for owner in owners) else vmi
 
 
 def _switch(vm: VirtualMachine, *, on: bool) -> PatchSpec:
@@ -140,7 +147,7 @@ def _switch(vm: VirtualMachine, *, on: bool) -> PatchSpec:
 
 
 def _queue(*requests: Json) -> PatchStatus:
-    """Replace the queue. A person's start also ends the wait after failed starts."""
+    """Replace the queue. A start also ends the back-off after failed starts."""
     status: Json = {"stateChangeRequests": list(requests)}
     if any(request["action"] == "Start" for request in requests):
         status["startFailure"] = None
@@ -148,14 +155,14 @@ def _queue(*requests: Json) -> PatchStatus:
 
 
 def _withdraw(machine: Machine) -> PatchStatus:
-    """Take back a start that has not begun. The run that ended goes, or its failure would ask for the next one.
+    """Cancel a start that has not begun. An instance that has ended is stopped too: its failure would start the next.
 
-    Where none is there, one may be on its way to the API server: a stop without a name is of whichever there is then.
+    Without an instance one may be about to be created: a stop without a UID applies to whichever exists then.
     """
     stop = _STOP if machine.vmi is None else _stop(machine.vmi)
     status: Json = {"stateChangeRequests": [stop], "startFailure": None}
     if machine.strategy == RERUN_ON_FAILURE:
-        status["runStrategy"] = RERUN_ON_FAILURE  # else a strategy that was not acted on yet starts it once by itself
+        status["runStrategy"] = RERUN_ON_FAILURE  # a new strategy would start it once by itself
     return PatchStatus({"status": status})
 
 
@@ -164,7 +171,7 @@ def _stop(vmi: VirtualMachineInstance) -> Json:
 
 
 def _has(vm: VirtualMachine, condition: str) -> bool:
-    return any(one.type == condition and one.status == "True" for one in vm.status.conditions)
+    return conditions.is_true(vm.status.conditions, condition)
 
 
 def _shorten(vmi: VirtualMachineInstance | None, seconds: int | None) -> tuple[Write, ...]:

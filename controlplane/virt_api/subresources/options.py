@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bodies of subresources: read, checked, all problems at once. Pure.
+"""Options in the bodies of subresource requests: parsed and validated, all problems at once. Pure.
 
-An absent or empty body means defaults. Unknown fields are refused by name: an option that we would
-ignore is one that somebody relies on.
+An absent or empty body means defaults. Unknown fields are refused by name: the caller relies on an option that we would
+ignore.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class StartOptions:
 
 @dataclass(frozen=True, slots=True)
 class StopOptions:
-    """How to stop; grace_period None leaves the instance's own, in seconds."""
+    """How to stop. grace_period: in seconds; None is the instance's own."""
 
     grace_period: int | None = None
     dry_run: bool = False
@@ -59,7 +59,7 @@ class RestartOptions:
 
 @dataclass(frozen=True, slots=True)
 class PowerOptions:
-    """How to carry out a power verb; thaw_after is of freeze, in seconds, 0: never by itself."""
+    """How to carry out a power verb. thaw_after: of freeze, in seconds; 0 is never by itself."""
 
     dry_run: bool = False
     thaw_after: int = 0
@@ -67,7 +67,7 @@ class PowerOptions:
 
 @dataclass(frozen=True, slots=True)
 class MigrateOptions:
-    """Labels that the node it goes to must have, beside the machine's own."""
+    """Labels that the target node must have, in addition to the VM's nodeSelector."""
 
     added_node_selector: Mapping[str, str] = field(default_factory=dict)
     dry_run: bool = False
@@ -75,7 +75,7 @@ class MigrateOptions:
 
 @dataclass(frozen=True, slots=True)
 class EvacuationOptions:
-    """Of which node to take the mark off; "" is whichever it is."""
+    """The node whose evacuation is cancelled; "" is any."""
 
     node: str = ""
     dry_run: bool = False
@@ -125,11 +125,11 @@ def parse_evacuation(body: bytes) -> EvacuationOptions:
 class _Fields:
     """A body's fields and what is wrong with them."""
 
-    def __init__(self, body: bytes, known: set[str]) -> None:
+    def __init__(self, body: bytes, allowed: set[str]) -> None:
         self.problems: list[str] = []
         self._fields = _object(body)
-        for name in sorted(self._fields.keys() - known - {"kind", "apiVersion"}):
-            self.problems.append(f"{name[:64]!r}: unknown option; known are {', '.join(sorted(known)) or 'none'}")
+        for name in sorted(self._fields.keys() - allowed - {"kind", "apiVersion"}):
+            self.problems.append(f"{name[:64]!r}: unknown option; known are {', '.join(sorted(allowed)) or 'none'}")
 
     def boolean(self, name: str) -> bool:
         value = self._fields.get(name)
@@ -146,7 +146,7 @@ class _Fields:
 
     def labels(self, name: str) -> Mapping[str, str]:
         value = self._fields.get(name) or {}
-        is_text = isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+        is_text = isinstance(value, dict) and all(isinstance(label, str) for label in value.values())
         if not is_text or len(value) > LABELS_LIMIT:
             self.problems.append(f"{name}: must be at most {LABELS_LIMIT} labels with their values as strings")
             return {}
@@ -162,15 +162,15 @@ class _Fields:
             return None
         return value
 
-    def duration(self, name: str, most: int) -> int | None:
-        """Read a duration as Go spells it, in whole seconds, rounded up; None when it is absent."""
+    def duration(self, name: str, limit: int) -> int | None:
+        """Read a Go duration as whole seconds, rounded up; None when it is absent."""
         value = self._fields.get(name)
         if value is None:
             return None
         seconds = go_duration.seconds(value) if isinstance(value, str) else None
-        if seconds is None or not 0 <= seconds <= most:
-            said = f'must be a duration from "0s" to "{most}s", e.g. "5m0s", not {excerpt(value)}'
-            self.problems.append(f"{name}: {said}")
+        if seconds is None or not 0 <= seconds <= limit:
+            problem = f'must be a duration from "0s" to "{limit}s", e.g. "5m0s", not {excerpt(value)}'
+            self.problems.append(f"{name}: {problem}")
             return None
         return math.ceil(seconds)
 

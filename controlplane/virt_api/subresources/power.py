@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the power verbs of an instance demand of it before its node is asked. Pure.
+"""What power verbs require of a VMI before its virt-handler is asked. Pure.
 
-virt-handler judges by the guest itself; what is written of it may be a moment old. So only what cannot be otherwise is
-refused here, but for a dry run, which nobody else judges.
+virt-handler decides by the guest itself; a VMI's status may be outdated. So only what is certain is refused here. A dry
+run never reaches virt-handler, so it is decided here.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ NOT_RUNNING = "VMI is not running"
 
 
 class PowerRefusedError(Exception):
-    """The instance's state does not allow it. The text says why."""
+    """The VMI's state does not allow the verb. The text says why."""
 
     def __init__(self, why: str, code: int = 409) -> None:
         super().__init__(why)
         self.code = code
 
 
-def find_guest(vmi: VirtualMachineInstance, verb: Verb) -> Guest:
-    """Name the guest that a verb is for. PowerRefusedError when nothing runs that could obey."""
+def guest_for(vmi: VirtualMachineInstance, verb: Verb) -> Guest:
+    """Return the guest that a verb is for. PowerRefusedError when the VMI's phase or probes do not allow it."""
     status = vmi.status
     if verb == "reset":
         if status.phase not in (RUNNING, SCHEDULED):
@@ -38,11 +38,11 @@ def find_guest(vmi: VirtualMachineInstance, verb: Verb) -> Guest:
     liveness = vmi.spec.liveness_probe
     if verb == "pause" and liveness is not None and liveness.handlers != ("guestAgentPing",):
         raise PowerRefusedError("Pausing VMIs with LivenessProbe is currently not supported", 403)  # upstream's words
-    return name_guest(vmi)
+    return guest_of(vmi)
 
 
-def name_guest(vmi: VirtualMachineInstance) -> Guest:
-    """Name the guest of an instance. PowerRefusedError when nothing runs."""
+def guest_of(vmi: VirtualMachineInstance) -> Guest:
+    """Return the guest of a VMI. PowerRefusedError when it has none."""
     status = vmi.status
     pods = [uid for uid, node in status.active_pods.items() if node == status.node_name]
     if not status.node_name or len(pods) != 1:
@@ -50,11 +50,11 @@ def name_guest(vmi: VirtualMachineInstance) -> Guest:
     return Guest(status.node_name, vmi.metadata.uid, pods[0])
 
 
-def judge_dry(vmi: VirtualMachineInstance, verb: Verb) -> None:
-    """Judge by what is written of a guest. PowerRefusedError."""
+def check_dry_run(vmi: VirtualMachineInstance, verb: Verb) -> None:
+    """Check a verb against the VMI's conditions. PowerRefusedError."""
     paused = conditions.find(vmi.status.conditions, PAUSED)
-    is_held = paused is not None and (paused.status, paused.reason) == ("True", PAUSED_BY_USER)
-    if verb == "pause" and is_held:
+    is_paused_by_user = paused is not None and (paused.status, paused.reason) == ("True", PAUSED_BY_USER)
+    if verb == "pause" and is_paused_by_user:
         raise PowerRefusedError("VMI is already paused")
-    if verb == "unpause" and not is_held:
+    if verb == "unpause" and not is_paused_by_user:
         raise PowerRefusedError("VMI is not paused")

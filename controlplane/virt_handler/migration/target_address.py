@@ -16,7 +16,7 @@ from typing import Any
 
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.links.handler import ADDRESS
-from controlplane.tls.contexts import Address, is_anothers
+from controlplane.tls.contexts import Address, can_be_another_host
 from controlplane.virt_handler.launchers.ports import Failed
 
 Node = Mapping[str, Any]
@@ -35,7 +35,7 @@ def refuse_address(said: str, source: Node, target: Node, *, has_network: bool) 
     address = _read(said)
     if address is None:
         return "that is no IP address"
-    if not is_anothers(address):
+    if not can_be_another_host(address):
         return "that is no other host's address"
     if address in _addresses(source) or address == _known(source):
         return "that is this node's own address"

@@ -23,7 +23,7 @@ from controlplane.api.schema.bounds import bounded
 from controlplane.api.schema.cel import rule
 from controlplane.api.schema.generate_crds import FOLDER, LIST, files
 from controlplane.api.schema.openapi import Schema
-from controlplane.virt_api.http.routes import hooks
+from controlplane.virt_api.http.routes import webhook_paths
 from tests.controlplane.api import golden
 
 # 1. Its types.
@@ -176,7 +176,7 @@ def test_its_status_is_the_control_planes() -> None:
 
 
 def test_its_hooks_are_served_and_listed_for_the_role() -> None:
-    paths = hooks(ALL)
+    paths = webhook_paths(ALL)
     (entry,) = [one for one in yaml.safe_load(files(ALL)[LIST]) if one["plural"] == "toys"]
 
     assert (paths["/toys-mutate"], paths["/toys-validate"]) == ("mutate", "validate")

@@ -49,49 +49,46 @@ async def test_metrics_are_shown(url: str) -> None:
     assert 'virtops_reconcile_passes_total{controller="vmi",result="error"} 1.0' in text
 
 
-async def test_who_asks_without_end_makes_no_more_work_than_who_asks_now_and_then(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[CollectorRegistry] = []
+async def test_frequent_requests_render_the_metrics_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered: list[CollectorRegistry] = []
 
-    def make(registry: CollectorRegistry) -> bytes:
-        made.append(registry)
+    def render(registry: CollectorRegistry) -> bytes:
+        rendered.append(registry)
         return b"some text"
 
-    monkeypatch.setattr("controlplane.http_server.health.generate_latest", make)
+    monkeypatch.setattr("controlplane.http_server.health.generate_latest", render)
 
-    answers = await asyncio.gather(*(fetch(f"{url}/metrics") for _unused in range(20)))
+    pages = await asyncio.gather(*(fetch(f"{url}/metrics") for _unused in range(20)))
 
-    assert set(answers) == {(200, "some text")}
-    assert len(made) == 1
+    assert set(pages) == {(200, "some text")}
+    assert len(rendered) == 1
 
 
-async def test_it_listens_on_the_address_that_it_was_given_and_on_no_other(url: str) -> None:
+async def test_it_listens_only_on_the_given_address(url: str) -> None:
     port = int(url.rpartition(":")[2])
 
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.2", port)
 
 
-async def test_who_connects_from_elsewhere_and_says_nothing_keeps_no_probe_out(url: str) -> None:
+async def test_silent_connections_of_one_peer_do_not_keep_a_probe_out(url: str) -> None:
     port = int(url.rpartition(":")[2])
-    pod = [
+    silent = [
         await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0)) for _unused in range(CONNECTIONS)
     ]
-    more, refused = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0))
 
-    assert await more.read(1) == b""
+    assert await silent[-1][0].read(1) == b""
     assert await fetch(f"{url}/healthz") == (200, "ok\n")
 
-    for _reader, writer in [*pod, (more, refused)]:
+    for _reader, writer in silent:
         writer.transport.abort()
 
 
-async def test_what_is_not_served_is_not_found(url: str) -> None:
+async def test_an_unknown_path_is_404(url: str) -> None:
     assert await fetch(f"{url}/debug") == (404, "not found\n")
 
 
-async def test_nothing_is_to_be_written(url: str) -> None:
+async def test_only_reading_methods_are_allowed(url: str) -> None:
     async with aiohttp.ClientSession() as session:
         async with session.post(f"{url}/healthz") as answer:
             assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-api served in this process on a fake API server, with certificates of its own, and clients to call it."""
+"""A virt-api in this process, on a fake API server and with certificates of its own, and clients to call it."""
 
 from __future__ import annotations
 
@@ -26,20 +26,15 @@ from yarl import URL
 from controlplane.api.admission.verdict import Settings
 from controlplane.engine.clock import SystemClock
 from controlplane.kube.certificates import KeyPair, make_ca
-from controlplane.kube.client import Client
-from controlplane.virt_api.admission.eviction_review import Evictions
-from controlplane.virt_api.admission.migration_review import Migrations
-from controlplane.virt_api.admission.reviews import Reviews
+from controlplane.virt_api.__main__ import make_server
 from controlplane.virt_api.admission.webhook import Admission
 from controlplane.virt_api.cluster import AUTHENTICATION, Cluster
-from controlplane.virt_api.concurrency import Judges, Places
-from controlplane.virt_api.http.identity import HookClients
+from controlplane.virt_api.http.identity import WebhookClients
 from controlplane.virt_api.http.tls import ServingTls
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import SECRET_NAME
-from controlplane.virt_api.subresources.dispatch import AT_ONCE, EXPANDING, Subresources
-from controlplane.virt_api.subresources.handler_client import Handlers
-from controlplane.virt_api.subresources.power_requests import Guests
+from controlplane.virt_api.settings import Settings as ProcessSettings
+from controlplane.virt_api.subresources.handler_client import HandlerClient
 from tests.controlplane.kube.fake_api import FakeApi, a_client
 from tests.controlplane.kube.pairs import issue_server
 
@@ -65,9 +60,9 @@ def a_client_pair(
     begins: float = 0,
     also: str = "",
 ) -> KeyPair:
-    """Issue a client certificate for an hour; usage None leaves the extended key usage out.
+    """Issue a client certificate for an hour; usage None omits the extended key usage.
 
-    begins: in how many seconds. also: a second common name.
+    begins: in seconds from now. also: a second common name.
     """
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     signer = serialization.load_pem_private_key(authority.key, None)
@@ -76,7 +71,11 @@ def a_client_pair(
     start = datetime.now(UTC) - timedelta(minutes=1) + timedelta(seconds=begins)
     builder = (
         x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, one) for one in (name, also) if one]))
+        .subject_name(
+            x509.Name(
+                [x509.NameAttribute(NameOID.COMMON_NAME, common_name) for common_name in (name, also) if common_name]
+            )
+        )
         .issuer_name(issuer.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
@@ -118,7 +117,7 @@ def authentication(authority: KeyPair, *allowed: str) -> bytes:
 
 @dataclass
 class Served:
-    """A running virt-api, and what it runs on."""
+    """A running virt-api and its environment."""
 
     api: FakeApi
     cluster: Cluster
@@ -126,8 +125,8 @@ class Served:
     serving_authority: KeyPair
     proxy_authority: KeyPair
     port: int = 0
-    places: Places = field(default_factory=lambda: Places(SystemClock(), AT_ONCE))
-    """Replaced by those of the server that runs."""
+    server: Server | None = None
+    """None until it listens."""
     reviews: list[Json] = field(default_factory=list)
 
     def take_pair(self, pair: KeyPair) -> None:
@@ -141,7 +140,7 @@ class Served:
 
     @asynccontextmanager
     async def session(self, pair: KeyPair | None = None) -> AsyncIterator[aiohttp.ClientSession]:
-        """A client that trusts our authority, with or without a certificate of its own."""
+        """A client that trusts our CA, with or without a client certificate."""
         context = ssl.create_default_context(cadata=self.serving_authority.certificate.decode())
         if pair is not None:
             path = self.directory / f"{id(pair)}.pem"
@@ -161,7 +160,7 @@ class Served:
         headers: Any = None,
         body: bytes | None = None,
     ) -> tuple[int, Any]:
-        """Call once; the body as JSON where it is, else as text."""
+        """Send one request; returns code and body, as JSON where it is JSON, else as text."""
         if session is None:
             async with self.session(pair) as made:
                 return await self.call(method, path, session=made, headers=headers, body=body)
@@ -172,7 +171,7 @@ class Served:
             return response.status, json.loads(text) if response.content_type == "application/json" and text else text
 
     def answer_reviews(self, *, allowed: bool) -> None:
-        """Let the fake API server decide about access; reviews are kept as they came."""
+        """Let the fake API server answer SubjectAccessReviews, and keep them."""
         plain = self.api.handle
 
         async def handle(request: Any) -> Any:
@@ -191,41 +190,22 @@ async def serving(
     *,
     allowed: bool = True,
     settings: Callable[[], Settings] | None = None,
-    hook_clients: HookClients | None = None,
+    webhook_clients: WebhookClients | None = None,
 ) -> AsyncIterator[Served]:
-    """Serve; the front proxy's name is front-proxy-client. settings: of admission, the cluster's by default."""
-    tls = ServingTls(hook_clients.authority if hook_clients is not None else b"")
+    """Serve. The front proxy's name is front-proxy-client. settings: of admission, by default the cluster's."""
+    tls = ServingTls(webhook_clients.authority if webhook_clients is not None else b"")
     api, cluster = FakeApi(), Cluster("kubevirt", tls)
     served = Served(api, cluster, directory, an_authority("ours"), an_authority("proxy"))
     served.answer_reviews(allowed=allowed)
     served.take_pair(served.serving_pair())
     served.trust(served.proxy_authority, "front-proxy-client")
     async with a_client(api) as client:
-        handlers = Handlers(client, lambda: cluster.client_pair, admits=lambda _here: True)
-        server = replace(a_server(cluster, client, settings, handlers), hook_clients=hook_clients)
+        handlers = HandlerClient(client, lambda: cluster.client_pair, is_allowed=lambda _address: True)
+        process = ProcessSettings("kubevirt", "pod", "INFO", webhook_clients=webhook_clients)
+        server = make_server(process, cluster, client, handlers, SystemClock())
+        if settings is not None:
+            subresources = replace(server.subresources, settings=settings)
+            server = replace(server, admission=Admission(settings), subresources=subresources)
         async with handlers, listening(server, "127.0.0.1", 0) as port:
-            served.port, served.places = port, server.subresources.places
+            served.port, served.server = port, server
             yield served
-
-
-def a_server(
-    cluster: Cluster,
-    client: Client,
-    settings: Callable[[], Settings] | None = None,
-    handlers: Handlers | None = None,
-) -> Server:
-    return Server(
-        Reviews(Admission(settings or cluster.admission_settings), SystemClock()),
-        Evictions(client, lambda: cluster.configuration.eviction_strategy),
-        Migrations(client),
-        Subresources(
-            client,
-            Guests(client, handlers or Handlers(client, lambda: None)),
-            settings or cluster.admission_settings,
-            Judges(SystemClock(), EXPANDING),
-            Places(SystemClock(), AT_ONCE),
-        ),
-        cluster.tls,
-        lambda: cluster.front_proxy,
-        SystemClock(),
-    )

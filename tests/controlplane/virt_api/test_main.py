@@ -21,7 +21,7 @@ from controlplane.kube import credentials
 from controlplane.kube.certificates import KeyPair
 from controlplane.virt_api import __main__ as process
 from controlplane.virt_api.cluster import AUTHENTICATION, Cluster
-from controlplane.virt_api.http.identity import HookClients
+from controlplane.virt_api.http.identity import WebhookClients
 from controlplane.virt_api.http.routes import EVICTION
 from controlplane.virt_api.settings import SECRET_NAME, Settings
 from tests.controlplane.kube import fake_api
@@ -96,8 +96,8 @@ async def virt_api(
 
 async def test_where_reviewers_are_named_nobody_else_sends_reviews(virt_api: Process) -> None:
     reviewers = an_authority("reviewers")
-    clients = HookClients(reviewers.certificate, frozenset({"apiserver"}))
-    virt_api.begin(replace(SETTINGS, hook_clients=clients))
+    clients = WebhookClients(reviewers.certificate, frozenset({"apiserver"}))
+    virt_api.begin(replace(SETTINGS, webhook_clients=clients))
     await virt_api.is_serving()
 
     async def code(pair: KeyPair | None) -> int:

@@ -19,10 +19,10 @@ import aiohttp
 import pytest
 
 from controlplane.api.admission.verdict import Settings
-from controlplane.http_server.quotas import Shares
+from controlplane.http_server.quotas import Quota
 from controlplane.kube.certificates import KeyPair
 from controlplane.virt_api import server as server_module
-from controlplane.virt_api.http.identity import HookClients
+from controlplane.virt_api.http.identity import WebhookClients
 from tests.controlplane.virt_api.served import (
     CLIENTS,
     SERVERS,
@@ -381,8 +381,8 @@ async def test_a_review_that_is_none_is_a_400(served: Served, body: bytes) -> No
 async def test_where_reviewers_are_named_only_they_may_send_reviews_and_only_that(tmp_path: Path) -> None:
     """Two CAs, each of which signs the other's names too: neither makes anybody what only the other may."""
     reviewers = an_authority("reviewers")
-    clients = HookClients(reviewers.certificate, frozenset({"apiserver"}))
-    async with serving(tmp_path, hook_clients=clients) as served:
+    clients = WebhookClients(reviewers.certificate, frozenset({"apiserver"}))
+    async with serving(tmp_path, webhook_clients=clients) as served:
         served.api.put(VM, a_vm())
         certificates = {
             "nobody": None,
@@ -408,13 +408,13 @@ async def test_where_reviewers_are_named_only_they_may_send_reviews_and_only_tha
     }
 
 
-async def test_everything_else_is_answered_while_a_review_is_judged(tmp_path: Path) -> None:
-    """Review 1, A: to judge a large object took half a second of the loop. Here it takes until others were answered."""
+async def test_other_requests_are_answered_during_a_review(tmp_path: Path) -> None:
+    """The review of a large object takes half a second; this one takes until another request is answered."""
     judging, answered = threading.Event(), threading.Event()
 
     def settings() -> Settings:
         judging.set()
-        assert answered.wait(20), "nothing else was answered meanwhile"
+        assert answered.wait(20), "no other request was answered"
         return Settings()
 
     async with serving(tmp_path, settings=settings) as served:
@@ -428,16 +428,57 @@ async def test_everything_else_is_answered_while_a_review_is_judged(tmp_path: Pa
         assert (await review)[1]["response"]["status"]["code"] == 422
 
 
-async def test_reviews_of_one_address_are_held_up_to_a_bound(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Shares, "take", lambda self, peer, amount: amount < 1000)
+async def test_the_memory_for_reviews_is_limited(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Quota, "take", lambda self, peer, amount=1: amount < 1000)
 
-    code, status = await served.call("POST", "/virtualmachines-validate", body=b" " * 1000)
+    head = await head_of_answer(served, b"POST /virtualmachines-validate HTTP/1.1", b"", length=1000)
 
-    assert (code, status["reason"]) == (429, "TooManyRequests")
-    monkeypatch.setattr(server_module, "BODY_SECONDS", 5)
-    head = await head_of_answer(served, b"POST /virtualmachines-validate HTTP/1.1", b" " * 1000, length=2000)
-    assert head[0].split()[1] == "429", "what has come counts, and the rest is not waited for"
-    assert {"Retry-After: 1", "Connection: close"} <= set(head), "and is not held a connection for"
+    assert head[0].split()[1] == "429", "before the body is read"
+    assert {"Retry-After: 1", "Connection: close"} <= set(head)
+
+
+async def test_memory_is_reserved_until_the_response_is_written(served: Served) -> None:
+    assert served.server is not None
+    memory, body = served.server.review_memory, a_review(a_vm("Sometimes"))
+    reserved: list[int] = []
+    take = memory.take
+
+    def note(peer: str, amount: int = 1) -> bool:
+        reserved.append(amount)
+        return take(peer, amount)
+
+    memory.take = note  # type: ignore[method-assign]
+    async with served.session() as session:
+        url = f"https://127.0.0.1:{served.port}/virtualmachines-validate"
+        async with session.post(url, data=body, server_hostname="virt-api.kubevirt.svc") as response:
+            size = len(await response.read())
+        assert reserved == [len(body), max(0, size - len(body))], "the review, and what its response has more"
+        assert (await served.call("GET", "/healthz", session=session))[0] == 200
+    assert memory.is_unused
+
+
+async def test_a_review_without_a_length_is_refused(served: Served) -> None:
+    """One-byte chunks would cost the parser a processor."""
+    reader, writer = await connected(served)
+    writer.write(b"POST /virtualmachines-validate HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+    async with asyncio.timeout(10):
+        head = await reader.readuntil(b"\r\n\r\n")
+    writer.transport.abort()
+    assert head.startswith(b"HTTP/1.1 411 Length Required\r\n")
+
+
+async def test_options_of_a_user_may_come_in_chunks(served: Served, proxy: KeyPair) -> None:
+    """The front proxy forwards the body as the user sends it."""
+    served.api.put(VM, a_vm("Manual"))
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b'{"paused": '
+        yield b"true}"
+
+    async with served.session(proxy) as session:
+        url = f"https://127.0.0.1:{served.port}{START}"
+        async with session.put(url, headers=USER, data=chunks(), server_hostname="virt-api.kubevirt.svc") as response:
+            assert response.status == 202
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def test_what_is_needed_is_the_namespace_and_the_rest_has_defaults() -> None:
     made = parse(LEAST)
 
     assert (made.namespace, made.address, made.port) == ("virt", "", 8443)
-    assert made.hook_clients is None
+    assert made.webhook_clients is None
     with pytest.raises(SettingsError, match="POD_NAMESPACE"):
         parse({})
 
@@ -26,9 +26,9 @@ def test_what_is_needed_is_the_namespace_and_the_rest_has_defaults() -> None:
 def test_who_may_send_reviews() -> None:
     made = parse({**LEAST, "WEBHOOK_CLIENT_CA": CA, "WEBHOOK_CLIENT_NAMES": '["a, b", "c"]'})
 
-    assert made.hook_clients is not None
-    assert made.hook_clients.names == {"a, b", "c"}
-    assert made.hook_clients.authority.decode() == CA
+    assert made.webhook_clients is not None
+    assert made.webhook_clients.names == {"a, b", "c"}
+    assert made.webhook_clients.authority.decode() == CA
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which launcher Pods may be evicted: every strategy, and what stands above it."""
+"""Evictions of launcher Pods: every eviction strategy, and the states in which it does not count."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from controlplane.api.objects.phase import FAILED, RUNNING, SUCCEEDED
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_api.admission import eviction_decision as eviction
-from controlplane.virt_api.admission.eviction_decision import Allowed, Denied, Judgement, Marked, judge_eviction
+from controlplane.virt_api.admission.eviction_decision import Allow, Decision, Deny, Evacuate, decide_eviction
 
 TRIGGERED = 'Eviction triggered evacuation of VMI "ns/web"'
 OWNER = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web", "controller": True}
 
 
 def a_pod(*, uid: str = "u", node: str = "node-1", phase: str = "Running") -> Pod:
-    owned = {
+    metadata = {
         "name": "virt-launcher-web-u-1",
         "namespace": "ns",
         "uid": "source",
         "ownerReferences": [OWNER | {"uid": uid}],
     }
-    return decode({"metadata": owned, "spec": {"nodeName": node}, "status": {"phase": phase}}, Pod)
+    return decode({"metadata": metadata, "spec": {"nodeName": node}, "status": {"phase": phase}}, Pod)
 
 
 def a_vmi(strategy: str | None, *, migratable: bool | None = None, **status: Any) -> VirtualMachineInstance:
-    said = {"type": "LiveMigratable", "status": str(migratable), "message": "its disk is its node's"}
+    condition = {"type": "LiveMigratable", "status": str(migratable), "message": "its disk is local"}
     spec = {"domain": {"devices": {}}, **({"evictionStrategy": strategy} if strategy else {})}
-    conditions = [] if migratable is None else [said]
+    conditions = [] if migratable is None else [condition]
     whole = {
         "metadata": {"name": "web", "namespace": "ns", "uid": "u"},
         "spec": spec,
@@ -43,49 +43,51 @@ def a_vmi(strategy: str | None, *, migratable: bool | None = None, **status: Any
     return decode_vmi(msgspec.json.encode(whole))
 
 
-def judge(vmi: VirtualMachineInstance | None, usual: str | None = None, **pod: str) -> Judgement:
-    return judge_eviction(a_pod(**pod), vmi, usual)
+def decide(vmi: VirtualMachineInstance | None, default_strategy: str | None = None, **pod: str) -> Decision:
+    return decide_eviction(a_pod(**pod), vmi, default_strategy)
 
 
-ROWS: dict[tuple[str | None, bool | None], Judgement | type[Denied]] = {
-    (None, None): Allowed(),
-    (None, True): Allowed(),
-    ("None", False): Allowed(),
-    ("None", True): Allowed(),
-    ("LiveMigrate", None): Denied,
-    ("LiveMigrate", False): Denied,
-    ("LiveMigrate", True): Marked("node-1", TRIGGERED),
-    ("LiveMigrateIfPossible", None): Allowed(),
-    ("LiveMigrateIfPossible", False): Allowed(),
-    ("LiveMigrateIfPossible", True): Marked("node-1", TRIGGERED),
-    ("External", None): Marked("node-1", TRIGGERED),
-    ("External", False): Marked("node-1", TRIGGERED),
-    ("External", True): Marked("node-1", TRIGGERED),
+ROWS: dict[tuple[str | None, bool | None], Decision | type[Deny]] = {
+    (None, None): Allow(),
+    (None, True): Allow(),
+    ("None", False): Allow(),
+    ("None", True): Allow(),
+    ("LiveMigrate", None): Deny,
+    ("LiveMigrate", False): Deny,
+    ("LiveMigrate", True): Evacuate("node-1", TRIGGERED),
+    ("LiveMigrateIfPossible", None): Allow(),
+    ("LiveMigrateIfPossible", False): Allow(),
+    ("LiveMigrateIfPossible", True): Evacuate("node-1", TRIGGERED),
+    ("External", None): Evacuate("node-1", TRIGGERED),
+    ("External", False): Evacuate("node-1", TRIGGERED),
+    ("External", True): Evacuate("node-1", TRIGGERED),
 }
 
 
 @pytest.mark.parametrize(("strategy", "migratable"), ROWS, ids=str)
-@pytest.mark.parametrize("is_usual", [False, True], ids=["its own", "the cluster's"])
-def test_each_strategy_by_whether_it_can_move(strategy: str | None, migratable: bool | None, is_usual: bool) -> None:
-    own, usual = (None, strategy) if is_usual else (strategy, None)
-    judged = judge(a_vmi(own, migratable=migratable), usual)
+@pytest.mark.parametrize("is_default", [False, True], ids=["its own", "the cluster's"])
+def test_each_strategy_for_each_value_of_live_migratable(
+    strategy: str | None, migratable: bool | None, is_default: bool
+) -> None:
+    own, default_strategy = (None, strategy) if is_default else (strategy, None)
+    decision = decide(a_vmi(own, migratable=migratable), default_strategy)
     expected = ROWS[strategy, migratable]
 
-    assert isinstance(judged, Denied) if expected is Denied else judged == expected
+    assert isinstance(decision, Deny) if expected is Deny else decision == expected
 
 
-def test_its_own_word_counts_before_the_clusters() -> None:
-    assert judge(a_vmi("None"), "LiveMigrate") == Allowed()
-    assert isinstance(judge(a_vmi("LiveMigrate"), "None"), Denied)
+def test_the_vmis_strategy_overrides_the_clusters() -> None:
+    assert decide(a_vmi("None"), "LiveMigrate") == Allow()
+    assert isinstance(decide(a_vmi("LiveMigrate"), "None"), Deny)
 
 
-def test_a_refusal_says_why_it_cannot_move_and_what_to_do() -> None:
-    judged = judge(a_vmi("LiveMigrate", migratable=False))
+def test_a_denial_says_why_and_what_to_do() -> None:
+    decision = decide(a_vmi("LiveMigrate", migratable=False))
 
-    assert isinstance(judged, Denied)
-    assert "VMI ns/web" in judged.why
-    assert "its disk is its node's" in judged.why
-    assert "stop it" in judged.why
+    assert isinstance(decision, Deny)
+    assert "VMI ns/web" in decision.message
+    assert "its disk is local" in decision.message
+    assert "stop it" in decision.message
 
 
 @pytest.mark.parametrize(
@@ -100,32 +102,32 @@ def test_a_refusal_says_why_it_cannot_move_and_what_to_do() -> None:
     ],
     ids=["no instance", "another's Pod", "Pod done", "Pod failed", "run done", "run failed"],
 )
-def test_what_guards_no_guest_may_go(vmi: VirtualMachineInstance | None, pod: dict[str, str]) -> None:
-    assert judge(vmi, **pod) == Allowed()
+def test_a_pod_without_a_running_guest_may_be_evicted(vmi: VirtualMachineInstance | None, pod: dict[str, str]) -> None:
+    assert decide(vmi, **pod) == Allow()
 
 
-def test_an_instance_that_is_being_deleted_goes_anyway() -> None:
-    going = a_vmi("LiveMigrate")
-    meta = msgspec.structs.replace(going.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+def test_the_pod_of_a_deleted_vmi_may_be_evicted() -> None:
+    deleting = a_vmi("LiveMigrate")
+    meta = msgspec.structs.replace(deleting.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
 
-    assert judge(msgspec.structs.replace(going, metadata=meta)) == Allowed()
+    assert decide(msgspec.structs.replace(deleting, metadata=meta)) == Allow()
 
 
-def test_one_that_is_marked_already_is_under_way() -> None:
-    assert judge(a_vmi("External", evacuationNodeName="node-1")) == Denied(
+def test_a_marked_vmi_is_being_evacuated() -> None:
+    assert decide(a_vmi("External", evacuationNodeName="node-1")) == Deny(
         f"Evacuation in progress: {TRIGGERED}", f"Evacuation in progress: {eviction.TRIGGERED}"
     )
 
 
-def test_a_mark_of_a_node_that_it_has_left_counts_no_more() -> None:
-    assert judge(a_vmi("External", evacuationNodeName="node-0")) == Marked("node-1", TRIGGERED)
+def test_the_mark_of_a_former_node_is_replaced() -> None:
+    assert decide(a_vmi("External", evacuationNodeName="node-0")) == Evacuate("node-1", TRIGGERED)
 
 
-def test_a_pod_that_it_moves_to_stays() -> None:
-    judged = judge(a_vmi("LiveMigrate", migratable=True), node="node-2")
+def test_a_migration_target_is_not_evicted() -> None:
+    decision = decide(a_vmi("LiveMigrate", migratable=True), node="node-2")
 
-    assert isinstance(judged, Denied)
-    assert judged.why.startswith("Eviction request for target Pod: VMI ns/web is on its way to it")
+    assert isinstance(decision, Deny)
+    assert decision.message.startswith("Eviction request for target Pod: VMI ns/web is migrating to it")
 
 
 MOVED = {"migrationUid": "m", "startTimestamp": "2026-01-01T00:00:00Z", "sourcePodUID": "source", "targetPodUID": "t"}
@@ -134,28 +136,28 @@ MOVED = {"migrationUid": "m", "startTimestamp": "2026-01-01T00:00:00Z", "sourceP
 @pytest.mark.parametrize(
     ("moving", "words"),
     [
-        (MOVED | {"completed": True}, "VMI ns/web has left this Pod, which goes by itself"),
-        (MOVED | {"completed": True, "failed": True}, "on its way"),
-        (MOVED | {"completed": True, "sourcePodUID": "another"}, "on its way"),
+        (MOVED | {"completed": True}, "VMI ns/web has left this Pod, which ends by itself"),
+        (MOVED | {"completed": True, "failed": True}, "migrating"),
+        (MOVED | {"completed": True, "sourcePodUID": "another"}, "migrating"),
     ],
     ids=["left", "stayed", "another Pod"],
 )
-def test_a_pod_that_it_has_left_is_called_that(moving: dict[str, Any], words: str) -> None:
-    judged = judge(a_vmi("LiveMigrate", migratable=True, nodeName="node-2", migrationState=moving))
+def test_a_migration_source_after_the_migration(moving: dict[str, Any], words: str) -> None:
+    decision = decide(a_vmi("LiveMigrate", migratable=True, nodeName="node-2", migrationState=moving))
 
-    assert isinstance(judged, Denied)
-    assert words in judged.why
+    assert isinstance(decision, Deny)
+    assert words in decision.message
 
 
-def test_the_node_that_it_is_leaving_is_marked_while_it_migrates() -> None:
-    """Where that migration fails the mark is what brings the next one; where it does not, it is taken off with it."""
+def test_a_migrating_vmi_is_marked() -> None:
+    """If the migration fails the mark starts the next one; if it succeeds the mark is removed."""
     moving = MOVED | {"sourceNode": "node-1", "targetNode": "node-2"}
 
-    assert judge(a_vmi("LiveMigrate", migratable=True, migrationState=moving)) == Marked("node-1", TRIGGERED)
+    assert decide(a_vmi("LiveMigrate", migratable=True, migrationState=moving)) == Evacuate("node-1", TRIGGERED)
 
 
-def test_a_strategy_of_another_version_gives_no_guest_up() -> None:
-    judged = judge(a_vmi("Teleport"))
+def test_an_unknown_strategy_denies() -> None:
+    decision = decide(a_vmi("Teleport"))
 
-    assert isinstance(judged, Denied)
-    assert "'Teleport'" in judged.why
+    assert isinstance(decision, Deny)
+    assert "'Teleport'" in decision.message

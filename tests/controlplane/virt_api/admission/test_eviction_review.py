@@ -15,17 +15,16 @@ from typing import Any
 import pytest
 
 from controlplane.engine.errors import NotFound
+from controlplane.http_server.quotas import BusyError
 from controlplane.kube.certificates import KeyPair
-from controlplane.virt_api.admission.eviction_decision import KEPT
+from controlplane.virt_api.admission.eviction_decision import DENIED
 from controlplane.virt_api.admission.eviction_review import (
-    AT_ONCE,
-    AT_ONCE_OF_A_NAMESPACE,
+    MAX_CONCURRENT_OF_PEER,
     MAX_EVICTION_BYTES,
-    Evictions,
+    EvictionReviews,
 )
-from controlplane.virt_api.concurrency import BusyError
-from controlplane.virt_api.http.identity import HookClients
-from controlplane.virt_api.http.response import Answer
+from controlplane.virt_api.http.identity import WebhookClients
+from controlplane.virt_api.http.response import Response
 from controlplane.virt_api.http.routes import EVICTION
 from tests.controlplane.kube.fake_api import status
 from tests.controlplane.virt_api.served import CLIENTS, USER, Json, Served, a_client_pair, an_authority, serving
@@ -76,7 +75,7 @@ async def test_one_that_is_to_stay_is_refused_with_the_code_that_drains_come_bac
     answer = await evict(served)
 
     assert (answer["allowed"], answer["status"]["code"], answer["status"]["reason"]) == (False, 429, "TooManyRequests")
-    assert answer["status"]["message"] == KEPT
+    assert answer["status"]["message"] == DENIED
     assert not mark(served)
 
 
@@ -106,9 +105,9 @@ async def test_whose_machine_it_is_and_how_it_is_made_is_told_to_who_has_proven_
 ) -> None:
     """With nobody configured whoever reaches the port asks about any Pod, and learns what its name says and no more."""
     reviewers = an_authority("reviewers")
-    pair, clients = a_client_pair(reviewers, usage=CLIENTS), HookClients(reviewers.certificate, frozenset({PROXY}))
+    pair, clients = a_client_pair(reviewers, usage=CLIENTS), WebhookClients(reviewers.certificate, frozenset({PROXY}))
     for proven in (pair, None):
-        async with serving(tmp_path, hook_clients=clients if proven else None) as served:
+        async with serving(tmp_path, webhook_clients=clients if proven else None) as served:
             have(served, strategy)
             for words in SAID[strategy]:
                 told = (await evict(served, proven))["status"]["message"]
@@ -206,7 +205,7 @@ async def test_a_guest_is_not_given_up_because_nobody_could_be_asked(served: Ser
         answer = await evict(served)
 
         assert (answer["allowed"], answer["status"]["code"]) == (False, 500)
-        assert "cannot tell whether its machine may go" in answer["status"]["message"]
+        assert "cannot decide about this eviction" in answer["status"]["message"]
 
 
 @pytest.mark.parametrize("path", [POD, VMI], ids=["the Pod", "the instance"])
@@ -226,50 +225,34 @@ async def test_what_is_no_review_is_refused(served: Served) -> None:
     assert (await served.call("GET", EVICTION))[0] == 405
 
 
-class Standstill:
-    """An API server that answers nothing until it is let."""
+class StoppedApi:
+    """An API server that does not answer until it is resumed."""
 
     def __init__(self) -> None:
-        self.let = asyncio.Event()
+        self.resumed = asyncio.Event()
 
     async def get(self, *_unused: object) -> Json:
-        await self.let.wait()
+        await self.resumed.wait()
         raise NotFound("gone")
 
 
-def ask(evictions: Evictions, namespace: str, peer: str = "api-server") -> asyncio.Task[Answer]:
-    asked = {"request": {"uid": "1", "name": "virt-launcher-a", "namespace": namespace}}
-    return asyncio.create_task(evictions.answer(peer, json.dumps(asked).encode(), is_proven=True))
+def ask(reviews: EvictionReviews, peer: str = "api-server") -> asyncio.Task[Response]:
+    review = {"request": {"uid": "1", "name": "virt-launcher-a", "namespace": "ns"}}
+    return asyncio.create_task(reviews.answer(peer, json.dumps(review).encode(), is_authenticated=True))
 
 
-async def test_a_tenant_that_evicts_without_end_keeps_nobody_else_from_it() -> None:
-    """All of them come by the one API server, drains of nodes, too."""
-    server = Standstill()
-    evictions = Evictions(server, lambda: None)  # type: ignore[arg-type]
-    greedy = [ask(evictions, "greedy") for _unused in range(AT_ONCE_OF_A_NAMESPACE)]
+async def test_one_peer_cannot_take_all_reviews_at_once() -> None:
+    api = StoppedApi()
+    reviews = EvictionReviews(api, lambda: None)  # type: ignore[arg-type]
+    waiting = [ask(reviews) for _unused in range(MAX_CONCURRENT_OF_PEER)]
     await asyncio.sleep(0)
-    with pytest.raises(BusyError):
-        await ask(evictions, "greedy")
-    theirs = ask(evictions, "modest")
-    server.let.set()
+    with pytest.raises(BusyError, match="too many reviews of evictions"):
+        await ask(reviews)
+    other = ask(reviews, peer="other")
+    api.resumed.set()
 
-    assert {one.code for one in await asyncio.gather(*greedy, theirs)} == {200}
-    assert (await ask(evictions, "greedy")).code == 200, "places are given back"
-
-
-async def test_of_one_peer_so_many_reviews_are_under_way_and_each_gives_its_place_back() -> None:
-    server = Standstill()
-    evictions = Evictions(server, lambda: None)  # type: ignore[arg-type]
-    waiting = [ask(evictions, f"ns-{number}") for number in range(AT_ONCE)]
-    await asyncio.sleep(0)
-    with pytest.raises(BusyError, match="too many reviews of evictions of this peer"):
-        await ask(evictions, "another")
-    theirs = ask(evictions, "another", peer="other")
-    server.let.set()
-
-    assert {one.code for one in await asyncio.gather(*waiting, theirs)} == {200}
-    for number in range(AT_ONCE + 1):
-        assert (await ask(evictions, f"ns-{number}")).code == 200
+    assert {response.code for response in await asyncio.gather(*waiting, other)} == {200}
+    assert (await ask(reviews)).code == 200, "the quota is given back"
 
 
 async def cancel(served: Served, body: str = "", of: str = "virtualmachineinstances") -> tuple[int, Any]:
@@ -295,7 +278,7 @@ async def test_a_mark_stays_where_another_is_meant_or_nothing_is_to_be_written(s
     await evict(served)
 
     code, answer = await cancel(served, '{"evacuationNodeName": "node-2"}')
-    assert (code, "it is to leave node node-1, not node-2" in answer["message"]) == (409, True)
+    assert (code, "its evacuation is from node node-1, not node-2" in answer["message"]) == (409, True)
     assert (await cancel(served, '{"dryRun": ["All"]}'))[0] == 200
     written = [path for method, path, *_unused in served.api.seen if method == "PATCH"]
     assert "dryRun=All" in written[-1]
@@ -353,7 +336,7 @@ async def test_a_mark_of_another_node_that_is_set_meanwhile_stays(served: Served
 
     code, answer = await cancel(served, '{"evacuationNodeName": "node-1"}')
 
-    assert (code, "it is to leave node node-2, not node-1" in answer["message"]) == (409, True)
+    assert (code, "its evacuation is from node node-2, not node-1" in answer["message"]) == (409, True)
     assert mark(served) == "node-2"
 
 

@@ -15,7 +15,7 @@ from controlplane.api.objects.phase import FAILED, RUNNING, SCHEDULING, SUCCEEDE
 from controlplane.api.objects.resources import Key
 from controlplane.api.vmi_label import vmi_label_value
 from controlplane.engine.errors import ApiError
-from controlplane.virt_api.admission.migratable import LIMIT, why_not
+from controlplane.virt_api.admission.migratable import PAGE_LIMIT, why_not_migratable
 from tests.controlplane.kube.fake_api import FakeApi, a_client, status
 from tests.controlplane.virt_api.moving import IN_NS, MIGRATIONS, TEMPLATE, UNFIT, put_migration, put_vmi
 
@@ -26,7 +26,7 @@ async def ask(arrange: Callable[[FakeApi], Any], vmi: Key = WEB) -> str | None:
     api = FakeApi()
     arrange(api)
     async with a_client(api) as client:
-        return await why_not(client, vmi)
+        return await why_not_migratable(client, vmi)
 
 
 @pytest.mark.parametrize("phase", ["", SCHEDULING, RUNNING, UNKNOWN])
@@ -90,7 +90,7 @@ async def test_a_migration_of_another_is_none_of_it() -> None:
 async def test_the_last_page_is_read_too() -> None:
     def arrange(api: FakeApi) -> None:
         put_vmi(api)
-        for number in range(LIMIT):
+        for number in range(PAGE_LIMIT):
             put_migration(api, f"a-{number:03}", "Succeeded")
         put_migration(api, "z", "Running")
 
@@ -110,7 +110,7 @@ async def test_of_all_migrations_only_its_own_are_asked_for() -> None:
     api, name = FakeApi(), "a" * 100
     api.put(f"{IN_NS}/virtualmachineinstances/{name}", {**TEMPLATE, "status": {"phase": "Running"}})
     async with a_client(api) as client:
-        assert await why_not(client, Key("ns", name)) is None
+        assert await why_not_migratable(client, Key("ns", name)) is None
 
     asked = [path for _unused, path, *_more in api.seen if path.startswith(MIGRATIONS)]
     assert [f"labelSelector=kubevirt.io%2Fvmi-name%3D{vmi_label_value(name)}" in path for path in asked] == [True]

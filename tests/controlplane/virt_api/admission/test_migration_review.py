@@ -15,17 +15,16 @@ import pytest
 
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import NotFound
+from controlplane.http_server.quotas import BusyError
 from controlplane.kube.certificates import KeyPair
 from controlplane.virt_api.admission.migration_review import (
-    AT_ONCE,
-    AT_ONCE_OF_A_NAMESPACE,
-    HIDDEN,
+    DENIED,
+    MAX_CONCURRENT_OF_PEER,
     MAX_MIGRATION_BYTES,
-    Migrations,
+    MigrationReviews,
 )
-from controlplane.virt_api.concurrency import BusyError
-from controlplane.virt_api.http.identity import HookClients
-from controlplane.virt_api.http.response import Answer
+from controlplane.virt_api.http.identity import WebhookClients
+from controlplane.virt_api.http.response import Response
 from controlplane.virt_api.http.routes import MIGRATION
 from tests.controlplane.api import golden
 from tests.controlplane.kube.fake_api import status
@@ -33,18 +32,17 @@ from tests.controlplane.virt_api.moving import MIGRATIONS, UNFIT, VMI, put_migra
 from tests.controlplane.virt_api.served import CLIENTS, Json, Served, a_client_pair, an_authority, serving
 
 PROXY = "front-proxy-client"
-HANGS_SECONDS = 5.0
 
 
 @pytest.fixture
-def reviewer() -> tuple[KeyPair, HookClients]:
+def reviewer() -> tuple[KeyPair, WebhookClients]:
     authority = an_authority("reviewers")
-    return a_client_pair(authority, usage=CLIENTS), HookClients(authority.certificate, frozenset({PROXY}))
+    return a_client_pair(authority, usage=CLIENTS), WebhookClients(authority.certificate, frozenset({PROXY}))
 
 
 @pytest.fixture
-async def served(tmp_path: Path, reviewer: tuple[KeyPair, HookClients]) -> AsyncIterator[Served]:
-    async with serving(tmp_path, hook_clients=reviewer[1]) as one:
+async def served(tmp_path: Path, reviewer: tuple[KeyPair, WebhookClients]) -> AsyncIterator[Served]:
+    async with serving(tmp_path, webhook_clients=reviewer[1]) as one:
         yield one
 
 
@@ -91,7 +89,7 @@ async def test_who_has_not_proven_to_ask_learns_nothing_of_anybodys_machine(tmp_
         served.api.faults.append(("GET", VMI, status(500, "InternalError", "etcd is away")))
         unknown = (await review(served, None))["status"]
 
-    assert said == [HIDDEN, HIDDEN]
+    assert said == [DENIED, DENIED]
     assert (unknown["code"], "web" in unknown["message"]) == (500, False)
 
 
@@ -124,55 +122,30 @@ async def test_what_is_no_review_is_not_taken(served: Served, reviewer: tuple[Ke
     assert (await served.call("POST", MIGRATION, body=body()))[0] == 401
 
 
-class Standstill:
-    """An API server that answers nothing until it is let."""
+class StoppedApi:
+    """An API server that does not answer until it is resumed."""
 
     def __init__(self) -> None:
-        self.let = asyncio.Event()
+        self.resumed = asyncio.Event()
 
     async def get(self, _unused: object, key: Key) -> Json:
-        await self.let.wait()
+        await self.resumed.wait()
         raise NotFound(f"{key} is gone")
 
 
-def ask(migrations: Migrations, namespace: str, peer: str = "api-server") -> asyncio.Task[Answer]:
-    async def read() -> bytes:
-        return body(namespace=namespace)
-
-    return asyncio.create_task(migrations.answer(peer, read, is_proven=True))
+def ask(reviews: MigrationReviews, peer: str = "api-server") -> asyncio.Task[Response]:
+    return asyncio.create_task(reviews.answer(peer, body(), is_authenticated=True))
 
 
-async def test_a_tenant_that_migrates_without_end_keeps_nobody_else_from_it() -> None:
-    server = Standstill()
-    migrations = Migrations(server)  # type: ignore[arg-type]
-    greedy = [ask(migrations, "greedy") for _unused in range(AT_ONCE_OF_A_NAMESPACE)]
+async def test_one_peer_cannot_take_all_reviews_at_once() -> None:
+    api = StoppedApi()
+    reviews = MigrationReviews(api)  # type: ignore[arg-type]
+    waiting = [ask(reviews) for _unused in range(MAX_CONCURRENT_OF_PEER)]
     await asyncio.sleep(0)
-    with pytest.raises(BusyError, match="of this namespace"):
-        async with asyncio.timeout(HANGS_SECONDS):
-            await ask(migrations, "greedy")
-    theirs = ask(migrations, "modest")
-    server.let.set()
+    with pytest.raises(BusyError, match="too many reviews of migrations"):
+        await ask(reviews)
+    other = ask(reviews, peer="other")
+    api.resumed.set()
 
-    assert {one.code for one in await asyncio.gather(*greedy, theirs)} == {200}
-    assert (await ask(migrations, "greedy")).code == 200, "places are given back"
-
-
-async def test_of_one_peer_so_many_reviews_are_held_and_no_more_is_read() -> None:
-    server, reads = Standstill(), []
-    migrations = Migrations(server)  # type: ignore[arg-type]
-    waiting = [ask(migrations, f"ns-{number}") for number in range(AT_ONCE)]
-    await asyncio.sleep(0)
-
-    async def read() -> bytes:
-        reads.append(1)
-        return body()
-
-    with pytest.raises(BusyError, match="of this peer"):
-        async with asyncio.timeout(HANGS_SECONDS):
-            await migrations.answer("api-server", read, is_proven=True)
-    assert reads == []
-    server.let.set()
-
-    assert {one.code for one in await asyncio.gather(*waiting, ask(migrations, "another", peer="other"))} == {200}
-    for number in range(AT_ONCE + 1):
-        assert (await ask(migrations, f"ns-{number}")).code == 200
+    assert {response.code for response in await asyncio.gather(*waiting, other)} == {200}
+    assert (await ask(reviews)).code == 200, "the quota is given back"

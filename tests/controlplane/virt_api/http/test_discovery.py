@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from controlplane.virt_api.http import discovery
-from controlplane.virt_api.http.routes import DOCUMENTS, ToDocument, match
+from controlplane.virt_api.http.routes import DOCUMENTS, DocumentRoute, find_route
 
 TOLD = {f"virtualmachineinstances/{name}" for name in ("guestosinfo", "userlist", "filesystemlist")}
 """What a guest's agent answers."""
@@ -17,15 +17,15 @@ READ = {*TOLD, "virtualmachines/expand-spec"}
 
 
 def fetch(path: str) -> Any:
-    route = match("GET", path)
-    assert isinstance(route, ToDocument)
+    route = find_route("GET", path)
+    assert isinstance(route, DocumentRoute)
     return msgspec.json.decode(discovery.answer(route).body)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
 def test_every_document_is_answered(path: str) -> None:
-    route = match("GET", path)
-    assert isinstance(route, ToDocument)
+    route = find_route("GET", path)
+    assert isinstance(route, DocumentRoute)
     answer = discovery.answer(route)
 
     assert answer.code == 200

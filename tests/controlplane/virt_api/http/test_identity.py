@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from controlplane.virt_api.http.identity import (
     FrontProxy,
-    HookClients,
     UnauthenticatedError,
-    check_reviewer,
+    WebhookClients,
+    check_webhook_client,
     identify,
     parse_front_proxy,
 )
@@ -167,23 +167,23 @@ def test_a_certificate_of_a_ca_that_vouches_for_others_is_nobodys(authority: Key
 )
 def test_who_may_send_reviews(name: str, usage: Any, later: float, because: str | None) -> None:
     reviewers = an_authority("reviewers")
-    clients = HookClients(reviewers.certificate, frozenset({"apiserver"}))
+    clients = WebhookClients(reviewers.certificate, frozenset({"apiserver"}))
 
     if because is None:
-        check_reviewer(clients, chain(reviewers, name, usage), now() + later)
+        check_webhook_client(clients, chain(reviewers, name, usage), now() + later)
     else:
         with pytest.raises(UnauthenticatedError, match=because):
-            check_reviewer(clients, chain(reviewers, name, usage), now() + later)
+            check_webhook_client(clients, chain(reviewers, name, usage), now() + later)
 
 
 def test_where_reviewers_are_named_nobody_else_sends_reviews(authority: KeyPair) -> None:
-    clients = HookClients(an_authority("reviewers").certificate, frozenset({"front-proxy-client"}))
+    clients = WebhookClients(an_authority("reviewers").certificate, frozenset({"front-proxy-client"}))
 
     with pytest.raises(UnauthenticatedError, match="no client certificate"):
-        check_reviewer(clients, (), now())
+        check_webhook_client(clients, (), now())
     with pytest.raises(UnauthenticatedError, match="another CA"):
-        check_reviewer(clients, chain(authority), now())
-    check_reviewer(None, (), now())
+        check_webhook_client(clients, chain(authority), now())
+    check_webhook_client(None, (), now())
 
 
 def test_a_certificate_that_cannot_be_read_is_nobody(proxy: FrontProxy) -> None:

@@ -15,7 +15,7 @@ import pytest
 from controlplane.api.objects.resources import Key
 from controlplane.kube.certificates import SKEW, KeyPair, make_ca
 from controlplane.virt_api.cluster import Cluster
-from controlplane.virt_api.http.key_pairs import PairInUse
+from controlplane.virt_api.http.key_pairs import KeyPairInUse
 from controlplane.virt_api.http.tls import ServingTls, TlsError
 from controlplane.virt_api.settings import CLIENT_SECRET_NAME
 from tests.controlplane.kube.pairs import issue_server
@@ -36,10 +36,10 @@ class Used:
     """A pair in use, and a clock."""
 
     now: float = NOW
-    pairs: PairInUse = field(init=False)
+    pairs: KeyPairInUse = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pairs = PairInUse(lambda: self.now)
+        self.pairs = KeyPairInUse(lambda: self.now)
 
     def at(self, seconds: float) -> KeyPair | None:
         self.now = NOW + seconds

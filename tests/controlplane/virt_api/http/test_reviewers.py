@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 
 from controlplane.kube.certificates import KeyPair, make_ca
-from controlplane.virt_api.http.identity import HookClients
+from controlplane.virt_api.http.identity import WebhookClients
 from controlplane.virt_api.http.routes import EVICTION
 from tests.controlplane.virt_api.served import CLIENTS, DAY, SERVERS, a_client_pair, now, serving
 
@@ -78,8 +78,8 @@ async def codes(directory: Path, issue: Issue, *, named: frozenset[str] | None) 
     named: who may send reviews; None where nobody is configured.
     """
     reviewers, found = make_ca("reviewers", now(), DAY), set[Any]()
-    clients = None if named is None else HookClients(reviewers.certificate, named)
-    async with serving(directory, hook_clients=clients) as served:
+    clients = None if named is None else WebhookClients(reviewers.certificate, named)
+    async with serving(directory, webhook_clients=clients) as served:
         pair = issue(reviewers)
         for door in DOORS:
             for claims in ({}, CLAIMS):

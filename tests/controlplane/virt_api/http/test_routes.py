@@ -11,12 +11,12 @@ from controlplane.virt_api.http.routes import (
     VERSIONS,
     VM,
     VMI,
+    DocumentRoute,
     NoRoute,
     Subresource,
-    ToDocument,
-    ToHook,
-    ToSubresource,
-    match,
+    SubresourceRoute,
+    WebhookRoute,
+    find_route,
 )
 
 BASE = "/apis/subresources.kubevirt.io/v1/namespaces/ns"
@@ -25,9 +25,11 @@ BASE = "/apis/subresources.kubevirt.io/v1/namespaces/ns"
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.resource}/{row.path}")
 def test_every_row_is_found_and_reviewed_as_it_says(row: Subresource, version: str) -> None:
-    found = match(row.method, f"/apis/subresources.kubevirt.io/{version}/namespaces/ns/{row.resource}/web/{row.path}")
+    found = find_route(
+        row.method, f"/apis/subresources.kubevirt.io/{version}/namespaces/ns/{row.resource}/web/{row.path}"
+    )
 
-    assert isinstance(found, ToSubresource)
+    assert isinstance(found, SubresourceRoute)
     assert found.row is row
     assert found.access.verb == {"GET": "get", "PUT": "update"}[row.method]
     assert (found.access.version, found.access.namespace, found.access.name) == (version, "ns", "web")
@@ -41,17 +43,17 @@ def test_no_two_rows_claim_one_request() -> None:
 
 
 def test_a_port_is_an_argument_and_not_part_of_what_is_reviewed() -> None:
-    found = match("GET", f"{BASE}/{VMI}/web/portforward/22/tcp")
+    found = find_route("GET", f"{BASE}/{VMI}/web/portforward/22/tcp")
 
-    assert isinstance(found, ToSubresource)
+    assert isinstance(found, SubresourceRoute)
     assert found.access.subresource == "portforward"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_is_asked_of_a_namespace_is_reviewed_without_a_name(version: str) -> None:
-    found = match("PUT", f"/apis/subresources.kubevirt.io/{version}/namespaces/ns/expand-vm-spec")
+    found = find_route("PUT", f"/apis/subresources.kubevirt.io/{version}/namespaces/ns/expand-vm-spec")
 
-    assert isinstance(found, ToSubresource)
+    assert isinstance(found, SubresourceRoute)
     assert found.access == Attributes("update", "subresources.kubevirt.io", version, "expand-vm-spec", "", "ns")
 
 
@@ -86,19 +88,19 @@ def test_what_is_asked_of_a_namespace_is_reviewed_without_a_name(version: str) -
     ],
 )
 def test_what_is_no_route(method: str, path: str, code: int) -> None:
-    found = match(method, path)
+    found = find_route(method, path)
 
     assert isinstance(found, NoRoute)
     assert found.code == code
 
 
 def test_the_allowed_methods_are_named() -> None:
-    assert match("POST", f"{BASE}/{VM}/web/start") == NoRoute(405, "use PUT", ("PUT",))
+    assert find_route("POST", f"{BASE}/{VM}/web/start") == NoRoute(405, "use PUT", ("PUT",))
 
 
 def test_documents_and_hooks() -> None:
-    assert match("HEAD", "/healthz") == ToDocument("healthz")
-    assert match("GET", "/apis/subresources.kubevirt.io/v1alpha3") == ToDocument("resources", "v1alpha3")
-    assert match("GET", "/openapi/v3") == ToDocument("openapi-v3")
-    assert match("GET", "/openapi/v3/apis/subresources.kubevirt.io/v1") == ToDocument("schema", "v1")
-    assert match("POST", "/virtualmachineinstances-mutate") == ToHook("mutate")
+    assert find_route("HEAD", "/healthz") == DocumentRoute("healthz")
+    assert find_route("GET", "/apis/subresources.kubevirt.io/v1alpha3") == DocumentRoute("resources", "v1alpha3")
+    assert find_route("GET", "/openapi/v3") == DocumentRoute("openapi-v3")
+    assert find_route("GET", "/openapi/v3/apis/subresources.kubevirt.io/v1") == DocumentRoute("schema", "v1")
+    assert find_route("POST", "/virtualmachineinstances-mutate") == WebhookRoute("mutate")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -14,14 +13,12 @@ from typing import Any
 import pytest
 
 from controlplane.kube.certificates import KeyPair
-from controlplane.virt_api import concurrency as judges
-from controlplane.virt_api.subresources.dispatch import AT_ONCE
+from controlplane.virt_api import concurrency
+from controlplane.virt_api.subresources.dispatch import MAX_CONCURRENT
 from tests.controlplane.virt_api.served import CLIENTS, USER, Json, Served, a_client_pair, serving
-from tests.controlplane.virt_handler.fakes import until
 
 VM = "/apis/kubevirt.io/v1/namespaces/ns/virtualmachines/web"
 VMI = "/apis/kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web"
-CROWD = 40
 RUNNING = {"spec": {"domain": {"devices": {}}}, "status": {"phase": "Running"}}
 
 
@@ -100,45 +97,16 @@ async def test_every_write_of_a_dry_run_is_one(
     assert [path for path in written if "dryRun=All" not in path] == []
 
 
-async def test_who_starts_many_machines_at_once_keeps_no_other_namespaces_waiting(
-    served: Served, proxy: KeyPair
-) -> None:
-    served.api.put(VM, a_vm("Halted"))
-    for number in range(CROWD):
-        served.api.put(f"/apis/kubevirt.io/v1/namespaces/crowd/virtualmachines/vm-{number}", a_vm("Halted"))
-    answered: list[str] = []
-    is_open = asyncio.Event()
-    answer_review = served.api.handle
-
-    async def wait(request: Any) -> Any:
-        await is_open.wait()
-        return await answer_review(request)
-
-    served.api.handle = wait  # type: ignore[method-assign]
-
-    async def start(namespace: str, name: str) -> None:
-        path = f"/apis/subresources.kubevirt.io/v1/namespaces/{namespace}/virtualmachines/{name}/start"
-        assert (await served.call("PUT", path, pair=proxy, headers=USER))[0] == 202
-        answered.append(namespace)
-
-    async with asyncio.TaskGroup() as group:
-        for number in range(CROWD):
-            group.create_task(start("crowd", f"vm-{number}"))
-        await until(lambda: served.places.waiting == CROWD - AT_ONCE)
-        group.create_task(start("ns", "web"))
-        await until(lambda: served.places.waiting > CROWD - AT_ONCE)
-        is_open.set()
-    assert answered.index("ns") <= 2 * AT_ONCE
-
-
-async def test_who_gets_no_turn_is_told_to_come_again(
+async def test_a_request_without_a_slot_is_told_to_retry(
     served: Served, proxy: KeyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judges, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(concurrency, "WAIT_SECONDS", 0.0)
     served.api.put(VM, a_vm("Halted"))
+    assert served.server is not None
+    limit = served.server.subresources.limit
     async with AsyncExitStack() as stack:
-        for _unused in range(AT_ONCE):
-            await stack.enter_async_context(served.places.turn("crowd"))
+        for _unused in range(MAX_CONCURRENT):
+            await stack.enter_async_context(limit.slot())
         code, status = await ask(served, proxy, "start")
     assert (code, status["reason"]) == (429, "TooManyRequests")
     assert served.api.seen == []

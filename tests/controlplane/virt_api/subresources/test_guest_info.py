@@ -110,7 +110,7 @@ async def test_what_a_guest_tells_has_upstreams_shape(stage: Inquired, about: An
     [
         (NotDone("refused", "VMI does not have guest agent connected"), "VMI does not have guest agent connected"),
         (NotDone("lost", "\x1b[31mred\n"), "[31mred"),
-        (NotDone("lost", ""), "does not say why"),
+        (NotDone("lost", ""), "gives no reason"),
         (Done(), "answered another question"),
     ],
 )

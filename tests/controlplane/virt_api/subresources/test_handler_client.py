@@ -13,45 +13,42 @@ import pytest
 from controlplane.kube.certificates import KeyPair
 from controlplane.links.handler import ADDRESS, CERTIFICATE, Guest, Power
 from controlplane.virt_api.subresources import handler_client as module
-from controlplane.virt_api.subresources.handler_client import Handlers, NotAskedError, find_place
+from controlplane.virt_api.subresources.handler_client import HandlerClient, NotSentError, read_endpoint
 
 QUESTION = Power(Guest("node-1", "uid", "pod"), "reset", 0)
 
 
 class Client:
-    """An API server that does not say where a node is until it is let."""
+    """An API server that does not answer until it is resumed."""
 
     def __init__(self) -> None:
-        self.let = asyncio.Event()
+        self.resumed = asyncio.Event()
 
     async def get(self, *_unused: object) -> dict[str, Any]:
-        await self.let.wait()
+        await self.resumed.wait()
         return {}
 
 
-async def test_a_node_that_answers_nobody_holds_so_many_questions_of_however_many_namespaces(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Each namespace always gets a place, and namespaces can be made without end."""
-    monkeypatch.setattr(module, "AT_ONCE", 1)
-    monkeypatch.setattr(module, "AT_MOST", 3)
+async def test_questions_of_all_namespaces_to_one_node_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_CONCURRENT_OF_NAMESPACE", 1)
+    monkeypatch.setattr(module, "MAX_CONCURRENT", 3)
     client = Client()
-    handlers = Handlers(client, lambda: KeyPair(b"", b""))  # type: ignore[arg-type]
-    waiting = [asyncio.create_task(handlers.ask(f"ns-{number}", QUESTION)) for number in range(3)]
+    handlers = HandlerClient(client, lambda: KeyPair(b"", b""))  # type: ignore[arg-type]
+    waiting = [asyncio.create_task(handlers.call(f"ns-{number}", QUESTION)) for number in range(3)]
     await asyncio.sleep(0)
 
-    with pytest.raises(NotAskedError, match="is being asked too much at once"):
-        await handlers.ask("ns-4", QUESTION)
+    with pytest.raises(NotSentError, match="too many requests to virt-handler of node node-1"):
+        await handlers.call("ns-4", QUESTION)
 
-    client.let.set()
-    for ended in await asyncio.gather(*waiting, return_exceptions=True):
-        assert "has not said where it listens" in str(ended)
-    with pytest.raises(NotAskedError, match="has not said where it listens"):
-        await handlers.ask("ns-4", QUESTION)
+    client.resumed.set()
+    for error in await asyncio.gather(*waiting, return_exceptions=True):
+        assert "has not published where it listens" in str(error)
+    with pytest.raises(NotSentError, match="has not published where it listens"):
+        await handlers.call("ns-4", QUESTION)
 
 
-def test_a_port_is_spelled_in_ascii() -> None:
-    """Other digits are numbers to Python and to nobody who reads the annotation."""
+def test_a_port_has_ascii_digits() -> None:
+    """Python reads other digits as numbers, too."""
     annotations = {ADDRESS: "10.0.0.7:\u0668\u0661\u0668\u0666"}
-    with pytest.raises(ValueError, match="no IP address and port"):
-        find_place({"metadata": {"annotations": {**annotations, CERTIFICATE: "aGk="}}})
+    with pytest.raises(ValueError, match="is no IP address and port"):
+        read_endpoint({"metadata": {"annotations": {**annotations, CERTIFICATE: "aGk="}}})

@@ -14,7 +14,7 @@ from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_api.subresources.lifecycle import (
-    NotBuiltError,
+    NotImplementedStrategyError,
     PatchInstance,
     PatchSpec,
     PatchStatus,
@@ -166,9 +166,9 @@ def test_a_paused_start_from_before_the_machine_was_halted_keeps_nobody_out() ->
 def test_a_strategy_that_is_not_built_takes_a_stop_only() -> None:
     """A stop means the same under every strategy; what a start would mean, nobody knows here."""
     vm, vmi = a_vm("WaitAsReceiver"), a_vmi("Running")
-    with pytest.raises(NotBuiltError, match="run strategy WaitAsReceiver is not implemented"):
+    with pytest.raises(NotImplementedStrategyError, match="run strategy WaitAsReceiver is not implemented"):
         decide_start(vm, None, StartOptions())
-    with pytest.raises(NotBuiltError, match="run strategy WaitAsReceiver is not implemented"):
+    with pytest.raises(NotImplementedStrategyError, match="run strategy WaitAsReceiver is not implemented"):
         decide_restart(vm, vmi, RestartOptions())
     assert decide_stop(vm, vmi, StopOptions()) == (OFF,)
 

@@ -21,8 +21,8 @@ from controlplane.kube.certificates import KeyPair, Subject, issue
 from controlplane.links import handler as link
 from controlplane.links.handler import Answer, Done, Guest, NotDone, Power
 from controlplane.tls.contexts import VIRT_API_CLIENT, load_pair, role_uri
-from controlplane.virt_api.subresources import handler_client as handlers_module
-from controlplane.virt_api.subresources.handler_client import Handlers, NotAskedError, find_place
+from controlplane.virt_api.subresources import handler_client
+from controlplane.virt_api.subresources.handler_client import HandlerClient, NotSentError, read_endpoint
 from controlplane.virt_handler.api_endpoint.server import Door, EndpointTls
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair, make_self_signed_pair
 from controlplane.virt_handler.node.labels import door_annotations
@@ -67,33 +67,34 @@ def pair() -> SelfSignedPair:
 
 
 class Stage:
-    """A virt-api, and the virt-handler of a node."""
+    """A virt-api, and the API endpoint of a virt-handler."""
 
     def __init__(self, served: Served, pair: SelfSignedPair) -> None:
         self.served = served
         self.pair = pair
         self.authority = an_authority("ours")
         self.proxy = a_client_pair(served.proxy_authority, usage=CLIENTS)
-        self.asked: list[Power] = []
-        self.says: Answer = Done()
+        self.questions: list[Power] = []
+        self.response: Answer = Done()
         self.tls = EndpointTls(pair)
         self.tls.use_authority(self.authority.certificate)
         self.door = Door(self.tls, "virt", {Power: self._answer})
 
-    async def _answer(self, asked: Power) -> Answer:
-        self.asked.append(asked)
-        return self.says
+    async def _answer(self, question: Power) -> Answer:
+        self.questions.append(question)
+        return self.response
 
     async def open(self) -> None:
-        self.announce(await self.door.open("127.0.0.1", 0))
-        self.have(self.authority)
+        self.port = await self.door.open("127.0.0.1", 0)
+        self.announce(self.port)
+        self.give_client_pair(self.authority)
 
     def announce(self, port: int, certificate: bytes | None = None) -> None:
         annotations = door_annotations("127.0.0.1", port, certificate or self.pair.der)
         self.served.api.put(NODE, {"metadata": {"name": "node-1", "annotations": annotations}})
 
-    def have(self, authority: KeyPair) -> None:
-        """Give virt-api the pair that it calls with."""
+    def give_client_pair(self, authority: KeyPair) -> None:
+        """Give virt-api a client pair."""
         subject = Subject("virt-api/client", "client", (), role_uri("virt", VIRT_API_CLIENT))
         self.served.cluster.take_client_pair(None, None, secret(issue(authority, subject, now(), DAY)))  # type: ignore[arg-type]
 
@@ -102,14 +103,14 @@ class Stage:
         return await self.served.call("PUT", path, pair=self.proxy, headers=USER, body=body)
 
     async def is_to_be_repeated(self, verb: str) -> bool:
-        """Ask, and tell whether the answer has clients ask again by themselves."""
+        """Tell whether the response makes clients retry by themselves."""
         path = f"/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web/{verb}"
         async with self.served.session(self.proxy) as session:
             url = f"https://127.0.0.1:{self.served.port}{path}"
             async with session.put(url, headers=USER, server_hostname="virt-api.kubevirt.svc") as response:
                 return "Retry-After" in response.headers
 
-    async def inquire(self) -> tuple[int, Any]:
+    async def get_guest_info(self) -> tuple[int, Any]:
         path = "/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web/userlist"
         return await self.served.call("GET", path, pair=self.proxy, headers=USER)
 
@@ -117,10 +118,10 @@ class Stage:
 @pytest.fixture
 async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Stage]:
     async with serving(tmp_path) as served:
-        one = Stage(served, pair)
-        await one.open()
-        yield one
-        await one.door.close()
+        stage = Stage(served, pair)
+        await stage.open()
+        yield stage
+        await stage.door.close()
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -129,7 +130,7 @@ async def test_a_verb_reaches_the_guest_that_is_meant(stage: Stage, verb: Any) -
 
     assert await stage.call(verb, b"") == (200, "")
 
-    assert stage.asked == [Power(Guest("node-1", uid, "pod-1"), verb)]
+    assert stage.questions == [Power(Guest("node-1", uid, "pod-1"), verb)]
     assert [one["resourceAttributes"]["subresource"] for one in stage.served.reviews] == [verb]
 
 
@@ -141,12 +142,12 @@ async def test_a_verb_reaches_the_guest_that_is_meant(stage: Stage, verb: Any) -
         (NotDone("busy", "a start"), 503, "cannot pause virtualmachineinstance ns/web: a start"),
         (NotDone("lost", "it broke"), 503, "it broke; whether it happened is not known"),
         (NotDone("overdue", "20 s"), 504, "cannot pause virtualmachineinstance ns/web: 20 s"),
-        (NotDone("refused", ""), 409, "its virt-handler does not say why"),
+        (NotDone("refused", ""), 409, "its virt-handler gives no reason"),
     ],
 )
 async def test_what_virt_handler_says_is_answered(stage: Stage, says: Answer, code: int, text: str) -> None:
     stage.served.api.put(VMI, a_vmi())
-    stage.says = says
+    stage.response = says
 
     answered, status = await stage.call("pause")
 
@@ -157,7 +158,7 @@ async def test_what_virt_handler_says_is_answered(stage: Stage, says: Answer, co
 async def test_a_freeze_carries_its_end(stage: Stage) -> None:
     stage.served.api.put(VMI, a_vmi())
     assert await stage.call("freeze", b'{"unfreezeTimeout": "1m30s"}') == (200, "")
-    assert [(one.verb, one.thaw_after_seconds) for one in stage.asked] == [("freeze", 90)]
+    assert [(one.verb, one.thaw_after_seconds) for one in stage.questions] == [("freeze", 90)]
 
 
 async def test_only_what_was_not_tried_is_to_be_tried_again(stage: Stage) -> None:
@@ -165,7 +166,7 @@ async def test_only_what_was_not_tried_is_to_be_tried_again(stage: Stage) -> Non
     stage.served.api.put(VMI, a_vmi())
     again = {}
     for kind in ("busy", "lost", "overdue"):
-        stage.says = NotDone(kind, "x")  # type: ignore[arg-type]
+        stage.response = NotDone(kind, "x")  # type: ignore[arg-type]
         again[kind] = await stage.is_to_be_repeated("reset")
     stage.served.api.put(NODE, {"metadata": {"name": "node-1"}})
     again["not asked"] = await stage.is_to_be_repeated("reset")
@@ -196,7 +197,7 @@ async def test_a_machine_that_does_not_run_is_refused_with_upstreams_code(
     answered, status = await stage.call(verb)
 
     assert answered == code
-    assert len(stage.asked) == (code == 200)
+    assert len(stage.questions) == (code == 200)
     if code != 200:
         assert "VMI is not running" in status["message"]
 
@@ -213,7 +214,7 @@ async def test_a_guest_that_would_be_ended_for_being_paused_is_not(
 ) -> None:
     stage.served.api.put(VMI, a_vmi() | {"spec": {"domain": {"devices": {}}, "livenessProbe": probe}})
     assert (await stage.call(verb))[0] == code
-    assert len(stage.asked) == (code == 200)
+    assert len(stage.questions) == (code == 200)
 
 
 @pytest.mark.parametrize(
@@ -226,13 +227,13 @@ async def test_a_guest_that_would_be_ended_for_being_paused_is_not(
     ],
     ids=str,
 )
-async def test_a_machine_whose_guest_is_nowhere_or_in_doubt_is_refused(stage: Stage, status: Json) -> None:
+async def test_a_vmi_without_one_active_pod_is_refused(stage: Stage, status: Json) -> None:
     stage.served.api.put(VMI, a_vmi(**status))
     assert (await stage.call("pause"))[0] == 409
-    assert stage.asked == []
+    assert stage.questions == []
 
 
-async def test_a_machine_that_is_missing_or_unreadable_is_said(stage: Stage) -> None:
+async def test_a_missing_vmi_is_404_and_an_unreadable_one_422(stage: Stage) -> None:
     assert (await stage.call("pause"))[0] == 404
     stage.served.api.put(VMI, a_vmi() | {"spec": 7})
     assert (await stage.call("pause"))[0] == 422
@@ -249,27 +250,27 @@ async def test_a_machine_that_is_missing_or_unreadable_is_said(stage: Stage) -> 
         ("unpause", "PausedByUser", 200),
     ],
 )
-async def test_a_dry_run_is_judged_and_not_carried_out(stage: Stage, verb: str, paused: str, code: int) -> None:
+async def test_a_dry_run_is_checked_and_not_executed(stage: Stage, verb: str, paused: str, code: int) -> None:
     stage.served.api.put(VMI, a_vmi(paused=paused))
     assert (await stage.call(verb, b'{"dryRun": ["All"]}'))[0] == code
-    assert stage.asked == []
+    assert stage.questions == []
 
 
-async def test_options_that_are_unknown_are_refused_before_anything_is_asked(stage: Stage) -> None:
+async def test_unknown_options_are_refused_before_virt_handler_is_asked(stage: Stage) -> None:
     stage.served.api.put(VMI, a_vmi())
     code, status = await stage.call("reset", b'{"hard": true}')
-    assert (code, stage.asked) == (400, [])
+    assert (code, stage.questions) == (400, [])
     assert "'hard': unknown option" in status["message"]
 
 
-async def nobody_listens() -> int:
+async def unused_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])
 
 
-async def test_a_node_that_cannot_be_asked_is_503_and_may_be_asked_again(stage: Stage) -> None:
+async def test_a_virt_handler_that_cannot_be_reached_is_503(stage: Stage) -> None:
     stage.served.api.put(VMI, a_vmi())
-    stage.announce(await nobody_listens())
+    stage.announce(await unused_port())
 
     code, status = await stage.call("reset")
 
@@ -282,32 +283,32 @@ async def test_a_node_that_cannot_be_asked_is_503_and_may_be_asked_again(stage: 
 
     stage.served.api.put(NODE, {"metadata": {"name": "node-1"}})
     code, status = await stage.call("reset")
-    assert (code, "has not said where it listens" in status["message"]) == (503, True)
+    assert (code, "has not published where it listens" in status["message"]) == (503, True)
 
 
-async def test_before_virt_api_has_a_pair_nothing_is_asked(tmp_path: Path, pair: SelfSignedPair) -> None:
+async def test_without_a_client_pair_nothing_is_asked(tmp_path: Path, pair: SelfSignedPair) -> None:
     async with serving(tmp_path) as served:
-        one = Stage(served, pair)
+        stage = Stage(served, pair)
         served.api.put(VMI, a_vmi())
         served.cluster.take_client_pair(None, None, None)  # type: ignore[arg-type]
-        code, status = await one.call("pause")
-    assert (code, "has no pair yet" in status["message"]) == (503, True)
+        code, status = await stage.call("pause")
+    assert (code, "has no client pair for virt-handlers yet" in status["message"]) == (503, True)
 
 
-async def test_another_that_listens_in_its_place_is_not_asked(stage: Stage) -> None:
-    """As a captured node would, with all that it has, if it could say where another's virt-handler listens."""
+async def test_a_virt_handler_with_another_certificate_is_not_asked(stage: Stage) -> None:
+    """A compromised node may listen at the address of another node's virt-handler."""
     stage.served.api.put(VMI, a_vmi())
-    stage.announce(stage.door._listener._sockets[0].getsockname()[1], (await make_self_signed_pair("node-1")).der)
+    stage.announce(stage.port, (await make_self_signed_pair("node-1")).der)
 
     assert (await stage.call("reset"))[0] == 503
-    assert stage.asked == []
+    assert stage.questions == []
 
 
-async def test_a_virt_handler_that_does_not_believe_us_has_done_nothing_or_we_do_not_know(stage: Stage) -> None:
+async def test_a_virt_handler_that_refuses_our_certificate_is_503(stage: Stage) -> None:
     stage.served.api.put(VMI, a_vmi())
-    stage.have(an_authority("another"))
+    stage.give_client_pair(an_authority("another"))
     assert (await stage.call("reset"))[0] == 503
-    assert stage.asked == []
+    assert stage.questions == []
 
 
 Speak = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -315,7 +316,7 @@ Speak = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @asynccontextmanager
 async def captured(stage: Stage, speak: Speak) -> AsyncIterator[None]:
-    """Have the node's own virt-handler be somebody else's program."""
+    """Replace the node's virt-handler by another program."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     load_pair(context, stage.pair.certificate, stage.pair.key)
     server = await asyncio.start_server(speak, "127.0.0.1", 0, ssl=context)
@@ -330,7 +331,7 @@ async def captured(stage: Stage, speak: Speak) -> AsyncIterator[None]:
 
 async def leave(writer: asyncio.StreamWriter) -> None:
     writer.close()
-    with suppress(OSError):  # the other end may have gone first
+    with suppress(OSError):  # the peer may have closed first
         await writer.wait_closed()
 
 
@@ -360,7 +361,7 @@ def saying(body: bytes, head: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\
         saying(b'{"type": "Done"', b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"),
     ],
 )
-async def test_a_captured_node_that_answers_nonsense_costs_its_own_question(stage: Stage, speak: Speak) -> None:
+async def test_an_invalid_answer_is_503(stage: Stage, speak: Speak) -> None:
     async with captured(stage, speak):
         code, status = await stage.call("reset")
 
@@ -369,14 +370,14 @@ async def test_a_captured_node_that_answers_nonsense_costs_its_own_question(stag
     assert len(status["message"]) < 400
 
 
-async def test_a_captured_node_has_virt_api_ask_nobody_else(stage: Stage) -> None:
+async def test_a_redirect_is_not_followed(stage: Stage) -> None:
     head = b"HTTP/1.1 307 Go on\r\nLocation: https://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
     async with captured(stage, saying(b"", head)):
         _unused, status = await stage.call("reset")
     assert "did not take the question (HTTP 307)" in status["message"]
 
 
-async def test_a_captured_node_that_never_ends_its_answer_is_not_listened_to(stage: Stage) -> None:
+async def test_an_endless_answer_is_503(stage: Stage) -> None:
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b'"reset"}')
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
@@ -389,10 +390,10 @@ async def test_a_captured_node_that_never_ends_its_answer_is_not_listened_to(sta
 
     async with captured(stage, speak):
         code, status = await stage.call("reset")
-    assert (code, "is no answer" in status["message"]) == (503, True)
+    assert (code, "sent an invalid answer" in status["message"]) == (503, True)
 
 
-async def test_a_captured_node_cannot_dress_its_words_up(stage: Stage) -> None:
+async def test_a_compromised_node_cannot_inject_text(stage: Stage) -> None:
     words = 'gone\x1b[2J\r\n{"kind":"Status","status":"Success"}\u202e'
     body = json.dumps({"type": "NotDone", "kind": "refused", "text": words, "metadata": {"x": 1}, "code": 200})
     async with captured(stage, saying(body.encode())):
@@ -404,7 +405,7 @@ async def test_a_captured_node_cannot_dress_its_words_up(stage: Stage) -> None:
 
 
 class Silent:
-    """A node that takes questions, and answers none until it is over."""
+    """A node that takes questions and never answers."""
 
     def __init__(self) -> None:
         self.arrived, self.over = asyncio.Semaphore(0), asyncio.Event()
@@ -415,33 +416,42 @@ class Silent:
         await leave(writer)
 
 
-async def test_a_captured_node_that_does_not_answer_holds_nobody_else_up(stage: Stage) -> None:
-    """Of those who ask about its machines some wait, the next are turned away at once; then the time is over."""
+async def test_questions_to_a_silent_node_are_limited(stage: Stage) -> None:
     node = Silent()
     async with captured(stage, node.speak):
-        waiting = [asyncio.create_task(stage.call("reset")) for _unused in range(handlers_module.AT_ONCE)]
+        waiting = [
+            asyncio.create_task(stage.call("reset")) for _unused in range(handler_client.MAX_CONCURRENT_OF_NAMESPACE)
+        ]
         for _unused in waiting:
             await node.arrived.acquire()
 
         code, status = await stage.call("reset")
 
-        assert (code, "is being asked too much at once" in status["message"]) == (503, True)
+        assert (code, "too many requests to virt-handler of node node-1 are under way" in status["message"]) == (
+            503,
+            True,
+        )
         node.over.set()
         assert {answer[0] for answer in await asyncio.gather(*waiting)} == {503}
-    stage.announce(stage.door._listener._sockets[0].getsockname()[1])
-    assert (await stage.call("reset"))[0] == 200, "and all is given back"
+    stage.announce(stage.port)
+    assert (await stage.call("reset"))[0] == 200, "the quota is given back"
 
 
-async def test_whose_machines_do_not_answer_keeps_no_other_namespace_from_their_node(stage: Stage) -> None:
-    """Nor does who asks guests keep power verbs out: places are shared by namespace, for each kind of question."""
+async def test_a_namespace_with_silent_machines_delays_no_other(stage: Stage) -> None:
+    """The quota is by namespace, and separate for each kind of question."""
     other = VMI.replace("/ns/", "/other/")
     stage.served.api.put(other, a_vmi())
     node = Silent()
     async with captured(stage, node.speak):
-        waiting = [asyncio.create_task(stage.call("reset")) for _unused in range(handlers_module.AT_ONCE)]
+        waiting = [
+            asyncio.create_task(stage.call("reset")) for _unused in range(handler_client.MAX_CONCURRENT_OF_NAMESPACE)
+        ]
         for _unused in waiting:
             await node.arrived.acquire()
-        others = asyncio.create_task(stage.call("reset", namespace="other")), asyncio.create_task(stage.inquire())
+        others = (
+            asyncio.create_task(stage.call("reset", namespace="other")),
+            asyncio.create_task(stage.get_guest_info()),
+        )
         for _unused in others:
             await node.arrived.acquire()
         assert (await stage.call("reset"))[0] == 503
@@ -449,10 +459,8 @@ async def test_whose_machines_do_not_answer_keeps_no_other_namespace_from_their_
         await asyncio.gather(*waiting, *others)
 
 
-async def test_a_captured_node_that_takes_all_the_time_is_504(
-    tmp_path: Path, pair: SelfSignedPair, monkeypatch: Any
-) -> None:
-    monkeypatch.setattr(handlers_module, "ANSWER_SECONDS", 0.2)
+async def test_a_silent_node_is_504(tmp_path: Path, pair: SelfSignedPair, monkeypatch: Any) -> None:
+    monkeypatch.setattr(handler_client, "ANSWER_SECONDS", 0.2)
     node = Silent()
     async with serving(tmp_path) as served:
         stage = Stage(served, pair)
@@ -478,10 +486,10 @@ def a_node(address: Any = "10.0.0.7:8186", certificate: Any = GOOD) -> Json:
 @pytest.mark.parametrize(
     "address", ["10.0.0.7:8186", "100.64.0.7:8186", "240.0.0.7:8186", "[fd00::7]:8186", "[2001:db8::7]:8186"]
 )
-def test_a_place_is_an_ip_address_and_a_port(address: str) -> None:
-    place = find_place(a_node(address))
-    assert (place.port, place.certificate) == (8186, b"certificate")
-    assert str(place.url) == f"https://{address}/v1/ask"
+def test_an_endpoint_is_an_ip_address_and_a_port(address: str) -> None:
+    endpoint = read_endpoint(a_node(address))
+    assert (endpoint.port, endpoint.certificate) == (8186, b"certificate")
+    assert str(endpoint.url) == f"https://{address}/v1/ask"
 
 
 @pytest.mark.parametrize(
@@ -534,15 +542,17 @@ def test_a_place_is_an_ip_address_and_a_port(address: str) -> None:
     ],
     ids=lambda node: str(node)[-60:],
 )
-def test_what_is_no_place_is_refused(node: Json) -> None:
+def test_an_invalid_endpoint_is_refused(node: Json) -> None:
     with pytest.raises(ValueError, match=r"virt-handler|certificate"):
-        find_place(node)
+        read_endpoint(node)
 
 
-async def test_a_node_that_names_virt_apis_own_host_is_refused_by_name(tmp_path: Path, pair: SelfSignedPair) -> None:
-    """Every other test has its nodes on this very host, which it has to allow."""
+async def test_an_address_of_virt_apis_own_host_is_refused(tmp_path: Path, pair: SelfSignedPair) -> None:
+    """The other tests allow it, because all their nodes are on this host."""
     async with serving(tmp_path) as served, a_client(served.api) as client:
         Stage(served, pair).announce(8186)
         mine = a_client_pair(served.proxy_authority, usage=CLIENTS)
-        with pytest.raises(NotAskedError, match=r"node node-1: it says .* listens at 127\.0\.0\.1, which is no other"):
-            await Handlers(client, lambda: mine).ask("ns", Power(Guest("node-1", "v", "p"), "reset"))
+        with pytest.raises(
+            NotSentError, match=r"node node-1: its virt-handler cannot listen at 127\.0\.0\.1, which is no other"
+        ):
+            await HandlerClient(client, lambda: mine).call("ns", Power(Guest("node-1", "v", "p"), "reset"))

@@ -11,7 +11,7 @@ import pytest
 
 from controlplane.api.admission.verdict import Request, Settings, Verdict, review
 from controlplane.api.registry import KINDS
-from controlplane.virt_api.http.routes import hooks
+from controlplane.virt_api.http.routes import webhook_paths
 from tests.controlplane.api import golden
 from tests.controlplane.api.corpus import Row
 from tests.controlplane.api.corpus_of_sets import GOOD, LABEL, SET_ROWS
@@ -110,5 +110,5 @@ def test_what_cannot_be_read_is_refused_and_warned_of_by_nobody(volumes: Any) ->
 
 def test_nothing_is_filled_in() -> None:
     """It is offered to the mutating webhook for the answer alone: the schema would name no remedy."""
-    assert hooks(KINDS)["/virtualmachineinstancereplicasets-mutate"] == "mutate"
+    assert webhook_paths(KINDS)["/virtualmachineinstancereplicasets-mutate"] == "mutate"
     assert judge(GOOD).patched is None
