@@ -22,6 +22,6 @@ def raise_descriptor_limit() -> None:
 
 
 def connection_limit(connections: int) -> int:
-    """Return how many connections to count on: a quarter of the descriptors. Shares may hold twice as many."""
+    """Return how many connections to accept: at most a quarter of the descriptors."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return connections if soft == resource.RLIM_INFINITY else min(connections, max(1, soft // 4))
