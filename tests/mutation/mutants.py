@@ -104,12 +104,13 @@ def _visit(node: ast.AST, place: _Place) -> Iterator[Mutant]:
             place.statement,
             partial(_apply, place, field, value),
         )
-    is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    names = (*place.names, node.name) if is_function or isinstance(node, ast.ClassDef) else place.names
+    names, first = place.names, 0
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        names = (*names, node.name)
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     for field, child in _children(node):
         function = place.function
-        if is_function and field == "body" and function is None:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        if function is None and field == "body" and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             function = (".".join(names), first)
         yield from _visit(child, replace(place, parent=node, field=field, node=child, names=names, function=function))
 

@@ -217,7 +217,7 @@ def _traced(path: str, lines: set[int]) -> Iterator[None]:
         yield
     finally:
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
 
 
 ARGUMENTS = ["-q", "-n0", "-p", "no:cacheprovider", "-p", "no:terminalreporter", "-m", OUTSIDE]

@@ -10,15 +10,12 @@ from collections.abc import Callable
 from tests.controlplane.simulation.comebacks import ReturnPlay
 from tests.controlplane.simulation.election import Election
 from tests.controlplane.simulation.guests import GuestPlay
-from tests.controlplane.simulation.laid_over import OverlayPlay
 from tests.controlplane.simulation.marks import MarkPlay
 from tests.controlplane.simulation.moves import Moves
-from tests.controlplane.simulation.passes import PassPlay
 from tests.controlplane.simulation.sets import SetPlay
 from tests.controlplane.simulation.settle import Settling
 from tests.controlplane.simulation.transit import TransitPlay
 from tests.controlplane.simulation.wires import WirePlay
-from tests.controlplane.simulation.workers import WorkPlay
 from tests.controlplane.simulation.world import World
 from tests.support.breach import Breach
 
@@ -39,10 +36,7 @@ class Simulation:
     def run(self, steps: int) -> None:
         """Take random steps; every so often end all faults and require that everything comes right."""
         try:
-            self._guarded(lambda: OverlayPlay(self.world.seed).run(steps // 5))
-            self._guarded(lambda: WorkPlay(self.world.seed).run(steps // 10))
             self._guarded(lambda: WirePlay(self.world.seed).run(steps // 50))
-            self._guarded(lambda: PassPlay(self.world.seed).run(steps // 20))
             self._guarded(lambda: ReturnPlay(self.world.seed).run(min(6, 2 + steps // 2500)))
             self._guarded(lambda: GuestPlay(self.world.seed).run(min(8, 1 + steps // 1250)))
             self._guarded(lambda: Election(self.world.seed).run(steps // 2))
