@@ -22,9 +22,9 @@ from controlplane.api.objects.decode import DecodeError, decode_kubevirt
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import CUSTOM_RESOURCE_DEFINITION, KUBEVIRT, SECRET, Key, Resource
 from controlplane.engine.ports import Cache, Clock
-from controlplane.kube.certificates import KeyPair
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.watch import WatchCache
+from controlplane.tls.certificates import KeyPair
 from controlplane.virt_api.http.identity import FrontProxy, parse_front_proxy
 from controlplane.virt_api.http.key_pairs import KeyPairInUse
 from controlplane.virt_api.http.tls import ServingTls, TlsError

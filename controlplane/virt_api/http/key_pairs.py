@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from controlplane.kube.certificates import KeyPair, validity
+from controlplane.tls.certificates import KeyPair, validity
 
 
 class KeyPairInUse:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from controlplane.kube.certificates import KeyPair
+from controlplane.tls.certificates import KeyPair
 from controlplane.tls.contexts import load_pair, server_context
 from controlplane.virt_api.http.key_pairs import KeyPairInUse
 

@@ -24,7 +24,6 @@ from yarl import URL
 from controlplane.api.objects.resources import NODE, Key
 from controlplane.engine.errors import NotFound
 from controlplane.http_server.quotas import BusyError, Quota
-from controlplane.kube.certificates import KeyPair
 from controlplane.kube.client import Client
 from controlplane.links.handler import (
     ADDRESS,
@@ -39,6 +38,7 @@ from controlplane.links.handler import (
     read_answer,
     server_name,
 )
+from controlplane.tls.certificates import KeyPair
 from controlplane.tls.contexts import Address, can_be_another_host, client_context
 
 CONNECT_SECONDS = 5.0

@@ -12,7 +12,7 @@ from typing import Protocol, assert_never
 
 from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.engine.ports import Api, Json
-from controlplane.kube.certificates import issue, join_bundle, make_ca
+from controlplane.tls.certificates import issue, join_bundle, make_ca
 from controlplane.virt_controller.certificates.decide import (
     AUTHORITY_LIFE,
     PAIR_LIFE,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from controlplane.api.objects.resources import SECRET, Key, Resource
-from controlplane.kube.certificates import (
+from controlplane.tls.certificates import (
     KeyPair,
     Subject,
     UnusableKey,

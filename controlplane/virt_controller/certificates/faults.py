@@ -16,7 +16,7 @@ from datetime import timedelta
 from cryptography import x509
 from cryptography.x509.oid import ExtensionOID, NameOID
 
-from controlplane.kube.certificates import (
+from controlplane.tls.certificates import (
     RENEW_AT,
     SKEW,
     KeyPair,

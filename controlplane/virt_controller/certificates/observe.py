@@ -13,7 +13,7 @@ import msgspec
 
 from controlplane.api.objects.resources import API_SERVICE, SECRET, Key, Resource
 from controlplane.engine.ports import Cache
-from controlplane.kube.certificates import KeyPair
+from controlplane.tls.certificates import KeyPair
 from controlplane.virt_controller.certificates.decide import Held, Issued, Verifier, World
 from controlplane.virt_controller.certificates.roles import ROLES, Role, subject
 

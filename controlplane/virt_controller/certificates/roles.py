@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controlplane.kube.certificates import Subject, Usage
+from controlplane.tls.certificates import Subject, Usage
 from controlplane.tls.contexts import VIRT_API_CLIENT, role_uri
 
 

@@ -69,7 +69,7 @@ def main(node: str, usage: Usage) -> None:
     """Make a pair and print it, certificate first."""
     from datetime import datetime  # noqa: PLC0415 -- the child's only
 
-    from controlplane.kube.certificates import Subject, make_self_signed  # noqa: PLC0415  -- what this child is for
+    from controlplane.tls.certificates import Subject, make_self_signed  # noqa: PLC0415  -- what this child is for
 
     subject = Subject("virt-handler", usage, (server_name(node),))
     begins, ends = datetime.fromisoformat(BEGINS), datetime.fromisoformat(ENDS)

@@ -20,11 +20,11 @@ from aiohttp import web
 
 from controlplane.http_server import connection, listener
 from controlplane.http_server.listener import Listener
-from controlplane.kube.certificates import Subject, issue, make_ca
+from controlplane.tls.certificates import Subject, issue, make_ca
 from controlplane.tls.contexts import load_pair, server_context
 from controlplane.virt_api.http.tls import ServingTls
 from tests.controlplane.http_server.peers import BODY, OTHER, POD, REQUEST, Peer, trusting, until_connected
-from tests.controlplane.kube.pairs import issue_server
+from tests.controlplane.tls.pairs import issue_server
 
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 

@@ -20,10 +20,10 @@ from aiohttp import web
 from controlplane.http_server import responses
 from controlplane.http_server.listener import Listener
 from controlplane.http_server.responses import response_scope
-from controlplane.kube.certificates import make_ca
+from controlplane.tls.certificates import make_ca
 from controlplane.virt_api.http.tls import ServingTls
 from tests.controlplane.http_server.peers import REQUEST, trusting
-from tests.controlplane.kube.pairs import issue_server
+from tests.controlplane.tls.pairs import issue_server
 
 LARGE = 16 * 1024 * 1024
 """More than the kernel buffers for a connection."""

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from controlplane.kube import credentials
-from controlplane.kube.certificates import make_ca
 from controlplane.kube.credentials import CredentialsError, from_kubeconfig, in_cluster
+from controlplane.tls.certificates import make_ca
 from tests.controlplane.kube.virtual import VirtualTime
 
 IN_POD = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}

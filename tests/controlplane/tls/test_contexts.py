@@ -13,7 +13,7 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.kube.certificates import KeyPair, Subject, issue, make_ca
+from controlplane.tls.certificates import KeyPair, Subject, issue, make_ca
 from controlplane.tls.contexts import client_context, load_pair, server_context
 
 DAY = timedelta(days=1)

@@ -25,7 +25,7 @@ from yarl import URL
 
 from controlplane.api.admission.verdict import Settings
 from controlplane.engine.clock import SystemClock
-from controlplane.kube.certificates import KeyPair, make_ca
+from controlplane.tls.certificates import KeyPair, make_ca
 from controlplane.virt_api.__main__ import make_server
 from controlplane.virt_api.admission.webhook import Admission
 from controlplane.virt_api.cluster import AUTHENTICATION, Cluster
@@ -36,7 +36,7 @@ from controlplane.virt_api.settings import SECRET_NAME
 from controlplane.virt_api.settings import Settings as ProcessSettings
 from controlplane.virt_api.subresources.handler_client import HandlerClient
 from tests.controlplane.kube.fake_api import FakeApi, a_client
-from tests.controlplane.kube.pairs import issue_server
+from tests.controlplane.tls.pairs import issue_server
 
 Json = dict[str, Any]
 

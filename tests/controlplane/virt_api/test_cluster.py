@@ -15,7 +15,7 @@ from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import CUSTOM_RESOURCE_DEFINITION, Key
 from controlplane.engine.clock import SystemClock
 from controlplane.kube.cache import Store
-from controlplane.kube.certificates import KeyPair
+from controlplane.tls.certificates import KeyPair
 from controlplane.virt_api.cluster import AUTHENTICATION, Cluster, serves_data_volumes
 from controlplane.virt_api.settings import CLIENT_SECRET_NAME, SECRET_NAME
 from tests.controlplane.kube.fake_api import FakeApi, a_client

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.kube import credentials
-from controlplane.kube.certificates import KeyPair
+from controlplane.tls.certificates import KeyPair
 from controlplane.virt_api import __main__ as process
 from controlplane.virt_api.cluster import AUTHENTICATION, Cluster
 from controlplane.virt_api.http.identity import WebhookClients

@@ -34,11 +34,11 @@ from controlplane.api.registry import KINDS
 from controlplane.api.schema.crds import crd
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import AlreadyExists, ApiError, Forbidden, Invalid, NotFound, Throttled, Unavailable
-from controlplane.kube.certificates import split_bundle
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import from_kubeconfig
 from controlplane.kube.transport import Request, Transport
 from controlplane.kube.watch import WatchCache
+from controlplane.tls.certificates import split_bundle
 from controlplane.virt_api.settings import SECRET_NAME
 from controlplane.virt_controller.certificates.observe import API_SERVICE, AUTHORITY_SECRET
 from controlplane.virt_controller.certificates.run import run as run_certificates

@@ -20,7 +20,7 @@ import pytest
 
 from controlplane.api.admission.verdict import Settings
 from controlplane.http_server.quotas import Quota
-from controlplane.kube.certificates import KeyPair
+from controlplane.tls.certificates import KeyPair
 from controlplane.virt_api import server as server_module
 from controlplane.virt_api.http.identity import WebhookClients
 from tests.controlplane.virt_api.served import (

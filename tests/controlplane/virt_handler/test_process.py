@@ -26,7 +26,6 @@ from controlplane.api.objects.resources import (
     Resource,
 )
 from controlplane.domain.state import Life, State
-from controlplane.kube.certificates import KeyPair, Subject, issue
 from controlplane.links.handler import (
     PATH,
     Answer,
@@ -41,6 +40,7 @@ from controlplane.links.handler import (
     server_name,
 )
 from controlplane.links.node.messages import KvmFinding, NodeState
+from controlplane.tls.certificates import KeyPair, Subject, issue
 from controlplane.tls.contexts import VIRT_API_CLIENT, client_context, role_uri
 from controlplane.virt_handler.node.labels import CONTROL_PLANE, KVM_USABLE
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler

@@ -16,7 +16,7 @@ import pytest
 
 from controlplane.engine.errors import NotFound
 from controlplane.http_server.quotas import BusyError
-from controlplane.kube.certificates import KeyPair
+from controlplane.tls.certificates import KeyPair
 from controlplane.virt_api.admission.eviction_decision import DENIED
 from controlplane.virt_api.admission.eviction_review import (
     MAX_CONCURRENT_OF_PEER,

@@ -16,7 +16,7 @@ import pytest
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import NotFound
 from controlplane.http_server.quotas import BusyError
-from controlplane.kube.certificates import KeyPair
+from controlplane.tls.certificates import KeyPair
 from controlplane.virt_api.admission.migration_review import (
     DENIED,
     MAX_CONCURRENT_OF_PEER,

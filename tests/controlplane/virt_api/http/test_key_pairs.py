@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from controlplane.api.objects.resources import Key
-from controlplane.kube.certificates import SKEW, KeyPair, make_ca
+from controlplane.tls.certificates import SKEW, KeyPair, make_ca
 from controlplane.virt_api.cluster import Cluster
 from controlplane.virt_api.http.key_pairs import KeyPairInUse
 from controlplane.virt_api.http.tls import ServingTls, TlsError
 from controlplane.virt_api.settings import CLIENT_SECRET_NAME
-from tests.controlplane.kube.pairs import issue_server
+from tests.controlplane.tls.pairs import issue_server
 from tests.controlplane.virt_api.served import Served, now, secret, serving
 
 NOW = 1_750_000_000.0

@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from controlplane.kube.certificates import KeyPair, make_ca
+from controlplane.tls.certificates import KeyPair, make_ca
 from controlplane.virt_api.http.identity import WebhookClients
 from controlplane.virt_api.http.routes import EVICTION
 from tests.controlplane.virt_api.served import CLIENTS, DAY, SERVERS, a_client_pair, now, serving

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.kube.certificates import KeyPair
+from controlplane.tls.certificates import KeyPair
 from controlplane.virt_api import concurrency
 from controlplane.virt_api.subresources.dispatch import MAX_CONCURRENT
 from tests.controlplane.virt_api.served import CLIENTS, USER, Json, Served, a_client_pair, serving

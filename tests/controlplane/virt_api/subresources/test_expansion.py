@@ -16,7 +16,7 @@ import pytest
 
 from controlplane.api.admission.review import render_validation
 from controlplane.api.admission.verdict import Request, Settings, review
-from controlplane.kube.certificates import KeyPair
+from controlplane.tls.certificates import KeyPair
 from controlplane.virt_api.http.response import Response
 from controlplane.virt_api.subresources import dispatch
 from controlplane.virt_api.subresources.expansion import expand_body

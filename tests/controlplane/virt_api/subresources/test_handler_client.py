@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.kube.certificates import KeyPair
 from controlplane.links.handler import ADDRESS, CERTIFICATE, Guest, Power
+from controlplane.tls.certificates import KeyPair
 from controlplane.virt_api.subresources import handler_client as module
 from controlplane.virt_api.subresources.handler_client import HandlerClient, NotSentError, read_endpoint
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.kube.certificates import KeyPair, Subject, issue
 from controlplane.links import handler as link
 from controlplane.links.handler import Answer, Done, Guest, NotDone, Power
+from controlplane.tls.certificates import KeyPair, Subject, issue
 from controlplane.tls.contexts import VIRT_API_CLIENT, load_pair, role_uri
 from controlplane.virt_api.subresources import handler_client
 from controlplane.virt_api.subresources.handler_client import HandlerClient, NotSentError, read_endpoint

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from controlplane.kube.certificates import SKEW, KeyPair, issue, join_bundle, make_ca, split_bundle, validity
+from controlplane.tls.certificates import SKEW, KeyPair, issue, join_bundle, make_ca, split_bundle, validity
 from controlplane.virt_controller.certificates.apply import apply
 from controlplane.virt_controller.certificates.decide import (
     AUTHORITY_LIFE,

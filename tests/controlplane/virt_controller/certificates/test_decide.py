@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import NameOID
 
 from controlplane.api.objects.resources import SECRET, Key, Resource
-from controlplane.kube.certificates import (
+from controlplane.tls.certificates import (
     KeyPair,
     is_for_subject,
     is_issued_by,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.kube.certificates import KeyPair, issue, make_ca
+from controlplane.tls.certificates import KeyPair, issue, make_ca
 from controlplane.virt_controller.certificates.decide import PAIR_LIFE
 from controlplane.virt_controller.certificates.roles import ROLES, Role, subject
 from tests.controlplane.virt_api.served import DAY, now

@@ -14,7 +14,7 @@ import pytest
 
 from controlplane.api.objects.resources import SECRET, Key
 from controlplane.engine.errors import Conflict, Forbidden
-from controlplane.kube.certificates import KeyPair, Subject, issue, join_bundle, make_ca
+from controlplane.tls.certificates import KeyPair, Subject, issue, join_bundle, make_ca
 from controlplane.virt_controller.certificates.apply import apply
 from controlplane.virt_controller.certificates.decide import (
     AUTHORITY_LIFE,

@@ -19,9 +19,9 @@ import aiohttp
 import msgspec
 import pytest
 
-from controlplane.kube.certificates import KeyPair, Subject, issue, validity
 from controlplane.links import handler as link
 from controlplane.links.handler import Answer, Done, Guest, NotDone, Power
+from controlplane.tls.certificates import KeyPair, Subject, issue, validity
 from controlplane.tls.contexts import VIRT_API_CLIENT, client_context, role_uri
 from controlplane.virt_handler.api_endpoint import server as door_module
 from controlplane.virt_handler.api_endpoint import serving_certificate as own_pair

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.kube.certificates import validity
+from controlplane.tls.certificates import validity
 from controlplane.virt_handler.api_endpoint import serving_certificate as own_pair
 from controlplane.virt_handler.api_endpoint.serving_certificate import PairError, make_self_signed_pair
 from tests.controlplane.virt_handler.builders import NODE, NOW

@@ -16,8 +16,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import cache
 
-from controlplane.kube.certificates import Subject, make_self_signed
 from controlplane.links.handler import server_name
+from controlplane.tls.certificates import Subject, make_self_signed
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from controlplane.virt_handler.migration.handshake import Channel, MigrationIdentity
 from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, server_tls_context

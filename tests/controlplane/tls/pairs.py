@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from cryptography import x509
 
-from controlplane.kube.certificates import KeyPair, Subject, issue
+from controlplane.tls.certificates import KeyPair, Subject, issue
 
 
 def issue_server(authority: KeyPair, names: Sequence[str], now: float, lifetime: timedelta) -> KeyPair:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509 import ExtendedKeyUsage
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from controlplane.kube.certificates import (
+from controlplane.tls.certificates import (
     MOST_BYTES,
     MOST_CERTIFICATES,
     MOST_KEY_BYTES,
@@ -37,7 +37,7 @@ from controlplane.kube.certificates import (
     split_bundle,
     validity,
 )
-from tests.controlplane.kube.pairs import dns_names, issue_server
+from tests.controlplane.tls.pairs import dns_names, issue_server
 
 NOW = 1_750_000_000.0
 YEAR = timedelta(days=365)
