@@ -47,7 +47,7 @@ async def move(stage: Updating) -> None:
 
 
 def said(stage: Updating) -> set[str]:
-    return {one["type"] for one in stage.instance(WEB)["status"]["conditions"]}
+    return {condition["type"] for condition in stage.instance(WEB)["status"]["conditions"]}
 
 
 async def test_it_moves_once_to_a_pod_that_was_made_for_as_many() -> None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a pool decides, case by case; who comes first; what a machine is made of."""
+"""Decisions of the pool controller, the order of members, and manifests of VMs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def a_pool(replicas: int = 1, *, deleting: bool = False, **spec: Any) -> Virtual
 
 
 def a_member(name: str, *, deleting: bool = False, made: str = STAMP, **parts: Any) -> Member:
-    """parts: labels, mark and selector of its template, strategy, revision."""
+    """parts: labels; mark (template hash), inside (labels) and selector of its template; strategy; revision."""
     labels = {**parts.get("labels", LABELS), REVISION: parts.get("revision", "now")}
     meta: Json = {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": labels}
     meta |= {"creationTimestamp": made, **({"deletionTimestamp": STAMP} if deleting else {})}
@@ -59,15 +59,15 @@ def a_run(of: Member, *, ready: bool = True, mark: str = "a.a", deleting: bool =
 
 
 def a_world(pool: VirtualMachinePool, *members: Member, runs: tuple[Run, ...] = (), **parts: Any) -> World:
-    by_uid = {f"uid-{one.metadata.name}": one for one in runs}
+    by_uid = {f"uid-{run.metadata.name}": run for run in runs}
     return World(owner=pool, members=members, runs=by_uid, revision="now", now=NOW, **parts)
 
 
-def done(plan: Plan[Any]) -> list[str]:
-    """Say in words what a plan does."""
+def actions_of(plan: Plan[Any]) -> list[str]:
+    """Return the actions of a plan as text."""
     (step,) = plan.steps or (IndependentActions(()),)
     actions = step.actions if isinstance(step, IndependentActions) else (step,)
-    return [f"{type(one).__name__} {_about(one)}".rstrip() for one in actions]
+    return [f"{type(action).__name__} {_about(action)}".rstrip() for action in actions]
 
 
 def _about(action: Any) -> str:
@@ -89,61 +89,61 @@ OTHER_DISK = a_member("web-0", mark="a.b")
 @pytest.mark.parametrize(
     ("world", "expected"),
     [
-        pytest.param(a_world(a_pool(1), ZERO), [], id="there"),
+        pytest.param(a_world(a_pool(1), ZERO), [], id="complete"),
         pytest.param(a_world(a_pool(2), free=(0, 1)), ["BeginBatch 0,1"], id="missing"),
-        pytest.param(a_world(a_pool(2), ONE, free=(0,)), ["BeginBatch 0"], id="the lowest"),
+        pytest.param(a_world(a_pool(2), ONE, free=(0,)), ["BeginBatch 0"], id="the lowest number"),
         pytest.param(
-            a_world(a_pool(2), unmade=("web-0", "web-1")), ["CreateMember web-0", "CreateMember web-1"], id="begun"
+            a_world(a_pool(2), unmade=("web-0", "web-1")), ["CreateMember web-0", "CreateMember web-1"], id="batch"
         ),
         pytest.param(
-            a_world(a_pool(2), ZERO, unmade=("web-3",), free=(1,)), ["CreateMember web-3"], id="begun comes first"
+            a_world(a_pool(2), ZERO, unmade=("web-3",), free=(1,)), ["CreateMember web-3"], id="the batch first"
         ),
         pytest.param(
             a_world(a_pool(1), unmade=("web-0", "web-1")),
             ["ConfirmMember web-0", "ConfirmMember web-1"],
-            id="fewer by now",
+            id="fewer missing than begun",
         ),
         pytest.param(
             a_world(a_pool(1), unmade=("web-0", "web-1"), absent=frozenset({"web-0", "web-1"})),
             ["CreateMember web-0"],
-            id="surely fewer",
+            id="fewer missing, none exists",
         ),
         pytest.param(a_world(a_pool(1), free=(1,), shown=(("web-0", False),)), ["ConfirmMember web-0"], id="unsure"),
         pytest.param(a_world(a_pool(1), unmade=("web-0",), is_current=False), ["ConfirmSet"], id="not current"),
-        pytest.param(a_world(a_pool(1), GOING), [], id="one that is going counts"),
-        pytest.param(a_world(a_pool(0), ZERO), ["DeleteMember web-0"], id="too many"),
-        pytest.param(a_world(a_pool(1), GOING, ONE), [], id="the surplus goes already"),
-        pytest.param(a_world(a_pool(0), ZERO, deletes_sent=frozenset({"uid-web-0"})), [], id="its deletion is sent"),
+        pytest.param(a_world(a_pool(1), GOING), [], id="a deleting member counts"),
+        pytest.param(a_world(a_pool(0), ZERO), ["DeleteMember web-0"], id="surplus"),
+        pytest.param(a_world(a_pool(1), GOING, ONE), [], id="the surplus is being deleted"),
+        pytest.param(a_world(a_pool(0), ZERO, deletes_sent=frozenset({"uid-web-0"})), [], id="its deletion was sent"),
         pytest.param(a_world(a_pool(0), ZERO, has_read_earlier_batches=False), [], id="a new leader waits"),
         pytest.param(a_world(a_pool(2, paused=True)), [], id="paused"),
-        pytest.param(a_world(a_pool(2, deleting=True), free=(0, 1)), [], id="deleted"),
-        pytest.param(a_world(a_pool(1), problems=("bad",), free=(0,)), [], id="selects nothing"),
-        pytest.param(a_world(a_pool(1), a_member("web-0", labels={})), ["ReleaseMember web-0"], id="a stranger"),
+        pytest.param(a_world(a_pool(2, deleting=True), free=(0, 1)), [], id="deleting"),
+        pytest.param(a_world(a_pool(1), problems=("bad",), free=(0,)), [], id="invalid selector"),
+        pytest.param(a_world(a_pool(1), a_member("web-0", labels={})), ["ReleaseMember web-0"], id="unselected"),
         pytest.param(a_world(a_pool(1), a_member("web-0", revision="")), ["UpdateVm web-0"], id="another template"),
-        pytest.param(a_world(a_pool(1), a_member("mine", revision="")), [], id="has no number"),
-        pytest.param(a_world(a_pool(1), OLD, runs=(a_run(OLD),)), ["RestartVm web-0"], id="runs from another"),
-        pytest.param(a_world(a_pool(1), OLD, runs=(a_run(OLD, deleting=True),)), [], id="it goes already"),
+        pytest.param(a_world(a_pool(1), a_member("mine", revision="")), [], id="without a number"),
+        pytest.param(a_world(a_pool(1), OLD, runs=(a_run(OLD),)), ["RestartVm web-0"], id="runs from another template"),
+        pytest.param(a_world(a_pool(1), OLD, runs=(a_run(OLD, deleting=True),)), [], id="its VMI is ending"),
         pytest.param(
-            a_world(a_pool(1), OTHER_DISK, runs=(a_run(OTHER_DISK),)), ["DeleteMember web-0"], id="other disks"
+            a_world(a_pool(1), OTHER_DISK, runs=(a_run(OTHER_DISK),)), ["DeleteMember web-0"], id="other DataVolumes"
         ),
         pytest.param(
             a_world(a_pool(1), a_member("web-0", mark="b.a", strategy="Manual"), runs=(a_run(OLD),)),
             [],
-            id="nobody would start it again",
+            id="not started again by itself",
         ),
     ],
 )
-def test_what_is_done(world: World, expected: list[str]) -> None:
-    assert done(decide(world)) == expected
+def test_actions(world: World, expected: list[str]) -> None:
+    assert actions_of(decide(world)) == expected
 
 
-def test_a_new_leader_looks_again_by_itself() -> None:
+def test_a_new_leader_requeues() -> None:
     assert decide(a_world(a_pool(1), has_read_earlier_batches=False)).requeue_after == LOOK_AGAIN_SECONDS
 
 
-def test_no_more_than_a_burst_at_a_time() -> None:
+def test_at_most_a_burst_at_a_time() -> None:
     many = tuple(a_member(f"web-{number}") for number in range(300))
-    assert len(done(decide(a_world(a_pool(0), *many)))) == 250
+    assert len(actions_of(decide(a_world(a_pool(0), *many)))) == 250
     (begin,) = decide(a_world(a_pool(900), free=tuple(range(900)))).steps
     assert isinstance(begin, BeginBatch)
     assert begin.numbers == tuple(range(250))
@@ -153,48 +153,48 @@ def test_no_more_than_a_burst_at_a_time() -> None:
     ("most", "ready", "restarted"),
     [(None, "yyy", 3), (1, "yyy", 1), (2, "yyy", 2), ("50%", "yyy", 1), (1, "yyn", 1), (2, "yyn", 2), (1, "nnn", 3)],
 )
-def test_how_many_are_restarted(most: Any, ready: str, restarted: int) -> None:
-    """Who is not ready anyway costs nothing, and counts."""
+def test_restarts_are_limited_by_max_unavailable(most: Any, ready: str, restarted: int) -> None:
+    """VMs that are not ready are restarted at once, and count as unavailable."""
     members = tuple(a_member(f"web-{number}", mark="b.a") for number in range(3))
     runs = tuple(a_run(one, ready=word == "y") for one, word in zip(members, ready, strict=True))
     pool = a_pool(3, **({} if most is None else {"maxUnavailable": most}))
-    assert len(done(decide(a_world(pool, *members, runs=runs)))) == restarted
+    assert len(actions_of(decide(a_world(pool, *members, runs=runs)))) == restarted
 
 
-def test_who_is_restarted_already_is_not_available() -> None:
+def test_a_vm_that_is_being_restarted_is_unavailable() -> None:
     members = tuple(a_member(f"web-{number}", mark="b.a") for number in range(2))
-    runs = tuple(a_run(one) for one in members)
+    runs = tuple(a_run(member) for member in members)
     pool = a_pool(2, maxUnavailable=1)
-    assert done(decide(a_world(pool, *members, runs=runs, deletes_sent=frozenset({"run-web-0"})))) == []
-    assert done(decide(a_world(pool, *members, runs=runs[1:]))) == []
+    assert actions_of(decide(a_world(pool, *members, runs=runs, deletes_sent=frozenset({"run-web-0"})))) == []
+    assert actions_of(decide(a_world(pool, *members, runs=runs[1:]))) == []
 
 
-def test_a_machine_beyond_those_wanted_makes_up_for_none_that_is_not_ready() -> None:
+def test_a_surplus_vm_does_not_replace_an_unavailable_one() -> None:
     members = tuple(a_member(f"web-{number}", mark="b.a") for number in range(4))
-    runs = tuple(a_run(one) for one in members[1:])
+    runs = tuple(a_run(member) for member in members[1:])
     pool = a_pool(2, maxUnavailable=1, scaleInStrategy={"unmanaged": {}})
-    assert done(decide(a_world(pool, *members, runs=runs))) == []
+    assert actions_of(decide(a_world(pool, *members, runs=runs))) == []
 
 
-def test_nobody_is_restarted_while_more_are_not_ready_than_may_be() -> None:
-    """Two come up from the new template already."""
+def test_no_vm_is_restarted_while_too_many_are_unavailable() -> None:
+    """Two already start from the new template."""
     members = tuple(a_member(f"web-{number}", mark="b.a") for number in range(5))
-    fresh = tuple(a_run(one, ready=False, mark="b.a") for one in members[:2])
-    runs = (*fresh, *(a_run(one) for one in members[2:]))
-    assert done(decide(a_world(a_pool(5, maxUnavailable=1), *members, runs=runs))) == []
+    fresh = tuple(a_run(member, ready=False, mark="b.a") for member in members[:2])
+    runs = (*fresh, *(a_run(member) for member in members[2:]))
+    assert actions_of(decide(a_world(a_pool(5, maxUnavailable=1), *members, runs=runs))) == []
 
 
-def test_halted_machines_are_not_waited_for() -> None:
+def test_a_halted_vm_is_not_unavailable() -> None:
     halted, old = a_member("web-0", strategy="Halted"), a_member("web-1", mark="b.a")
     world = a_world(a_pool(2, maxUnavailable=1), halted, old, runs=(a_run(old),))
-    assert done(decide(world)) == ["RestartVm web-1"]
+    assert actions_of(decide(world)) == ["RestartVm web-1"]
 
 
 @pytest.mark.parametrize(
     ("how", "first"),
     [("AscendingOrder", "web-2"), ("DescendingOrder", "web-10"), ("Newest", "web-9"), ("Oldest", "web-10")],
 )
-def test_who_comes_first(how: str, first: str) -> None:
+def test_order(how: str, first: str) -> None:
     made = {"web-2": "2026-01-02T00:00:00Z", "web-9": "2026-01-03T00:00:00Z", "web-10": "2026-01-01T00:00:00Z"}
     members = [a_member(name, made=stamp) for name, stamp in made.items()]
     policy = a_pool(scaleInStrategy={"proactive": {"selectionPolicy": {"sortPolicy": how}}})
@@ -204,11 +204,11 @@ def test_who_comes_first(how: str, first: str) -> None:
     assert in_order("web", strategy.proactive.selection_policy, members)[0].metadata.name == first
 
 
-def test_chance_falls_alike_for_everybody() -> None:
+def test_the_random_order_is_the_same_for_every_process() -> None:
     members = [a_member(f"web-{number}") for number in range(9)]
-    found = in_order("web", None, members)
-    assert in_order("web", None, reversed(members)) == found
-    assert [one.metadata.name for one in found] != sorted(one.metadata.name for one in members)
+    ordered = in_order("web", None, members)
+    assert in_order("web", None, reversed(members)) == ordered
+    assert [member.metadata.name for member in ordered] != sorted(member.metadata.name for member in members)
 
 
 @pytest.mark.parametrize(
@@ -223,17 +223,17 @@ def test_chance_falls_alike_for_everybody() -> None:
         ("Gt", ["1"], False),
     ],
 )
-def test_node_selectors_are_compared(operator: str, values: list[str], is_met: bool) -> None:
-    asked = {"key": "zone", "operator": operator, "values": values}
-    assert _is_chosen(asked, {"zone": "a"}) is is_met
+def test_node_selector_requirements(operator: str, values: list[str], is_met: bool) -> None:
+    requirement = {"key": "zone", "operator": operator, "values": values}
+    assert _is_selected(requirement, {"zone": "a"}) is is_met
     number = {"key": "n", "operator": "Gt", "values": ["4"]}
-    assert _is_chosen(number, {"n": "5"})
-    assert not _is_chosen({**number, "operator": "Lt"}, {"n": "5"})
-    assert not _is_chosen(number, {})
+    assert _is_selected(number, {"n": "5"})
+    assert not _is_selected({**number, "operator": "Lt"}, {"n": "5"})
+    assert not _is_selected(number, {})
 
 
-def _is_chosen(asked: Json, labels: Json) -> bool:
-    policy = {"selectors": {"nodeSelectorRequirementMatcher": [asked]}}
+def _is_selected(requirement: Json, labels: Json) -> bool:
+    policy = {"selectors": {"nodeSelectorRequirementMatcher": [requirement]}}
     strategy = a_pool(updateStrategy={"proactive": {"selectionPolicy": policy}}).spec.update_strategy
     assert strategy is not None
     assert strategy.proactive is not None
@@ -279,7 +279,7 @@ VOLUMES: list[Json] = [
         ({"appendIndexToSecretRefs": True}, ["disk-7", "disk-7", "shared", "map", "word-7", "user-7", "net-7"]),
     ],
 )
-def test_names_that_differ_between_machines(how: Json, expected: list[str]) -> None:
+def test_names_with_the_number_of_the_vm(how: Json, expected: list[str]) -> None:
     spec = {
         "template": {"spec": {"domain": {}, "volumes": VOLUMES}},
         "dataVolumeTemplates": [{"metadata": {"name": "disk"}, "spec": {}}],
@@ -291,10 +291,10 @@ def test_names_that_differ_between_machines(how: Json, expected: list[str]) -> N
     found += [f["cloudInitNoCloud"]["secretRef"]["name"], f["cloudInitNoCloud"]["networkDataSecretRef"]["name"]]
     assert found == expected
     assert vm["spec"]["dataVolumeTemplates"][0]["metadata"]["name"] == "disk-7"
-    assert spec["dataVolumeTemplates"][0]["metadata"] == {"name": "disk"}, "the template stays as it is"
+    assert spec["dataVolumeTemplates"][0]["metadata"] == {"name": "disk"}, "the template is not changed"
 
 
-def test_a_change_keeps_who_a_machine_is_for_its_guest() -> None:
+def test_a_change_keeps_the_identity_of_the_guest() -> None:
     template = {"spec": {"runStrategy": "Always", "template": {"spec": {"domain": {}, "hostname": "new"}}}}
     firmware = {"uuid": "u", "serial": "s"}
     old = {
@@ -308,15 +308,15 @@ def test_a_change_keeps_who_a_machine_is_for_its_guest() -> None:
     assert patch["spec"]["template"]["spec"] == {"hostname": "new", "subdomain": None}
 
 
-def test_a_revision_is_a_labels_value_and_follows_from_the_template() -> None:
+def test_a_revision_is_a_hash_of_the_template_and_valid_as_a_label() -> None:
     one, same = {"spec": {"a": 1, "b": 2}}, {"spec": {"b": 2, "a": 1}}
     assert revision("web", one) == revision("web", same)
     assert revision("web", one) != revision("web", {"spec": {"a": 2}})
     assert len(revision("w" * 240, one)) <= 63
 
 
-def test_which_part_of_a_template_differs() -> None:
+def test_differences_of_data_volumes() -> None:
     plain = template_hash({"spec": {"template": {"x": 1}}})
     assert not has_other_volumes(plain, template_hash({"spec": {"template": {"x": 2}}}))
     assert has_other_volumes(plain, template_hash({"spec": {"template": {"x": 1}, "dataVolumeTemplates": [{}]}}))
-    assert not has_other_volumes("", plain), "what says nothing is no reason to delete a disk"
+    assert not has_other_volumes("", plain), "a missing hash is no reason to delete a disk"

@@ -145,15 +145,15 @@ class Play:
 
 
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
-async def test_never_more_are_made_nor_deleted_than_are_wanted(seed: int) -> None:
+async def test_no_surplus_is_created_and_no_wanted_vm_deleted(seed: int) -> None:
     play = Play(seed)
     for _unused in range(STEPS):
         await play.step()
     await play.settle()
 
 
-async def test_chance_makes_enough_happen() -> None:
-    """The seeds make machines and delete some, or they prove nothing."""
+async def test_the_seeds_create_and_delete_vms() -> None:
+    """Otherwise the plays prove nothing."""
     plays = [Play(seed) for seed in range(1, 9)]
     for play in plays:
         for _unused in range(STEPS):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the pool reconciler does, on an API that refuses and loses answers: stories of machines, instances, leaders."""
+"""Writes of the pool reconciler, on an API that refuses requests and loses responses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ READY: Json = {"type": "Ready", "status": "True"}
 
 
 class Process(SmallWorld):
-    """A virt-controller, as far as it is about the pool `web`."""
+    """A virt-controller with the pool controller only."""
 
     def __init__(self, store: Store | None = None) -> None:
         super().__init__(WITH_POOLS, store)
@@ -71,7 +71,7 @@ def template(**machine: Any) -> Json:
 
 
 class Stand(Process):
-    """The pool `web`, its machines, and a process."""
+    """The pool `web`, its VMs, and a process."""
 
     def __init__(self, replicas: int = 1, **spec: Any) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Stand(Process):
         self.catch_up(POOL)
 
     def start_machines(self, *, ready: bool = True) -> None:
-        """Do what the VM's controller does, and what the nodes do."""
+        """Do what the VM controller and the nodes do."""
         for name, vm in self.vms.items():
             if name not in self.vmis:
                 raw = self.store.raw(VM, Key("default", name))
@@ -99,7 +99,7 @@ class Stand(Process):
             self.store.patch(kind, Key("default", name), {"status": status}, subresource="status")
 
     def finish(self) -> None:
-        """Let what is deleted be gone."""
+        """Finish deletions."""
         for kind in (VM, VMI):
             for key, body in self.store.list(kind):
                 if "deletionTimestamp" in body["metadata"]:
@@ -118,7 +118,7 @@ class Stand(Process):
 
 
 def lose_answer(process: Process, verb: str) -> None:
-    """Let the next write of this kind happen, and its answer get lost."""
+    """Carry out the next request with this verb, and lose its response."""
     done = getattr(process.store, verb)
 
     def lost(*args: Any, **options: Any) -> Json:
@@ -129,7 +129,7 @@ def lose_answer(process: Process, verb: str) -> None:
     setattr(process.store, verb, lost)
 
 
-async def test_a_pool_is_scaled_up_by_a_write_a_batch_and_a_write() -> None:
+async def test_scaling_up_costs_two_status_writes_and_the_creates() -> None:
     stand = Stand(3)
     outcome = await stand.run()
     assert (outcome.error, list(stand.vms)) == (None, ["web-0", "web-1", "web-2"])
@@ -139,7 +139,7 @@ async def test_a_pool_is_scaled_up_by_a_write_a_batch_and_a_write() -> None:
     assert stand.reasons() == ["SuccessfulCreate"] * 3
 
 
-async def test_each_machine_is_one_of_its_own_and_says_whose_it_is() -> None:
+async def test_each_vm_has_its_own_identity_and_the_pool_as_owner() -> None:
     stand = Stand(2)
     await stand.run()
     one, other = stand.vms.values()
@@ -158,7 +158,7 @@ async def test_each_machine_is_one_of_its_own_and_says_whose_it_is() -> None:
     assert len(uuids) == 2
 
 
-async def test_the_lowest_free_number_is_used_again_when_its_name_is_free() -> None:
+async def test_the_lowest_free_number_is_used_again() -> None:
     stand = Stand(3)
     await stand.settle()
     stand.store.delete(VM, Key("default", "web-1"))
@@ -172,7 +172,7 @@ async def test_the_lowest_free_number_is_used_again_when_its_name_is_free() -> N
     assert stand.going() == []
 
 
-async def test_a_name_that_somebody_else_has_is_passed_over() -> None:
+async def test_a_name_of_a_foreign_vm_is_skipped() -> None:
     stand = Stand(2)
     stand.store.create(VM, "default", {"metadata": {"name": "web-0"}, "spec": template()["spec"]})
     await stand.settle()  # the first attempt finds it out
@@ -180,7 +180,7 @@ async def test_a_name_that_somebody_else_has_is_passed_over() -> None:
     assert "ownerReferences" not in stand.vms["web-0"]["metadata"], "it is not adopted"
 
 
-async def test_a_name_that_somebody_else_has_is_passed_over_before_a_cache_shows_who_has_it() -> None:
+async def test_a_name_of_a_foreign_vm_is_skipped_before_the_cache_has_it() -> None:
     stand = Stand()
     stand.store.create(VM, "default", {"metadata": {"name": "web-0"}, "spec": template()["spec"]})
     for _unused in range(3):
@@ -197,7 +197,7 @@ async def test_a_name_that_somebody_else_has_is_passed_over_before_a_cache_shows
         ({"sortPolicy": "Oldest"}, ["web-2", "web-3"]),
     ],
 )
-async def test_a_pool_is_scaled_in_by_its_policy(policy: Json, left: list[str]) -> None:
+async def test_scale_in_follows_the_selection_policy(policy: Json, left: list[str]) -> None:
     stand = Stand(4, scaleInStrategy={"proactive": {"selectionPolicy": policy}})
     await stand.settle()
     stand.change(replicas=2)
@@ -207,7 +207,7 @@ async def test_a_pool_is_scaled_in_by_its_policy(policy: Json, left: list[str]) 
 
 
 @pytest.mark.parametrize("strategy", [{"unmanaged": {}}, {"opportunistic": {}}])
-async def test_who_does_not_scale_in_deletes_nobody_and_still_updates(strategy: Json) -> None:
+async def test_a_strategy_without_scale_in_deletes_nothing_and_still_updates(strategy: Json) -> None:
     stand = Stand(3, scaleInStrategy=strategy)
     await stand.settle()
     stand.change(replicas=1, virtualMachineTemplate=template(hostname="other"))
@@ -216,7 +216,7 @@ async def test_who_does_not_scale_in_deletes_nobody_and_still_updates(strategy: 
     assert all(vm["spec"]["template"]["spec"]["hostname"] == "other" for vm in stand.vms.values())
 
 
-async def test_selectors_say_who_may_be_deleted() -> None:
+async def test_selectors_limit_which_vms_are_deleted() -> None:
     selectors = {"labelSelector": {"matchLabels": {"spare": "true"}}}
     stand = Stand(3, scaleInStrategy={"proactive": {"selectionPolicy": {"selectors": selectors}}})
     await stand.settle()
@@ -227,7 +227,7 @@ async def test_selectors_say_who_may_be_deleted() -> None:
     assert list(stand.vms) == ["web-0", "web-2"]
 
 
-async def test_a_lost_answer_makes_nobody_twice() -> None:
+async def test_a_create_with_a_lost_response_is_not_repeated() -> None:
     stand = Stand(2)
     lose_answer(stand, "create")
     assert isinstance((await stand.run(catch_up=False)).error, Unavailable)
@@ -237,8 +237,8 @@ async def test_a_lost_answer_makes_nobody_twice() -> None:
     assert list(stand.vms) == ["web-0", "web-1"]
 
 
-async def test_a_new_leader_whose_cache_is_behind_makes_nobody_beyond_what_is_wanted() -> None:
-    """It would make web-1, in place of one that it has not seen: others were deleted since."""
+async def test_a_new_leader_with_an_old_cache_creates_no_surplus() -> None:
+    """It would create web-1 in place of a VM that its cache does not have."""
     stand = Stand(3)
     await stand.run()
     behind = Process(stand.store)
@@ -252,7 +252,7 @@ async def test_a_new_leader_whose_cache_is_behind_makes_nobody_beyond_what_is_wa
     assert list(stand.vms) == ["web-0", "web-1", "web-2"]
 
 
-async def test_two_leaders_at_once_make_the_same_machines() -> None:
+async def test_two_leaders_create_the_same_vms() -> None:
     stand = Stand(3)
     other = Process(stand.store)
     other.start()
@@ -264,7 +264,7 @@ async def test_two_leaders_at_once_make_the_same_machines() -> None:
     assert len(stand.vms) == 3
 
 
-async def test_two_leaders_at_once_delete_the_same_machines() -> None:
+async def test_two_leaders_delete_the_same_vms() -> None:
     stand = Stand(5)
     await stand.settle()
     other = Process(stand.store)
@@ -278,7 +278,7 @@ async def test_two_leaders_at_once_delete_the_same_machines() -> None:
     assert len(stand.vms) == 3
 
 
-async def test_what_is_refused_is_in_the_status_and_told() -> None:
+async def test_a_refusal_is_in_the_status_and_an_event() -> None:
     stand = Stand(2)
     stand.direct.refusals["create VirtualMachine"] = Forbidden("exceeded quota")
     await stand.run()
@@ -291,7 +291,7 @@ async def test_what_is_refused_is_in_the_status_and_told() -> None:
     assert len(stand.vms) == 2
 
 
-async def test_a_paused_pool_does_nothing_and_says_so() -> None:
+async def test_a_paused_pool_does_nothing_and_reports_it() -> None:
     stand = Stand(2, paused=True)
     await stand.run()
     assert stand.vms == {}
@@ -300,10 +300,10 @@ async def test_a_paused_pool_does_nothing_and_says_so() -> None:
     stand.change(paused=False)
     await stand.settle()
     assert len(stand.vms) == 2
-    assert [one for one in stand.reasons() if "Create" not in one] == ["SuccessfulPaused", "SuccessfulResume"]
+    assert [reason for reason in stand.reasons() if "Create" not in reason] == ["SuccessfulPaused", "SuccessfulResume"]
 
 
-async def test_a_pool_that_is_deleted_does_nothing() -> None:
+async def test_a_deleting_pool_does_nothing() -> None:
     stand = Stand(1)
     await stand.settle()
     stand.store.patch(POOL, WEB, {"metadata": {"finalizers": ["foregroundDeletion"]}})
@@ -316,7 +316,7 @@ async def test_a_pool_that_is_deleted_does_nothing() -> None:
     assert all(call.startswith("patch status") for call in stand.calls[calls:])
 
 
-async def test_one_that_is_not_selected_any_more_is_let_go() -> None:
+async def test_an_unselected_vm_is_released() -> None:
     stand = Stand(1)
     await stand.settle()
     stand.store.patch(VM, Key("default", "web-0"), {"metadata": {"labels": {"app": "other"}}})
@@ -325,7 +325,7 @@ async def test_one_that_is_not_selected_any_more_is_let_go() -> None:
     assert "ownerReferences" not in stand.vms["web-0"]["metadata"]
 
 
-async def test_a_change_of_the_template_changes_machines_and_restarts_what_runs() -> None:
+async def test_a_changed_template_updates_vms_and_restarts_guests() -> None:
     stand = Stand(3)
     await stand.settle()
     before = {name: vm["spec"]["template"]["spec"]["domain"]["firmware"] for name, vm in stand.vms.items()}
@@ -334,15 +334,15 @@ async def test_a_change_of_the_template_changes_machines_and_restarts_what_runs(
     await stand.settle()
     after = {name: vm["spec"]["template"]["spec"]["domain"]["firmware"] for name, vm in stand.vms.items()}
     assert after == before, "who it is for its guest stays"
-    assert all(one["spec"]["hostname"] == "other" for one in stand.vmis.values())
-    assert not set(runs.values()) & {one["metadata"]["uid"] for one in stand.vmis.values()}
+    assert all(vmi["spec"]["hostname"] == "other" for vmi in stand.vmis.values())
+    assert not set(runs.values()) & {vmi["metadata"]["uid"] for vmi in stand.vmis.values()}
     calls = len(stand.calls)
     await stand.run()
     assert stand.calls[calls:] == [], "then it rests"
 
 
 @pytest.mark.parametrize(("most", "at_once"), [(1, 1), (2, 2), ("50%", 2), ("1%", 1), (None, 4)])
-async def test_no_more_are_restarted_than_may_be_unavailable(most: Any, at_once: int) -> None:
+async def test_restarts_are_limited_by_max_unavailable(most: Any, at_once: int) -> None:
     stand = Stand(4, **({} if most is None else {"maxUnavailable": most}))
     await stand.settle()
     stand.change(virtualMachineTemplate=template(hostname="other"))
@@ -364,7 +364,7 @@ async def test_no_more_are_restarted_than_may_be_unavailable(most: Any, at_once:
     assert len(stand.going(VMI)) == min(at_once, 4 - at_once)
 
 
-async def test_who_is_not_ready_anyway_is_restarted_at_once() -> None:
+async def test_a_vm_that_is_not_ready_is_restarted_at_once() -> None:
     stand = Stand(3, maxUnavailable=1)
     await stand.settle(ready=False)
     stand.change(virtualMachineTemplate=template(hostname="other"))
@@ -372,7 +372,7 @@ async def test_who_is_not_ready_anyway_is_restarted_at_once() -> None:
     assert len(stand.going(VMI)) == 3
 
 
-async def test_who_gets_ready_in_the_moment_in_which_it_is_to_be_restarted_is_looked_at_again() -> None:
+async def test_a_vm_that_becomes_ready_meanwhile_is_decided_on_again() -> None:
     stand = Stand(2, maxUnavailable=1)
     await stand.settle(ready=False)
     stand.change(virtualMachineTemplate=template(hostname="other"))
@@ -381,8 +381,8 @@ async def test_who_gets_ready_in_the_moment_in_which_it_is_to_be_restarted_is_lo
     assert stand.going(VMI) == ["web-1"]
 
 
-async def test_a_new_leader_restarts_nobody_beyond_what_may_be_unavailable() -> None:
-    """What it has seen is older: it chooses the same ones, and hears that they have changed."""
+async def test_a_new_leader_with_an_old_cache_keeps_max_unavailable() -> None:
+    """It chooses the same VMs, and gets a conflict because they have changed."""
     stand = Stand(4, maxUnavailable=1)
     await stand.settle()
     stand.change(virtualMachineTemplate=template(hostname="other"))
@@ -399,18 +399,18 @@ async def test_a_new_leader_restarts_nobody_beyond_what_may_be_unavailable() -> 
 
 
 @pytest.mark.parametrize("strategy", [{"opportunistic": {}}, {"unmanaged": {}}])
-async def test_update_strategies_that_restart_nobody(strategy: Json) -> None:
+async def test_update_strategies_without_restarts(strategy: Json) -> None:
     stand = Stand(2, updateStrategy=strategy)
     await stand.settle()
-    runs = {one["metadata"]["uid"] for one in stand.vmis.values()}
+    runs = {vmi["metadata"]["uid"] for vmi in stand.vmis.values()}
     stand.change(virtualMachineTemplate=template(hostname="other"))
     await stand.settle()
-    assert {one["metadata"]["uid"] for one in stand.vmis.values()} == runs
+    assert {vmi["metadata"]["uid"] for vmi in stand.vmis.values()} == runs
     hosts = {vm["spec"]["template"]["spec"].get("hostname") for vm in stand.vms.values()}
     assert hosts == ({"other"} if "opportunistic" in strategy else {None})
 
 
-async def test_a_machine_that_nobody_starts_again_is_not_stopped() -> None:
+async def test_a_vm_with_manual_run_strategy_is_not_restarted() -> None:
     manual = template()
     manual["spec"]["runStrategy"] = "Manual"
     stand = Stand(1, virtualMachineTemplate=manual)
@@ -423,19 +423,19 @@ async def test_a_machine_that_nobody_starts_again_is_not_stopped() -> None:
     assert stand.vmis["web-0"]["spec"].get("hostname") is None
 
 
-async def test_a_change_beside_what_runs_restarts_nobody() -> None:
+async def test_a_change_outside_the_vmi_template_restarts_nothing() -> None:
     stand = Stand(1)
     await stand.settle()
-    (run,) = (one["metadata"]["uid"] for one in stand.vmis.values())
+    (run,) = (vmi["metadata"]["uid"] for vmi in stand.vmis.values())
     changed = template()
     changed["metadata"] = {"labels": {**LABELS, "tier": "a"}}
     stand.change(virtualMachineTemplate=changed)
     await stand.settle()
     assert stand.vms["web-0"]["metadata"]["labels"]["tier"] == "a"
-    assert [one["metadata"]["uid"] for one in stand.vmis.values()] == [run]
+    assert [vmi["metadata"]["uid"] for vmi in stand.vmis.values()] == [run]
 
 
-async def test_other_data_volumes_make_machines_anew() -> None:
+async def test_changed_data_volumes_recreate_vms() -> None:
     def with_volume(size: str) -> Json:
         made = template(volumes=[{"name": "d", "dataVolume": {"name": "disk"}}])
         made["spec"]["dataVolumeTemplates"] = [{"metadata": {"name": "disk"}, "spec": {"storage": size}}]

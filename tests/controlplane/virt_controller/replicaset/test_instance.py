@@ -23,12 +23,12 @@ def names(uid: str = SET_UID, batches: int = 1, size: int = 1, **template: Any) 
     return names_of_batch(msgspec.structs.replace(found, metadata=meta, spec=spec))
 
 
-def test_the_same_batch_has_the_same_names_whoever_asks() -> None:
+def test_names_of_a_batch_are_deterministic() -> None:
     assert names(size=3) == names(size=3)
     assert names(size=3)[:2] == names(size=2)
 
 
-def test_no_two_places_batches_or_sets_share_a_name() -> None:
+def test_names_are_unique_in_a_batch_a_set_and_between_sets() -> None:
     found = [*names(size=250), *names(batches=2, size=250), *names(uid="another", size=250)]
     assert len(set(found)) == 750
 
@@ -42,19 +42,19 @@ def test_no_two_places_batches_or_sets_share_a_name() -> None:
         pytest.param({"name": "d" * 250}, "d" * 55, id="a long one is cut"),
     ],
 )
-def test_a_name_begins_as_upstreams_and_has_no_dash_added(template: dict[str, str], begins: str) -> None:
+def test_a_name_has_the_prefix_of_kubevirt(template: dict[str, str], begins: str) -> None:
     (name,) = names(**template)
     assert re.fullmatch(re.escape(begins) + "[bcdfghjklmnpqrstvwxz2456789]{8}", name)
     assert len(name) <= 63
 
 
-def test_what_somebody_else_wrote_as_the_size_of_a_batch_has_an_end() -> None:
+def test_the_size_of_a_batch_is_bounded() -> None:
     assert names(size=0) == ()
     assert names(size=-1) == ()
     assert len(names(size=20_000)) == 250
 
 
-def test_an_instance_is_the_template_as_it_was_stored() -> None:
+def test_a_vmi_has_the_template_as_stored() -> None:
     given = {"name": "x", "labels": LABELS, "annotations": {"a": "b"}}
     made = build_vmi(a_set(template={"metadata": given}), b'{"domain":{"newer":1},"a":null}', "n")
     assert made["spec"] == {"domain": {"newer": 1}}
@@ -76,5 +76,5 @@ def test_an_instance_is_the_template_as_it_was_stored() -> None:
     }
 
 
-def test_a_set_without_a_number_wants_one() -> None:
+def test_one_replica_is_the_default() -> None:
     assert a_set().spec.replicas == 1

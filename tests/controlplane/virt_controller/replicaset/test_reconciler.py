@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the replica set reconciler writes, on an API that refuses and loses answers."""
+"""Writes of the replica set reconciler, on an API that refuses requests and loses responses."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.support.store import WITH_SETS, Json, Store
 
 WEB = Key("default", "web")
 SET, VMI = VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, VIRTUAL_MACHINE_INSTANCE
-BY_TESTS = pytest.mark.parametrize("caught_up", [True, False], ids=["seen by then", "not seen yet"])
+BY_TESTS = pytest.mark.parametrize("caught_up", [True, False], ids=["cache has caught up", "cache is behind"])
 
 
 class Process(SmallWorld):
-    """A virt-controller, as far as it is about the set `web`."""
+    """A virt-controller with the replica set controller only."""
 
     def __init__(self, store: Store | None = None) -> None:
         super().__init__(WITH_SETS, store)
@@ -50,7 +50,7 @@ class Process(SmallWorld):
 
 
 class Stand(Process):
-    """The set `web`, its instances, and a process."""
+    """The replica set `web`, its VMIs, and a process."""
 
     def __init__(self, replicas: int = 1, **spec: Any) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class Stand(Process):
         return [name for name, one in self.vmis.items() if "deletionTimestamp" not in one["metadata"]]
 
     def owners_of(self, name: str) -> list[str]:
-        return [one["name"] for one in self.vmis[name]["metadata"].get("ownerReferences", [])]
+        return [owner["name"] for owner in self.vmis[name]["metadata"].get("ownerReferences", [])]
 
 
 def lose_answer(stand: Stand, verb: str) -> None:
@@ -112,7 +112,7 @@ def lose_answer(stand: Stand, verb: str) -> None:
     setattr(stand.store, verb, lost)
 
 
-async def test_a_set_is_scaled_up_by_a_write_a_batch_and_a_write() -> None:
+async def test_scaling_up_costs_two_status_writes_and_the_creates() -> None:
     stand = Stand(3)
     outcome = await stand.run()
     assert (outcome.error, len(stand.vmis)) == (None, 3)
@@ -122,7 +122,7 @@ async def test_a_set_is_scaled_up_by_a_write_a_batch_and_a_write() -> None:
     assert stand.reasons() == ["SuccessfulCreate"] * 3
 
 
-async def test_what_it_makes_is_a_machine_of_its_own() -> None:
+async def test_each_vmi_has_its_own_identity() -> None:
     stand = Stand(2)
     await stand.run()
     one, other = stand.vmis.values()
@@ -132,7 +132,7 @@ async def test_what_it_makes_is_a_machine_of_its_own() -> None:
     assert len(uuids) == 2, "defaults are filled in, and no two guests are the same"
 
 
-async def test_a_set_is_scaled_down_by_state() -> None:
+async def test_scaling_down_deletes_by_state() -> None:
     stand = Stand(3)
     await stand.run()
     for name in stand.vmis:
@@ -151,7 +151,7 @@ async def test_a_set_is_scaled_down_by_state() -> None:
     assert stand.reasons()[-2:] == ["SuccessfulDelete"] * 2
 
 
-async def test_at_rest_nothing_is_asked_and_nothing_written() -> None:
+async def test_an_unchanged_set_costs_no_requests() -> None:
     stand = Stand(2)
     await stand.run()
     stand.calls.clear()
@@ -159,7 +159,7 @@ async def test_at_rest_nothing_is_asked_and_nothing_written() -> None:
     assert stand.calls == []
 
 
-async def test_who_is_over_is_replaced_under_another_name_and_deleted() -> None:
+async def test_a_final_vmi_is_replaced_with_another_name_and_deleted() -> None:
     stand = Stand(1)
     await stand.run()
     (first,) = stand.vmis
@@ -170,7 +170,7 @@ async def test_who_is_over_is_replaced_under_another_name_and_deleted() -> None:
     assert second != first
 
 
-async def test_a_quota_that_refuses_one_keeps_none_of_the_others_back() -> None:
+async def test_a_refused_create_does_not_block_the_others() -> None:
     stand = Stand(3)
     refused = iter([None, Forbidden("exceeded quota"), None])
     create = stand.store.create
@@ -193,7 +193,7 @@ async def test_a_quota_that_refuses_one_keeps_none_of_the_others_back() -> None:
     assert stand.set["status"] == {"replicas": 3, "labelSelector": "app=web", "batches": 1}
 
 
-async def test_who_is_over_makes_room_where_a_quota_refuses_the_next() -> None:
+async def test_a_final_vmi_is_deleted_although_a_quota_refuses_its_replacement() -> None:
     stand = Stand(1)
     await stand.run()
     (first,) = stand.vmis
@@ -205,7 +205,7 @@ async def test_who_is_over_makes_room_where_a_quota_refuses_the_next() -> None:
 
 
 @BY_TESTS
-async def test_a_create_whose_answer_was_lost_is_found_and_no_other_is_made(caught_up: bool) -> None:
+async def test_a_create_with_a_lost_response_is_not_repeated_under_another_name(caught_up: bool) -> None:
     stand = Stand(2)
     await stand.run()
     stand.change(replicas=4)
@@ -218,7 +218,7 @@ async def test_a_create_whose_answer_was_lost_is_found_and_no_other_is_made(caug
     assert len(stand.vmis) == 4
 
 
-async def test_only_what_had_no_answer_is_in_doubt() -> None:
+async def test_only_a_create_without_a_response_is_unconfirmed() -> None:
     stand = Stand(2)
     done, asked = stand.store.create, []
 
@@ -237,7 +237,7 @@ async def test_only_what_had_no_answer_is_in_doubt() -> None:
 
 
 @BY_TESTS
-async def test_a_batch_whose_beginning_was_not_answered_is_begun_once(caught_up: bool) -> None:
+async def test_a_batch_with_a_lost_response_begins_once(caught_up: bool) -> None:
     stand = Stand(2)
     lose_answer(stand, "patch")
     await stand.run(catch_up=caught_up)
@@ -249,7 +249,7 @@ async def test_a_batch_whose_beginning_was_not_answered_is_begun_once(caught_up:
 
 
 @BY_TESTS
-async def test_a_delete_whose_answer_was_lost_takes_no_other_along(caught_up: bool) -> None:
+async def test_a_delete_with_a_lost_response_deletes_no_other_vmi(caught_up: bool) -> None:
     stand = Stand(3)
     await stand.run()
     stand.change(replicas=2)
@@ -260,8 +260,8 @@ async def test_a_delete_whose_answer_was_lost_takes_no_other_along(caught_up: bo
     assert len(stand.staying) == 2
 
 
-async def test_a_leader_that_comes_begins_nothing_before_it_has_seen_what_was_made() -> None:
-    """Its watch of instances is behind; the names that are open are made again, and found."""
+async def test_a_new_leader_begins_no_batch_before_it_has_read_the_earlier_ones() -> None:
+    """Its watch of VMIs is behind; the open names are created again and exist."""
     stand = Stand(2)
     successor = Process(stand.store)
     successor.start()
@@ -273,7 +273,7 @@ async def test_a_leader_that_comes_begins_nothing_before_it_has_seen_what_was_ma
     assert (await successor.run(), len(stand.vmis)) == (Outcome(), 2)
 
 
-async def test_a_leader_that_comes_goes_on_with_what_was_begun() -> None:
+async def test_a_new_leader_continues_a_batch() -> None:
     stand = Stand(3)
     successor = Process(stand.store)
     successor.start()
@@ -296,8 +296,8 @@ async def test_a_leader_that_comes_goes_on_with_what_was_begun() -> None:
     assert (len(stand.vmis), stand.set["status"]["batches"]) == (3, 1)
 
 
-async def test_one_that_was_made_unseen_counts_when_fewer_are_wanted_by_then() -> None:
-    """Of two that were begun one exists, and its answer was lost; the names tell nobody which."""
+async def test_an_unseen_vmi_counts_when_the_set_is_scaled_down() -> None:
+    """One of the two names of the batch exists, and its response was lost."""
     stand = Stand(2)
     lose_answer(stand, "create")
     await stand.run(catch_up=False)
@@ -308,8 +308,8 @@ async def test_one_that_was_made_unseen_counts_when_fewer_are_wanted_by_then() -
     assert stand.calls.count("get VirtualMachineInstance") == 2
 
 
-async def test_a_name_that_was_free_may_be_taken_after_an_answer_was_lost() -> None:
-    """Two were begun, one is wanted; it is made unseen, and of the other name only what was known before is known."""
+async def test_a_lost_response_makes_a_free_name_uncertain() -> None:
+    """Two names, one wanted VMI: it is created with a lost response, and the other name was confirmed absent before."""
     stand = Stand(2)
     stand.direct.refusals["create VirtualMachineInstance"] = Forbidden("exceeded quota")
     await stand.run()
@@ -326,7 +326,7 @@ async def test_a_name_that_was_free_may_be_taken_after_an_answer_was_lost() -> N
     assert "create VirtualMachineInstance" not in stand.calls
 
 
-async def test_where_none_exists_one_of_them_is_made() -> None:
+async def test_one_of_two_names_is_created_when_neither_exists() -> None:
     stand = Stand(2)
     stand.direct.refusals["create VirtualMachineInstance"] = Forbidden("exceeded quota")
     await stand.run()
@@ -338,8 +338,8 @@ async def test_where_none_exists_one_of_them_is_made() -> None:
 
 
 @pytest.mark.parametrize("what", ["fewer", "paused", "deleted", "another"])
-async def test_nothing_is_made_or_deleted_for_a_set_that_has_changed_meanwhile(what: str) -> None:
-    """By a leader whose watch of sets is behind: it was scaled, paused, or is another by now."""
+async def test_a_changed_set_is_read_before_creating_or_deleting(what: str) -> None:
+    """A leader whose watch of sets is behind: the set was scaled, paused or replaced."""
     stand = Stand(2)
     await stand.run()
     stand.change(replicas=1)
@@ -356,8 +356,8 @@ async def test_nothing_is_made_or_deleted_for_a_set_that_has_changed_meanwhile(w
     assert len(stand.staying) == 2
 
 
-async def test_a_set_whose_status_may_have_been_written_is_not_known_to_be_as_it_was() -> None:
-    """Its answer was lost: nothing is made or deleted before the set is asked for."""
+async def test_a_set_is_read_again_after_a_lost_status_response() -> None:
+    """Nothing is created or deleted before the set is read."""
     stand = Stand(1)
     await stand.run()
     await stand.run()
@@ -373,7 +373,7 @@ async def test_a_set_whose_status_may_have_been_written_is_not_known_to_be_as_it
     assert not unsure.is_current
 
 
-async def test_a_batch_is_not_begun_on_an_old_copy_of_the_set() -> None:
+async def test_a_batch_is_not_begun_with_an_old_version_of_the_set() -> None:
     stand = Stand(5)
     stand.change(replicas=1)
     outcome = await stand.run()
@@ -382,7 +382,7 @@ async def test_a_batch_is_not_begun_on_an_old_copy_of_the_set() -> None:
     assert len(stand.vmis) == 1
 
 
-async def test_nor_for_another_set_of_the_name() -> None:
+async def test_a_batch_is_not_begun_for_another_set_with_the_same_name() -> None:
     stand = Stand(5)
     stand.store.delete(SET, WEB)
     stand.make_set(0)
@@ -390,7 +390,7 @@ async def test_nor_for_another_set_of_the_name() -> None:
     assert "status" not in stand.set
 
 
-async def test_an_instance_that_was_let_go_meanwhile_is_not_deleted() -> None:
+async def test_a_vmi_that_was_released_meanwhile_is_not_deleted() -> None:
     stand = Stand(0)
     stand.make_vmi("a", stand.owner())
     stand.catch_up()
@@ -401,7 +401,7 @@ async def test_an_instance_that_was_let_go_meanwhile_is_not_deleted() -> None:
     assert stand.staying == ["a"]
 
 
-async def test_an_instance_that_is_gone_already_is_no_trouble() -> None:
+async def test_deleting_a_missing_vmi_succeeds() -> None:
     stand = Stand(0)
     stand.make_vmi("a", stand.owner(), finalizers=[])
     stand.catch_up()
@@ -410,7 +410,7 @@ async def test_an_instance_that_is_gone_already_is_no_trouble() -> None:
     assert "SuccessfulDelete" not in stand.reasons()
 
 
-async def test_what_belongs_to_nobody_is_adopted_and_counts() -> None:
+async def test_a_vmi_without_a_controller_is_adopted_and_counts() -> None:
     stand = Stand(2)
     stand.make_vmi("a", {"kind": "Team", "name": "shop", "uid": "t"})
     stand.make_vmi("b", labels={"app": "other"})
@@ -421,7 +421,7 @@ async def test_what_belongs_to_nobody_is_adopted_and_counts() -> None:
     assert len(stand.vmis) == 4, "one was made beside the adopted one"
 
 
-async def test_who_was_adopted_by_somebody_else_meanwhile_stays_so() -> None:
+async def test_a_vmi_that_another_controller_adopted_meanwhile_is_not_adopted() -> None:
     stand = Stand(1)
     stand.make_vmi("a")
     stand.catch_up()
@@ -433,8 +433,8 @@ async def test_who_was_adopted_by_somebody_else_meanwhile_stays_so() -> None:
     assert stand.owners_of("a") == ["a"]
 
 
-async def test_a_set_that_is_going_adopts_nobody() -> None:
-    """The cache does not know yet: the API server itself is asked."""
+async def test_a_deleting_set_does_not_adopt() -> None:
+    """The cache does not know of the deletion yet: the API server is asked."""
     stand = Stand(1)
     stand.make_vmi("a")
     stand.catch_up()
@@ -443,7 +443,7 @@ async def test_a_set_that_is_going_adopts_nobody() -> None:
     assert stand.owners_of("a") == []
 
 
-async def test_who_is_not_selected_any_more_is_let_go_and_replaced() -> None:
+async def test_an_unselected_vmi_is_released_and_replaced() -> None:
     stand = Stand(1)
     stand.make_vmi("a", {"kind": "Team", "name": "shop", "uid": "t"}, stand.owner())
     stand.store.patch(VMI, Key("default", "a"), {"metadata": {"labels": {"app": "db"}}})
@@ -454,7 +454,7 @@ async def test_who_is_not_selected_any_more_is_let_go_and_replaced() -> None:
 
 
 @pytest.mark.parametrize("owner", [{"uid": "another"}, {"controller": False}, {"kind": "ReplicaSet"}], ids=str)
-async def test_whose_an_instance_is_goes_by_uid_kind_and_control(owner: Json) -> None:
+async def test_membership_depends_on_uid_kind_and_controller(owner: Json) -> None:
     stand = Stand(0)
     stand.make_vmi("a", stand.owner(**owner), labels={"app": "other"})
     stand.catch_up()
@@ -463,7 +463,7 @@ async def test_whose_an_instance_is_goes_by_uid_kind_and_control(owner: Json) ->
     assert len(stand.owners_of("a")) == 1
 
 
-async def test_a_name_that_somebody_else_has_taken_is_left_to_them() -> None:
+async def test_a_name_of_a_foreign_vmi_is_not_used() -> None:
     stand = Stand(2)
     stand.direct.refusals["create VirtualMachineInstance"] = Invalid("not now")
     await stand.run()
@@ -477,7 +477,7 @@ async def test_a_name_that_somebody_else_has_taken_is_left_to_them() -> None:
     assert stand.set["status"]["batches"] == 2
 
 
-async def test_a_pause_is_told_once_and_so_is_its_end() -> None:
+async def test_pause_and_resume_are_one_event_each() -> None:
     stand = Stand(1, paused=True)
     for _unused in range(2):
         await stand.run()
@@ -490,7 +490,7 @@ async def test_a_pause_is_told_once_and_so_is_its_end() -> None:
     assert "conditions" not in stand.set["status"]
 
 
-async def test_a_selector_that_admission_would_have_refused_makes_nothing_and_is_told() -> None:
+async def test_an_invalid_selector_creates_nothing_and_is_reported() -> None:
     stand = Stand(1, selector={})
     stand.make_vmi("a")
     stand.catch_up()
@@ -500,7 +500,7 @@ async def test_a_selector_that_admission_would_have_refused_makes_nothing_and_is
     assert stand.owners_of("a") == []
 
 
-async def test_what_does_not_fit_its_schema_is_left_alone() -> None:
+async def test_a_malformed_set_is_skipped() -> None:
     stand = Stand(1)
     stand.make_vmi("a", stand.owner())
     stand.report("a", phase=["Running"])
@@ -509,22 +509,22 @@ async def test_what_does_not_fit_its_schema_is_left_alone() -> None:
     assert stand.calls == []
 
 
-async def test_before_everything_is_known_nothing_is_judged() -> None:
+async def test_nothing_is_decided_before_the_caches_are_synced() -> None:
     stand = Stand(1)
     stand.caches[VMI].synced = False
     assert isinstance((await stand.run()).error, Unavailable)
     assert stand.calls == []
 
 
-async def test_a_set_that_is_gone_is_nobodys_work() -> None:
+async def test_a_deleted_set_costs_no_requests() -> None:
     stand = Stand(1)
     stand.store.delete(SET, WEB)
     stand.catch_up()
     assert await stand.run() == Outcome()
 
 
-async def test_what_ends_before_it_runs_is_replaced_ever_later() -> None:
-    """A set whose disk cannot be read would have its nodes start and end launchers for as long as it is there."""
+async def test_vmis_that_end_before_they_run_are_replaced_after_a_growing_delay() -> None:
+    """Otherwise a set with an unreadable disk would start and end launchers without pause."""
     stand, waits = Stand(replicas=2), []
     for _unused in range(3):
         await stand.until_made(2)
@@ -539,7 +539,7 @@ async def test_what_ends_before_it_runs_is_replaced_ever_later() -> None:
     assert [10 <= waits[0] <= 15, 40 <= waits[1] <= 60, 90 <= waits[2] <= 135] == [True] * 3, waits
 
 
-async def test_who_has_run_is_replaced_at_once_also_where_another_waits() -> None:
+async def test_a_vmi_that_has_run_is_replaced_at_once_during_a_back_off() -> None:
     stand = Stand(replicas=2)
     await stand.until_made(2)
     failed, ran = stand.staying
@@ -553,7 +553,7 @@ async def test_who_has_run_is_replaced_at_once_also_where_another_waits() -> Non
     assert not {failed, ran} & set(stand.staying), "that it came to run ends the wait of the other, too"
 
 
-async def test_a_change_of_the_set_ends_the_wait() -> None:
+async def test_a_change_of_the_set_ends_the_back_off() -> None:
     stand = Stand(replicas=1)
     await stand.until_made(1)
     stand.report(*stand.staying, phase="Failed")
@@ -565,7 +565,7 @@ async def test_a_change_of_the_set_ends_the_wait() -> None:
     await stand.until_made(1)
 
 
-async def test_a_name_of_a_batch_that_is_not_complete_is_not_used_again_before_its_time() -> None:
+async def test_a_name_of_an_incomplete_batch_is_not_created_again_during_a_back_off() -> None:
     stand, create = Stand(replicas=2), Store.create
     names: list[str] = []
 

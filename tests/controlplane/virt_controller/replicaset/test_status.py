@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a set is."""
+"""The status of a replica set."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from controlplane.virt_controller.replicaset.status import derive_status, status
 from tests.controlplane.virt_controller.builders import STAMP
 from tests.controlplane.virt_controller.replicaset.stage import POD_GOES, READY, a_member, a_set, a_world
 
-TOLD = {"labelSelector": "app=web"}
+SELECTOR = {"labelSelector": "app=web"}
 A, B = a_member("a", ready=READY), a_member("b")
 PAUSED = {"type": "ReplicaPaused", "status": "True", "reason": "Paused", "message": "Controller got paused"}
 
 
 def status_of(*args: Any, problem: Any = None, **parts: Any) -> dict[str, Any] | None:
-    found = derive_status(a_world(*args, **parts), problem)
-    return None if found is None else encode(found)
+    status = derive_status(a_world(*args, **parts), problem)
+    return None if status is None else encode(status)
 
 
-def test_it_counts_who_stays_and_who_is_ready() -> None:
+def test_active_and_ready_members_are_counted() -> None:
     gone = (
         a_member("over", "Failed"),
         a_member("going", deleting=True, ready=READY),
         a_member("drained", ready=POD_GOES),
     )
-    assert status_of(a_set(5), A, B, *gone) == {**TOLD, "replicas": 2, "readyReplicas": 1}
+    assert status_of(a_set(5), A, B, *gone) == {**SELECTOR, "replicas": 2, "readyReplicas": 1}
 
 
-def test_a_status_that_is_right_is_not_written() -> None:
+def test_an_up_to_date_status_is_not_written() -> None:
     first = derive_status(a_world(a_set(2), A, B), None)
     assert first is not None
     assert status_of(a_set(2, **encode(first)), A, B) is None
 
 
-def test_the_selector_is_told_as_text() -> None:
+def test_the_selector_is_in_the_status_as_text() -> None:
     expression = {"key": "zone", "operator": "In", "values": ["b", "a"]}
     selector = {"matchLabels": {"app": "web"}, "matchExpressions": [expression]}
     found = status_of(a_set(selector=selector))
     assert found == {"labelSelector": "app=web,zone in (a,b)"}
 
 
-def test_a_pause_is_told_and_taken_back() -> None:
+def test_the_condition_of_a_pause_is_set_and_removed() -> None:
     paused = {**PAUSED, "lastTransitionTime": STAMP}
-    assert status_of(a_set(paused=True)) == {**TOLD, "conditions": [paused]}
-    assert status_of(a_set(conditions=[paused], **TOLD)) == TOLD
+    assert status_of(a_set(paused=True)) == {**SELECTOR, "conditions": [paused]}
+    assert status_of(a_set(conditions=[paused], **SELECTOR)) == SELECTOR
 
 
 @pytest.mark.parametrize(
@@ -71,33 +71,33 @@ def test_a_pause_is_told_and_taken_back() -> None:
         (WriteStatus("y"), Invalid("no"), "FailedUpdate", "no; compare the installed CRDs"),
     ],
 )
-def test_a_refusal_is_told_until_nothing_is_refused(step: Any, error: Any, reason: str, words: str) -> None:
+def test_the_condition_of_a_refusal_is_set_and_removed(step: Any, error: Any, reason: str, words: str) -> None:
     found = status_of(a_set(), problem=RefusedStep(step, error))
     assert found is not None
     (failure,) = found["conditions"]
     assert (failure["type"], failure["status"], failure["reason"]) == ("ReplicaFailure", "True", reason)
     assert failure["message"].startswith(words)
-    assert status_of(a_set(conditions=[failure], **TOLD)) == TOLD
+    assert status_of(a_set(conditions=[failure], **SELECTOR)) == SELECTOR
 
 
-def test_a_selector_that_means_nothing_is_told_as_a_failure() -> None:
+def test_an_invalid_selector_is_a_failure() -> None:
     found = status_of(a_set(), problems=("spec.selector: is empty",))
     assert found is not None
     assert found["conditions"][0]["message"] == "spec.selector: is empty"
 
 
-def test_a_batch_is_begun_with_the_next_number() -> None:
+def test_a_batch_has_the_next_number() -> None:
     found = status_of_batch(a_world(a_set(5, batches=6), A), BeginBatch(4, "y"))
-    assert encode(found) == {**TOLD, "replicas": 1, "readyReplicas": 1, "batches": 7, "batchSize": 4}
+    assert encode(found) == {**SELECTOR, "replicas": 1, "readyReplicas": 1, "batches": 7, "batchSize": 4}
 
 
-def test_a_batch_is_open_until_something_exists_under_each_of_its_names() -> None:
-    half = a_set(batches=7, batchSize=4, **TOLD)
+def test_a_batch_is_open_until_all_of_its_names_exist() -> None:
+    half = a_set(batches=7, batchSize=4, **SELECTOR)
     assert status_of(half, unmade=("x",)) is None
-    assert status_of(half) == {**TOLD, "batches": 7}
+    assert status_of(half) == {**SELECTOR, "batches": 7}
 
 
-def test_that_replacements_wait_is_told_until_they_do_not() -> None:
+def test_the_condition_of_a_back_off_is_set_and_removed() -> None:
     found = status_of(a_set(2), A, held_back=1, held_for=10.0)
     assert found is not None
     (condition,) = found["conditions"]
