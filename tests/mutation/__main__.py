@@ -60,12 +60,12 @@ def run(job: Job, seconds: float) -> tuple[dict[int, bool], str]:
 
 def changed_jobs(files: list[str]) -> list[Job]:
     """Say what must run because code or tests differ from the recorded ones."""
-    records, jobs = scores.read(), []
+    records, jobs, absent = scores.read(), [], 0
     chance = random.Random(scores.git("rev-parse", "HEAD^{tree}"))
     for file in files:
         record = scores.find_record(file, records)
         if record is None:
-            say(f"no score is recorded: {file}")
+            absent += 1
             continue
         is_same_test = scores.digest(file) == record.tests
         if scores.blob(file) == record.source and is_same_test:
@@ -79,6 +79,7 @@ def changed_jobs(files: list[str]) -> list[Job]:
         if fresh or again:
             jobs.append(Job(file, fresh + again, known, record.score))
     chance.shuffle(jobs)
+    say(f"no score is recorded yet for {absent} of {len(files)} files ({scores.SCORES.name} names them)")
     return jobs
 
 

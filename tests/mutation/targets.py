@@ -17,8 +17,11 @@ SIBLINGS = ("decide", "status", "world")
 
 
 def find_files() -> list[str]:
-    """Return the paths, relative to the repository, of all files to mutate."""
+    """Return the paths, relative to the repository, of all files to mutate. ValueError: a glob matches nothing."""
     globs = tomllib.loads(GLOBS.read_text())["files"]
+    idle = [pattern for pattern in globs if not any(ROOT.glob(pattern))]
+    if idle:
+        raise ValueError(f"{GLOBS.name}: no file matches {', '.join(idle)}. Follow the file if it was renamed")
     paths = {path.relative_to(ROOT) for pattern in globs for path in ROOT.glob(pattern)}
     return sorted(str(path) for path in paths if path.name != "__init__.py")
 
