@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-launcher: prepare, start libvirtd, supervise, tell how the guest ended.
+"""virt-launcher's entry point: prepare, start libvirtd, supervise, report how the guest ended.
 
-libvirtd is spawned before asyncio and the libvirt binding are imported: they load while it starts.
+libvirtd is started before asyncio and the libvirt binding are imported, which then load while it starts.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import subprocess
 import sys
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from controlplane.api.launch_plan import PLAN_LIMIT_BYTES, LaunchPlan, parse_plan
 from controlplane.domain import layout
@@ -21,6 +22,9 @@ from controlplane.process import logs
 from controlplane.virt_launcher.disks.prepare import prepare, write_report
 from controlplane.virt_launcher.errors import PreparationError
 from controlplane.virt_launcher.guest import libvirtd
+
+if TYPE_CHECKING:
+    from controlplane.virt_launcher.guest.watch import GuestExit
 
 TERMINATION_LOG = "/dev/termination-log"
 _TERMINATION_LIMIT = 4096
@@ -30,14 +34,14 @@ log = logging.getLogger("controlplane.virt_launcher")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the Pod tells us."""
+    """The launch plan and the environment of the Pod."""
 
     plan: LaunchPlan
     log_level: str
 
     @classmethod
     def read(cls, environment: dict[str, str], plan: str) -> Settings:
-        """Read the environment and the plan's file, once; ValueError names what is missing or wrong."""
+        """Read the environment and the plan's file. ValueError names what is missing or wrong."""
         try:
             with open(plan, "rb") as file:
                 data = file.read(PLAN_LIMIT_BYTES + 1)
@@ -47,12 +51,12 @@ class Settings:
 
 
 class Stopped(BaseException):
-    """SIGTERM came before there was anything to bring down gracefully."""
+    """SIGTERM arrived before there was a guest to shut down."""
 
 
 def main() -> int:
-    """Run the launcher; return the exit code: 0 when the guest shut down, 1 when not."""
-    signal.signal(signal.SIGTERM, _stop)  # until the supervisor takes it over
+    """Run the launcher; return the exit code: 0 when the guest shut down, otherwise 1."""
+    signal.signal(signal.SIGTERM, _stop)  # until supervise.py handles it
     try:
         return _run()
     except Stopped:
@@ -70,7 +74,7 @@ def _run() -> int:
         logs.configure("virt-launcher", settings.log_level)
     except ValueError as error:
         return _end(f"InvalidPlan: {error}", 1)
-    never_wait_for_readers()
+    never_block_on_stderr()
     log.info("preparing", extra={"key": settings.plan.title})
     try:
         libvirtd.make_home()
@@ -82,33 +86,34 @@ def _run() -> int:
         return _end(f"PreparationFailed: {error}", 1)
     process = libvirtd.spawn()
     log.info("prepared", extra={"key": settings.plan.title, "disks": len(report.container_disks)})
-    verdict = _supervise(settings.plan, process)
-    return _end(verdict[1], verdict[0])
+    guest_exit = _supervise(settings.plan, process)
+    return _end(guest_exit.message, guest_exit.exit_code)
 
 
-def _supervise(plan: LaunchPlan, process: object) -> tuple[int, str]:
+def _supervise(plan: LaunchPlan, process: subprocess.Popen[bytes]) -> GuestExit:
     import asyncio  # noqa: PLC0415 - loads while libvirtd starts
 
     from controlplane.virt_launcher.guest.supervise import supervise  # noqa: PLC0415 - the same
 
-    verdict = asyncio.run(supervise(plan, process))  # type: ignore[arg-type]
-    return verdict.exit_code, verdict.message
+    return asyncio.run(supervise(plan, process))
 
 
-def never_wait_for_readers() -> None:
-    """Drop log lines rather than stand still when whoever reads them (the container runtime) does not."""
+def never_block_on_stderr() -> None:
+    """Drop log lines instead of blocking when the container runtime does not read them."""
     os.set_blocking(sys.stderr.fileno(), False)
     logging.raiseExceptions = False
 
 
 def _end(message: str, code: int) -> int:
-    """Leave the last word where the kubelet takes it from."""
+    """Write the termination log, which the kubelet copies into the Pod's status."""
     log.info("ending", extra={"because": message, "exit_code": code})
     try:
         with open(TERMINATION_LOG, "wb") as file:
-            file.write(message.encode(errors="backslashreplace")[:_TERMINATION_LIMIT])  # an image chose the names in it
+            file.write(
+                message.encode(errors="backslashreplace")[:_TERMINATION_LIMIT]
+            )  # it may have names that an image chose
     except OSError as error:
-        log.warning("no termination log", extra={"error": str(error)})
+        log.warning("cannot write the termination log", extra={"error": str(error)})
     return code
 
 

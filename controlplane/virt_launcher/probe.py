@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the kubelet runs in a launcher for a probe that is not the network's: it asks the launcher, which knows.
+"""The program that the kubelet runs for a probe of the guest's agent. It asks the launcher, which knows the answer.
 
-Runs every few seconds beside each such machine, so it imports next to nothing. Only for a guest that is to come from
-another node it waits, once: each answer that is bad is an Event of the Pod, of which a kubelet tells a few and no more.
+It runs every few seconds for each such machine, so it imports next to nothing. Only the startup probe of a migration's
+target waits here for the guest, once: each failed probe is an Event of the Pod, and the kubelet emits only a few.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ from controlplane.domain import layout
 LIVENESS, STARTUP = "livenessProbe", "startupProbe"
 ANSWER_LIMIT = 2048
 PAUSE_SECONDS = 0.5
-"""Between looks for a guest that is to come."""
+"""Between requests while the guest has not arrived."""
 
 
 def main(arguments: list[str], path: str = layout.PROBE_SOCKET) -> int:
-    """Ask for the probe of that name; return the exit code: 0 is good."""
+    """Run the probe of that name; return the exit code, 0 for success."""
     name = arguments[0] if arguments else ""
-    code, said = answer(name, path)
+    code, text = answer(name, path)
     while code and name == STARTUP:
         time.sleep(PAUSE_SECONDS)
-        code, said = answer(name, path)
-    print(said)
+        code, text = answer(name, path)
+    print(text)
     return code
 
 
 def answer(name: str, path: str) -> tuple[int, str]:
-    """Ask once; return the exit code and a sentence.
+    """Ask the launcher once; return the exit code and a sentence.
 
-    A launcher that cannot be asked proves nothing of its guest: that is no reason to end it, nor to call it ready.
+    A launcher that does not answer proves nothing about its guest: the guest is neither ended nor reported as ready.
     """
     try:
-        code, _unused, said = ask(name, path).partition(" ")
-        return int(code), said
+        code, _unused, text = ask(name, path).partition(" ")
+        return int(code), text
     except (OSError, ValueError) as error:
         return 0 if name == LIVENESS else 1, f"the launcher does not answer: {error}"
 
 
 def ask(name: str, path: str) -> str:
-    """Return the launcher's answer: a number, a space, a sentence. OSError. The kubelet bounds the time."""
+    """Return the launcher's reply: a number, a space, a sentence. OSError. The kubelet limits the time."""
     with socket.socket(socket.AF_UNIX) as launcher:
         launcher.connect(path)
         launcher.sendall(name.encode(errors="replace") + b"\n")
-        said = b""
-        while len(said) < ANSWER_LIMIT and (more := launcher.recv(ANSWER_LIMIT)):
-            said += more
-    return said.decode(errors="replace")
+        reply = b""
+        while len(reply) < ANSWER_LIMIT and (more := launcher.recv(ANSWER_LIMIT)):
+            reply += more
+    return reply.decode(errors="replace")
 
 
 if __name__ == "__main__":

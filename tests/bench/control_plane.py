@@ -50,7 +50,7 @@ AT_ONCE = 64
 SECONDS_AT_MOST, KIB_AT_MOST, UPSTREAMS_CPU_SECONDS = 1.0, 20.0, 0.17
 STOP_SECONDS_AT_MOST = 1.2
 STOPPED = 50
-PATIENCE_SECONDS = 900.0
+HUNG_SECONDS = 900.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _SERVICE_ACCOUNT = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 
@@ -87,7 +87,7 @@ class Machines:
 
     async def wait(self, marks: dict[str, float], number: int) -> None:
         """Wait until so many of them are marked."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(HUNG_SECONDS):
             while len(marks) < number:
                 self.news.clear()
                 await self.news.wait()

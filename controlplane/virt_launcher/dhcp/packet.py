@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to answer to a guest's DHCP packet. Pure: bytes in, bytes out. RFC 2131, 2132, 3397.
+"""Reply to a guest's DHCP packet. Pure: bytes in, bytes out. RFC 2131, 2132, 3397.
 
-The packets come from the guest, which may send anything: every read is bounded by the packet's length, and what is
-not a proper question of our guest gets no answer.
+The guest may send anything: every read is bounded by the packet's length, and a packet that is not a valid request of
+our guest gets no reply.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import struct
 from dataclasses import dataclass
 
 MESSAGE_LIMIT = 576
-"""What every client must accept (RFC 2131, section 2); options that would not fit are left out, from the end."""
+"""The size that every client must accept (RFC 2131, section 2). Options that do not fit are left out."""
 
 _HEADER = struct.Struct(">BBBBIHH4s4s4s4s16s64s128s4s")
 _COOKIE = b"\x63\x82\x53\x63"
@@ -29,7 +29,7 @@ _BROADCAST_FLAG = 0x8000
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """All that the guest is told. Addresses are four bytes."""
+    """What the guest gets. Addresses are four bytes."""
 
     mac: bytes
     address: bytes
@@ -44,15 +44,15 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A packet, and where it goes: the broadcast address, or the guest's when it has one already."""
+class Reply:
+    """A packet and its destination: the broadcast address, or the guest's when it has one already."""
 
     packet: bytes
     destination: bytes
 
 
-def answer(packet: bytes, lease: Lease) -> Answer | None:
-    """Decide about a packet; None for everything that is not a question of our guest."""
+def reply_to(packet: bytes, lease: Lease) -> Reply | None:
+    """Return the reply to a packet; None when it is not a request of our guest."""
     if len(packet) < _HEADER.size:
         return None
     (
@@ -99,25 +99,25 @@ def answer(packet: bytes, lease: Lease) -> Answer | None:
     )
     body = header + _render_options(kind, lease, with_lease=not is_inform)
     to_guest = kind == _ACK and current == lease.address
-    return Answer(body.ljust(_LEAST_BYTES, b"\0"), lease.address if to_guest else b"\xff\xff\xff\xff")
+    return Reply(body.ljust(_LEAST_BYTES, b"\0"), lease.address if to_guest else b"\xff\xff\xff\xff")
 
 
 def _decide(options: dict[int, bytes], current: bytes, lease: Lease) -> int | None:
-    """Choose the kind of the answer."""
-    asked = options.get(53)
-    if asked == bytes([_DISCOVER]):
+    """Return the kind of the reply."""
+    kind = options.get(53)
+    if kind == bytes([_DISCOVER]):
         return _OFFER
-    if asked == bytes([_INFORM]):
+    if kind == bytes([_INFORM]):
         return _ACK
-    if asked != bytes([_WANT]) or options.get(54, lease.router) != lease.router:
-        return None  # not a question, or a question to another server
-    wanted = options.get(50, current)
-    return _ACK if wanted == lease.address else _NAK
+    if kind != bytes([_WANT]) or options.get(54, lease.router) != lease.router:
+        return None  # not a request, or a request to another server
+    address = options.get(50, current)
+    return _ACK if address == lease.address else _NAK
 
 
 def _parse_options(data: bytes) -> dict[int, bytes]:
-    """Read options up to the end mark or to where they no longer make sense."""
-    found: dict[int, bytes] = {}
+    """Parse options up to the end mark or the first malformed one."""
+    options: dict[int, bytes] = {}
     at = 0
     while at < len(data) and data[at] != _END:
         if data[at] == _PAD:
@@ -125,9 +125,9 @@ def _parse_options(data: bytes) -> dict[int, bytes]:
             continue
         if at + 1 >= len(data) or at + 2 + data[at + 1] > len(data):
             break
-        found.setdefault(data[at], data[at + 2 : at + 2 + data[at + 1]])
+        options.setdefault(data[at], data[at + 2 : at + 2 + data[at + 1]])
         at += 2 + data[at + 1]
-    return found
+    return options
 
 
 def _render_options(kind: int, lease: Lease, *, with_lease: bool) -> bytes:
@@ -144,7 +144,7 @@ def _render_options(kind: int, lease: Lease, *, with_lease: bool) -> bytes:
 
 
 def _optional(lease: Lease) -> list[tuple[int, bytes]]:
-    """Return what may be left out if there is no room, the most useful first."""
+    """Return the options that may be left out, the most useful first."""
     return [
         (6, b"".join(lease.servers)),
         (12, lease.hostname.encode()),
@@ -158,7 +158,7 @@ def _option(code: int, data: bytes) -> bytes:
 
 
 def encode_search(domains: tuple[str, ...]) -> bytes:
-    """Encode search domains, uncompressed, as many as one option can hold. A name that is none is left out."""
+    """Encode search domains, uncompressed, as many as fit into one option. Invalid names are left out."""
     made = b""
     for domain in domains:
         labels = domain.rstrip(".").encode("ascii", "ignore").split(b".")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the Pod knows about names: its /etc/resolv.conf, handed on to the guest. Pure."""
+"""The Pod's /etc/resolv.conf, for the guest. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Resolver:
 
 
 def parse_resolver(text: str) -> Resolver:
-    """Read a resolv.conf. Servers that a guest cannot reach (IPv6, the Pod's own loopback) are left out."""
+    """Parse a resolv.conf. Servers that a guest cannot reach (IPv6, the Pod's loopback) are left out."""
     servers: list[bytes] = []
     search: list[str] = []
     for line in text[:LIMIT_BYTES].splitlines():

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The socket of the DHCP server: waits for the bridge, answers on it and nowhere else, at a bounded rate.
+"""The socket of the DHCP server: waits for the bridge, and serves only there, at a limited rate.
 
-Unprivileged: the Pod's sysctl lets anybody bind port 67, and a socket bound to the bridge reaches only the guest.
+It needs no privilege: a sysctl of the Pod permits port 67, and a socket bound to the bridge reaches only the guest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import struct
 from collections.abc import Iterator
 
 from controlplane.api.launch_plan import Dhcp
-from controlplane.virt_launcher.dhcp.packet import Lease, answer
+from controlplane.virt_launcher.dhcp.packet import Lease, reply_to
 from controlplane.virt_launcher.dhcp.resolver import LIMIT_BYTES, parse_resolver
 
 PACKETS_PER_SECOND = 100
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 async def serve_dhcp(plan: Dhcp, *, resolver_path: str = "/etc/resolv.conf") -> None:
-    """Serve the guest for ever. When the bridge is made anew, the server follows it."""
+    """Serve the guest until cancelled, also after the bridge was recreated."""
     with _watch_links() as changed:
         while True:
             index = await _bridge(plan.bridge, changed)
@@ -44,7 +44,7 @@ async def serve_dhcp(plan: Dhcp, *, resolver_path: str = "/etc/resolv.conf") -> 
 
 
 def build_lease(plan: Dhcp, *, mtu: int, resolver_path: str) -> Lease:
-    """Put the plan and the Pod's resolver together. ValueError or OSError for an address that is none."""
+    """Make the lease from the plan and the Pod's resolv.conf. ValueError or OSError for an invalid address."""
     address, _unused, prefix = plan.address.partition("/")
     bits = int(prefix)
     with open(resolver_path, encoding="ascii", errors="replace") as file:
@@ -62,14 +62,14 @@ def build_lease(plan: Dhcp, *, mtu: int, resolver_path: str) -> Lease:
 
 
 class RateLimit:
-    """Lets so many events a second through, and as many at once. The rest is dropped, not delayed."""
+    """Permits this many events per second, and as many at once. The rest is dropped, not delayed."""
 
     def __init__(self, per_second: float, now: float) -> None:
         self._per_second = self._left = per_second
         self._then = now
 
     def allows(self, now: float) -> bool:
-        """Take one event in, at a monotonic time in seconds."""
+        """Count one event; return whether it is permitted. now: monotonic seconds."""
         self._left = min(self._per_second, self._left + (now - self._then) * self._per_second)
         self._then = now
         if self._left < 1:
@@ -79,7 +79,7 @@ class RateLimit:
 
 
 async def _bridge(name: str, changed: asyncio.Event) -> int:
-    """Wait until the bridge is there and up; return its index."""
+    """Wait until the bridge exists and is up; return its index."""
     while True:
         changed.clear()
         index = _index(name)
@@ -96,19 +96,19 @@ def _index(name: str) -> int:
 
 
 def _interface(name: str, request: int) -> int:
-    """Ask the kernel for an interface's flags or MTU; 0 when it is gone."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as asked:
+    """Return an interface's flags or MTU; 0 when it does not exist."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as query:
         try:
-            told = fcntl.ioctl(asked, request, struct.pack("16s16x", name.encode()))
+            data = fcntl.ioctl(query, request, struct.pack("16s16x", name.encode()))
         except OSError:
             return 0
-    (number,) = struct.unpack_from("H" if request == _SIOCGIFFLAGS else "i", told, 16)
+    (number,) = struct.unpack_from("H" if request == _SIOCGIFFLAGS else "i", data, 16)
     return int(number)
 
 
 @contextlib.contextmanager
 def _watch_links() -> Iterator[asyncio.Event]:
-    """Have an event set whenever any link of this network namespace changes."""
+    """Yield an event that is set whenever a link of this network namespace changes."""
     changed = asyncio.Event()
     loop = asyncio.get_running_loop()
     kind = socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
@@ -116,7 +116,7 @@ def _watch_links() -> Iterator[asyncio.Event]:
         link.bind((0, _LINK_GROUP))
 
         def on_message() -> None:
-            with contextlib.suppress(OSError):  # messages were lost: something did change
+            with contextlib.suppress(OSError):  # messages were lost, so something changed
                 link.recv(65536)
             changed.set()
 
@@ -129,26 +129,26 @@ def _watch_links() -> Iterator[asyncio.Event]:
 
 @contextlib.contextmanager
 def _serve_on(bridge: str, lease: Lease) -> Iterator[None]:
-    """Answer packets on the bridge while the context lasts."""
+    """Serve packets on the bridge inside the block."""
     loop = asyncio.get_running_loop()
     limit = RateLimit(PACKETS_PER_SECOND, loop.time())
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC) as served:
-        served.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        served.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-        served.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, bridge.encode() + b"\0")
-        served.bind(("", _SERVER_PORT))  # a guest without an address asks by broadcast
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, bridge.encode() + b"\0")
+        server.bind(("", _SERVER_PORT))  # a guest without an address broadcasts
 
         def on_packet() -> None:
             try:
-                packet = served.recv(_DATAGRAM_LIMIT)
-                given = answer(packet, lease) if limit.allows(loop.time()) else None
-                if given is not None:
-                    served.sendto(given.packet, (socket.inet_ntoa(given.destination), _CLIENT_PORT))
-            except OSError as error:  # the bridge went down, or its queue is full: the guest asks again
+                packet = server.recv(_DATAGRAM_LIMIT)
+                reply = reply_to(packet, lease) if limit.allows(loop.time()) else None
+                if reply is not None:
+                    server.sendto(reply.packet, (socket.inet_ntoa(reply.destination), _CLIENT_PORT))
+            except OSError as error:  # the bridge is down, or its queue is full: the guest retries
                 log.debug("dhcp packet lost", extra={"error": str(error)})
 
-        loop.add_reader(served, on_packet)
+        loop.add_reader(server, on_packet)
         try:
             yield
         finally:
-            loop.remove_reader(served)
+            loop.remove_reader(server)

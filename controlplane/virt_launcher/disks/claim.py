@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The disk on a claim: found, or made when the volume is empty, and grown with its claim.
+"""The disk on a claim: made when the volume is empty, and extended with its claim.
 
-A volume may have been filled by others: what is called disk.img there is a disk only if it is a plain file, and its
-content is never looked at.
+A volume may be filled by others. disk.img is a disk only if it is a regular file, and its content is never read.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from controlplane.virt_launcher.errors import PreparationError
 
 MIB = 1024 * 1024
 RESERVE_BYTES = 128 * 1024
-"""Left free on the volume beside the disk, as upstream: the file system needs some room for a file that fills."""
+"""Left free on the volume, as upstream: the file system needs space of its own for a file that fills."""
 LEAST_SHARE = 0.9
-"""A volume has less room than its claim asks for, by what its file system takes; more than a tenth less is an error."""
+"""The file system uses a part of a volume's size. A volume with less than 90 % of its claim's size is an error."""
 
 
 def prepare_claim(plan: ClaimDisk) -> str:
-    """Make sure of the disk and return its path. PreparationError says what is wrong with the volume."""
+    """Make or check the disk; return its path. PreparationError says what is wrong with the volume."""
     return _device(plan) if plan.is_block else _file(plan)
 
 
@@ -59,25 +58,25 @@ def _file(plan: ClaimDisk) -> str:
         text = f"volume {plan.volume}: cannot open disk.img: {error.strerror}"
         raise PreparationError("InvalidDisk", text) from error
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise PreparationError("InvalidDisk", f"volume {plan.volume}: disk.img is not a plain file")
-        _grow(plan, descriptor, found)
+        _extend(plan, descriptor, status)
     finally:
         os.close(descriptor)
     return path
 
 
-def _grow(plan: ClaimDisk, descriptor: int, found: os.stat_result) -> None:
-    """Stretch the disk, sparsely, to what the claim asks for, as far as there is room. It is never made smaller."""
-    if plan.is_read_only or (plan.is_shared and found.st_size):  # somebody else may have it open
+def _extend(plan: ClaimDisk, descriptor: int, status: os.stat_result) -> None:
+    """Extend the disk, sparsely, to the claim's size or the free space. It never shrinks."""
+    if plan.is_read_only or (plan.is_shared and status.st_size):  # another process may have it open
         return
-    room = os.fstatvfs(descriptor)
-    free = room.f_bavail * room.f_frsize + found.st_blocks * 512 - RESERVE_BYTES
+    volume = os.fstatvfs(descriptor)
+    free = volume.f_bavail * volume.f_frsize + status.st_blocks * 512 - RESERVE_BYTES
     size = min(plan.size_bytes, free) // MIB * MIB
-    if not found.st_size and size < max(plan.size_bytes * LEAST_SHARE, MIB):
+    if not status.st_size and size < max(plan.size_bytes * LEAST_SHARE, MIB):
         os.unlink(layout.claim_file(plan.volume))
         text = f"volume {plan.volume}: has room for {max(free, 0)} bytes, its claim asks for {plan.size_bytes}"
         raise PreparationError("DiskTooLarge", text)
-    if size > found.st_size:
+    if size > status.st_size:
         os.ftruncate(descriptor, size)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find and judge the image file of a containerDisk. The image is the tenant's: no name, link or header is trusted.
+"""Find and check the image file of a containerDisk. The image is a tenant's: names, links and headers are not trusted.
 
-Only headers are read here, by our own bounded parser; QEMU opens what passed, in the launcher's sandbox.
+Only headers are read here, by a bounded parser. QEMU opens an image that passed, in the launcher's sandbox.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _INCOMPATIBLE_DATA_FILE = 1 << 2
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image file that a guest may have below its overlay."""
+    """An image file that passed the checks."""
 
     path: str
     format: Literal["raw", "qcow2"]
@@ -48,9 +48,9 @@ class Image:
 def find_image(volume: str, mount: str, path: str, limit_bytes: int) -> Image:
     """Find the image of a containerDisk and check it. PreparationError says what is wrong with it.
 
-    mount: where the container image is. path: absolute in there, "" for the only file in /disk. No symbolic link
-    is followed on the way: it could lead out of the image. limit_bytes: of the disk that a guest would see, which is
-    what it can write.
+    mount: of the container image. path: absolute in the image, "" for the only file in /disk. Symbolic links are
+    refused, because they could lead out of the image. limit_bytes: of the virtual disk, all of which the guest can
+    write.
     """
     names = path.strip("/").split("/") if path else [DIRECTORY]
     if {"", ".", ".."} & set(names):
@@ -63,7 +63,7 @@ def find_image(volume: str, mount: str, path: str, limit_bytes: int) -> Image:
     finally:
         os.close(root)
     try:
-        image = _judge(volume, descriptor, "/".join([mount, *names]))
+        image = _check(volume, descriptor, "/".join([mount, *names]))
     finally:
         os.close(descriptor)
     if image.virtual_bytes > limit_bytes:
@@ -79,22 +79,22 @@ def _only_file(volume: str, root: int) -> str:
     """Return the name of the one file in /disk."""
     directory = _open_beneath(volume, root, [DIRECTORY], os.O_DIRECTORY)
     try:
-        with os.scandir(directory) as found:
-            names = sorted(entry.name for entry, _unused in zip(found, range(_SCAN_LIMIT), strict=False))
+        with os.scandir(directory) as entries:
+            names = sorted(entry.name for entry, _unused in zip(entries, range(_SCAN_LIMIT), strict=False))
     finally:
         os.close(directory)
     if len(names) != 1:
         what = f"{len(names)} files ({', '.join(names[:3])}, ...)" if names else "no file"
         message = f"volume {volume}: the image has {what} in /{DIRECTORY}; exactly one is needed, or set path"
         raise PreparationError("InvalidDisk", message)
-    if not names[0].isprintable():  # whoever reads the report would refuse it, and say less
+    if not names[0].isprintable():  # virt-handler would refuse the report, with a worse message
         message = f"volume {volume}: the name of the file in /{DIRECTORY} is not UTF-8, or has control characters"
         raise PreparationError("InvalidDisk", message)
     return names[0]
 
 
 def _open_beneath(volume: str, root: int, names: list[str], last_flags: int = os.O_NONBLOCK) -> int:
-    """Open a path component by component, refusing links. O_NONBLOCK: a FIFO must not hold us."""
+    """Open a path component by component, refusing links. O_NONBLOCK: opening a FIFO must not block."""
     current = os.dup(root)
     for position, name in enumerate(names):
         is_last = position == len(names) - 1
@@ -119,7 +119,7 @@ def _describe(name: str, directory: int) -> str:
     return "it is a symbolic link, which is not followed" if stat.S_ISLNK(mode) else ""
 
 
-def _judge(volume: str, descriptor: int, path: str) -> Image:
+def _check(volume: str, descriptor: int, path: str) -> Image:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         raise PreparationError("InvalidDisk", f"volume {volume}: {path} is not a regular file")
@@ -129,7 +129,7 @@ def _judge(volume: str, descriptor: int, path: str) -> Image:
             message = f"volume {volume}: {path} is {name}; only raw and qcow2 images can be attached"
             raise PreparationError("InvalidDisk", message)
     if header.startswith(_QCOW2):
-        size = _judge_qcow2(volume, header)
+        size = _check_qcow2(volume, header)
         image = Image(path, "qcow2", size)
     else:
         image = Image(path, "raw", status.st_size)
@@ -138,7 +138,7 @@ def _judge(volume: str, descriptor: int, path: str) -> Image:
     return image
 
 
-def _judge_qcow2(volume: str, header: bytes) -> int:
+def _check_qcow2(volume: str, header: bytes) -> int:
     """Return the virtual size in bytes. Layout: docs/interop/qcow2.txt of QEMU."""
     if len(header) < 72:
         raise PreparationError("InvalidDisk", f"volume {volume}: the qcow2 header is cut off")

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make the disks of a guest and report what was found. Runs once, before libvirtd exists.
+"""Make the disks of a guest, and report about them. Runs once, before libvirtd starts.
 
-The report is complete before libvirtd's socket appears: who sees the socket may read the report.
+The report is complete before libvirtd's socket exists, so a process that sees the socket may read the report.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TEXT_LIMIT = 500
 
 
 def prepare(plan: LaunchPlan) -> LauncherReport:
-    """Make every disk that the plan asks for. PreparationError: the first one that cannot be made, and why."""
+    """Make every disk of the plan. PreparationError names the first one that fails, and why."""
     os.makedirs(layout.DISKS, mode=0o750, exist_ok=True)
     images = [_find(disk, plan.container_disk_limit_bytes) for disk in plan.container_disks]
     overlays = [
@@ -52,25 +52,25 @@ def prepare(plan: LaunchPlan) -> LauncherReport:
     claims = [prepare_claim(claim) for claim in plan.claim_disks]
     made = [layout.overlay(disk.volume) for disk in plan.container_disks]
     made += [layout.sparse_disk(empty.volume) for empty in plan.empty_disks]
-    found = [
+    image_files = [
         ImageFile(disk.volume, image.path, image.format)
         for disk, image in zip(plan.container_disks, images, strict=True)
     ]
     return LauncherReport(
-        tuple(found),
+        tuple(image_files),
         direct_io=can_do_direct_io([*made, *claims, *(image.path for image in images)]),
         block_claims=tuple(claim.volume for claim in plan.claim_disks if claim.is_block),
     )
 
 
 def write_report(report: LauncherReport, path: str) -> None:
-    """Put the report in its place, whole or not at all."""
+    """Write the report atomically."""
     write_file(f"{path}.new", render_report(report).encode())
     os.replace(f"{path}.new", path)
 
 
 def can_do_direct_io(paths: Iterable[str]) -> bool:
-    """Try whether every file can be opened past the page cache."""
+    """Test whether every file can be opened with direct I/O."""
     for path in paths:
         try:
             os.close(os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC))
@@ -84,7 +84,7 @@ def _find(disk: ContainerDisk, limit_bytes: int) -> Image:
 
 
 def _begin_overlay(image: Image, path: str) -> subprocess.Popen[bytes]:
-    """Start making an overlay. Formats are said, never guessed; QEMU's tool reads the image within limits."""
+    """Start making an overlay. The format is given, never probed, and qemu-img runs with resource limits."""
     command = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", image.format, "-b", image.path, path]
     return subprocess.Popen(
         command,
@@ -103,16 +103,16 @@ def _limit() -> None:
 
 
 def finish_overlay(volume: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait for an overlay. PreparationError with what QEMU's tool said."""
+    """Wait for an overlay. PreparationError with qemu-img's message."""
     try:
-        _unused, said = process.communicate(timeout=_QEMU_IMG_SECONDS)
+        _unused, errors = process.communicate(timeout=_QEMU_IMG_SECONDS)
     except subprocess.TimeoutExpired as error:
         process.kill()
         process.communicate()
-        message = f"volume {volume}: qemu-img did not come to an end within {_QEMU_IMG_SECONDS} s"
+        message = f"volume {volume}: qemu-img did not end within {_QEMU_IMG_SECONDS} s"
         raise PreparationError("InvalidDisk", message) from error
     if process.returncode:
-        text = said.decode(errors="replace").strip()[:_TEXT_LIMIT] or f"exit code {process.returncode}"
+        text = errors.decode(errors="replace").strip()[:_TEXT_LIMIT] or f"exit code {process.returncode}"
         raise PreparationError("InvalidDisk", f"volume {volume}: qemu-img cannot use the image: {text}")
 
 

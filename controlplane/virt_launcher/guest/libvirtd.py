@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirtd in session mode: its directories and settings, and a process of it. Who keeps it alive is in restart.py."""
+"""libvirtd in session mode: its directories, its settings and its process. libvirtd_restart.py keeps it running."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from controlplane.virt_launcher.files import write_file
 SOCKET = "/".join((layout.RUN, *layout.LIBVIRT_SOCKET))
 
 _QEMU_CONF = """\
-# Without this libvirtd starts virtlogd: one process more, and nothing to gain in a Pod with one guest.
+# Otherwise libvirtd starts virtlogd, a process that is useless in a Pod with one guest.
 stdio_handler = "file"
 """
 _LIBVIRTD_CONF = """\
 log_outputs = "3:stderr"
-# Whoever goes closes a Unix socket with it; whoever wants to know whether we are there asks.
+# A client that exits closes its Unix socket; clients that want keepalives send them.
 keepalive_interval = -1
 """
 _DIRECTORIES = ("cache", "config/libvirt", "disks", "libvirt", "lock", layout.MIGRATION_DIRECTORY)
 
 
 def make_home() -> None:
-    """Make the directories and settings that libvirtd and the domain expect. All in the emptyDir: / is read-only."""
+    """Make the directories and settings of libvirtd and the domain, all in the emptyDir: / is read-only."""
     for name in _DIRECTORIES:
         os.makedirs(f"{layout.RUN}/{name}", mode=0o750, exist_ok=True)
     write_file(f"{layout.RUN}/config/libvirt/qemu.conf", _QEMU_CONF.encode())
@@ -34,7 +34,7 @@ def make_home() -> None:
 
 
 def spawn() -> subprocess.Popen[bytes]:
-    """Start libvirtd. Its environment is its own: ours has whatever a namespace's Services and webhooks put there."""
+    """Start libvirtd. It gets a clean environment: ours has variables of Services and of webhooks."""
     environment = {
         "HOME": layout.RUN,
         "LANG": "C",
@@ -50,5 +50,5 @@ def spawn() -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env=environment,
-        start_new_session=True,  # a signal to our group is for us
+        start_new_session=True,  # signals to our process group must not reach it
     )

@@ -1,9 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long libvirtd has been silent, and when that is too long. Pure: who asks it, and who ends it, is in guest.py and
-restart.py.
-"""
+"""When libvirtd answered last, and when it counts as hung. Pure: watch.py pings it, libvirtd_restart.py restarts it."""
 
 from __future__ import annotations
 
@@ -11,38 +9,39 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 PING_SECONDS, ANSWER_SECONDS = 10.0, 5.0
-"""An idle libvirtd is asked so often whether it is there, and has so long for the answer."""
-PATIENCE_SECONDS, LAST_PATIENCE_SECONDS = 15.0, 120.0
+"""The interval of pings to an idle libvirtd, and the timeout of each."""
+HUNG_SECONDS, LAST_HUNG_SECONDS = 15.0, 120.0
+"""A libvirtd without an answer for this long counts as hung; the second after repeated restarts."""
 
 
 @dataclass(slots=True)
 class LibvirtdLiveness:
-    """When libvirtd was heard last. clock: monotonic seconds."""
+    """When libvirtd answered last. clock: monotonic seconds."""
 
     clock: Callable[[], float]
-    patience: float = PATIENCE_SECONDS
+    hung_after: float = HUNG_SECONDS
     _last: float = field(init=False)
 
     def __post_init__(self) -> None:
         self._last = self.clock()
 
-    def beat(self) -> None:
-        """Libvirtd has answered."""
-        self._last, self.patience = self.clock(), PATIENCE_SECONDS
+    def answered(self) -> None:
+        """Note an answer of libvirtd."""
+        self._last, self.hung_after = self.clock(), HUNG_SECONDS
 
     def seconds_to_ping(self) -> float:
-        """Tell when an idle libvirtd is to be asked; 0 or less: now. Its events are no answers (restart.py)."""
+        """Return the time until the next ping; 0 or less for now. Events do not count as answers."""
         return self._last + PING_SECONDS - self.clock()
 
-    def begin(self) -> None:
-        """A new libvirtd has all the time that there is."""
+    def restarted(self) -> None:
+        """Note that a new libvirtd was started."""
         self._last = self.clock()
 
     def seconds_left(self) -> float:
-        """Tell until when libvirtd is to answer; 0 or less: it is hung."""
-        return self._last + self.patience - self.clock()
+        """Return the time until libvirtd counts as hung; 0 or less when it does."""
+        return self._last + self.hung_after - self.clock()
 
-    def give_up(self) -> None:
-        """Count a libvirtd that was ended: the next has more time, for it may be the node that is slow."""
-        self.begin()
-        self.patience = min(2 * self.patience, LAST_PATIENCE_SECONDS)
+    def killed(self) -> None:
+        """Note that a hung libvirtd was killed. The next one gets more time, because the node may be slow."""
+        self.restarted()
+        self.hung_after = min(2 * self.hung_after, LAST_HUNG_SECONDS)

@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A new libvirtd when one dies or hangs, for ever; and what it says, in our log.
+"""Restart libvirtd whenever it dies or hangs, and copy its messages to our log.
 
-QEMU is not libvirtd's to take along: it outlives libvirtd, and the next libvirtd takes it over again (83 ms measured)
-from the state kept in the emptyDir. So a death of libvirtd is repaired and never ends a guest, and one that does not
-answer any more is killed.
+QEMU outlives libvirtd, and the next libvirtd finds it again (83 ms measured) by the state in the emptyDir. So a death
+of libvirtd never ends a guest, and a libvirtd that hangs can be killed.
 """
 
 from __future__ import annotations
@@ -26,36 +25,36 @@ log = logging.getLogger(__name__)
 
 
 async def keep_libvirtd(first: subprocess.Popen[bytes], liveness: LibvirtdLiveness) -> None:
-    """Watch over libvirtd for ever, and start a new one when it dies or hangs. first: the one that runs already."""
+    """Keep libvirtd running, until cancelled. first: the process that runs already."""
     process: subprocess.Popen[bytes] | None = first
     delay = _FIRST_DELAY_SECONDS
     loop = asyncio.get_running_loop()
     while True:
         began = loop.time()
-        code = await _outlive(process, liveness) if process is not None else None
+        code = await _wait_for_exit(process, liveness) if process is not None else None
         delay = _FIRST_DELAY_SECONDS if loop.time() - began > _SHORT_LIFE_SECONDS else delay
         log.warning("libvirtd ended, starting another", extra={"exit_code": code, "delay_seconds": delay})
         await asyncio.sleep(delay)
         delay = min(delay * 2, _LAST_DELAY_SECONDS)
         try:
             process = spawn()
-        except OSError as error:  # no memory, no process left: this passes, or the kernel ends somebody
+        except OSError as error:  # out of memory or processes, which passes
             log.warning("libvirtd cannot be started", extra={"error": str(error)})
             process = None
 
 
-async def _outlive(process: subprocess.Popen[bytes], liveness: LibvirtdLiveness) -> int:
-    """Log what libvirtd says until it is dead; return its exit code, negative for a signal."""
+async def _wait_for_exit(process: subprocess.Popen[bytes], liveness: LibvirtdLiveness) -> int:
+    """Log libvirtd's messages until it has exited; return its exit code, negative for a signal."""
     assert process.stderr is not None
     descriptor = process.stderr.fileno()
     os.set_blocking(descriptor, False)
     loop = asyncio.get_running_loop()
-    dead = asyncio.Event()
+    exited = asyncio.Event()
     pid = os.pidfd_open(process.pid)
-    loop.add_reader(pid, dead.set)
+    loop.add_reader(pid, exited.set)
     loop.add_reader(descriptor, _log_lines, descriptor)
     try:
-        await _wait_for_death(process, dead, liveness)
+        await _wait_or_kill(process, exited, liveness)
         _log_lines(descriptor)
         return process.wait()
     finally:
@@ -65,30 +64,30 @@ async def _outlive(process: subprocess.Popen[bytes], liveness: LibvirtdLiveness)
         process.stderr.close()
 
 
-async def _wait_for_death(process: subprocess.Popen[bytes], dead: asyncio.Event, liveness: LibvirtdLiveness) -> None:
-    """Wait until libvirtd is dead, and bring that about when it has been silent for too long."""
-    liveness.begin()
+async def _wait_or_kill(process: subprocess.Popen[bytes], exited: asyncio.Event, liveness: LibvirtdLiveness) -> None:
+    """Wait until libvirtd has exited; kill it when it hangs."""
+    liveness.restarted()
     while True:
         try:
             async with asyncio.timeout(max(0.0, liveness.seconds_left())):
-                await dead.wait()
+                await exited.wait()
             return
         except TimeoutError:
             if liveness.seconds_left() > 0:
                 continue
-        log.warning("libvirtd does not answer, ending it", extra={"patience_seconds": liveness.patience})
+        log.warning("libvirtd does not answer, killing it", extra={"after_seconds": liveness.hung_after})
         process.kill()
-        liveness.give_up()
+        liveness.killed()
 
 
 def _log_lines(descriptor: int) -> None:
     try:
-        said = os.read(descriptor, 65536)
+        data = os.read(descriptor, 65536)
     except BlockingIOError:
         return
-    if not said:  # closed while the process lives on: nothing more will come
+    if not data:  # closed, although the process still runs
         asyncio.get_running_loop().remove_reader(descriptor)
-    for line in said.decode(errors="replace").splitlines():
-        # its version and host name, before the first warning of each life, are for whoever debugs
+    for line in data.decode(errors="replace").splitlines():
+        # its version and host name, before the first warning of a process, only help debugging
         level = logging.DEBUG if ": info :" in line else logging.INFO
         log.log(level, "libvirtd says", extra={"line": line[:_LINE_LIMIT]})

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The launcher's life after preparation: everything that runs beside the guest, until the guest has ended.
+"""Everything that runs services the guest after preparation, until the guest has ended.
 
-Whatever fails in here is begun again: no trouble of ours may end a guest.
+A failure in here is retried: no failure of the launcher may end a guest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from controlplane.virt_launcher.dhcp.server import serve_dhcp
 from controlplane.virt_launcher.guest import libvirtd
 from controlplane.virt_launcher.guest.libvirtd_liveness import LibvirtdLiveness
 from controlplane.virt_launcher.guest.libvirtd_restart import keep_libvirtd
-from controlplane.virt_launcher.guest.watch import GuestWatch, Verdict
+from controlplane.virt_launcher.guest.watch import GuestExit, GuestWatch
 from controlplane.virt_launcher.logs import qemu_log
 from controlplane.virt_launcher.logs.console import ConsoleCopy, Output
 from controlplane.virt_launcher.logs.directory_watch import DirectoryWatch
@@ -29,38 +29,38 @@ from controlplane.virt_launcher.logs.follow import follow_logs
 from controlplane.virt_launcher.probes.server import serve_probes
 
 LINGER_SECONDS = 0.3
-"""After the guest's end libvirtd stays this long, for virt-handler to see the same end with its reason."""
+"""libvirtd runs this long after the guest's end, so that virt-handler sees the end and its reason, too."""
 EXTRA_SECONDS = 20.0
-"""After grace period and plug, so long until we end without having heard of the guest's end."""
-_AGAIN_SECONDS = 1.0
+"""After the grace period, the time for a forced end; then the launcher exits without a known end."""
+_RETRY_SECONDS = 1.0
 _STANDARD_OUTPUT = 1
 
 log = logging.getLogger(__name__)
 
 
-async def supervise(plan: LaunchPlan, first_libvirtd: subprocess.Popen[bytes]) -> Verdict:
-    """Keep libvirtd, DHCP and the console going until the guest has ended; say how it ended."""
+async def supervise(plan: LaunchPlan, first_libvirtd: subprocess.Popen[bytes]) -> GuestExit:
+    """Run libvirtd, DHCP, probes and the console until the guest has ended; return how it ended."""
     register_event_loop()
-    is_told = asyncio.Event()
+    stop = asyncio.Event()
     liveness = LibvirtdLiveness(asyncio.get_running_loop().time)
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, is_told.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with asyncio.TaskGroup() as group:
-        beside = [
+        services = [
             group.create_task(keep_libvirtd(first_libvirtd, liveness)),
-            group.create_task(_again("logs", lambda: _follow_logs(plan.domain))),
+            group.create_task(_retry("logs", lambda: _follow_logs(plan.domain))),
         ]
         if plan.dhcp is not None:
             dhcp = plan.dhcp
-            beside.append(group.create_task(_again("dhcp", lambda: serve_dhcp(dhcp))))
+            services.append(group.create_task(_retry("dhcp", lambda: serve_dhcp(dhcp))))
         if plan.probes:
-            beside.append(group.create_task(_again("probes", lambda: serve_probes(plan.domain, plan.probes))))
-        verdict = await _until_the_end(plan, is_told, liveness)
-        log.info("the guest has ended", extra={"because": verdict.message, "exit_code": verdict.exit_code})
+            services.append(group.create_task(_retry("probes", lambda: serve_probes(plan.domain, plan.probes))))
+        guest_exit = await _wait_for_exit(plan, stop, liveness)
+        log.info("the guest has ended", extra={"because": guest_exit.message, "exit_code": guest_exit.exit_code})
         await asyncio.sleep(LINGER_SECONDS)
-        for task in beside:
+        for task in services:
             task.cancel()
-    return verdict
+    return guest_exit
 
 
 async def _follow_logs(domain: str) -> None:
@@ -69,38 +69,38 @@ async def _follow_logs(domain: str) -> None:
         await follow_logs(console, lambda: qemu_log.trim(layout.qemu_log(domain)), watch)
 
 
-async def _until_the_end(plan: LaunchPlan, is_told: asyncio.Event, liveness: LibvirtdLiveness) -> Verdict:
-    """Wait for the guest's end; once we are told to go, bring it about."""
+async def _wait_for_exit(plan: LaunchPlan, stop: asyncio.Event, liveness: LibvirtdLiveness) -> GuestExit:
+    """Wait for the guest's end; after `stop`, shut the guest down."""
     watch = GuestWatch(plan.domain, libvirtd.SOCKET, liveness, is_acpi_expected=plan.grace_period_seconds > 0)
     async with asyncio.TaskGroup() as group:
-        ended = group.create_task(watch.verdict())
-        told = group.create_task(is_told.wait())
-        await asyncio.wait((ended, told), return_when=asyncio.FIRST_COMPLETED)
-        tasks: list[asyncio.Task[Verdict]] = [ended]
+        ended = group.create_task(watch.wait_for_exit())
+        stopping = group.create_task(stop.wait())
+        await asyncio.wait((ended, stopping), return_when=asyncio.FIRST_COMPLETED)
+        tasks: list[asyncio.Task[GuestExit]] = [ended]
         if not ended.done():
-            log.info("told to end the guest", extra={"grace_seconds": plan.grace_period_seconds})
+            log.info("shutting the guest down", extra={"grace_seconds": plan.grace_period_seconds})
             tasks.append(group.create_task(watch.bring_down(plan.grace_period_seconds)))
         limit = None if ended.done() else plan.grace_period_seconds + EXTRA_SECONDS
         done, _unused = await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
-        verdict = _first(tasks, done)
-        for task in (*tasks, told):
+        guest_exit = _first(tasks, done)
+        for task in (*tasks, stopping):
             task.cancel()
-    return verdict
+    return guest_exit
 
 
-def _first(tasks: list[asyncio.Task[Verdict]], done: set[asyncio.Task[Verdict]]) -> Verdict:
-    """Return the verdict of whoever has one; what was seen goes before what was brought about."""
+def _first(tasks: list[asyncio.Task[GuestExit]], done: set[asyncio.Task[GuestExit]]) -> GuestExit:
+    """Return the first result; an observed end goes before one that was brought about."""
     for task in tasks:
         if task in done:
             return task.result()
-    return Verdict(1, "the Pod had to end, and nobody could say how its guest did: libvirtd did not answer")
+    return GuestExit(1, "the Pod had to end, and nobody could say how its guest did: libvirtd did not answer")
 
 
-async def _again(what: str, serve: Callable[[], Awaitable[None]]) -> None:
-    """Run a service for ever, whatever happens to it: the guest does not depend on it."""
+async def _retry(service: str, serve: Callable[[], Awaitable[None]]) -> None:
+    """Run a service until cancelled, starting it again whenever it fails: the guest does not depend on it."""
     while True:
         try:
             await serve()
         except Exception:
-            log.exception("beginning again", extra={"service": what})
-        await asyncio.sleep(_AGAIN_SECONDS)
+            log.exception("a service failed, starting it again", extra={"service": service})
+        await asyncio.sleep(_RETRY_SECONDS)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the guest's run ends: seen through our own libvirt connection, and brought about when the Pod is to go.
+"""How the guest's run ends: observed by a libvirt connection, and brought about when the Pod has to go.
 
-Nothing is concluded from silence: while libvirtd is away or knows no domain yet, the guest's run goes on.
+Silence proves nothing: while libvirtd is away or has no domain yet, the guest's run goes on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from controlplane.hypervisor.guest import Guest
 from controlplane.virt_launcher.guest.libvirtd_liveness import ANSWER_SECONDS, LibvirtdLiveness
 
 REPEAT_SECONDS = 5.0
-"""Some guests miss the first press of the power button."""
+"""Interval of shutdown requests: some guests miss the first one."""
 _RETRY_SECONDS = 0.02
 _LAST_RETRY_SECONDS = 1.0
 
@@ -31,33 +31,33 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """How the run ended: the exit code of the Pod, and one line for its termination log."""
+class GuestExit:
+    """How the run ended: the launcher's exit code, and a line for the termination log."""
 
     exit_code: int
     message: str
 
 
 class GuestWatch:
-    """Follows one domain through the lives of libvirtd. is_acpi_expected: see `derive_outcome`."""
+    """Watches one domain, through restarts of libvirtd. is_acpi_expected: see `derive_outcome`."""
 
     def __init__(self, name: str, socket: str, liveness: LibvirtdLiveness, *, is_acpi_expected: bool) -> None:
-        """liveness beats whenever libvirtd answers."""
+        """liveness: is told of each answer of libvirtd."""
         self._name, self._uri = name, socket_uri(socket)
-        self._pulse = liveness
+        self._liveness = liveness
         self._is_acpi_expected = is_acpi_expected
         self._cause = ""
-        """Why QEMU ends, as events have told."""
+        """Why QEMU ended, by libvirt's events; "" when unknown."""
         self._guest: Guest | None = None
         self._has_looked = asyncio.Event()
-        """We are connected, and know the domain if there is one."""
+        """Set while connected, once the domain was looked up."""
 
-    async def verdict(self) -> Verdict:
-        """Wait until the guest's run has ended, and say how. Reconnects for ever."""
+    async def wait_for_exit(self) -> GuestExit:
+        """Wait until the guest's run has ended; return how. Reconnects until then."""
         delay = _RETRY_SECONDS
         while True:
             try:
-                connection = await open_connection(self._uri, keepalive_seconds=0)  # _next asks instead
+                connection = await open_connection(self._uri, keepalive_seconds=0)  # _next pings instead
             except HypervisorError as error:
                 log.debug("libvirtd is not there yet", extra={"error": str(error)})
                 await asyncio.sleep(delay)
@@ -65,31 +65,29 @@ class GuestWatch:
                 continue
             delay = _RETRY_SECONDS
             try:
-                if found := await self._follow(connection):
-                    return found
+                if guest_exit := await self._follow(connection):
+                    return guest_exit
             except HypervisorError as error:
                 log.warning("lost libvirtd, connecting again", extra={"error": str(error)})
                 await asyncio.sleep(_RETRY_SECONDS)
             finally:
                 self._has_looked.clear()
-                self._guest = None  # a domain keeps its connection open, even beyond the end of the event loop
+                self._guest = None  # a domain keeps its connection open, even after the event loop has ended
                 await _close(connection)
 
-    async def _follow(self, connection: Connection) -> Verdict | None:
-        """Look, then look again at each event; None when the connection ends first."""
+    async def _follow(self, connection: Connection) -> GuestExit | None:
+        """Read the state, and again at each event; None when the connection ends first."""
         while True:
             self._guest = await connection.guest(self._name)
             state = await self._guest.state() if self._guest is not None else None
-            happened = (
-                connection.events.drain()
-            )  # what was told until it answered: the cause may be behind other events
-            self._cause = cause_of_end(happened) or self._cause
+            events = connection.events.drain()  # all events up to the state: the cause may be behind others
+            self._cause = cause_of_end(events) or self._cause
             state = None if state is None else explain_crash(state, self._cause)
-            self._pulse.beat()
+            self._liveness.answered()
             self._has_looked.set()
-            if state is not None and (found := judge(state, is_acpi_expected=self._is_acpi_expected)):
-                return found
-            event = next(iter(_telling(happened)), None) or await self._next(connection)
+            if state is not None and (guest_exit := derive_exit(state, is_acpi_expected=self._is_acpi_expected)):
+                return guest_exit
+            event = next(iter(_relevant(events)), None) or await self._next(connection)
             while not isinstance(event, LifecycleChanged):
                 if isinstance(event, ConnectionClosed):
                     log.warning("libvirtd went away", extra={"because": event.reason})
@@ -98,46 +96,46 @@ class GuestWatch:
             self._cause = cause_of_end((event,)) or self._cause
 
     async def _next(self, connection: Connection) -> Event:
-        """Wait for an event, and see now and then that libvirtd answers. TimedOut when it does not.
+        """Wait for an event, and ping libvirtd in between. TimedOut when it does not answer.
 
-        Counted from the last answer, whatever events come: each one that put the question off would bring the moment
-        nearer in which libvirtd counts as hung.
+        The pings are timed from the last answer, not from the last event: events that delayed pings would let libvirtd
+        count as hung.
         """
         while True:
-            if self._pulse.seconds_to_ping() <= 0:
+            if self._liveness.seconds_to_ping() <= 0:
                 await connection.ping(ANSWER_SECONDS)
-                self._pulse.beat()
+                self._liveness.answered()
             with suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, self._pulse.seconds_to_ping())):
+                async with asyncio.timeout(max(0.0, self._liveness.seconds_to_ping())):
                     return await connection.events.get()
 
-    async def bring_down(self, grace_seconds: float) -> Verdict:
-        """Press the power button, again and again, and pull the plug after the grace period.
+    async def bring_down(self, grace_seconds: float) -> GuestExit:
+        """Press the power button repeatedly, and destroy the domain after the grace period.
 
-        Returns only when nothing runs that could be brought down; else goes on until it is cancelled, because
-        `verdict` has seen the end.
+        Returns only when there is nothing to shut down. Otherwise it continues until it is cancelled, when
+        `wait_for_exit` has seen the end.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + grace_seconds
-        while (left := deadline - loop.time()) > 0:
-            if (found := await self._ask(within_seconds=left)) is not None:
-                return found
-            await self._tell(Guest.shutdown)
+        while (remaining := deadline - loop.time()) > 0:
+            if (guest_exit := await self._exit_if_down(within_seconds=remaining)) is not None:
+                return guest_exit
+            await self._run(Guest.shutdown)
             await asyncio.sleep(min(REPEAT_SECONDS, max(deadline - loop.time(), 0)))
-        log.warning("pulling the plug", extra={"grace_seconds": grace_seconds})
+        log.warning("destroying the domain after its grace period", extra={"grace_seconds": grace_seconds})
         while True:
-            if (found := await self._ask(within_seconds=REPEAT_SECONDS)) is not None:
-                return found
-            await self._tell(Guest.destroy)
+            if (guest_exit := await self._exit_if_down(within_seconds=REPEAT_SECONDS)) is not None:
+                return guest_exit
+            await self._run(Guest.destroy)
             await asyncio.sleep(_LAST_RETRY_SECONDS)
-            await self._tell(Guest.kill)
+            await self._run(Guest.kill)
             await asyncio.sleep(_LAST_RETRY_SECONDS)
 
-    async def _ask(self, *, within_seconds: float) -> Verdict | None:
-        """Ask libvirt whether anything runs; None while something does, or may because it cannot be asked.
+    async def _exit_if_down(self, *, within_seconds: float) -> GuestExit | None:
+        """Return how the run ended if the domain is down; None while it runs, or when libvirt does not answer.
 
-        What was seen last is not enough: a start that fails has a domain that is up for some 20 ms, and no event says
-        that it is not any more.
+        The last observed state is not enough: a domain whose start fails is up for some 20 ms, and no event reports
+        that it is down again.
         """
         try:
             async with asyncio.timeout(within_seconds):
@@ -147,41 +145,41 @@ class GuestWatch:
             return None
         if state is None or not state.life.is_up:
             if state is not None and state.reason == "migrated":
-                return Verdict(0, "the guest has moved to another node")
-            found = None if state is None else judge(state, is_acpi_expected=self._is_acpi_expected)
-            return found or Verdict(1, "the Pod was ended before its guest ran")
+                return GuestExit(0, "the guest has moved to another node")
+            guest_exit = None if state is None else derive_exit(state, is_acpi_expected=self._is_acpi_expected)
+            return guest_exit or GuestExit(1, "the Pod was ended before its guest ran")
         return None
 
-    async def _tell(self, verb: Callable[[Guest], Awaitable[None]]) -> None:
-        """Do something to the guest; if it fails, the caller comes again."""
+    async def _run(self, verb: Callable[[Guest], Awaitable[None]]) -> None:
+        """Call a verb of the guest. Failures are only logged, because the caller repeats it."""
         if self._guest is None:
             return
         try:
             await verb(self._guest)
         except WrongState:
-            return  # it is off already: the next question finds that out
+            return  # it is off already, which the next check finds
         except HypervisorError as error:
-            log.warning("the guest could not be told", extra={"error": str(error)})
+            log.warning("a command to the guest failed", extra={"error": str(error)})
 
 
-def judge(state: State, *, is_acpi_expected: bool) -> Verdict | None:
-    """Turn a state into a verdict; None while the run goes on."""
+def derive_exit(state: State, *, is_acpi_expected: bool) -> GuestExit | None:
+    """Return how the run ended, by a domain's state; None while it goes on."""
     outcome = derive_outcome(state, is_acpi_expected=is_acpi_expected)
     if outcome is None:
         return None
     if outcome == "Succeeded":
-        return Verdict(0, "the guest shut down" if state.reason == "shutdown" else f"the guest ended: {state.reason}")
+        return GuestExit(0, "the guest shut down" if state.reason == "shutdown" else f"the guest ended: {state.reason}")
     if state.reason == "destroyed":
-        return Verdict(1, NOT_IN_TIME)
+        return GuestExit(1, NOT_IN_TIME)
     if state.life is Life.CRASHED and state.reason in CRASHES:
-        return Verdict(1, CRASHES[state.reason])
-    return Verdict(1, f"QEMU ended unexpectedly: {state.life.value}, {state.reason}")
+        return GuestExit(1, CRASHES[state.reason])
+    return GuestExit(1, f"QEMU ended unexpectedly: {state.life.value}, {state.reason}")
 
 
-def _telling(happened: list[Event]) -> list[Event]:
-    """Return those after which there is to be looked again, a closed connection first."""
-    told = [one for one in happened if isinstance(one, LifecycleChanged | ConnectionClosed)]
-    return sorted(told, key=lambda one: isinstance(one, LifecycleChanged))
+def _relevant(events: list[Event]) -> list[Event]:
+    """Return the events after which the state must be read again, a closed connection first."""
+    relevant = [event for event in events if isinstance(event, LifecycleChanged | ConnectionClosed)]
+    return sorted(relevant, key=lambda event: isinstance(event, LifecycleChanged))
 
 
 async def _close(connection: Connection) -> None:

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Copy the serial console's log to our standard output, so that `kubectl logs` shows it. Never make anybody wait.
+"""Copy the serial console's log to standard output, for `kubectl logs`, without ever blocking.
 
-QEMU appends to a file, which cannot stall a guest; what is copied (or must be dropped) is punched out of the file, so
-that it takes a bounded space. Our output is a pipe whose reader may be stopped: what does not fit is dropped, and a
-line says how much. The guest chooses the bytes: escapes and other controls do not reach a terminal.
+QEMU appends to a file, which cannot stall a guest. What is copied or dropped is punched out of the file, so the file
+stays small. Standard output is a pipe whose reader may stop: output that does not fit is dropped, and a line says how
+much. The guest controls the bytes, so escapes and other control characters are removed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from controlplane.virt_launcher.logs.hole_punching import free_range
 
 LINE_LIMIT = 4096
 FINISH_BYTES = 256 * 1024
-"""So much of what a guest has written at its end is copied, the newest."""
+"""At the guest's end, at most this much is copied, the newest."""
 _BACKLOG_BYTES = 8 * 1024 * 1024
 _CHUNK = 64 * 1024
 _FREED_BYTES = 256 * 1024
@@ -31,12 +31,12 @@ _CONTROLS = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 
 @dataclass(slots=True)
 class LineCleaner:
-    """Turns a stream of bytes into lines that a terminal can show. Holds at most one line back."""
+    """Turns a stream of bytes into lines that a terminal can show. Buffers at most one line."""
 
     _rest: bytes = field(default=b"", init=False)
 
     def feed(self, data: bytes) -> bytes:
-        """Take bytes in and return the lines that they complete, each ended by a newline."""
+        """Add bytes; return the lines that they complete, each with its newline."""
         whole, newline, self._rest = (self._rest + data).rpartition(b"\n")
         lines = whole + newline
         if len(self._rest) > LINE_LIMIT:
@@ -50,19 +50,19 @@ class LineCleaner:
         return bool(self._rest)
 
     def flush(self) -> bytes:
-        """Return what was held back, as a line; nothing if there is none."""
+        """Return the buffered bytes as a line, if there are any."""
         rest, self._rest = self._rest, b""
         return _clean(rest + b"\n") if rest else b""
 
 
 def _clean(lines: bytes) -> bytes:
-    """Make lines fit to be shown; all at once, because a guest may write nothing but their ends."""
+    """Remove control characters from lines; in one pass, because a guest may write only newlines."""
     plain = _CONTROLS.sub(b"", _ESCAPES.sub(b"", _TOO_LONG.sub(rb"\g<0>\n", lines)))
     return plain.decode("utf-8", "backslashreplace").encode()
 
 
 class Output:
-    """A descriptor that is never waited for. Dropped bytes are counted and told when there is room again."""
+    """A non-blocking output. Dropped bytes are counted, and reported when it accepts bytes again."""
 
     def __init__(self, descriptor: int) -> None:
         os.set_blocking(descriptor, False)
@@ -72,11 +72,11 @@ class Output:
 
     @property
     def is_stuck(self) -> bool:
-        """Something was not taken yet, or has yet to be said to have been dropped."""
+        """Bytes are still to be written, or dropped bytes still to be reported."""
         return bool(self._pending or self._dropped)
 
     def write(self, data: bytes) -> None:
-        """Write as much as fits; keep the rest of a line, drop what comes while the reader stands still."""
+        """Write as much as fits. Keep the rest; drop everything that comes until the reader continues."""
         if not self._flush():
             self._dropped += len(data)
             return
@@ -96,7 +96,7 @@ class Output:
 
 
 class ConsoleCopy:
-    """The state of the copying: how far it is in the file, and what was let go of."""
+    """Copies the file, and keeps the position in it."""
 
     def __init__(self, path: str, output: Output) -> None:
         self._path, self._output = path, output
@@ -105,7 +105,7 @@ class ConsoleCopy:
         self._at = self._freed = 0
 
     def copy(self) -> int:
-        """Copy one chunk of what is new; return how many bytes that was. A file that is far ahead is cut short."""
+        """Copy one chunk; return its bytes. When too much is waiting, the oldest is skipped."""
         if not self._open() or self._descriptor is None:
             return 0
         data = os.pread(self._descriptor, _CHUNK, self._at)
@@ -113,23 +113,23 @@ class ConsoleCopy:
         self._output.write(self._cleaner.feed(data) if data else b"")
         self._skip_backlog(_BACKLOG_BYTES)
         if self._at - self._freed >= _FREED_BYTES:
-            with contextlib.suppress(OSError):  # no holes on this file system: the kubelet's bound is left
+            with contextlib.suppress(OSError):  # no holes on this file system; the emptyDir's limit remains
                 free_range(self._descriptor, self._freed, self._at - self._freed)
             self._freed = self._at
         return len(data)
 
     @property
     def is_unfinished(self) -> bool:
-        """Something is left to do although nothing more is written: a line has begun, or a reader takes nothing."""
+        """There is work without new bytes: an incomplete line, or output that was not accepted."""
         return self._cleaner.holds_back or self._output.is_stuck
 
     def flush(self) -> None:
-        """Copy a line that has begun and does not end."""
+        """Copy an incomplete line."""
         if self._cleaner.holds_back:
             self._output.write(self._cleaner.flush())
 
     def finish(self) -> None:
-        """Copy the newest of what is left when the guest has ended."""
+        """Copy the newest bytes after the guest has ended."""
         if self._open():
             self._skip_backlog(FINISH_BYTES)
         for _unused in range(2 * FINISH_BYTES // _CHUNK):
@@ -138,20 +138,20 @@ class ConsoleCopy:
         self.flush()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
     def _open(self) -> bool:
-        """Open the file if that has not been done; tell whether there is one."""
+        """Open the file if it is not open; return whether it is."""
         if self._descriptor is None:
             with contextlib.suppress(OSError):
                 self._descriptor = os.open(self._path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         return self._descriptor is not None
 
     def _skip_backlog(self, limit_bytes: int) -> None:
-        """Let go of the oldest when the guest writes faster than is copied: so much may wait."""
+        """Skip the oldest bytes beyond a limit, when the guest writes faster than is copied."""
         assert self._descriptor is not None
         size = os.fstat(self._descriptor).st_size
         behind = size - self._at - limit_bytes

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hear of it when a file in one of a few directories is written to.
+"""Wait until a file in one of a few directories is written to.
 
-By dnotify, of which nothing is counted. Not by inotify: a user has 128 instances of it, and all launchers of a node are
-one user.
+By dnotify, which has no limits per user. inotify has 128 instances per user, and all launchers of a node share one
+user.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from contextlib import suppress
 from typing import Any
 
 SIGNAL = signal.SIGURG
-"""Not the SIGIO that it would be: one that comes late, when nobody takes it any more, must not end the process."""
+"""Not the default SIGIO, which ends the process when it arrives after the handler was removed."""
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class DirectoryWatch:
-    """Says once that something was written, each time that it is told to listen. To be used by one task at a time."""
+    """Reports one write after each `listen`. For one task at a time."""
 
     def __init__(self, *paths: str) -> None:
         self._paths = paths
@@ -40,9 +40,9 @@ class DirectoryWatch:
         asyncio.get_running_loop().remove_signal_handler(SIGNAL)
 
     def listen(self) -> bool:
-        """Listen from now on, to the next write in each directory; tell whether that can be done.
+        """Listen for the next write in each directory; return whether that is possible.
 
-        False: a directory is not there yet, or this kernel tells nobody.
+        False: a directory does not exist yet, or the kernel has no dnotify.
         """
         self._written.clear()
         with suppress(OSError):
@@ -52,7 +52,7 @@ class DirectoryWatch:
         return False
 
     async def written(self) -> None:
-        """Wait until something was written after `listen`."""
+        """Wait for a write after `listen`."""
         await self._written.wait()
 
     def _open(self, path: str) -> int:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keep the log of QEMU's own messages within a bound: a guest can make QEMU write as many as it likes.
+"""Limit the log of QEMU's own messages: a guest can make QEMU write any number of them.
 
-libvirt opens the file (with us there is no virtlogd) and reads it when a start fails, from where that start began, to
-say why. So the newest messages always stay, and as long as there are few, all of them.
+libvirt writes the file (there is no virtlogd here), and after a failed start reads it from where that start began, for
+the error message. So the newest messages always stay; while there are few, all stay.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ KEPT_BYTES = 256 * 1024
 
 
 def trim(path: str) -> bool:
-    """Free what is too old of a log that takes more than LIMIT_BYTES. Return whether there was something to do."""
+    """Free the oldest part of a log that uses more than LIMIT_BYTES. Return whether it did."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:  # there is none before the first start
+    except OSError:  # it does not exist before the first start
         return False
     try:
         status = os.fstat(descriptor)
@@ -36,5 +36,5 @@ def trim(path: str) -> bool:
 def _free(descriptor: int, size: int) -> None:
     try:
         free_range(descriptor, 0, size - KEPT_BYTES)
-    except OSError:  # no holes here: QEMU appends, so that a cut costs messages, and nothing else
+    except OSError:  # no holes on this file system: QEMU appends, so truncating only costs messages
         os.ftruncate(descriptor, 0)

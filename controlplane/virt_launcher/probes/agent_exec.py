@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said to a guest's agent to run a command or to see that it is there, and what it answers. Pure.
+"""Requests to a guest's agent to run a command or to answer a ping, and its responses. Pure.
 
-The protocol is QEMU's (guest-ping, guest-exec, guest-exec-status). What comes back is the guest's: bounded, then read
-for two numbers and a flag. What the command prints is not asked for: an agent may hold 16 MiB of it.
+The protocol is QEMU's (guest-ping, guest-exec, guest-exec-status). Responses come from the guest: they are limited in
+length, and only two numbers and a flag are read. The command's output is not requested: an agent may return 16 MiB of
+it.
 """
 
 from __future__ import annotations
@@ -12,65 +13,65 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-ANSWER_LIMIT = 4096
-"""Characters of an answer; those that are asked for have some fifty."""
+RESPONSE_LIMIT = 4096
+"""Characters of a response; ordinary ones have some fifty."""
 SIGNALLED = 128
-"""Added to the number of the signal that ended a command, as shells do."""
+"""Added to the number of the signal that ended a command, as in shells."""
 
 PING = '{"execute":"guest-ping"}'
 
 
-class AnswerError(ValueError):
-    """The agent answered something else than what its protocol says."""
+class ResponseError(ValueError):
+    """The agent's response does not follow its protocol."""
 
 
 class Ended(NamedTuple):
-    """A command of the guest has ended. exit_code: 128 and more for a signal."""
+    """A command has ended. exit_code: 128 and more for a signal."""
 
     exit_code: int
 
 
 def start_command(words: tuple[str, ...]) -> str:
-    """Ask to run a program with its arguments."""
-    asked = {"path": words[0], "arg": list(words[1:]), "capture-output": False}
-    return json.dumps({"execute": "guest-exec", "arguments": asked})
+    """Return the request to run a program with its arguments."""
+    arguments = {"path": words[0], "arg": list(words[1:]), "capture-output": False}
+    return json.dumps({"execute": "guest-exec", "arguments": arguments})
 
 
-def ask_status(pid: int) -> str:
-    """Ask what became of a command."""
+def query_status(pid: int) -> str:
+    """Return the request for the status of a command."""
     return json.dumps({"execute": "guest-exec-status", "arguments": {"pid": pid}})
 
 
-def read_started(answer: str) -> int:
-    """Return the number of the process that was started. AnswerError."""
-    return _number(_returned(answer), "pid")
+def read_started(response: str) -> int:
+    """Return the process id of the started command. ResponseError."""
+    return _number(_returned(response), "pid")
 
 
-def read_status(answer: str) -> Ended | None:
-    """Return how a command ended; None while it runs. AnswerError."""
-    said = _returned(answer)
-    if said.get("exited") is not True:
+def read_status(response: str) -> Ended | None:
+    """Return how a command ended; None while it runs. ResponseError."""
+    status = _returned(response)
+    if status.get("exited") is not True:
         return None
-    if "signal" in said:
-        return Ended(SIGNALLED + _number(said, "signal"))
-    return Ended(_number(said, "exitcode"))
+    if "signal" in status:
+        return Ended(SIGNALLED + _number(status, "signal"))
+    return Ended(_number(status, "exitcode"))
 
 
-def _returned(answer: str) -> dict[str, Any]:
-    if len(answer) > ANSWER_LIMIT:
-        raise AnswerError(f"the agent's answer has {len(answer)} characters, at most {ANSWER_LIMIT} are read")
+def _returned(response: str) -> dict[str, Any]:
+    if len(response) > RESPONSE_LIMIT:
+        raise ResponseError(f"the agent's response has {len(response)} characters, at most {RESPONSE_LIMIT} are read")
     try:
-        said = json.loads(answer)
+        message = json.loads(response)
     except (ValueError, RecursionError):
-        raise AnswerError("the agent's answer is not JSON") from None
-    returned = said.get("return") if isinstance(said, dict) else None
+        raise ResponseError("the agent's response is not JSON") from None
+    returned = message.get("return") if isinstance(message, dict) else None
     if not isinstance(returned, dict):
-        raise AnswerError("the agent's answer returns no object")
+        raise ResponseError("the agent's response returns no object")
     return returned
 
 
-def _number(said: dict[str, Any], name: str) -> int:
-    number = said.get(name)
+def _number(fields: dict[str, Any], name: str) -> int:
+    number = fields.get(name)
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 2**32:
-        raise AnswerError(f"the agent's answer has no number called {name}")
+        raise ResponseError(f"the agent's response has no number called {name}")
     return number

@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers the kubelet's probes that ask the guest's agent, or whether a guest has come (probe.py is what it runs).
+"""Answers the kubelet's probes that need the guest's agent, or the arrival of a migrated guest. The kubelet runs
+probe.py.
 
-A liveness probe that fails ends the guest, so it fails only by what the guest did or did not do: an agent that does
-not answer, a command that fails. Where nobody could ask (libvirtd is away, no domain yet, a person has paused it)
-nothing is concluded.
+A failed liveness probe ends the guest, so it fails only for what the guest did: an agent that does not answer, a
+command that fails. When the guest could not be asked (no libvirtd, no domain yet, paused by a user) nothing is
+concluded.
 """
 
 from __future__ import annotations
@@ -34,117 +35,117 @@ from controlplane.virt_launcher.probe import LIVENESS, STARTUP
 from controlplane.virt_launcher.probes import agent_exec
 
 _NAME_LIMIT, _NAME_SECONDS = 64, 1.0
-"""Of the name of a probe: what is not said in that time, or is longer, is none."""
-_SAID_LIMIT = 1000
-_NOBODY_ASKED = (Disconnected, TimedOut, NoSuchDomain, WrongState, InvalidDomain)
-_FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.05, 0.5
-"""Between looks at a command that runs in the guest: an agent tells nobody that it has ended."""
+"""Limits of the length of a probe's name, and of the time to send it."""
+_TEXT_LIMIT = 1000
+_NOT_ASKED = (Disconnected, TimedOut, NoSuchDomain, WrongState, InvalidDomain)
+_FIRST_POLL_SECONDS, _LAST_POLL_SECONDS = 0.05, 0.5
+"""Between status requests for a running command: an agent does not report its end."""
 
 log = logging.getLogger(__name__)
 
 
-class Answer(NamedTuple):
-    """What a probe came to: 0 is good."""
+class ProbeResult(NamedTuple):
+    """The result of a probe: exit code 0 for success, and a sentence."""
 
     code: int
-    said: str
+    text: str
 
 
 async def serve_probes(domain: str, probes: tuple[AgentProbe, ...], path: str = layout.PROBE_SOCKET) -> None:
-    """Answer for ever. domain: libvirt's name of the guest."""
-    link = _Link(domain, socket_uri(libvirtd.SOCKET))
-    desk = Desk({one.name: one for one in probes}, link.guest)
+    """Answer probes until cancelled. domain: libvirt's name of the guest."""
+    connector = _Connector(domain, socket_uri(libvirtd.SOCKET))
+    server = ProbeServer({probe.name: probe for probe in probes}, connector.guest)
     try:
-        async with await asyncio.start_unix_server(desk.serve, path, limit=_NAME_LIMIT) as server:
-            await server.serve_forever()
+        async with await asyncio.start_unix_server(server.serve, path, limit=_NAME_LIMIT) as listener:
+            await listener.serve_forever()
     finally:
-        await link.close()
+        await connector.close()
 
 
-class Desk:
-    """Takes the questions, each kind once at a time. find: the guest, None when libvirt has none; HypervisorError."""
+class ProbeServer:
+    """Runs the probes, each one at most once at a time. find: returns the guest, or None; raises HypervisorError."""
 
     def __init__(self, probes: dict[str, AgentProbe], find: Callable[[], Awaitable[Guest | None]]) -> None:
         self._probes, self._find = probes, find
-        self._asked: set[str] = set()
+        self._running: set[str] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one connection: a name, then a number and a sentence."""
-        with contextlib.suppress(OSError, ValueError):  # it went away, or says more than a name
+        """Serve one connection: read a probe's name, write an exit code and a sentence."""
+        with contextlib.suppress(OSError, ValueError):  # it disconnected, or sent more than a name
             async with asyncio.timeout(_NAME_SECONDS):
                 name = (await reader.readline()).decode(errors="replace").strip()
-            answer = await self._answer(name)
-            writer.write(f"{answer.code} {answer.said}\n".encode(errors="replace"))
+            result = await self._run(name)
+            writer.write(f"{result.code} {result.text}\n".encode(errors="replace"))
             await writer.drain()
         writer.close()
 
-    async def _answer(self, name: str) -> Answer:
+    async def _run(self, name: str) -> ProbeResult:
         probe = self._probes.get(name)
         if probe is None:
-            return Answer(2, "this machine has no such probe")
-        if name in self._asked:
-            return _unheard(probe, "the question before this one is not answered yet")
-        self._asked.add(name)
+            return ProbeResult(2, "this machine has no such probe")
+        if name in self._running:
+            return _inconclusive(probe, "the previous probe is still running")
+        self._running.add(name)
         try:
-            return await answer_probe(probe, self._find)
+            return await run_probe(probe, self._find)
         finally:
-            self._asked.discard(name)
+            self._running.discard(name)
 
 
-async def answer_probe(probe: AgentProbe, find: Callable[[], Awaitable[Guest | None]]) -> Answer:
-    """Ask the guest's agent what a probe asks."""
+async def run_probe(probe: AgentProbe, find: Callable[[], Awaitable[Guest | None]]) -> ProbeResult:
+    """Run a probe on the guest."""
     try:
         async with asyncio.timeout(probe.timeout_seconds):
             guest = await find()
             state = None if guest is None else await guest.state()
     except TimeoutError:
-        return _unheard(probe, "libvirtd does not answer")
+        return _inconclusive(probe, "libvirtd does not answer")
     except HypervisorError as error:
-        return _unheard(probe, str(error))
+        return _inconclusive(probe, str(error))
     if guest is None or state is None or not state.life.is_up:
-        return _unheard(probe, "the guest does not run yet")
+        return _inconclusive(probe, "the guest does not run yet")
     if state.life is Life.PAUSED:
-        return _unheard(probe, "the guest is paused")
+        return _inconclusive(probe, "the guest is paused")
     if probe.name == STARTUP:
-        return Answer(0, "the guest goes on")
-    return await _ask_agent(probe, guest)
+        return ProbeResult(0, "the guest goes on")
+    return await _probe_agent(probe, guest)
 
 
-async def _ask_agent(probe: AgentProbe, guest: Guest) -> Answer:
+async def _probe_agent(probe: AgentProbe, guest: Guest) -> ProbeResult:
     try:
         async with asyncio.timeout(probe.timeout_seconds):
-            return await _ask(probe, guest)
+            return await _run_on_agent(probe, guest)
     except TimeoutError:
-        return Answer(1, f"no answer from the guest within {probe.timeout_seconds} s")
-    except _NOBODY_ASKED as error:
-        return _unheard(probe, str(error))
-    except (HypervisorError, agent_exec.AnswerError) as error:  # the agent is silent, or says no
-        return Answer(1, " ".join(str(error).split())[:_SAID_LIMIT])
+        return ProbeResult(1, f"no answer from the guest within {probe.timeout_seconds} s")
+    except _NOT_ASKED as error:
+        return _inconclusive(probe, str(error))
+    except (HypervisorError, agent_exec.ResponseError) as error:  # the agent is silent, or refuses
+        return ProbeResult(1, " ".join(str(error).split())[:_TEXT_LIMIT])
 
 
-async def _ask(probe: AgentProbe, guest: Guest) -> Answer:
+async def _run_on_agent(probe: AgentProbe, guest: Guest) -> ProbeResult:
     if not probe.command:
-        await _tell(guest, agent_exec.PING, probe)
-        return Answer(0, "the guest agent answers")
-    pid = agent_exec.read_started(await _tell(guest, agent_exec.start_command(probe.command), probe))
-    pause = _FIRST_LOOK_SECONDS
-    while (ended := agent_exec.read_status(await _tell(guest, agent_exec.ask_status(pid), probe))) is None:
+        await _send(guest, agent_exec.PING, probe)
+        return ProbeResult(0, "the guest agent answers")
+    pid = agent_exec.read_started(await _send(guest, agent_exec.start_command(probe.command), probe))
+    pause = _FIRST_POLL_SECONDS
+    while (ended := agent_exec.read_status(await _send(guest, agent_exec.query_status(pid), probe))) is None:
         await asyncio.sleep(pause)
-        pause = min(2 * pause, _LAST_LOOK_SECONDS)
-    return Answer(min(ended.exit_code, 255), f"the command ended with exit code {ended.exit_code}")
+        pause = min(2 * pause, _LAST_POLL_SECONDS)
+    return ProbeResult(min(ended.exit_code, 255), f"the command ended with exit code {ended.exit_code}")
 
 
-async def _tell(guest: Guest, command: str, probe: AgentProbe) -> str:
+async def _send(guest: Guest, command: str, probe: AgentProbe) -> str:
     return await guest.ask_agent(command, probe.timeout_seconds)
 
 
-def _unheard(probe: AgentProbe, because: str) -> Answer:
-    """Conclude nothing: no reason to end a guest, nor to call it ready."""
-    return Answer(0 if probe.name == LIVENESS else 1, because)
+def _inconclusive(probe: AgentProbe, because: str) -> ProbeResult:
+    """Conclude nothing: the guest is neither ended nor reported as ready."""
+    return ProbeResult(0 if probe.name == LIVENESS else 1, because)
 
 
-class _Link:
-    """A connection of its own to libvirtd, made when the first probe comes and again when it was lost."""
+class _Connector:
+    """A separate connection to libvirtd, made at the first probe, and again after it was lost."""
 
     def __init__(self, domain: str, uri: str) -> None:
         self._domain, self._uri = domain, uri
@@ -152,7 +153,7 @@ class _Link:
         self._lock = asyncio.Lock()
 
     async def guest(self) -> Guest | None:
-        """Return the guest; None when libvirt knows none. HypervisorError."""
+        """Return the guest; None when libvirt has none. HypervisorError."""
         async with self._lock:
             if self._connection is None:
                 self._connection = await open_connection(self._uri, keepalive_seconds=0)
@@ -163,12 +164,12 @@ class _Link:
                 raise
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         async with self._lock:
             await self._drop()
 
     async def _drop(self) -> None:
-        gone, self._connection = self._connection, None
-        if gone is not None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
             with contextlib.suppress(HypervisorError):
-                await gone.close()
+                await connection.close()

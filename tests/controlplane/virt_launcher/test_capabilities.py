@@ -71,11 +71,11 @@ class Probe:
     """A libvirtd that has written down what QEMU can do."""
 
     def __init__(self, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        async def probe(run: Path, *, asks_for_cpu: bool) -> dict[str, str] | None:
+        async def probe(run: Path, *, with_cpu: bool) -> dict[str, str] | None:
             cache = run.joinpath(*layout.CAPABILITY_CACHE)
             cache.mkdir(parents=True)
             (cache / "926803a9.xml").write_text(SAID)
-            return {"model": "EPYC"} if asks_for_cpu else None
+            return {"model": "EPYC"} if with_cpu else None
 
         monkeypatch.setattr(capabilities, "_probe", probe)
         target.mkdir()

@@ -58,7 +58,7 @@ def test_last_words_are_left_whatever_names_an_image_has(tmp_path: Path, monkeyp
 def last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where a launcher leaves them that has a plan and no libvirtd."""
     monkeypatch.setattr(__main__, "TERMINATION_LOG", str(tmp_path / "log"))
-    monkeypatch.setattr(__main__, "never_wait_for_readers", lambda: None)
+    monkeypatch.setattr(__main__, "never_block_on_stderr", lambda: None)
     monkeypatch.setattr(__main__.logs, "configure", lambda *_unused: None)
     monkeypatch.setattr(__main__.libvirtd, "make_home", lambda: None)
     monkeypatch.setattr(Settings, "read", lambda *_unused: Settings(PLAN, "INFO"))
@@ -123,7 +123,7 @@ def test_a_log_that_nobody_reads_holds_nothing_up(monkeypatch: pytest.MonkeyPatc
     with open(read, "rb"), open(write, "w") as full:
         monkeypatch.setattr(sys, "stderr", full)
         monkeypatch.setattr(logging, "raiseExceptions", True)
-        __main__.never_wait_for_readers()
+        __main__.never_block_on_stderr()
         assert not os.get_blocking(write)
         logging.StreamHandler(full).emit(logging.makeLogRecord({"msg": "x" * (1 << 20)}))
         os.set_blocking(write, True)
@@ -132,10 +132,11 @@ def test_a_log_that_nobody_reads_holds_nothing_up(monkeypatch: pytest.MonkeyPatc
 
 def test_nothing_slow_is_imported_before_libvirtd_runs() -> None:
     """The image has neither msgspec nor a Kubernetes client; asyncio and libvirt load while libvirtd starts."""
-    program = "import sys; sys.path.insert(0, sys.argv[1]); import controlplane.virt_launcher.__main__"
+    program = "import sys; sys.path[:0] = sys.argv[1:]; import controlplane.virt_launcher.__main__"
     root = Path(__file__).parents[3]
     # -S: an environment's own start-up files would load modules that the image does not
-    command = [sys.executable, "-I", "-S", "-c", f"{program}; print(sorted(sys.modules))", str(root)]
-    told = subprocess.run(command, capture_output=True, check=True, text=True)
-    loaded = set(ast.literal_eval(told.stdout))
+    command = [sys.executable, "-I", "-S", "-c", f"{program}; print(sorted(sys.modules))"]
+    command += [str(root), str(root / "plugins/module_utils")]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    loaded = set(ast.literal_eval(done.stdout))
     assert loaded.isdisjoint({"asyncio", "libvirt", "ctypes", "msgspec", "kubernetes", "ipaddress", "xml.etree"})

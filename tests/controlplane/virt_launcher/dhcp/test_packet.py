@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.virt_launcher.dhcp.packet import MESSAGE_LIMIT, Answer, Lease, answer, encode_search
+from controlplane.virt_launcher.dhcp.packet import MESSAGE_LIMIT, Lease, Reply, encode_search, reply_to
 
 MAC = bytes.fromhex("02fddc9e5bfb")
 GUEST, ROUTER, NOWHERE, EVERYBODY = b"\x0a\0\2\2", b"\x0a\0\2\1", b"\0\0\0\0", b"\xff\xff\xff\xff"
@@ -34,7 +34,7 @@ def question(
     return head + b"\x63\x82\x53\x63" + bytes([53, 1, kind]) + options + b"\xff"
 
 
-def read(given: Answer | None) -> tuple[int, bytes, dict[int, bytes]]:
+def read(given: Reply | None) -> tuple[int, bytes, dict[int, bytes]]:
     """Return kind, address and options of an answer."""
     assert given is not None
     options: dict[int, bytes] = {}
@@ -46,7 +46,7 @@ def read(given: Answer | None) -> tuple[int, bytes, dict[int, bytes]]:
 
 
 def test_an_offer_tells_the_guest_all_it_needs() -> None:
-    kind, address, options = read(answer(question(DISCOVER), LEASE))
+    kind, address, options = read(reply_to(question(DISCOVER), LEASE))
     assert (kind, address) == (OFFER, GUEST)
     assert options == {
         53: bytes([OFFER]),
@@ -63,7 +63,7 @@ def test_an_offer_tells_the_guest_all_it_needs() -> None:
 
 
 def test_an_answer_belongs_to_its_question() -> None:
-    given = answer(question(DISCOVER), LEASE)
+    given = reply_to(question(DISCOVER), LEASE)
     assert given is not None
     assert given.packet[:8] == b"\2\1\6\0" + (0xABCD).to_bytes(4, "big")
     assert given.packet[28:34] == MAC
@@ -87,7 +87,7 @@ def test_an_answer_belongs_to_its_question() -> None:
 def test_each_question_gets_its_answer(
     kind: int, current: bytes, options: bytes, expected: tuple[int, bytes] | None
 ) -> None:
-    given = answer(question(kind, current=current, options=options), LEASE)
+    given = reply_to(question(kind, current=current, options=options), LEASE)
     assert (None if given is None else (read(given)[0], given.destination)) == expected
 
 
@@ -104,18 +104,18 @@ def test_each_question_gets_its_answer(
     ],
 )
 def test_what_is_not_a_question_of_our_guest_gets_no_answer(packet: bytes) -> None:
-    assert answer(packet, LEASE) is None
+    assert reply_to(packet, LEASE) is None
 
 
 def test_an_inform_is_given_no_lease() -> None:
-    _unused, address, options = read(answer(question(INFORM, current=GUEST), LEASE))
+    _unused, address, options = read(reply_to(question(INFORM, current=GUEST), LEASE))
     assert (address, 51 in options) == (NOWHERE, False)
 
 
 def test_an_answer_always_fits() -> None:
     long = dataclasses.replace(LEASE, search=tuple(f"{'x' * 60}{n}.{'y' * 60}.example" for n in range(32)))
     for kind in (DISCOVER, INFORM):
-        given = answer(question(kind), long)
+        given = reply_to(question(kind), long)
         assert given is not None
         assert 300 <= len(given.packet) <= MESSAGE_LIMIT - 28
 
@@ -128,11 +128,11 @@ def test_a_search_domain_that_is_none_is_left_out() -> None:
 
 @given(st.binary(max_size=600))
 def test_no_options_of_a_guest_break_the_server(noise: bytes) -> None:
-    answer(question(DISCOVER)[:240] + noise, LEASE)
-    answer(noise, LEASE)
+    reply_to(question(DISCOVER)[:240] + noise, LEASE)
+    reply_to(noise, LEASE)
 
 
 def test_what_is_longer_than_an_option_can_be_is_left_out() -> None:
     long = dataclasses.replace(LEASE, hostname="h" * 256, servers=())
-    _unused, _unused2, options = read(answer(question(DISCOVER), long))
+    _unused, _unused2, options = read(reply_to(question(DISCOVER), long))
     assert 12 not in options

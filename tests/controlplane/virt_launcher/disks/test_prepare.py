@@ -103,7 +103,7 @@ def test_a_qemu_img_that_is_killed_has_made_nothing() -> None:
 def test_a_qemu_img_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_QEMU_IMG_SECONDS", 0.01)
     process = subprocess.Popen(["sleep", "5"], stderr=subprocess.PIPE)
-    with pytest.raises(PreparationError, match=r"volume root: qemu-img did not come to an end within 0.01 s"):
+    with pytest.raises(PreparationError, match=r"volume root: qemu-img did not end within 0.01 s"):
         finish_overlay("root", process)
     assert process.returncode == -9
 

@@ -18,7 +18,7 @@ def test_libvirtd_is_hung_when_it_was_silent_for_fifteen_seconds() -> None:
     time = Time()
     liveness = LibvirtdLiveness(time)
     time.seconds += 10
-    liveness.beat()
+    liveness.answered()
     time.seconds += 14.9
     assert liveness.seconds_left() > 0
     time.seconds += 0.1
@@ -30,8 +30,8 @@ def test_a_new_libvirtd_has_ever_more_time_until_one_answers() -> None:
     liveness, given = LibvirtdLiveness(Time()), []
     for _unused in range(5):
         given.append(liveness.seconds_left())
-        liveness.give_up()
-    liveness.beat()
+        liveness.killed()
+    liveness.answered()
     assert [*given, liveness.seconds_left()] == [15, 30, 60, 120, 120, 15]
 
 
@@ -39,7 +39,7 @@ def test_one_that_was_given_up_takes_nothing_of_the_next_ones_time() -> None:
     time = Time()
     liveness = LibvirtdLiveness(time)
     time.seconds += 40
-    liveness.give_up()
+    liveness.killed()
     assert liveness.seconds_left() == 30
 
 
@@ -47,7 +47,7 @@ def test_an_idle_libvirtd_is_asked_ten_seconds_after_its_last_answer() -> None:
     time = Time()
     liveness = LibvirtdLiveness(time)
     time.seconds += 4
-    liveness.beat()
+    liveness.answered()
     time.seconds += 9
     assert liveness.seconds_to_ping() == 1
     time.seconds += 1

@@ -63,20 +63,20 @@ async def test_a_libvirtd_that_dies_is_replaced(libvirtd: Libvirtd) -> None:
 
 
 async def test_a_libvirtd_that_is_silent_for_too_long_is_killed_and_replaced(libvirtd: Libvirtd) -> None:
-    liveness = LibvirtdLiveness(asyncio.get_running_loop().time, patience=0.05)
+    liveness = LibvirtdLiveness(asyncio.get_running_loop().time, hung_after=0.05)
     task = asyncio.create_task(restart.keep_libvirtd(libvirtd.spawn(), liveness))
     await libvirtd.has_made(2)
     assert libvirtd.made[0].returncode == -9
-    assert liveness.patience == 0.1
+    assert liveness.hung_after == 0.1
     await end(task)
 
 
 async def test_a_libvirtd_that_answers_is_left_alone(libvirtd: Libvirtd) -> None:
-    liveness = LibvirtdLiveness(asyncio.get_running_loop().time, patience=0.05)
+    liveness = LibvirtdLiveness(asyncio.get_running_loop().time, hung_after=0.05)
     task = asyncio.create_task(restart.keep_libvirtd(libvirtd.spawn(), liveness))
     for _unused in range(10):
         await asyncio.sleep(0.01)
-        liveness.begin()
+        liveness.restarted()
     assert libvirtd.made[0].poll() is None
     await end(task)
 

@@ -14,10 +14,10 @@ import pytest
 from controlplane.api.launch_plan import LaunchPlan
 from controlplane.virt_launcher.guest import supervise
 from controlplane.virt_launcher.guest.libvirtd_liveness import LibvirtdLiveness
-from controlplane.virt_launcher.guest.watch import Verdict
+from controlplane.virt_launcher.guest.watch import GuestExit
 
 PLAN = LaunchPlan(domain="uid", title="ns/vm", grace_period_seconds=30, container_disk_limit_bytes=1 << 30)
-SEEN, BROUGHT_ABOUT = Verdict(0, "the guest shut down"), Verdict(1, "the Pod was ended before its guest ran")
+SEEN, BROUGHT_ABOUT = GuestExit(0, "the guest shut down"), GuestExit(1, "the Pod was ended before its guest ran")
 
 
 class Watch:
@@ -27,15 +27,15 @@ class Watch:
 
     def __init__(self, *_unused: object, is_acpi_expected: bool) -> None:
         Watch.made, self.is_acpi_expected = self, is_acpi_expected
-        self.seen: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
-        self.brought_about: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
+        self.seen: asyncio.Future[GuestExit] = asyncio.get_running_loop().create_future()
+        self.brought_about: asyncio.Future[GuestExit] = asyncio.get_running_loop().create_future()
         self.is_asked = asyncio.Event()
         self.grace_seconds: float | None = None
 
-    async def verdict(self) -> Verdict:
+    async def wait_for_exit(self) -> GuestExit:
         return await self.seen
 
-    async def bring_down(self, grace_seconds: float) -> Verdict:
+    async def bring_down(self, grace_seconds: float) -> GuestExit:
         self.grace_seconds = grace_seconds
         self.is_asked.set()
         return await self.brought_about
@@ -46,12 +46,12 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervise, "GuestWatch", Watch)
 
 
-async def begin(plan: LaunchPlan = PLAN, *, is_told: bool) -> asyncio.Task[Verdict]:
+async def begin(plan: LaunchPlan = PLAN, *, is_told: bool) -> asyncio.Task[GuestExit]:
     """Wait for the end of a guest, until that has begun; told to end it, or not."""
     told = asyncio.Event()
     if is_told:
         told.set()
-    task = asyncio.create_task(supervise._until_the_end(plan, told, LibvirtdLiveness(lambda: 0.0)))
+    task = asyncio.create_task(supervise._wait_for_exit(plan, told, LibvirtdLiveness(lambda: 0.0)))
     for _unused in range(5):
         await asyncio.sleep(0)
     return task
@@ -112,7 +112,7 @@ async def test_where_nobody_can_say_it_the_pod_ends_some_time_after_the_grace_pe
 async def test_a_service_that_ends_is_begun_again_and_ends_nobody_else(
     trouble: Exception | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervise, "_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(supervise, "_RETRY_SECONDS", 0)
     begun = asyncio.Semaphore(0)
 
     async def serve() -> None:
@@ -120,7 +120,7 @@ async def test_a_service_that_ends_is_begun_again_and_ends_nobody_else(
         if trouble is not None:
             raise trouble
 
-    task = asyncio.create_task(supervise._again("dhcp", serve))
+    task = asyncio.create_task(supervise._retry("dhcp", serve))
     async with asyncio.timeout(5):
         for _unused in range(3):
             await begun.acquire()

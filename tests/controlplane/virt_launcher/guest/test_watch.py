@@ -13,7 +13,7 @@ from controlplane.hypervisor.events import AgentChanged, LifecycleChanged
 from controlplane.virt_launcher.guest import libvirtd_liveness as pulse_module
 from controlplane.virt_launcher.guest import watch as guest_module
 from controlplane.virt_launcher.guest.libvirtd_liveness import LibvirtdLiveness
-from controlplane.virt_launcher.guest.watch import GuestWatch, Verdict, judge
+from controlplane.virt_launcher.guest.watch import GuestExit, GuestWatch, derive_exit
 from tests.controlplane.virt_launcher.fake_hypervisor import RUNNING, FakeGuest, FakeLibvirtd
 
 
@@ -33,11 +33,11 @@ from tests.controlplane.virt_launcher.fake_hypervisor import RUNNING, FakeGuest,
 def test_the_exit_code_tells_how_the_guest_ended(
     state: State, with_grace: int | None, without_grace: int | None
 ) -> None:
-    def code(verdict: Verdict | None) -> int | None:
+    def code(verdict: GuestExit | None) -> int | None:
         return verdict and verdict.exit_code
 
-    assert code(judge(state, is_acpi_expected=True)) == with_grace
-    assert code(judge(state, is_acpi_expected=False)) == without_grace
+    assert code(derive_exit(state, is_acpi_expected=True)) == with_grace
+    assert code(derive_exit(state, is_acpi_expected=False)) == without_grace
 
 
 @pytest.mark.parametrize(
@@ -50,24 +50,24 @@ def test_the_exit_code_tells_how_the_guest_ended(
 )
 async def test_the_last_words_name_the_cause_that_was_told(libvirtd: FakeLibvirtd, cause: str, message: str) -> None:
     libvirtd.state_now = RUNNING
-    task = asyncio.create_task(a_watch().verdict())
+    task = asyncio.create_task(a_watch().wait_for_exit())
     async with asyncio.timeout(5):
         await libvirtd.is_watched.wait()
     libvirtd.put(LifecycleChanged("uid", "crashed", cause))
     libvirtd.change(State(Life.SHUT_OFF, "crashed"), "stopped")
-    assert await task == Verdict(1, message)
+    assert await task == GuestExit(1, message)
 
 
 async def test_the_cause_is_heard_though_the_end_was_seen_at_an_event_before_it(libvirtd: FakeLibvirtd) -> None:
     """libvirt tells of a panicked guest's pause, panic and end in one breath: whoever looks late sees the end first."""
     libvirtd.state_now = RUNNING
-    task = asyncio.create_task(a_watch().verdict())
+    task = asyncio.create_task(a_watch().wait_for_exit())
     async with asyncio.timeout(5):
         await libvirtd.is_watched.wait()
     libvirtd.put(LifecycleChanged("uid", "suspended"))
     libvirtd.put(LifecycleChanged("uid", "crashed", "panicked"))
     libvirtd.change(State(Life.SHUT_OFF, "crashed"), "stopped")
-    assert await task == Verdict(1, "the guest's kernel panicked")
+    assert await task == GuestExit(1, "the guest's kernel panicked")
 
 
 @pytest.fixture
@@ -101,13 +101,13 @@ async def test_an_idle_libvirtd_is_asked_whether_it_is_there(
     monkeypatch.setattr(pulse_module, "PING_SECONDS", 0.001)
     libvirtd.state_now = RUNNING
     liveness = LibvirtdLiveness(Time())
-    task = asyncio.create_task(a_watch(liveness).verdict())
+    task = asyncio.create_task(a_watch(liveness).wait_for_exit())
     async with asyncio.timeout(5):
         while libvirtd.pings < 20:  # noqa: ASYNC110 - the fake tells nobody
             await asyncio.sleep(0.001)
     assert liveness.seconds_left() > 10
     libvirtd.change(State(Life.SHUT_OFF, "shutdown"), "stopped")
-    assert await task == Verdict(0, "the guest shut down")
+    assert await task == GuestExit(0, "the guest shut down")
     assert len(libvirtd.connections) == 1
 
 
@@ -116,14 +116,14 @@ async def test_a_libvirtd_that_does_not_answer_is_called_again_and_its_guest_run
 ) -> None:
     monkeypatch.setattr(pulse_module, "PING_SECONDS", 0.001)
     libvirtd.state_now, libvirtd.is_hung = RUNNING, True
-    task = asyncio.create_task(a_watch(LibvirtdLiveness(time.monotonic)).verdict())
+    task = asyncio.create_task(a_watch(LibvirtdLiveness(time.monotonic)).wait_for_exit())
     async with asyncio.timeout(5):
         while len(libvirtd.connections) < 3:  # noqa: ASYNC110 - the fake tells nobody
             await asyncio.sleep(0.001)
     assert not task.done()
     libvirtd.is_hung = False
     libvirtd.change(State(Life.SHUT_OFF, "shutdown"), "stopped")
-    assert await task == Verdict(0, "the guest shut down")
+    assert await task == GuestExit(0, "the guest shut down")
 
 
 async def test_events_put_no_question_off(libvirtd: FakeLibvirtd) -> None:
@@ -131,7 +131,7 @@ async def test_events_put_no_question_off(libvirtd: FakeLibvirtd) -> None:
     libvirtd.state_now = RUNNING
     now = [0.0]
     liveness = LibvirtdLiveness(lambda: now[0])
-    task = asyncio.create_task(a_watch(liveness).verdict())
+    task = asyncio.create_task(a_watch(liveness).wait_for_exit())
     await libvirtd.is_watched.wait()
     for _unused in range(6):
         now[0] += 6
@@ -145,18 +145,18 @@ async def test_events_put_no_question_off(libvirtd: FakeLibvirtd) -> None:
 
 async def test_the_end_is_seen_whenever_the_domain_appears(libvirtd: FakeLibvirtd) -> None:
     libvirtd.refusals = 3
-    task = asyncio.create_task(a_watch().verdict())
+    task = asyncio.create_task(a_watch().wait_for_exit())
     await libvirtd.is_watched.wait()
     libvirtd.change(State(Life.SHUT_OFF, "unknown"), "defined")
     libvirtd.change(RUNNING, "started")
     libvirtd.change(State(Life.SHUT_OFF, "shutdown"), "stopped")
-    assert await task == Verdict(0, "the guest shut down")
+    assert await task == GuestExit(0, "the guest shut down")
     assert [connection.is_closed for connection in libvirtd.connections] == [True]
 
 
 async def test_a_death_of_libvirtd_is_no_end(libvirtd: FakeLibvirtd) -> None:
     libvirtd.state_now = RUNNING
-    task = asyncio.create_task(a_watch().verdict())
+    task = asyncio.create_task(a_watch().wait_for_exit())
     await libvirtd.is_watched.wait()
     libvirtd.is_watched.clear()
     libvirtd.die()
@@ -181,13 +181,13 @@ async def test_a_libvirtd_that_is_not_there_is_looked_for_once_a_second_at_least
     monkeypatch.setattr(asyncio, "sleep", at_once)
     monkeypatch.setattr(guest_module, "_RETRY_SECONDS", 0.02)
     libvirtd.refusals, libvirtd.state_now = 9, State(Life.SHUT_OFF, "shutdown")
-    assert (await a_watch().verdict()).exit_code == 0
+    assert (await a_watch().wait_for_exit()).exit_code == 0
     assert waits == [0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0, 1.0, 1.0]
 
 
-async def bring_down(libvirtd: FakeLibvirtd, grace_seconds: float) -> Verdict:
+async def bring_down(libvirtd: FakeLibvirtd, grace_seconds: float) -> GuestExit:
     watch = a_watch()
-    ended = asyncio.create_task(watch.verdict())
+    ended = asyncio.create_task(watch.wait_for_exit())
     await libvirtd.is_watched.wait()
     told = asyncio.create_task(watch.bring_down(grace_seconds))
     done, pending = await asyncio.wait((ended, told), return_when=asyncio.FIRST_COMPLETED)
@@ -198,7 +198,7 @@ async def bring_down(libvirtd: FakeLibvirtd, grace_seconds: float) -> Verdict:
 
 async def test_a_guest_that_obeys_is_only_asked(libvirtd: FakeLibvirtd) -> None:
     libvirtd.state_now = RUNNING
-    assert await bring_down(libvirtd, 3600) == Verdict(0, "the guest shut down")
+    assert await bring_down(libvirtd, 3600) == GuestExit(0, "the guest shut down")
     assert libvirtd.told == ["shutdown"]
 
 
@@ -211,7 +211,7 @@ async def test_a_guest_without_grace_is_switched_off_at_once(libvirtd: FakeLibvi
 async def test_a_guest_that_does_not_obey_is_switched_off_after_its_grace(libvirtd: FakeLibvirtd) -> None:
     libvirtd.state_now, libvirtd.obeys = RUNNING, False
     verdict = await bring_down(libvirtd, 0.01)
-    assert verdict == Verdict(1, "the guest did not shut down within its grace period and was ended")
+    assert verdict == GuestExit(1, "the guest did not shut down within its grace period and was ended")
     assert libvirtd.told == ["shutdown", "destroy"]
 
 
@@ -244,7 +244,7 @@ async def test_a_libvirtd_that_says_nothing_is_no_end_of_the_guest(
     monkeypatch.setattr(guest_module, "REPEAT_SECONDS", 0.001)
     libvirtd.state_now, libvirtd.obeys = RUNNING, False
     watch = a_watch()
-    ended = asyncio.create_task(watch.verdict())
+    ended = asyncio.create_task(watch.wait_for_exit())
     await libvirtd.is_watched.wait()
     await asyncio.sleep(0)
     if trouble == "gone":
@@ -267,7 +267,7 @@ async def test_a_libvirtd_that_says_nothing_is_no_end_of_the_guest(
 @pytest.mark.parametrize("state", [None, State(Life.SHUT_OFF, "unknown")], ids=["no domain", "only defined"])
 async def test_where_nothing_runs_nothing_is_waited_for(libvirtd: FakeLibvirtd, state: State | None) -> None:
     libvirtd.state_now = state
-    assert await bring_down(libvirtd, 3600) == Verdict(1, "the Pod was ended before its guest ran")
+    assert await bring_down(libvirtd, 3600) == GuestExit(1, "the Pod was ended before its guest ran")
     assert libvirtd.told == []
 
 
@@ -275,10 +275,10 @@ async def test_a_start_that_failed_unseen_is_not_waited_for(libvirtd: FakeLibvir
     """QEMU was there for a moment when the domain was looked at, and libvirt sends no event of a start that fails."""
     libvirtd.state_now = RUNNING
     watch = a_watch()
-    ended = asyncio.create_task(watch.verdict())
+    ended = asyncio.create_task(watch.wait_for_exit())
     await libvirtd.is_watched.wait()
     libvirtd.state_now = State(Life.SHUT_OFF, "failed")
     async with asyncio.timeout(5):
-        assert await watch.bring_down(3600) == Verdict(1, "the Pod was ended before its guest ran")
+        assert await watch.bring_down(3600) == GuestExit(1, "the Pod was ended before its guest ran")
     assert libvirtd.told == []
     ended.cancel()

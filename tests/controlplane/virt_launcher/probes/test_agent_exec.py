@@ -8,8 +8,8 @@ import json
 import pytest
 
 from controlplane.virt_launcher.probes.agent_exec import (
-    AnswerError,
-    ask_status,
+    ResponseError,
+    query_status,
     read_started,
     read_status,
     start_command,
@@ -25,7 +25,7 @@ def test_a_command_is_run_as_it_is_without_a_shell_and_without_its_output() -> N
         "execute": "guest-exec",
         "arguments": {"path": "/bin/test", "arg": ["-e", "a b;\u2620"], "capture-output": False},
     }
-    assert json.loads(ask_status(7)) == {"execute": "guest-exec-status", "arguments": {"pid": 7}}
+    assert json.loads(query_status(7)) == {"execute": "guest-exec-status", "arguments": {"pid": 7}}
 
 
 def test_a_started_command_has_a_number() -> None:
@@ -72,8 +72,8 @@ def test_a_command_ends(answer: str, exit_code: int | None) -> None:
 )
 def test_no_answer_makes_it_stumble(answer: str) -> None:
     if "exited" not in answer:
-        with pytest.raises(AnswerError):
+        with pytest.raises(ResponseError):
             read_started(answer)
     else:
-        with pytest.raises(AnswerError):
+        with pytest.raises(ResponseError):
             read_status(answer)

@@ -25,7 +25,7 @@ from controlplane.hypervisor.errors import (
 )
 from controlplane.virt_launcher import probe
 from controlplane.virt_launcher.probes import server as module
-from controlplane.virt_launcher.probes.server import Answer, Desk, answer_probe
+from controlplane.virt_launcher.probes.server import ProbeResult, ProbeServer, run_probe
 
 RUNNING = State(Life.RUNNING, "booted")
 LIVENESS = AgentProbe("livenessProbe", ("/bin/alive",), 30)
@@ -69,22 +69,22 @@ class FakeGuest:
         return {"exited": True, "exitcode": self.exit_code} if self.looks <= 0 else {"exited": False}
 
 
-async def answered(question: AgentProbe, guest: FakeGuest | None) -> Answer:
+async def answered(question: AgentProbe, guest: FakeGuest | None) -> ProbeResult:
     async def find() -> Any:
         return guest
 
-    return await answer_probe(question, find)
+    return await run_probe(question, find)
 
 
 async def test_a_command_that_succeeds_is_good() -> None:
     guest = FakeGuest(looks=3)
 
-    assert await answered(LIVENESS, guest) == Answer(0, "the command ended with exit code 0")
+    assert await answered(LIVENESS, guest) == ProbeResult(0, "the command ended with exit code 0")
     assert guest.asked == ["guest-exec", *["guest-exec-status"] * 3]
 
 
 async def test_a_command_that_fails_is_bad() -> None:
-    assert await answered(LIVENESS, FakeGuest(exit_code=7)) == Answer(7, "the command ended with exit code 7")
+    assert await answered(LIVENESS, FakeGuest(exit_code=7)) == ProbeResult(7, "the command ended with exit code 7")
 
 
 async def test_no_exit_code_of_a_guest_s_is_taken_for_good() -> None:
@@ -94,7 +94,7 @@ async def test_no_exit_code_of_a_guest_s_is_taken_for_good() -> None:
 async def test_an_agent_that_answers_a_ping_is_good() -> None:
     guest = FakeGuest()
 
-    assert await answered(PING, guest) == Answer(0, "the guest agent answers")
+    assert await answered(PING, guest) == ProbeResult(0, "the guest agent answers")
     assert guest.asked == ["guest-ping"]
 
 
@@ -112,7 +112,7 @@ async def test_a_guest_that_does_not_do_its_part_is_bad(question: AgentProbe, gu
     answer = await answered(replace(question, timeout_seconds=0.02), FakeGuest(**guest))  # type: ignore[arg-type]
 
     assert answer.code == 1
-    assert answer.said.isprintable()
+    assert answer.text.isprintable()
 
 
 @pytest.mark.parametrize(
@@ -155,18 +155,18 @@ async def test_a_libvirtd_that_cannot_be_dialled_ends_no_guest() -> None:
     async def find() -> Any:
         raise Disconnected("nobody listens")
 
-    assert (await answer_probe(LIVENESS, find)).code == 0
-    assert (await answer_probe(READINESS, find)).code == 1
+    assert (await run_probe(LIVENESS, find)).code == 0
+    assert (await run_probe(READINESS, find)).code == 1
 
 
 async def test_a_libvirtd_that_hangs_ends_no_guest() -> None:
     async def find() -> Any:
         await asyncio.Event().wait()
 
-    assert (await answer_probe(replace(LIVENESS, timeout_seconds=0.01), find)).code == 0  # type: ignore[arg-type]
+    assert (await run_probe(replace(LIVENESS, timeout_seconds=0.01), find)).code == 0  # type: ignore[arg-type]
 
 
-async def asked_of(desk: Desk, path: Path, said: bytes) -> str:
+async def asked_of(desk: ProbeServer, path: Path, said: bytes) -> str:
     async with await asyncio.start_unix_server(desk.serve, str(path), limit=64):
         reader, writer = await asyncio.open_unix_connection(str(path))
         writer.write(said)
@@ -175,11 +175,11 @@ async def asked_of(desk: Desk, path: Path, said: bytes) -> str:
     return answer.decode()
 
 
-def a_desk(guest: FakeGuest) -> Desk:
+def a_desk(guest: FakeGuest) -> ProbeServer:
     async def find() -> Any:
         return guest
 
-    return Desk({"livenessProbe": LIVENESS}, find)
+    return ProbeServer({"livenessProbe": LIVENESS}, find)
 
 
 async def test_the_kubelet_s_program_gets_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,7 +238,7 @@ async def test_one_question_at_a_time_reaches_the_agent(tmp_path: Path) -> None:
 
         assert await first == 0
 
-    assert await second == "0 the question before this one is not answered yet\n"
+    assert await second == "0 the previous probe is still running\n"
     assert guest.asked == ["guest-exec", "guest-exec-status"]
 
 
@@ -309,9 +309,9 @@ async def test_a_connection_that_was_lost_is_made_anew_and_one_that_holds_is_kep
 ) -> None:
     libvirtd = Libvirtd(lost=1)
     monkeypatch.setattr(module, "open_connection", libvirtd.open_connection)
-    link = module._Link("uid", "uri")
+    link = module._Connector("uid", "uri")
 
-    codes = [(await answer_probe(READINESS, link.guest)).code for _unused in range(3)]
+    codes = [(await run_probe(READINESS, link.guest)).code for _unused in range(3)]
 
     assert codes == [1, 0, 0]
     assert (libvirtd.opened, libvirtd.closed) == (2, 1)
