@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What two ends of the control plane agree on before a word is said. Who is let in: virt_handler/test_door."""
+"""TLS between two processes of the control plane."""
 
 from __future__ import annotations
 
@@ -47,20 +47,16 @@ def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> ssl.SSLObject
     return ours
 
 
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=lambda one: one.name)
-def test_nobody_gets_a_ticket_by_which_a_session_could_be_resumed(
-    version: ssl.TLSVersion, server: ssl.SSLContext, authority: KeyPair
-) -> None:
-    """A resumed one skips the certificate, which may have ceased to count."""
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=lambda version: version.name)
+def test_sessions_cannot_be_resumed(version: ssl.TLSVersion, server: ssl.SSLContext, authority: KeyPair) -> None:
+    """A resumed session would skip the check of the certificate."""
     client = ssl.create_default_context(cadata=authority.certificate.decode())
     client.minimum_version = client.maximum_version = version
     session = shake_hands(server, client).session
     assert session is None or not session.has_ticket
 
 
-def test_a_caller_shows_its_certificate_to_nobody_who_would_have_it_in_the_clear(
-    server: ssl.SSLContext, authority: KeyPair
-) -> None:
+def test_a_client_certificate_is_never_sent_in_the_clear(server: ssl.SSLContext, authority: KeyPair) -> None:
     pair = issue(authority, Subject("caller", "client"), time.time(), DAY)
     client = client_context(ssl.PEM_cert_to_DER_cert(authority.certificate.decode()), pair.certificate, pair.key)
     assert shake_hands(server, client).version() == "TLSv1.3"

@@ -36,7 +36,7 @@ def a_secret(**data: str) -> bytes:
     ).encode()
 
 
-def test_the_configuration_is_what_the_object_says_and_the_defaults_when_it_is_gone() -> None:
+def test_the_configuration_is_the_objects_or_the_defaults() -> None:
     cluster = Cluster("kubevirt")
 
     cluster.take_configuration(CONFIGURATION, None, a_kubevirt(cpuModel="Haswell"))
@@ -46,7 +46,7 @@ def test_the_configuration_is_what_the_object_says_and_the_defaults_when_it_is_g
     assert cluster.admission_settings().configuration == KubeVirtConfiguration()
 
 
-def test_a_configuration_that_cannot_be_read_leaves_the_one_before() -> None:
+def test_an_unreadable_configuration_keeps_the_old_one() -> None:
     cluster = Cluster("kubevirt")
     cluster.take_configuration(CONFIGURATION, None, a_kubevirt(cpuModel="Haswell"))
 
@@ -68,7 +68,7 @@ def test_a_configuration_that_cannot_be_read_leaves_the_one_before() -> None:
     ],
     ids=["deleted", "no data", "empty", "no key", "no certificate", "no base64", "no text"],
 )
-def test_a_pair_to_call_by_stays_until_there_is_a_whole_one(after: bytes | None) -> None:
+def test_an_incomplete_client_pair_keeps_the_old_one(after: bytes | None) -> None:
     cluster = Cluster("kubevirt")
     cluster.take_client_pair(CLIENT_PAIR, None, secret(PAIR))
 
@@ -80,8 +80,8 @@ def test_a_pair_to_call_by_stays_until_there_is_a_whole_one(after: bytes | None)
     assert cluster.client_pair == newer
 
 
-def test_nobody_speaks_for_users_by_a_ca_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is readable and OpenSSL does not take it: then the one before counts no more, for it was taken back."""
+def test_an_unusable_front_proxy_ca_trusts_no_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old CA was removed, so it does not count either."""
     cluster = Cluster("kubevirt")
     pair, proxy = an_authority("ours"), an_authority("proxy")
     cluster.take_pair(Key("kubevirt", SECRET_NAME), None, secret(pair))
@@ -98,8 +98,8 @@ def _refuse(*_unused: object) -> None:
     raise ValueError("not in this mode")
 
 
-def test_whether_data_volumes_are_served_is_known_by_a_watch_that_is_up_to_date() -> None:
-    """Until then nothing follows from their definition, there or not: to refuse a machine for good would be a guess."""
+def test_data_volumes_are_unknown_until_the_watch_is_synced() -> None:
+    """Until then a VM must not be refused for good."""
     definitions = Store(CUSTOM_RESOURCE_DEFINITION)
     assert serves_data_volumes(None) is None
     assert serves_data_volumes(definitions) is None
@@ -117,8 +117,8 @@ def test_whether_data_volumes_are_served_is_known_by_a_watch_that_is_up_to_date(
     assert serves_data_volumes(definitions) is None
 
 
-async def test_only_what_is_its_own_is_watched() -> None:
-    """The role allows no more of Secrets; and a KubeVirt that somebody makes elsewhere configures nothing."""
+async def test_only_its_own_objects_are_watched() -> None:
+    """The role allows only these Secrets, and a KubeVirt object of another namespace does not count."""
     api, cluster = FakeApi(), Cluster("kubevirt")
     api.put("/apis/kubevirt.io/v1/namespaces/tenant/kubevirts/theirs", json.loads(a_kubevirt(cpuModel="theirs")))
     api.put("/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/ours", json.loads(a_kubevirt(cpuModel="ours")))

@@ -46,7 +46,7 @@ SETTINGS = Settings("kubevirt", "pod", "INFO", address="127.0.0.1", port=0, drai
 
 
 class Process:
-    """virt-api, begun as its container would."""
+    """virt-api, started as in its container."""
 
     def __init__(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
         self.served, self.caplog = served, caplog
@@ -59,9 +59,9 @@ class Process:
     async def is_serving(self) -> None:
         """Wait until it says so, and where."""
         async with asyncio.timeout(10):
-            while not (said := [one for one in self.caplog.records if one.message == "serving"]):  # noqa: ASYNC110
+            while not (records := [record for record in self.caplog.records if record.message == "serving"]):  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
-        self.served.port = said[0].port  # type: ignore[attr-defined]
+        self.served.port = records[0].port  # type: ignore[attr-defined]
 
     async def is_allowed(self) -> bool:
         """Ask whether the launcher may be evicted."""
@@ -80,10 +80,10 @@ async def virt_api(
     served.answer_reviews(allowed=True)
     api.put(PAIR, json.loads(secret(served.serving_pair())))
     async with fake_api.serving(api) as url:
-        known = credentials.anonymous(url)
+        anonymous = credentials.anonymous(url)
 
         async def load(*_unused: object) -> credentials.Credentials:
-            return known
+            return anonymous
 
         monkeypatch.setattr(credentials, "load", load)
         made = Process(served, caplog)
@@ -94,7 +94,7 @@ async def virt_api(
                 await made.task
 
 
-async def test_where_reviewers_are_named_nobody_else_sends_reviews(virt_api: Process) -> None:
+async def test_only_configured_webhook_clients_may_send_reviews(virt_api: Process) -> None:
     reviewers = an_authority("reviewers")
     clients = WebhookClients(reviewers.certificate, frozenset({"apiserver"}))
     virt_api.begin(replace(SETTINGS, webhook_clients=clients))
@@ -108,8 +108,8 @@ async def test_where_reviewers_are_named_nobody_else_sends_reviews(virt_api: Pro
     assert await code(a_client_pair(reviewers, "apiserver", usage=CLIENTS)) == 200
 
 
-async def test_what_is_learnt_while_it_serves_counts_from_then_on(virt_api: Process) -> None:
-    """The configuration, and who may speak for users: both may come, or change, at any time."""
+async def test_changes_of_the_configuration_apply_at_once(virt_api: Process) -> None:
+    """The configuration and the front proxy may change at any time."""
     served = virt_api.served
     served.api.put(VMI, {"spec": {"domain": {"devices": {}}}, "status": {"phase": "Running", "nodeName": "node-1"}})
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web", "controller": True}
@@ -132,7 +132,7 @@ async def test_what_is_learnt_while_it_serves_counts_from_then_on(virt_api: Proc
             pass
 
 
-async def test_once_it_is_told_to_end_it_goes_on_until_no_api_server_sends_more(virt_api: Process) -> None:
+async def test_after_sigterm_it_serves_for_the_drain_time(virt_api: Process) -> None:
     task = virt_api.begin(replace(SETTINGS, drain_seconds=3600))
     await virt_api.is_serving()
 
@@ -142,7 +142,7 @@ async def test_once_it_is_told_to_end_it_goes_on_until_no_api_server_sends_more(
     assert not task.done()
 
 
-async def test_told_to_end_before_there_is_a_pair_it_ends_and_never_serves(virt_api: Process) -> None:
+async def test_sigterm_before_the_first_pair_ends_it(virt_api: Process) -> None:
     virt_api.served.api.drop(PAIR)
     task = virt_api.begin()
     async with asyncio.timeout(10):
@@ -153,9 +153,7 @@ async def test_told_to_end_before_there_is_a_pair_it_ends_and_never_serves(virt_
     assert "serving" not in virt_api.caplog.messages
 
 
-def test_settings_that_are_missing_are_named_and_nothing_is_begun(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_settings_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("POD_NAMESPACE", raising=False)
     assert process.main() == 2
     assert "POD_NAMESPACE" in capsys.readouterr().err

@@ -65,7 +65,13 @@ def webhook_paths() -> list[tuple[str, dict[str, Any]]]:
     return [(each["kind"], hook) for each in render("webhooks.yaml.j2") for hook in each["webhooks"]]
 
 
-def test_every_hook_is_served_in_its_stage_and_every_served_path_is_configured() -> None:
+def workloads(name: str, **options: Any) -> list[dict[str, Any]]:
+    """Return the Deployments and DaemonSets of a component."""
+    manifests = render(f"{name}.yaml.j2", **options)
+    return [manifest for manifest in manifests if manifest["kind"] in {"Deployment", "DaemonSet"}]
+
+
+def test_configured_webhooks_are_the_served_ones() -> None:
     def stage(kind: str, hook: dict[str, Any]) -> str:
         if hook["rules"][0]["resources"] == ["pods/eviction"]:
             return "evict"
@@ -78,8 +84,8 @@ def test_every_hook_is_served_in_its_stage_and_every_served_path_is_configured()
     assert stages == dict(WEBHOOKS)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.resource.kind)
-def test_every_write_of_every_kind_is_judged_and_so_is_its_status(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.resource.kind)
+def test_every_write_of_a_kind_and_its_status_is_reviewed(kind: Kind) -> None:
     plural = kind.resource.plural
     judged = {
         (each, operation)
@@ -93,7 +99,7 @@ def test_every_write_of_every_kind_is_judged_and_so_is_its_status(kind: Kind) ->
     assert judged >= {(each, write) for each in (plural, f"{plural}/status") for write in ("CREATE", "UPDATE")}
 
 
-def test_users_may_make_each_kind_that_is_theirs_and_read_each_that_is_not() -> None:
+def test_users_may_create_their_kinds_and_read_the_others() -> None:
     granted = {
         role: {
             (resource, verb)
@@ -139,19 +145,19 @@ def granted_subresources(role: str) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("role", ["admin", "edit", "view"])
-def test_who_may_do_what_is_built_is_told_in_its_own_group_and_in_no_other(role: str) -> None:
-    """As upstream. A right to virtualmachines/start of kubevirt.io would say yes where nobody acts on it."""
+def test_roles_grant_the_implemented_subresources_in_their_own_group(role: str) -> None:
+    """As upstream. A right to virtualmachines/start in group kubevirt.io would have no effect."""
     built = {(f"{GROUP}/{row.resource}/{row.path}", VERBS[row.method]) for row in TABLE if row.action != "unbuilt"}
     asked_by_api_servers = {(f"{GROUP}/{resource}/evacuate", "update") for resource in (VM, VMI)}
 
     of_few = {(f"{GROUP}/{VM}/migrate", "update")}
 
-    granted = {one for one in built - of_few | asked_by_api_servers if role != "view" or one[1] == "get"}
+    granted = {rule for rule in built - of_few | asked_by_api_servers if role != "view" or rule[1] == "get"}
     assert granted_subresources(role) == granted
 
 
-def test_who_may_migrate_is_said_by_a_role_that_nobody_has_by_himself() -> None:
-    """As upstream's. It is bound by an administrator, or not at all."""
+def test_the_migrate_role_is_not_aggregated() -> None:
+    """As upstream: an administrator may bind it."""
     documents = {(each["kind"], each["metadata"]["name"]): each for each in render("rbac-users.yaml.j2")}
     role = documents["ClusterRole", "kubevirt.io:migrate"]
     everything = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
@@ -162,10 +168,10 @@ def test_who_may_migrate_is_said_by_a_role_that_nobody_has_by_himself() -> None:
         {"apiGroups": ["kubevirt.io"], "resources": ["virtualmachineinstancemigrations"], "verbs": everything},
     ]
     assert not [each for each in documents.values() if each.get("roleRef", {}).get("name") == role["metadata"]["name"]]
-    assert {one.own_role for one in KINDS if one.own_role} == {role["metadata"]["name"]}
+    assert {kind.own_role for kind in KINDS if kind.own_role} == {role["metadata"]["name"]}
 
 
-def test_of_migrations_virt_api_may_look_for_others_and_make_them() -> None:
+def test_virt_api_may_list_and_create_migrations() -> None:
     rules = [rule for each in render("rbac-api.yaml.j2") for rule in each.get("rules", [])]
     (ours,) = [rule for rule in rules if "virtualmachineinstancemigrations" in rule["resources"]]
 
@@ -174,7 +180,7 @@ def test_of_migrations_virt_api_may_look_for_others_and_make_them() -> None:
 
 
 @pytest.mark.parametrize("hook", [hook for _unused, hook in webhook_paths()], ids=lambda hook: hook["name"])
-def test_hooks_fail_closed_and_leave_out_our_own_accounts_only(hook: dict[str, Any]) -> None:
+def test_webhooks_fail_closed_and_exempt_only_our_accounts(hook: dict[str, Any]) -> None:
     is_eviction = hook["clientConfig"]["service"]["path"] == EVICTION
     assert hook["failurePolicy"] == "Fail"
     assert hook["matchPolicy"] == "Equivalent"
@@ -200,7 +206,7 @@ def test_the_aggregated_versions_are_the_served_ones() -> None:
     assert "caBundle" not in services[0]["spec"]
 
 
-def test_virt_api_may_read_its_own_secret_and_the_front_proxys_configuration_and_no_other() -> None:
+def test_virt_api_may_read_only_its_secrets_and_the_front_proxy_configuration() -> None:
     documents = render("rbac-api.yaml.j2")
     identities = [(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]) for each in documents]
     rules = [rule for each in documents for rule in each.get("rules", []) if "secrets" in rule["resources"]]
@@ -211,7 +217,7 @@ def test_virt_api_may_read_its_own_secret_and_the_front_proxys_configuration_and
     assert ("RoleBinding", "kube-system", "kubevirt-apiserver-authentication-reader") in identities
 
 
-def test_a_pair_is_read_by_the_one_account_that_uses_it_and_by_no_other() -> None:
+def test_each_pair_is_readable_by_the_one_account_that_uses_it() -> None:
     """And the authority's key by virt-controller alone, that issues them. No right to all Secrets, nothing mounted.
 
     No virt-handler reads any: on a captured node there is no key of the control plane to be had.
@@ -229,7 +235,7 @@ def test_a_pair_is_read_by_the_one_account_that_uses_it_and_by_no_other() -> Non
     assert not [role.secret for role in ROLES if role.secret in json.dumps(mounted)]
 
 
-def test_virt_controller_may_touch_and_make_its_secrets_by_name_and_no_other() -> None:
+def test_virt_controller_may_write_only_its_secrets_by_name() -> None:
     rules = [
         rule
         for each in render("rbac-controller.yaml.j2")
@@ -259,9 +265,9 @@ def test_virt_controller_reads_leases_of_its_namespace_and_writes_its_own() -> N
 
 
 @pytest.mark.parametrize("name", ["virt-api", "virt-controller"])
-def test_what_directs_nodes_puts_up_with_control_plane_nodes(name: str) -> None:
+def test_deployments_tolerate_control_plane_nodes(name: str) -> None:
     """Whether it runs nowhere else is for the role to say, which looks for them."""
-    (deployment,) = (one for one in render(f"{name}.yaml.j2") if one["kind"] == "Deployment")
+    (deployment,) = (manifest for manifest in render(f"{name}.yaml.j2") if manifest["kind"] == "Deployment")
     spec = deployment["spec"]["template"]["spec"]
 
     assert spec["tolerations"] == [
@@ -271,12 +277,12 @@ def test_what_directs_nodes_puts_up_with_control_plane_nodes(name: str) -> None:
 
 
 def the_environment(name: str, **options: Any) -> dict[str, Any]:
-    (workload,) = (one for one in render(f"{name}.yaml.j2", **options) if one["kind"] in {"Deployment", "DaemonSet"})
+    (workload,) = workloads(name, **options)
     (container,) = workload["spec"]["template"]["spec"]["containers"]
-    return {one["name"]: one.get("value", one.get("valueFrom")) for one in container["env"]}
+    return {variable["name"]: variable.get("value", variable.get("valueFrom")) for variable in container["env"]}
 
 
-def test_virt_api_is_told_who_may_send_reviews_in_its_own_words() -> None:
+def test_the_webhook_clients_of_the_role_are_those_of_virt_api() -> None:
     pem = an_authority("reviewers").certificate.decode()
     environment = the_environment(
         "virt-api", control_plane_webhook_client_ca=pem, control_plane_webhook_client_names=["a, b", "c"]
@@ -290,13 +296,13 @@ def test_virt_api_is_told_who_may_send_reviews_in_its_own_words() -> None:
     ("name", "variable"),
     [("virt-api", "LISTEN_ADDRESS"), ("virt-controller", "HEALTH_ADDRESS"), ("virt-handler", "HEALTH_ADDRESS")],
 )
-def test_nothing_listens_but_on_the_address_of_its_pod(name: str, variable: str) -> None:
+def test_components_listen_on_the_address_of_their_pod(name: str, variable: str) -> None:
     assert the_environment(name)[variable] == {"fieldRef": {"fieldPath": "status.podIP"}}
 
 
 def the_ports(name: str) -> dict[str, set[str]]:
     """Return what a component's containers say that they serve, by the label that selects its Pods."""
-    (workload,) = (one for one in render(f"{name}.yaml.j2") if one["kind"] in {"Deployment", "DaemonSet"})
+    (workload,) = workloads(name)
     template = workload["spec"]["template"]
     ports = {port["name"] for each in template["spec"]["containers"] for port in each.get("ports", [])}
     return {template["metadata"]["labels"]["kubevirt.io"]: ports}
@@ -318,14 +324,14 @@ def allowed(**options: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def is_of(rule: dict[str, Any], port: str) -> bool:
-    return [one["port"] for one in rule["ports"]] == [port]
+    return [entry["port"] for entry in rule["ports"]] == [port]
 
 
 MIGRATIONS = 1024
 """The first of the ports of which the kernel gives one to each migration."""
 
 
-def test_each_component_is_reached_on_the_ports_that_it_serves_and_on_no_other() -> None:
+def test_network_policies_open_the_served_ports_only() -> None:
     components = ("virt-api", "virt-controller", "virt-handler", "virt-node")
     served = {label: ports for name in components for label, ports in the_ports(name).items()}
 
@@ -346,7 +352,7 @@ def test_each_component_is_reached_on_the_ports_that_it_serves_and_on_no_other()
     }, "harmless by default"
 
 
-def test_who_reads_metrics_can_be_said_and_virt_api_stays_open_to_api_servers() -> None:
+def test_metrics_can_be_restricted_while_virt_api_stays_open() -> None:
     sources = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]
 
     rules = allowed(control_plane_metrics_from=sources)
@@ -357,9 +363,9 @@ def test_who_reads_metrics_can_be_said_and_virt_api_stays_open_to_api_servers() 
 
 
 @pytest.mark.parametrize("name", ["virt-api", "virt-controller", "virt-handler", "virt-node"])
-def test_what_a_component_said_when_it_ended_is_in_its_pod(name: str) -> None:
+def test_the_termination_message_has_the_end_of_the_log(name: str) -> None:
     """Where the role, which waits for it, finds it: there is nobody to read a log."""
-    (workload,) = (one for one in render(f"{name}.yaml.j2") if one["kind"] in {"Deployment", "DaemonSet"})
+    (workload,) = workloads(name)
     spec = workload["spec"]["template"]["spec"]
 
     for container in (*spec["containers"], *spec.get("initContainers", [])):
@@ -367,7 +373,7 @@ def test_what_a_component_said_when_it_ended_is_in_its_pod(name: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["Always", "IfNotPresent", "Never"])
-def test_the_pull_policy_that_is_asked_for_is_that_of_launchers_too(policy: str) -> None:
+def test_the_pull_policy_applies_to_launchers_too(policy: str) -> None:
     (configured,) = render("kubevirt.yaml.j2", control_plane_image_pull_policy=policy)
     request = Request(operation="CREATE", kind="KubeVirt", user="admin", uid="u", obj=configured)
     assert review(request, Settings()).problems == ()
@@ -375,40 +381,40 @@ def test_the_pull_policy_that_is_asked_for_is_that_of_launchers_too(policy: str)
     configuration = decode_kubevirt(configured).spec.configuration
     pod = build_launcher_pod(a_vmi(), attempt=1, image="virt-launcher:1", configuration=configuration)
 
-    assert [one["imagePullPolicy"] for one in pod["spec"]["containers"]] == [policy]
+    assert [container["imagePullPolicy"] for container in pod["spec"]["containers"]] == [policy]
 
 
 COMPONENTS = ("virt-api", "virt-controller", "virt-handler", "virt-node")
 
 
 def workload(name: str, **options: Any) -> dict[str, Any]:
-    (found,) = (one for one in render(f"{name}.yaml.j2", **options) if one["kind"] in {"Deployment", "DaemonSet"})
-    return cast("dict[str, Any]", found["spec"])
+    (manifest,) = workloads(name, **options)
+    return cast("dict[str, Any]", manifest["spec"])
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
-def test_secrets_of_a_registry_reach_every_component(name: str) -> None:
+def test_image_pull_secrets_reach_every_component(name: str) -> None:
     spec = workload(name, control_plane_image_pull_secrets=["one", "two"])["template"]["spec"]
     assert spec["imagePullSecrets"] == [{"name": "one"}, {"name": "two"}]
     assert not workload(name)["template"]["spec"]["imagePullSecrets"]
 
 
-def test_secrets_of_a_registry_reach_launchers_through_virt_controller() -> None:
+def test_image_pull_secrets_reach_launchers() -> None:
     (container,) = workload("virt-controller", control_plane_image_pull_secrets=["one", "two"])["template"]["spec"][
         "containers"
     ]
-    told = {one["name"]: one.get("value", "told elsewhere") for one in container["env"]}
-    assert read_settings(told).image_pull_secrets == ("one", "two")
+    environment = {variable["name"]: variable.get("value", "from a field") for variable in container["env"]}
+    assert read_settings(environment).image_pull_secrets == ("one", "two")
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
-def test_components_run_on_nodes_for_which_their_images_are(name: str) -> None:
+def test_components_run_on_nodes_of_their_images_architecture(name: str) -> None:
     chosen = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
     assert workload(name)["template"]["spec"]["nodeSelector"] == chosen
 
 
 @pytest.mark.parametrize("name", ["virt-handler", "virt-node"])
-def test_where_machines_run_and_how_it_is_upgraded_there_is_for_the_operator_to_say(name: str) -> None:
+def test_placement_and_update_strategy_are_options(name: str) -> None:
     demand = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
     found = workload(
         name,
@@ -431,13 +437,13 @@ def test_all_connections_and_reviews_fit_in_virt_apis_memory_limit() -> None:
     assert process + CONNECTIONS * (tls + header) + REVIEW_BYTES + REVIEW_THREADS * review <= limit
 
 
-def test_a_dozen_launchers_that_mean_harm_fit_in_virt_handlers_memory_limit() -> None:
+def test_a_dozen_hostile_launchers_fit_in_virt_handlers_memory_limit() -> None:
     """Measured: 48 MiB, less than 64 KiB for a launcher, and 32 MiB for a message that never ends."""
     itself, launchers, harmful = 48 * MIB, 250 * MIB // 16, 12 * 32 * MIB
     assert itself + launchers + harmful <= memory_limit("virt-handler.yaml.j2", "DaemonSet")
 
 
-def test_all_that_virt_node_does_at_once_fits_in_its_memory_limit_several_times() -> None:
+def test_all_concurrent_work_of_virt_node_fits_in_its_memory_limit() -> None:
     """Measured: 33 MiB, and 20 MiB for the threads of 256 launchers."""
     itself, threads = 33 * MIB, LIMIT * 20 * MIB // 256
     assert itself + 4 * threads <= memory_limit("virt-node.yaml.j2", "DaemonSet")
@@ -450,5 +456,5 @@ def memory_limit(template: str, kind: str) -> int:
 
 
 def webhook_clients(environment: dict[str, Any]) -> WebhookClients | None:
-    told = {name: value for name, value in environment.items() if "WEBHOOK" in name}
-    return parse({"POD_NAMESPACE": "virt", **told}).webhook_clients
+    webhook = {name: value for name, value in environment.items() if "WEBHOOK" in name}
+    return parse({"POD_NAMESPACE": "virt", **webhook}).webhook_clients

@@ -246,7 +246,7 @@ async def wait_served(lab: Lab, directory: Path) -> None:
 def is_available(cache: WatchCache, name: str) -> bool:
     raw = cache.get(Key("", name))
     conditions = (json.loads(raw).get("status") or {}).get("conditions", []) if raw else []
-    return any(one["type"] == "Available" and one["status"] == "True" for one in conditions)
+    return any(condition["type"] == "Available" and condition["status"] == "True" for condition in conditions)
 
 
 def a_vm(name: str = "web", **spec: Any) -> dict[str, Any]:
@@ -328,7 +328,7 @@ async def test_start_through_the_aggregated_api(client: Client, vm: dict[str, An
 async def test_users_of_many_groups_with_long_names_are_let_in(installed: Installed, vm: dict[str, Any]) -> None:
     """The API server hands the names on in headers, by the certificate of the front proxy."""
     groups = [*(f"{number:02}-{'g' * 400}" for number in range(80)), "system:masters"]
-    as_jane = ("--as", "jane", *(f"--as-group={one}" for one in groups))
+    as_jane = ("--as", "jane", *(f"--as-group={group}" for group in groups))
     path = f"{GROUP}/namespaces/default/virtualmachines/{vm['metadata']['name']}/start"
 
     answer = installed.run_kubectl("replace", "--raw", path, "-f", "-", *as_jane, stdin="{}")
@@ -490,7 +490,7 @@ async def test_deleted_secrets_are_made_anew_while_the_old_pair_serves_on(
             await changed.wait()
     running.cancel()
 
-    kept = [split_bundle(base64.b64decode(one["data"]["ca.crt"])) for one in (old[authority], json.loads(raw))]
+    kept = [split_bundle(base64.b64decode(secret["data"]["ca.crt"])) for secret in (old[authority], json.loads(raw))]
     assert kept[0][0] in kept[1][1:], "what is served is still trusted"
     assert kept[0][0] != kept[1][0]
     await put(client, vm, "start", '{"dryRun": ["All"]}')

@@ -66,7 +66,7 @@ def create(installed: Installed, body: Any) -> subprocess.CompletedProcess[str]:
 
 
 async def stored(client: Client) -> list[bytes]:
-    return [one for kind in KINDS for one in (await client.list_page(Selection(kind, "default"))).items]
+    return [item for kind in KINDS for item in (await client.list_page(Selection(kind, "default"))).items]
 
 
 def answered(row: Row, resource: Resource, error: ApiError | None) -> bool:
@@ -75,12 +75,14 @@ def answered(row: Row, resource: Resource, error: ApiError | None) -> bool:
         return False
     causes: Any = error.details.get("causes", [])
     if row.title in BOUNDED:
-        return any(field(row, resource) in one["field"] and BOUNDED[row.title] in one["message"] for one in causes)
-    told = any(one["field"].endswith(field(row, resource)) and row.words in one["message"] for one in causes)
+        return any(
+            field(row, resource) in cause["field"] and BOUNDED[row.title] in cause["message"] for cause in causes
+        )
+    told = any(cause["field"].endswith(field(row, resource)) and row.words in cause["message"] for cause in causes)
     return told and error.reason == "Invalid"
 
 
-@pytest.mark.parametrize("resource", KINDS, ids=[one.kind for one in KINDS])
+@pytest.mark.parametrize("resource", KINDS, ids=[kind.kind for kind in KINDS])
 async def test_each_malformed_machine_is_refused_with_field_and_remedy_and_nothing_is_stored(
     client: Client, resource: Resource
 ) -> None:
@@ -95,12 +97,12 @@ async def test_each_malformed_machine_is_refused_with_field_and_remedy_and_nothi
 
     answers = await asyncio.gather(*(wrong(row) for row in ROWS if fits(row, resource)))
 
-    assert [one for one in answers if one] == []
+    assert [answer for answer in answers if answer] == []
     assert await offer(client, resource, machine(resource)) is None, "nothing else is wrong with it"
     assert await stored(client) == []
 
 
-@pytest.mark.parametrize("resource", KINDS, ids=[one.kind for one in KINDS])
+@pytest.mark.parametrize("resource", KINDS, ids=[kind.kind for kind in KINDS])
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -124,7 +126,7 @@ async def test_what_is_no_machine_is_refused_by_the_api_server(
     assert error.reason in ("BadRequest", "Invalid")
 
 
-@pytest.mark.parametrize("resource", KINDS, ids=[one.kind for one in KINDS])
+@pytest.mark.parametrize("resource", KINDS, ids=[kind.kind for kind in KINDS])
 async def test_what_never_ends_is_refused_before_anybody_falls(client: Client, resource: Resource) -> None:
     """Ten thousand objects, one in the other; and virt-api answers as before."""
     place = "spec/affinity" if resource == VIRTUAL_MACHINE_INSTANCE else "spec/template/spec/affinity"
@@ -147,10 +149,10 @@ async def test_yaml_with_a_key_twice_is_refused(client: Client) -> None:
     assert 'key "spec" already set' in str(error)
 
 
-@pytest.mark.parametrize("resource", KINDS, ids=[one.kind for one in KINDS])
+@pytest.mark.parametrize("resource", KINDS, ids=[kind.kind for kind in KINDS])
 def test_an_object_that_is_too_large_is_refused_with_its_size(installed: Installed, resource: Resource) -> None:
     """1.6 MB of annotations; nobody reads on."""
-    notes = {f"example.com/{one}": "x" * 100_000 for one in range(16)}
+    notes = {f"example.com/{number}": "x" * 100_000 for number in range(16)}
 
     refused = create(installed, golden.changed(machine(resource), "metadata/annotations", notes))
 
@@ -158,7 +160,7 @@ def test_an_object_that_is_too_large_is_refused_with_its_size(installed: Install
     assert "bytes, at most 524288 are allowed" in refused.stderr
 
 
-@pytest.mark.parametrize("resource", KINDS, ids=[one.kind for one in KINDS])
+@pytest.mark.parametrize("resource", KINDS, ids=[kind.kind for kind in KINDS])
 async def test_what_is_odd_and_good_is_accepted(client: Client, resource: Resource) -> None:
     """A name that is longer than a label, and network data that is nobody's business but the guest's."""
     prefix = "spec/volumes" if resource == VIRTUAL_MACHINE_INSTANCE else "spec/template/spec/volumes"
@@ -167,7 +169,7 @@ async def test_what_is_odd_and_good_is_accepted(client: Client, resource: Resour
     assert await offer(client, resource, golden.changed(odd, "metadata/name", "a" * 64)) is None
 
 
-@pytest.mark.parametrize("resource", KINDS, ids=[one.kind for one in KINDS])
+@pytest.mark.parametrize("resource", KINDS, ids=[kind.kind for kind in KINDS])
 def test_a_kind_that_nobody_has_is_refused(installed: Installed, resource: Resource) -> None:
     """By kubectl: the API server goes by the path."""
     misspelt = resource.kind[:-1]

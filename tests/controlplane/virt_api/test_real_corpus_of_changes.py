@@ -59,7 +59,7 @@ async def make(client: Client) -> Make:
 each_kind = partial(pytest.mark.parametrize, "resource")
 
 
-@each_kind(KINDS, ids=[one.kind for one in KINDS])
+@each_kind(KINDS, ids=[kind.kind for kind in KINDS])
 async def test_an_object_of_another_uid_is_not_deleted(client: Client, make: Make, resource: Resource) -> None:
     made = await make(resource)
 
@@ -69,7 +69,7 @@ async def test_an_object_of_another_uid_is_not_deleted(client: Client, make: Mak
     assert "deletionTimestamp" not in (await client.get(resource, key_of(made)))["metadata"]
 
 
-@each_kind(KINDS, ids=[one.kind for one in KINDS])
+@each_kind(KINDS, ids=[kind.kind for kind in KINDS])
 async def test_a_status_is_nobody_s_to_write(client: Client, make: Make, resource: Resource) -> None:
     """Not even for who may do everything."""
     made = await make(resource)
@@ -80,7 +80,7 @@ async def test_a_status_is_nobody_s_to_write(client: Client, make: Make, resourc
     assert (await client.get(resource, key_of(made))).get("status") == made.get("status")
 
 
-@each_kind(HELD, ids=[one.kind for one in HELD])
+@each_kind(HELD, ids=[kind.kind for kind in HELD])
 async def test_who_waits_for_a_machine_to_go_is_not_sent_away(client: Client, make: Make, resource: Resource) -> None:
     made = await make(resource)
     await client.patch(resource, key_of(made), {"metadata": {"finalizers": None}})

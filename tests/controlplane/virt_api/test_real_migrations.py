@@ -92,7 +92,9 @@ async def test_one_at_a_time_by_hand_and_by_the_subresource(client: Client, cont
     await migrate(client, name, '{"dryRun": ["All"]}')
     assert len(await of(client, name)) == 1
     await migrate(client, name, '{"addedNodeSelector": {"zone": "a"}}')
-    (second,) = [one for one in await of(client, name) if one["metadata"]["uid"] != made["metadata"]["uid"]]
+    (second,) = [
+        migration for migration in await of(client, name) if migration["metadata"]["uid"] != made["metadata"]["uid"]
+    ]
     assert second["metadata"]["name"].startswith("kubevirt-migrate-vm-")
     assert second["metadata"]["finalizers"] == [MIGRATION_FINALIZER]
     assert second["spec"] == {"vmiName": name, "addedNodeSelector": {"zone": "a"}}
@@ -137,7 +139,7 @@ async def test_what_no_migration_says_is_refused_by_its_field(client: Client, sp
         await client.create(KIND, "default", body)
 
     causes: Any = refused.value.details.get("causes", [])
-    assert [one["field"] for one in causes] == [field], refused.value
+    assert [cause["field"] for cause in causes] == [field], refused.value
 
 
 async def test_a_migration_stays_as_it_was_made_until_it_is_over(client: Client, controller: Client) -> None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The whole of virt-api but its watches: real TLS, real HTTP, on a fake API server."""
+"""virt-api without its watches: real TLS and HTTP, on a fake API server."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ VMI = "/apis/kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web"
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path) as made:
-        yield made
+    async with serving(tmp_path) as served:
+        yield served
 
 
 @pytest.fixture
@@ -90,12 +90,12 @@ async def test_a_proxied_start_is_authorised_and_writes_the_spec(served: Served,
     ]
 
 
-async def test_a_user_of_many_groups_with_long_names_is_heard(served: Served, proxy: KeyPair) -> None:
-    """More than a peer that has proved nothing may say."""
+async def test_a_user_with_many_long_groups_is_accepted(served: Served, proxy: KeyPair) -> None:
+    """Each group is a header."""
     served.api.put(VM, a_vm())
     groups = [f"{number:03}-{'g' * 400}" for number in range(100)]
 
-    headers = [("X-Remote-User", "jane"), *(("X-Remote-Group", one) for one in groups)]
+    headers = [("X-Remote-User", "jane"), *(("X-Remote-Group", group) for group in groups)]
     code, _unused = await served.call("PUT", START, pair=proxy, headers=headers)
 
     assert code == 202
@@ -103,7 +103,7 @@ async def test_a_user_of_many_groups_with_long_names_is_heard(served: Served, pr
 
 
 @pytest.mark.parametrize("version", ["v1", "v1alpha3"])
-async def test_stop_and_restart_of_what_runs(served: Served, proxy: KeyPair, version: str) -> None:
+async def test_stop_and_restart_of_a_running_vm(served: Served, proxy: KeyPair, version: str) -> None:
     served.api.put(VM, a_vm("Always"))
     vmi = served.api.put(VMI, a_vmi())
     base = START.replace("v1/", f"{version}/").removesuffix("start")
@@ -126,7 +126,7 @@ async def test_stop_and_restart_of_what_runs(served: Served, proxy: KeyPair, ver
 
 
 def meanwhile(served: Served, happens: Callable[[], object]) -> None:
-    """Let something happen between virt-api's look and its first write."""
+    """Call a function between virt-api's read and its first write."""
     patch = served.api._patch
 
     def patch_later(path: str, body: Json) -> Any:
@@ -138,8 +138,8 @@ def meanwhile(served: Served, happens: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["Halted", "Manual"], ids=["in the spec", "in the queue"])
-async def test_a_start_that_meets_another_write_is_decided_anew(served: Served, proxy: KeyPair, strategy: str) -> None:
-    """Between look and write somebody sets another run strategy: the start must not be written over it."""
+async def test_a_conflicting_write_repeats_the_decision(served: Served, proxy: KeyPair, strategy: str) -> None:
+    """Another run strategy is set between read and write; the start must not overwrite it."""
     served.api.put(VM, a_vm(strategy))
     meanwhile(served, lambda: served.api.put(VM, a_vm("Once")))
 
@@ -151,8 +151,8 @@ async def test_a_start_that_meets_another_write_is_decided_anew(served: Served, 
     assert "status" not in served.api.objects[VM]
 
 
-async def test_a_stop_is_of_the_instance_that_is_there_when_it_is_written(served: Served, proxy: KeyPair) -> None:
-    """Between look and write the machine was restarted: the next run is stopped, not the one before it."""
+async def test_a_stop_applies_to_the_instance_at_the_time_of_the_write(served: Served, proxy: KeyPair) -> None:
+    """The VM is restarted between read and write: the new instance is stopped."""
 
     def restart() -> None:
         served.api.drop(VMI)
@@ -179,7 +179,7 @@ async def test_a_paused_start_is_queued(served: Served, proxy: KeyPair) -> None:
     assert served.api.objects[VM]["status"]["stateChangeRequests"] == queued
 
 
-async def test_a_denied_caller_gets_403_and_nothing_is_read(tmp_path: Path) -> None:
+async def test_an_unauthorized_user_gets_403_and_nothing_is_read(tmp_path: Path) -> None:
     async with serving(tmp_path, allowed=False) as served:
         served.api.put(VM, a_vm())
         pair = a_client_pair(served.proxy_authority, usage=CLIENTS)
@@ -192,7 +192,7 @@ async def test_a_denied_caller_gets_403_and_nothing_is_read(tmp_path: Path) -> N
     assert served.api.seen == []
 
 
-async def test_the_missing_and_the_impossible_are_statuses(served: Served, proxy: KeyPair) -> None:
+async def test_failures_are_status_objects(served: Served, proxy: KeyPair) -> None:
     code, status = await served.call("PUT", START, pair=proxy, headers=USER)
     assert code == 404
     assert status["message"] == 'virtualmachine.kubevirt.io "web" not found'
@@ -209,7 +209,7 @@ async def test_the_missing_and_the_impossible_are_statuses(served: Served, proxy
     assert "'x': unknown option" in status["message"]
 
 
-async def test_what_is_not_built_says_so_by_name_to_who_may_know(served: Served, proxy: KeyPair) -> None:
+async def test_an_unimplemented_subresource_is_named_after_authorization(served: Served, proxy: KeyPair) -> None:
     path = START.replace("virtualmachines/web/start", "virtualmachineinstances/web/vnc/screenshot")
 
     code, status = await served.call("GET", path, pair=proxy, headers=USER)
@@ -233,7 +233,7 @@ async def test_what_is_not_built_says_so_by_name_to_who_may_know(served: Served,
     ],
     ids=["none", "no group", "empty user", "empty group", "two users", "bad escape", "bad utf-8", "empty key"],
 )
-async def test_headers_that_are_not_exactly_right_are_401(served: Served, proxy: KeyPair, headers: object) -> None:
+async def test_malformed_user_headers_are_401(served: Served, proxy: KeyPair, headers: object) -> None:
     code, status = await served.call("PUT", START, pair=proxy, headers=headers)
 
     assert (code, status["reason"]) == (401, "Unauthorized")
@@ -252,7 +252,7 @@ async def test_headers_without_the_front_proxys_certificate_are_401(served: Serv
     [("somebody-else", CLIENTS), ("front-proxy-client", SERVERS), ("front-proxy-client", None)],
     ids=["a name that may not", "a server's certificate", "for nothing in particular"],
 )
-async def test_a_certificate_of_the_right_authority_is_not_enough(served: Served, name: str, usage: object) -> None:
+async def test_the_certificate_needs_the_right_name_and_usage(served: Served, name: str, usage: object) -> None:
     pair = a_client_pair(served.proxy_authority, name, usage=usage)  # type: ignore[arg-type]
 
     try:
@@ -264,16 +264,14 @@ async def test_a_certificate_of_the_right_authority_is_not_enough(served: Served
     assert served.reviews == []
 
 
-async def test_a_certificate_of_another_authority_fails_the_handshake(served: Served) -> None:
+async def test_a_certificate_of_another_ca_fails_the_handshake(served: Served) -> None:
     pair = a_client_pair(an_authority("proxy"), usage=CLIENTS)
 
     with pytest.raises((aiohttp.ClientError, ssl.SSLError)):
         await served.call("PUT", START, pair=pair, headers=USER)
 
 
-async def test_a_new_front_proxy_authority_counts_at_once_for_open_connections_too(
-    served: Served, proxy: KeyPair
-) -> None:
+async def test_a_new_front_proxy_ca_applies_to_open_connections(served: Served, proxy: KeyPair) -> None:
     served.api.put(VM, a_vm())
     async with served.session(proxy) as session:
         assert (await served.call("PUT", START, session=session, headers=USER))[0] == 202
@@ -286,7 +284,7 @@ async def test_a_new_front_proxy_authority_counts_at_once_for_open_connections_t
     assert code == 409
 
 
-async def test_a_new_serving_pair_is_used_without_cutting_open_connections(served: Served, proxy: KeyPair) -> None:
+async def test_a_new_serving_pair_keeps_open_connections(served: Served, proxy: KeyPair) -> None:
     async with served.session(proxy) as session:
         assert (await served.call("GET", "/healthz", session=session))[0] == 200
         before = await serial(served)
@@ -297,7 +295,7 @@ async def test_a_new_serving_pair_is_used_without_cutting_open_connections(serve
         assert (await served.call("PUT", START, session=session, headers=USER))[0] == 404
 
 
-async def test_a_pair_that_cannot_be_loaded_leaves_the_old_one(served: Served) -> None:
+async def test_an_invalid_pair_keeps_the_old_one(served: Served) -> None:
     good, other = served.serving_pair(), served.serving_pair()
     before = await serial(served)
 
@@ -308,7 +306,7 @@ async def test_a_pair_that_cannot_be_loaded_leaves_the_old_one(served: Served) -
     assert await serial(served) == before
 
 
-async def test_front_proxy_configuration_that_cannot_be_read_trusts_nobody(served: Served, proxy: KeyPair) -> None:
+async def test_an_invalid_front_proxy_configuration_trusts_no_client(served: Served, proxy: KeyPair) -> None:
     served.cluster.take_authentication(("kube-system", "x"), None, b'{"metadata": {}, "data": {}}')  # type: ignore[arg-type]
 
     with pytest.raises((aiohttp.ClientError, ssl.SSLError)):
@@ -352,13 +350,13 @@ async def test_paths_and_methods(served: Served, proxy: KeyPair, method: str, pa
     assert served.reviews == []
 
 
-async def test_a_body_larger_than_any_option_is_413(served: Served, proxy: KeyPair) -> None:
+async def test_too_large_options_are_413(served: Served, proxy: KeyPair) -> None:
     code, status = await served.call("PUT", START, pair=proxy, headers=USER, body=b" " * 70_000)
 
     assert (code, status["reason"]) == (413, "RequestEntityTooLarge")
 
 
-async def test_admission_needs_no_client_certificate_and_answers_with_the_same_uid(served: Served) -> None:
+async def test_admission_without_a_client_certificate(served: Served) -> None:
     code, review = await served.call("POST", "/virtualmachines-validate", body=a_review(a_vm("Sometimes")))
 
     assert code == 200
@@ -369,7 +367,7 @@ async def test_admission_needs_no_client_certificate_and_answers_with_the_same_u
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"\xff", b'{"request": {"uid": "request-1"'], ids=repr)
-async def test_a_review_that_is_none_is_a_400(served: Served, body: bytes) -> None:
+async def test_an_unreadable_review_is_400(served: Served, body: bytes) -> None:
     code, answer = await served.call("POST", "/virtualmachines-mutate", body=body)
 
     if code == 200:
@@ -378,8 +376,8 @@ async def test_a_review_that_is_none_is_a_400(served: Served, body: bytes) -> No
         assert (code, answer["kind"]) == (400, "Status")
 
 
-async def test_where_reviewers_are_named_only_they_may_send_reviews_and_only_that(tmp_path: Path) -> None:
-    """Two CAs, each of which signs the other's names too: neither makes anybody what only the other may."""
+async def test_webhook_clients_may_send_reviews_and_nothing_else(tmp_path: Path) -> None:
+    """Two CAs, each of which signs the names of the other, too: a CA counts only for its own clients."""
     reviewers = an_authority("reviewers")
     clients = WebhookClients(reviewers.certificate, frozenset({"apiserver"}))
     async with serving(tmp_path, webhook_clients=clients) as served:
@@ -484,17 +482,17 @@ async def test_options_of_a_user_may_come_in_chunks(served: Served, proxy: KeyPa
 @pytest.mark.parametrize(
     ("length", "code"), [(3 * 1024 * 1024 + 1, 413), (1000, 408)], ids=["too large", "never whole"]
 )
-async def test_a_body_that_cannot_be_read_is_not_waited_for(
+async def test_a_body_is_limited_in_size_and_time(
     served: Served, monkeypatch: pytest.MonkeyPatch, length: int, code: int
 ) -> None:
-    """What is too large by its own word is refused before any of it is read."""
+    """A too large Content-Length is refused before the body is read."""
     monkeypatch.setattr(server_module, "BODY_SECONDS", 0.05 if code == 408 else 3600)
     head = await head_of_answer(served, b"POST /virtualmachines-validate HTTP/1.1", b"{", length=length)
     assert head[0].split()[1] == str(code)
 
 
-async def test_a_compressed_review_is_not_unfolded(served: Served) -> None:
-    """A few KB may become gigabytes; the API server compresses none."""
+async def test_a_compressed_review_is_not_decompressed(served: Served) -> None:
+    """A few KB may expand to gigabytes; API servers do not compress."""
     body = gzip.compress(a_review(a_vm("Sometimes")))
 
     code, status = await served.call(
@@ -504,7 +502,7 @@ async def test_a_compressed_review_is_not_unfolded(served: Served) -> None:
     assert (code, status["reason"]) == (400, "BadRequest")
 
 
-async def test_a_review_larger_than_any_object_is_413(served: Served) -> None:
+async def test_a_too_large_review_is_413(served: Served) -> None:
     code, _unused = await served.call("POST", "/virtualmachines-mutate", body=b" " * (3 * 1024 * 1024 + 1))
 
     assert code == 413
@@ -523,7 +521,7 @@ def a_review(obj: Json) -> bytes:
 
 
 async def head_of_answer(served: Served, request: bytes, body: bytes, *, length: int | None = None) -> list[str]:
-    """Send a request as it is, and return the lines before the answer's body. length: that is said to follow."""
+    """Send a raw request, and return the header of the response. length: the Content-Length."""
     reader, writer = await connected(served)
     size = len(body) if length is None else length
     writer.write(request + b"\r\nHost: virt-api\r\nContent-Length: %d\r\n\r\n" % size + body)

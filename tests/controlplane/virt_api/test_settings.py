@@ -14,7 +14,7 @@ LEAST = {"POD_NAMESPACE": "virt"}
 CA = an_authority("reviewers").certificate.decode()
 
 
-def test_what_is_needed_is_the_namespace_and_the_rest_has_defaults() -> None:
+def test_only_the_namespace_is_required() -> None:
     made = parse(LEAST)
 
     assert (made.namespace, made.address, made.port) == ("virt", "", 8443)
@@ -23,7 +23,7 @@ def test_what_is_needed_is_the_namespace_and_the_rest_has_defaults() -> None:
         parse({})
 
 
-def test_who_may_send_reviews() -> None:
+def test_webhook_clients() -> None:
     made = parse({**LEAST, "WEBHOOK_CLIENT_CA": CA, "WEBHOOK_CLIENT_NAMES": '["a, b", "c"]'})
 
     assert made.webhook_clients is not None
@@ -44,12 +44,12 @@ def test_who_may_send_reviews() -> None:
     ],
     ids=["no names", "empty list", "empty name", "no list", "no JSON", "no CA", "a path"],
 )
-def test_half_of_it_is_a_mistake_and_never_everybody(given: dict[str, Any], named: str) -> None:
+def test_a_ca_without_names_or_names_without_a_ca_are_an_error(given: dict[str, Any], named: str) -> None:
     with pytest.raises(SettingsError, match=f"WEBHOOK_CLIENT_{named}"):
         parse({**LEAST, **given})
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "https", "", "8443.0"])
-def test_what_is_no_port_is_refused_by_name(port: str) -> None:
+def test_an_invalid_port_is_named(port: str) -> None:
     with pytest.raises(SettingsError, match=r"LISTEN_PORT .* must be a port, 0 to 65535"):
         parse({**LEAST, "LISTEN_PORT": port})

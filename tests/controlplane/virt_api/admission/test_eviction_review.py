@@ -36,8 +36,8 @@ VMI = "/apis/kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web"
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path) as one:
-        yield one
+    async with serving(tmp_path) as served:
+        yield served
 
 
 def have(served: Served, strategy: str) -> None:
@@ -49,8 +49,8 @@ def have(served: Served, strategy: str) -> None:
     served.api.put(POD, {"metadata": meta, "spec": {"nodeName": "node-1"}, "status": {"phase": "Running"}})
 
 
-async def evict(served: Served, pair: KeyPair | None = None, **asked: Any) -> Json:
-    request = {"uid": "1", "name": "virt-launcher-web-u-1", "namespace": "ns", "operation": "CREATE", **asked}
+async def evict(served: Served, pair: KeyPair | None = None, **fields: Any) -> Json:
+    request = {"uid": "1", "name": "virt-launcher-web-u-1", "namespace": "ns", "operation": "CREATE", **fields}
     code, review = await served.call("POST", EVICTION, pair=pair, body=json.dumps({"request": request}).encode())
     assert (code, review["response"]["uid"]) == (200, "1")
     answer: Json = review["response"]
@@ -62,14 +62,14 @@ def mark(served: Served) -> str:
     return word
 
 
-async def test_one_that_may_be_stopped_may_be_evicted(served: Served) -> None:
+async def test_strategy_none_allows_the_eviction(served: Served) -> None:
     have(served, "None")
 
     assert (await evict(served))["allowed"] is True
     assert not mark(served)
 
 
-async def test_one_that_is_to_stay_is_refused_with_the_code_that_drains_come_back_upon(served: Served) -> None:
+async def test_a_denial_is_429_which_drains_retry(served: Served) -> None:
     have(served, "LiveMigrate")
 
     answer = await evict(served)
@@ -79,7 +79,7 @@ async def test_one_that_is_to_stay_is_refused_with_the_code_that_drains_come_bac
     assert not mark(served)
 
 
-async def test_one_that_somebody_else_moves_is_marked_once(served: Served) -> None:
+async def test_an_external_evacuation_is_marked_once(served: Served) -> None:
     have(served, "External")
 
     first, second = await evict(served), await evict(served)
@@ -100,22 +100,20 @@ SAID = {
 
 
 @pytest.mark.parametrize("strategy", SAID)
-async def test_whose_machine_it_is_and_how_it_is_made_is_told_to_who_has_proven_to_ask(
-    tmp_path: Path, strategy: str
-) -> None:
-    """With nobody configured whoever reaches the port asks about any Pod, and learns what its name says and no more."""
+async def test_only_an_authenticated_api_server_learns_about_the_vmi(tmp_path: Path, strategy: str) -> None:
+    """Without webhook clients any peer may send reviews; it learns no more than the Pod's name says."""
     reviewers = an_authority("reviewers")
     pair, clients = a_client_pair(reviewers, usage=CLIENTS), WebhookClients(reviewers.certificate, frozenset({PROXY}))
-    for proven in (pair, None):
-        async with serving(tmp_path, webhook_clients=clients if proven else None) as served:
+    for client_pair in (pair, None):
+        async with serving(tmp_path, webhook_clients=clients if client_pair else None) as served:
             have(served, strategy)
             for words in SAID[strategy]:
-                told = (await evict(served, proven))["status"]["message"]
-                assert (words in told) == bool(proven)
-                assert proven or not {"ns/web", strategy} & set(re.findall(r"[\w/]+", told))
+                message = (await evict(served, client_pair))["status"]["message"]
+                assert (words in message) == bool(client_pair)
+                assert client_pair or not {"ns/web", strategy} & set(re.findall(r"[\w/]+", message))
 
 
-async def test_what_nobody_could_be_asked_about_is_not_named_to_whoever_asks(served: Served) -> None:
+async def test_a_failed_review_does_not_name_the_vmi_to_others(served: Served) -> None:
     have(served, "None")
     served.api.faults.append(("GET", VMI, status(500, "InternalError", "etcd is away")))
 
@@ -123,7 +121,7 @@ async def test_what_nobody_could_be_asked_about_is_not_named_to_whoever_asks(ser
 
 
 def meanwhile(served: Served, happens: Callable[[], object]) -> None:
-    """Let something happen between virt-api's look and its first write."""
+    """Call a function between virt-api's read and its first write."""
     patch = served.api._patch
 
     def patch_later(path: str, body: Json) -> Any:
@@ -142,8 +140,8 @@ def source(served: Served) -> str | None:
     return word
 
 
-async def test_that_the_descheduler_has_asked_is_noted_with_the_mark(served: Served) -> None:
-    """A migration for its sake is less urgent than one for a person's."""
+async def test_an_eviction_by_the_descheduler_is_annotated(served: Served) -> None:
+    """Its migrations are less urgent than those of a user."""
     have(served, "External")
 
     await evict(served, **DESCHEDULER)
@@ -154,7 +152,7 @@ async def test_that_the_descheduler_has_asked_is_noted_with_the_mark(served: Ser
 @pytest.mark.parametrize(
     "metadata", [{}, {"annotations": None}, {"annotations": {"requested-by": "somebody"}}], ids=str
 )
-async def test_what_somebody_else_asks_for_is_not_the_descheduler_s(served: Served, metadata: Json) -> None:
+async def test_another_eviction_removes_the_annotation(served: Served, metadata: Json) -> None:
     have(served, "External")
     await evict(served, **DESCHEDULER)
     assert (await cancel(served))[0] == 200
@@ -165,19 +163,19 @@ async def test_what_somebody_else_asks_for_is_not_the_descheduler_s(served: Serv
 
 
 @pytest.mark.parametrize(
-    "asked", [{"dryRun": True}, {"object": {"deleteOptions": {"dryRun": ["All"]}}}], ids=["the request", "the delete"]
+    "fields", [{"dryRun": True}, {"object": {"deleteOptions": {"dryRun": ["All"]}}}], ids=["the request", "the delete"]
 )
-async def test_a_dry_run_marks_nothing(served: Served, asked: Json) -> None:
+async def test_a_dry_run_marks_nothing(served: Served, fields: Json) -> None:
     have(served, "External")
-    asked = {**asked, "object": {**DESCHEDULER["object"], **asked.get("object", {})}}
+    fields = {**fields, "object": {**DESCHEDULER["object"], **fields.get("object", {})}}
 
-    assert (await evict(served, **asked))["status"]["code"] == 429
+    assert (await evict(served, **fields))["status"]["code"] == 429
     assert not mark(served)
     assert not source(served)
 
 
-@pytest.mark.parametrize("asked", [{}, DESCHEDULER], ids=["the mark", "its source"])
-async def test_the_next_run_of_a_machine_is_not_marked_for_the_one_before_it(served: Served, asked: Json) -> None:
+@pytest.mark.parametrize("fields", [{}, DESCHEDULER], ids=["the mark", "its source"])
+async def test_a_recreated_vmi_is_not_marked(served: Served, fields: Json) -> None:
     def run_anew() -> None:
         before = served.api.objects[VMI]
         served.api.drop(VMI)
@@ -186,19 +184,19 @@ async def test_the_next_run_of_a_machine_is_not_marked_for_the_one_before_it(ser
     have(served, "External")
     meanwhile(served, run_anew)
 
-    assert (await evict(served, **asked))["status"]["code"] == 429
+    assert (await evict(served, **fields))["status"]["code"] == 429
     assert (mark(served), source(served)) == ("", None)
-    assert (await evict(served))["allowed"] is True, "asked again it may go"
+    assert (await evict(served))["allowed"] is True, "a retry is allowed"
 
 
-async def test_what_is_gone_may_go(served: Served) -> None:
+async def test_a_missing_pod_or_vmi_allows_the_eviction(served: Served) -> None:
     assert (await evict(served))["allowed"] is True
     have(served, "LiveMigrate")
     served.api.drop(VMI)
     assert (await evict(served))["allowed"] is True
 
 
-async def test_a_guest_is_not_given_up_because_nobody_could_be_asked(served: Served) -> None:
+async def test_an_api_error_denies_the_eviction(served: Served) -> None:
     have(served, "None")
     for path in (POD, VMI):
         served.api.faults.append(("GET", path, status(500, "InternalError", "etcd is away")))
@@ -209,8 +207,8 @@ async def test_a_guest_is_not_given_up_because_nobody_could_be_asked(served: Ser
 
 
 @pytest.mark.parametrize("path", [POD, VMI], ids=["the Pod", "the instance"])
-async def test_a_guest_is_not_given_up_because_something_cannot_be_read(served: Served, path: str) -> None:
-    """Somebody's newer version may have written it; what it says of its strategy is not known here."""
+async def test_an_unreadable_object_denies_the_eviction(served: Served, path: str) -> None:
+    """A newer version may have written it; its strategy is not known."""
     have(served, "None")
     served.api.put(path, served.api.objects[path] | {"spec": 7})
 
@@ -219,7 +217,7 @@ async def test_a_guest_is_not_given_up_because_something_cannot_be_read(served: 
     assert (answer["allowed"], answer["status"]["code"]) == (False, 500)
 
 
-async def test_what_is_no_review_is_refused(served: Served) -> None:
+async def test_an_invalid_review_is_refused(served: Served) -> None:
     assert (await served.call("POST", EVICTION, body=b"[]"))[0] == 400
     assert (await served.call("POST", EVICTION, body=b"x" * (MAX_EVICTION_BYTES + 1)))[0] == 413
     assert (await served.call("GET", EVICTION))[0] == 405
@@ -262,7 +260,7 @@ async def cancel(served: Served, body: str = "", of: str = "virtualmachineinstan
 
 
 @pytest.mark.parametrize("of", ["virtualmachines", "virtualmachineinstances"])
-async def test_a_mark_is_taken_off_by_a_person(served: Served, of: str) -> None:
+async def test_evacuate_cancel_removes_the_mark(served: Served, of: str) -> None:
     have(served, "External")
     assert await cancel(served, of=of) == (200, ""), "nothing to take off"
     assert [path for method, path, *_unused in served.api.seen if method == "PATCH"] == []
@@ -270,10 +268,10 @@ async def test_a_mark_is_taken_off_by_a_person(served: Served, of: str) -> None:
 
     assert await cancel(served, '{"evacuationNodeName": "node-1"}', of) == (200, "")
     assert not mark(served)
-    assert (await evict(served))["status"]["message"].startswith("Eviction triggered"), "and comes again when asked"
+    assert (await evict(served))["status"]["message"].startswith("Eviction triggered"), "a new eviction sets it again"
 
 
-async def test_a_mark_stays_where_another_is_meant_or_nothing_is_to_be_written(served: Served) -> None:
+async def test_evacuate_cancel_of_another_node_or_dry_run_keeps_the_mark(served: Served) -> None:
     have(served, "External")
     await evict(served)
 
@@ -291,7 +289,7 @@ TAINT = {"key": "kubevirt.io/drain", "value": "x", "effect": "NoSchedule"}
 
 
 @pytest.mark.parametrize("is_marked", [True, False], ids=["marked", "not marked"])
-async def test_of_a_node_that_all_are_to_leave_nobody_is_told_that_he_may_stay(served: Served, is_marked: bool) -> None:
+async def test_the_drain_taint_refuses_evacuate_cancel(served: Served, is_marked: bool) -> None:
     have(served, "External")
     if is_marked:
         await evict(served)
@@ -305,7 +303,7 @@ async def test_of_a_node_that_all_are_to_leave_nobody_is_told_that_he_may_stay(s
 
 
 @pytest.mark.parametrize("taint", [TAINT | {"effect": "NoExecute"}, TAINT | {"key": "a"}], ids=["effect", "key"])
-async def test_another_taint_is_no_such_word(served: Served, taint: Json) -> None:
+async def test_another_taint_allows_evacuate_cancel(served: Served, taint: Json) -> None:
     have(served, "External")
     await evict(served)
     served.api.put(NODE, {"spec": {"taints": [taint]}})
@@ -314,7 +312,7 @@ async def test_another_taint_is_no_such_word(served: Served, taint: Json) -> Non
     assert not mark(served)
 
 
-async def test_a_mark_that_is_set_meanwhile_is_looked_at_again(served: Served) -> None:
+async def test_a_conflict_repeats_evacuate_cancel(served: Served) -> None:
     have(served, "External")
     await evict(served)
     served.api.faults.append(("PATCH", VMI, status(409, "Conflict")))
@@ -323,8 +321,8 @@ async def test_a_mark_that_is_set_meanwhile_is_looked_at_again(served: Served) -
     assert not mark(served)
 
 
-async def test_a_mark_of_another_node_that_is_set_meanwhile_stays(served: Served) -> None:
-    """It has moved, and is to leave its new node by now: that is not what a person has taken back."""
+async def test_a_newer_mark_of_another_node_stays(served: Served) -> None:
+    """It has migrated, and is being evacuated from its new node; the user meant the old one."""
 
     def move() -> None:
         status = {"phase": "Running", "nodeName": "node-2", "evacuationNodeName": "node-2"}
@@ -340,5 +338,5 @@ async def test_a_mark_of_another_node_that_is_set_meanwhile_stays(served: Served
     assert mark(served) == "node-2"
 
 
-async def test_there_is_no_mark_of_what_is_not_there(served: Served) -> None:
+async def test_evacuate_cancel_of_a_missing_vmi_is_404(served: Served) -> None:
     assert (await cancel(served))[0] == 404

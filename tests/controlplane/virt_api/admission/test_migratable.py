@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which instances can be migrated now, and in which words the others cannot."""
+"""Which VMIs can be migrated now, and why the others cannot."""
 
 from __future__ import annotations
 
@@ -30,40 +30,40 @@ async def ask(arrange: Callable[[FakeApi], Any], vmi: Key = WEB) -> str | None:
 
 
 @pytest.mark.parametrize("phase", ["", SCHEDULING, RUNNING, UNKNOWN])
-async def test_one_that_lives_can_be_migrated(phase: str) -> None:
-    """As upstream: one that does not run yet is waited for."""
+async def test_a_live_vmi_can_be_migrated(phase: str) -> None:
+    """As upstream: the migration waits until it runs."""
     assert await ask(lambda api: put_vmi(api, phase)) is None
 
 
 @pytest.mark.parametrize("value", ["True", "Unknown"])
-async def test_whoever_nobody_says_cannot_move_can(value: str) -> None:
+async def test_only_live_migratable_false_forbids_a_migration(value: str) -> None:
     assert await ask(lambda api: put_vmi(api, conditions=[{**UNFIT, "status": value}])) is None
 
 
-async def test_one_that_is_not_there_cannot() -> None:
+async def test_a_missing_vmi_cannot_be_migrated() -> None:
     assert "does not exist" in str(await ask(lambda api: None))
     assert str(await ask(lambda api: None)).startswith('the VMI "ns/web"')
 
 
 @pytest.mark.parametrize("phase", [SUCCEEDED, FAILED])
-async def test_one_whose_run_is_over_cannot(phase: str) -> None:
+async def test_a_final_vmi_cannot_be_migrated(phase: str) -> None:
     assert await ask(lambda api: put_vmi(api, phase)) == "Cannot migrate VMI in finalized state."
 
 
-async def test_one_that_cannot_move_says_why() -> None:
+async def test_the_condition_says_why_not() -> None:
     why = await ask(lambda api: put_vmi(api, conditions=[UNFIT]))
 
     assert why == "Cannot migrate VMI, Reason: DisksNotLiveMigratable, Message: its disk stays"
 
 
-async def test_a_long_story_is_cut() -> None:
+async def test_a_long_message_is_cut() -> None:
     why = await ask(lambda api: put_vmi(api, conditions=[UNFIT | {"message": "x" * 5000}]))
 
     assert len(str(why)) < 1000
 
 
 @pytest.mark.parametrize("phase", PHASES)
-async def test_there_is_one_unfinished_migration_of_it_at_a_time(phase: str) -> None:
+async def test_an_unfinished_migration_forbids_another(phase: str) -> None:
     def arrange(api: FakeApi) -> None:
         put_vmi(api)
         put_migration(api, "first", phase)
@@ -77,7 +77,7 @@ async def test_there_is_one_unfinished_migration_of_it_at_a_time(phase: str) -> 
         assert "delete first" in str(why)
 
 
-async def test_a_migration_of_another_is_none_of_it() -> None:
+async def test_a_migration_of_another_vmi_does_not_count() -> None:
     """Long names may share a label."""
 
     def arrange(api: FakeApi) -> None:
@@ -87,7 +87,7 @@ async def test_a_migration_of_another_is_none_of_it() -> None:
     assert await ask(arrange) is None
 
 
-async def test_the_last_page_is_read_too() -> None:
+async def test_all_pages_are_read() -> None:
     def arrange(api: FakeApi) -> None:
         put_vmi(api)
         for number in range(PAGE_LIMIT):
@@ -97,7 +97,7 @@ async def test_the_last_page_is_read_too() -> None:
     assert "delete z," in str(await ask(arrange))
 
 
-async def test_one_that_cannot_be_read_is_in_nobodys_way() -> None:
+async def test_an_unreadable_migration_is_skipped() -> None:
     def arrange(api: FakeApi) -> None:
         put_vmi(api)
         api.put(f"{MIGRATIONS}/odd", {"spec": {"vmiName": 7}})
@@ -106,7 +106,7 @@ async def test_one_that_cannot_be_read_is_in_nobodys_way() -> None:
     assert "delete z," in str(await ask(arrange))
 
 
-async def test_of_all_migrations_only_its_own_are_asked_for() -> None:
+async def test_only_migrations_of_the_vmi_are_listed() -> None:
     api, name = FakeApi(), "a" * 100
     api.put(f"{IN_NS}/virtualmachineinstances/{name}", {**TEMPLATE, "status": {"phase": "Running"}})
     async with a_client(api) as client:
@@ -116,7 +116,7 @@ async def test_of_all_migrations_only_its_own_are_asked_for() -> None:
     assert [f"labelSelector=kubevirt.io%2Fvmi-name%3D{vmi_label_value(name)}" in path for path in asked] == [True]
 
 
-async def test_what_is_not_known_is_not_guessed() -> None:
+async def test_an_api_error_is_raised() -> None:
     def arrange(api: FakeApi) -> None:
         put_vmi(api)
         api.faults.append(("GET", MIGRATIONS, status(500, "InternalError", "etcd is away")))

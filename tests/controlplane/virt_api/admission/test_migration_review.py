@@ -42,8 +42,8 @@ def reviewer() -> tuple[KeyPair, WebhookClients]:
 
 @pytest.fixture
 async def served(tmp_path: Path, reviewer: tuple[KeyPair, WebhookClients]) -> AsyncIterator[Served]:
-    async with serving(tmp_path, webhook_clients=reviewer[1]) as one:
-        yield one
+    async with serving(tmp_path, webhook_clients=reviewer[1]) as served:
+        yield served
 
 
 def body(migration: Any = None, namespace: str = "ns") -> bytes:
@@ -53,43 +53,45 @@ def body(migration: Any = None, namespace: str = "ns") -> bytes:
 
 
 async def review(served: Served, pair: KeyPair | None, migration: Any = None) -> Json:
-    code, said = await served.call("POST", MIGRATION, pair=pair, body=body(migration))
-    assert (code, said["response"]["uid"]) == (200, "1")
-    answer: Json = said["response"]
+    code, response = await served.call("POST", MIGRATION, pair=pair, body=body(migration))
+    assert (code, response["response"]["uid"]) == (200, "1")
+    answer: Json = response["response"]
     return answer
 
 
-async def test_one_of_an_instance_that_can_move_is_let_in(served: Served, reviewer: tuple[KeyPair, Any]) -> None:
+async def test_a_migratable_vmi_is_allowed(served: Served, reviewer: tuple[KeyPair, Any]) -> None:
     put_vmi(served.api)
 
     assert (await review(served, reviewer[0]))["allowed"] is True
 
 
-async def test_one_that_cannot_be_is_refused_by_upstreams_code_and_words(
-    served: Served, reviewer: tuple[KeyPair, Any]
-) -> None:
+async def test_a_denial_has_upstreams_code_and_words(served: Served, reviewer: tuple[KeyPair, Any]) -> None:
     pair, _unused = reviewer
-    told = [(await review(served, pair))["status"]]
+    denials = [(await review(served, pair))["status"]]
     put_vmi(served.api, conditions=[UNFIT])
-    told.append((await review(served, pair))["status"])
+    denials.append((await review(served, pair))["status"])
     put_vmi(served.api)
     put_migration(served.api, "first")
-    told.append((await review(served, pair))["status"])
+    denials.append((await review(served, pair))["status"])
 
-    assert {(one["code"], one["reason"], one["status"]) for one in told} == {(400, "BadRequest", "Failure")}
-    for one, words in zip(told, ("does not exist", "Cannot migrate VMI, Reason", "in-flight migration"), strict=True):
-        assert words in one["message"]
+    assert {(denial["code"], denial["reason"], denial["status"]) for denial in denials} == {
+        (400, "BadRequest", "Failure")
+    }
+    for denial, words in zip(
+        denials, ("does not exist", "Cannot migrate VMI, Reason", "in-flight migration"), strict=True
+    ):
+        assert words in denial["message"]
 
 
-async def test_who_has_not_proven_to_ask_learns_nothing_of_anybodys_machine(tmp_path: Path) -> None:
+async def test_only_an_authenticated_api_server_learns_the_reason(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
-        said = [(await review(served, None))["status"]["message"]]
+        response = [(await review(served, None))["status"]["message"]]
         put_vmi(served.api, conditions=[UNFIT])
-        said.append((await review(served, None))["status"]["message"])
+        response.append((await review(served, None))["status"]["message"])
         served.api.faults.append(("GET", VMI, status(500, "InternalError", "etcd is away")))
         unknown = (await review(served, None))["status"]
 
-    assert said == [DENIED, DENIED]
+    assert response == [DENIED, DENIED]
     assert (unknown["code"], "web" in unknown["message"]) == (500, False)
 
 
@@ -99,22 +101,22 @@ async def test_who_has_not_proven_to_ask_learns_nothing_of_anybodys_machine(tmp_
      {"spec": {"vmiName": "a" * 254}}],
     ids=repr,
 )  # fmt: skip
-async def test_what_names_no_instance_is_left_to_the_hook_that_says_so(
+async def test_an_invalid_name_is_left_to_the_other_webhook(
     served: Served, reviewer: tuple[KeyPair, Any], migration: Any
 ) -> None:
     assert (await review(served, reviewer[0], migration))["allowed"] is True
     assert served.api.seen == []
 
 
-async def test_who_cannot_be_asked_about_is_not_let_in(served: Served, reviewer: tuple[KeyPair, Any]) -> None:
+async def test_an_api_error_denies_the_migration(served: Served, reviewer: tuple[KeyPair, Any]) -> None:
     put_vmi(served.api)
     served.api.faults.append(("GET", MIGRATIONS, status(500, "InternalError", "etcd is away")))
-    said = (await review(served, reviewer[0]))["status"]
+    response = (await review(served, reviewer[0]))["status"]
 
-    assert (said["code"], "etcd is away" in said["message"]) == (500, True)
+    assert (response["code"], "etcd is away" in response["message"]) == (500, True)
 
 
-async def test_what_is_no_review_is_not_taken(served: Served, reviewer: tuple[KeyPair, Any]) -> None:
+async def test_an_invalid_review_is_refused(served: Served, reviewer: tuple[KeyPair, Any]) -> None:
     pair, _unused = reviewer
     assert (await served.call("POST", MIGRATION, pair=pair, body=b"[]"))[0] == 400
     assert (await served.call("POST", MIGRATION, pair=pair, body=b"x" * (MAX_MIGRATION_BYTES + 1)))[0] == 413

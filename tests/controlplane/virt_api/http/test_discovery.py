@@ -32,23 +32,21 @@ def test_every_document_is_answered(path: str) -> None:
     assert answer.body
 
 
-def test_virtctl_finds_the_preferred_version() -> None:
+def test_virtctl_reads_the_preferred_version() -> None:
     group = fetch("/apis/subresources.kubevirt.io")
 
     assert group["kind"] == "APIGroup"
     assert group["preferredVersion"] == {"groupVersion": "subresources.kubevirt.io/v1", "version": "v1"}
 
 
-@pytest.mark.parametrize(("machine", "told"), [("x86_64", "linux/amd64"), ("aarch64", "linux/arm64")])
-def test_the_platform_is_called_as_kubernetes_calls_it(
-    machine: str, told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Clients compare it with their own, and with a node's."""
+@pytest.mark.parametrize(("machine", "platform"), [("x86_64", "linux/amd64"), ("aarch64", "linux/arm64")])
+def test_the_platform_has_kubernetes_name(machine: str, platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients compare it with their own and with a node's."""
     monkeypatch.setattr("platform.machine", lambda: machine)
-    assert fetch("/apis/subresources.kubevirt.io/v1/version")["platform"] == told
+    assert fetch("/apis/subresources.kubevirt.io/v1/version")["platform"] == platform
 
 
-def test_only_what_is_built_is_announced() -> None:
+def test_only_implemented_subresources_are_announced() -> None:
     listed = fetch("/apis/subresources.kubevirt.io/v1alpha3")
 
     assert listed["groupVersion"] == "subresources.kubevirt.io/v1alpha3"
@@ -72,7 +70,7 @@ def test_only_what_is_built_is_announced() -> None:
     assert verbs == {name: (["get"] if name in READ else ["update"], True) for name in verbs}
 
 
-def test_each_openapi_document_that_is_named_is_there() -> None:
+def test_every_listed_openapi_document_exists() -> None:
     for path, item in fetch("/openapi/v3")["paths"].items():
         location, _unused, mark = item["serverRelativeURL"].partition("?hash=")
         assert location == f"/openapi/v3/{path}"
@@ -80,7 +78,7 @@ def test_each_openapi_document_that_is_named_is_there() -> None:
         assert fetch(location)["openapi"].startswith("3.")
 
 
-def test_what_is_done_at_once_and_what_is_queued_is_documented_apart() -> None:
+def test_queued_subresources_respond_202() -> None:
     paths = fetch("/openapi/v3/apis/subresources.kubevirt.io/v1")["paths"]
     codes = {
         path.rpartition("/namespaces/{namespace}/")[2]: next(iter(one.values()))["responses"]

@@ -49,7 +49,7 @@ def proxy(authority: KeyPair) -> FrontProxy:
 HEADERS = [(b"X-Remote-User", b"jane"), (b"X-Remote-Group", b"dev"), (b"Host", b"x")]
 
 
-def test_the_built_in_headers_are_always_known_and_configured_ones_too(authority: KeyPair) -> None:
+def test_configured_headers_add_to_the_default_ones(authority: KeyPair) -> None:
     made = parse_front_proxy(data(authority, **{"requestheader-username-headers": '["X-User"]'}))
 
     assert made is not None
@@ -68,7 +68,7 @@ def test_the_built_in_headers_are_always_known_and_configured_ones_too(authority
     ],
     ids=["no CA", "no certificate", "not JSON", "no list", "no strings"],
 )
-def test_configuration_that_cannot_be_read_trusts_nobody(authority: KeyPair, broken: dict[str, str]) -> None:
+def test_an_invalid_configuration_trusts_no_client(authority: KeyPair, broken: dict[str, str]) -> None:
     assert parse_front_proxy(data(authority) | broken) is None
 
 
@@ -165,7 +165,7 @@ def test_a_certificate_of_a_ca_that_vouches_for_others_is_nobodys(authority: Key
     ],
     ids=["right", "name", "server's", "ended"],
 )
-def test_who_may_send_reviews(name: str, usage: Any, later: float, because: str | None) -> None:
+def test_webhook_clients(name: str, usage: Any, later: float, because: str | None) -> None:
     reviewers = an_authority("reviewers")
     clients = WebhookClients(reviewers.certificate, frozenset({"apiserver"}))
 
@@ -176,7 +176,7 @@ def test_who_may_send_reviews(name: str, usage: Any, later: float, because: str 
             check_webhook_client(clients, chain(reviewers, name, usage), now() + later)
 
 
-def test_where_reviewers_are_named_nobody_else_sends_reviews(authority: KeyPair) -> None:
+def test_only_configured_webhook_clients_may_send_reviews(authority: KeyPair) -> None:
     clients = WebhookClients(an_authority("reviewers").certificate, frozenset({"front-proxy-client"}))
 
     with pytest.raises(UnauthenticatedError, match="no client certificate"):

@@ -36,7 +36,7 @@ from controlplane.virt_api.http.response import api_failure
         (Unavailable("no answer"), 503, "ServiceUnavailable"),
         (ApiError("a teapot"), 500, "InternalError"),
     ],
-    ids=lambda one: type(one).__name__ if isinstance(one, ApiError) else "",
+    ids=lambda value: type(value).__name__ if isinstance(value, ApiError) else "",
 )
 def test_what_the_api_server_tells_us_is_told_on_as_what_it_is_to_the_caller(
     error: ApiError, code: int, reason: str

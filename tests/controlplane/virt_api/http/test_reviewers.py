@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whoever would send reviews in the API server's place, over real TLS: each way in, at every door for reviews."""
+"""Clients that pretend to be an API server, over real TLS, on every path for reviews."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Issue = Callable[[KeyPair], KeyPair | None]
 
 
 def by_its_own(reviewers: KeyPair) -> KeyPair:
-    """A certificate that somebody signed with the API server's own, which is no authority; its chain goes along."""
+    """A certificate signed by the API server's own certificate, which is no CA; with its chain."""
     leaf = a_client_pair(reviewers, NAME, usage=CLIENTS)
     made = a_client_pair(leaf, NAME, usage=CLIENTS)
     return KeyPair(made.certificate + leaf.certificate, made.key)
 
 
 def by_a_namesake(reviewers: KeyPair) -> KeyPair:
-    """A certificate of another CA that calls itself the same."""
+    """A certificate of another CA with the same name."""
     del reviewers
     return a_client_pair(make_ca("reviewers", now(), DAY), NAME, usage=CLIENTS)
 
@@ -92,20 +92,20 @@ async def codes(directory: Path, issue: Issue, *, named: frozenset[str] | None) 
 
 
 @pytest.mark.parametrize("issue", IMPOSTORS.values(), ids=IMPOSTORS.keys())
-async def test_who_is_not_the_api_server_sends_no_review(tmp_path: Path, issue: Issue) -> None:
+async def test_other_clients_cannot_send_reviews(tmp_path: Path, issue: Issue) -> None:
     assert await codes(tmp_path, issue, named=frozenset({NAME})) <= {401, "handshake"}
 
 
-async def test_the_api_server_sends_them_through_every_door(tmp_path: Path) -> None:
-    """So what turns the others away is what is wrong with them."""
-    right = await codes(tmp_path, lambda one: a_client_pair(one, NAME, usage=CLIENTS), named=frozenset({NAME}))
+async def test_the_api_server_can_send_reviews_to_every_path(tmp_path: Path) -> None:
+    """So the others are refused for what is wrong with them."""
+    right = await codes(tmp_path, lambda ca: a_client_pair(ca, NAME, usage=CLIENTS), named=frozenset({NAME}))
     assert right == {200}
 
 
-async def test_where_nobody_is_configured_nothing_is_asked_of_who_shows_nothing(tmp_path: Path) -> None:
-    assert await codes(tmp_path, lambda one: None, named=None) == {200}
+async def test_without_webhook_clients_every_peer_may_send_reviews(tmp_path: Path) -> None:
+    assert await codes(tmp_path, lambda ca: None, named=None) == {200}
 
 
-async def test_a_list_without_a_name_is_nobody(tmp_path: Path) -> None:
-    """Settings refuse it; where it came here all the same, it is not taken for everybody."""
-    assert await codes(tmp_path, lambda one: a_client_pair(one, " ", usage=CLIENTS), named=frozenset()) == {401}
+async def test_an_empty_list_of_names_allows_no_client(tmp_path: Path) -> None:
+    """Settings refuse it; here it must not allow every client."""
+    assert await codes(tmp_path, lambda ca: a_client_pair(ca, " ", usage=CLIENTS), named=frozenset()) == {401}

@@ -25,36 +25,36 @@ BASE = "/apis/subresources.kubevirt.io/v1/namespaces/ns"
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.resource}/{row.path}")
 def test_every_row_is_found_and_reviewed_as_it_says(row: Subresource, version: str) -> None:
-    found = find_route(
+    route = find_route(
         row.method, f"/apis/subresources.kubevirt.io/{version}/namespaces/ns/{row.resource}/web/{row.path}"
     )
 
-    assert isinstance(found, SubresourceRoute)
-    assert found.row is row
-    assert found.access.verb == {"GET": "get", "PUT": "update"}[row.method]
-    assert (found.access.version, found.access.namespace, found.access.name) == (version, "ns", "web")
-    assert (found.access.resource, found.access.subresource) == (row.resource, row.path)
+    assert isinstance(route, SubresourceRoute)
+    assert route.row is row
+    assert route.access.verb == {"GET": "get", "PUT": "update"}[row.method]
+    assert (route.access.version, route.access.namespace, route.access.name) == (version, "ns", "web")
+    assert (route.access.resource, route.access.subresource) == (row.resource, row.path)
 
 
-def test_no_two_rows_claim_one_request() -> None:
+def test_each_request_matches_one_row() -> None:
     claims = [(row.resource, row.path, row.method) for row in TABLE]
 
     assert len(claims) == len(set(claims))
 
 
-def test_a_port_is_an_argument_and_not_part_of_what_is_reviewed() -> None:
-    found = find_route("GET", f"{BASE}/{VMI}/web/portforward/22/tcp")
+def test_a_port_is_no_part_of_the_authorization() -> None:
+    route = find_route("GET", f"{BASE}/{VMI}/web/portforward/22/tcp")
 
-    assert isinstance(found, SubresourceRoute)
-    assert found.access.subresource == "portforward"
+    assert isinstance(route, SubresourceRoute)
+    assert route.access.subresource == "portforward"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_is_asked_of_a_namespace_is_reviewed_without_a_name(version: str) -> None:
-    found = find_route("PUT", f"/apis/subresources.kubevirt.io/{version}/namespaces/ns/expand-vm-spec")
+def test_a_subresource_of_a_namespace_is_authorized_without_a_name(version: str) -> None:
+    route = find_route("PUT", f"/apis/subresources.kubevirt.io/{version}/namespaces/ns/expand-vm-spec")
 
-    assert isinstance(found, SubresourceRoute)
-    assert found.access == Attributes("update", "subresources.kubevirt.io", version, "expand-vm-spec", "", "ns")
+    assert isinstance(route, SubresourceRoute)
+    assert route.access == Attributes("update", "subresources.kubevirt.io", version, "expand-vm-spec", "", "ns")
 
 
 @pytest.mark.parametrize(
@@ -87,18 +87,18 @@ def test_what_is_asked_of_a_namespace_is_reviewed_without_a_name(version: str) -
         ("GET", "/virtualmachines-validate", 405),
     ],
 )
-def test_what_is_no_route(method: str, path: str, code: int) -> None:
-    found = find_route(method, path)
+def test_unknown_routes(method: str, path: str, code: int) -> None:
+    route = find_route(method, path)
 
-    assert isinstance(found, NoRoute)
-    assert found.code == code
+    assert isinstance(route, NoRoute)
+    assert route.code == code
 
 
 def test_the_allowed_methods_are_named() -> None:
     assert find_route("POST", f"{BASE}/{VM}/web/start") == NoRoute(405, "use PUT", ("PUT",))
 
 
-def test_documents_and_hooks() -> None:
+def test_documents_and_webhooks() -> None:
     assert find_route("HEAD", "/healthz") == DocumentRoute("healthz")
     assert find_route("GET", "/apis/subresources.kubevirt.io/v1alpha3") == DocumentRoute("resources", "v1alpha3")
     assert find_route("GET", "/openapi/v3") == DocumentRoute("openapi-v3")

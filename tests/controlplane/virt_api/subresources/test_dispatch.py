@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What start, stop and restart read and write, and what they hold it to, on a fake API server."""
+"""What start, stop and restart read and write, on a fake API server."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ RUNNING = {"spec": {"domain": {"devices": {}}}, "status": {"phase": "Running"}}
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path) as made:
-        yield made
+    async with serving(tmp_path) as served:
+        yield served
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ async def ask(served: Served, proxy: KeyPair, verb: str, body: bytes = b"") -> t
     return await served.call("PUT", path, pair=proxy, headers=USER, body=body)
 
 
-async def test_an_instance_is_looked_at_after_its_machine(served: Served, proxy: KeyPair) -> None:
-    """A write is held to the machine's version: what was seen of the instance before it may be long over by then."""
+async def test_the_vmi_is_read_after_the_vm(served: Served, proxy: KeyPair) -> None:
+    """A write is bound to the VM's version; a VMI that was read before the VM could be outdated."""
     served.api.put(VM, a_vm("Manual"))
 
     assert (await ask(served, proxy, "start"))[0] == 202
@@ -52,8 +52,8 @@ async def test_an_instance_is_looked_at_after_its_machine(served: Served, proxy:
     assert looks == [VM, VMI]
 
 
-async def test_the_stop_of_an_instance_that_is_gone_by_then_is_decided_anew(served: Served, proxy: KeyPair) -> None:
-    """Between look and write the guest has ended: there is nothing to shorten, and nothing to stop."""
+async def test_a_deleted_vmi_repeats_the_decision(served: Served, proxy: KeyPair) -> None:
+    """The VMI is deleted between read and write: there is nothing to stop."""
     served.api.put(VM, a_vm("Manual"))
     served.api.put(VMI, RUNNING)
     patch = served.api._patch
@@ -83,7 +83,7 @@ async def test_the_stop_of_an_instance_that_is_gone_by_then_is_decided_anew(serv
     ],
     ids=["the switch", "the queue", "paused", "stop at once", "stop", "restart at once"],
 )
-async def test_every_write_of_a_dry_run_is_one(
+async def test_all_writes_of_a_dry_run_are_dry_runs(
     served: Served, proxy: KeyPair, verb: str, strategy: str, is_running: bool, options: bytes, writes: int
 ) -> None:
     served.api.put(VM, a_vm(strategy))

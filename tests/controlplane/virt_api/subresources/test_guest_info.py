@@ -53,10 +53,10 @@ class Inquired(Stage):
 @pytest.fixture
 async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Inquired]:
     async with serving(tmp_path) as served:
-        one = Inquired(served, pair)
-        await one.open()
-        yield one
-        await one.door.close()
+        stage = Inquired(served, pair)
+        await stage.open()
+        yield stage
+        await stage.door.close()
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,8 @@ async def test_what_a_guest_tells_has_upstreams_shape(stage: Inquired, about: An
 
     assert stage.inquired == [Inquire(Guest("node-1", uid, "pod-1"), about)]
     asked = [
-        (one["resourceAttributes"]["verb"], one["resourceAttributes"]["subresource"]) for one in stage.served.reviews
+        (review["resourceAttributes"]["verb"], review["resourceAttributes"]["subresource"])
+        for review in stage.served.reviews
     ]
     assert asked == [("get", about)]
 
@@ -114,7 +115,7 @@ async def test_what_a_guest_tells_has_upstreams_shape(stage: Inquired, about: An
         (Done(), "answered another question"),
     ],
 )
-async def test_whatever_stands_in_the_way_is_a_500_of_plain_text(stage: Inquired, says: Answer, text: str) -> None:
+async def test_every_failure_is_a_500_of_plain_text(stage: Inquired, says: Answer, text: str) -> None:
     stage.served.api.put(VMI, a_vmi())
     stage.says = says
 

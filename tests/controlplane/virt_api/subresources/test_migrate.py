@@ -24,8 +24,8 @@ from tests.controlplane.virt_api.served import CLIENTS, USER, Served, a_client_p
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path) as one:
-        yield one
+    async with serving(tmp_path) as served:
+        yield served
 
 
 async def migrate(served: Served, body: bytes = b"") -> tuple[int, Any]:
@@ -96,13 +96,13 @@ REFUSED: dict[str, tuple[tuple[Arrange, ...], int, str]] = {
 @pytest.mark.parametrize("case", REFUSED)
 async def test_it_refuses_by_upstreams_codes(served: Served, case: str) -> None:
     arrange, expected, words = REFUSED[case]
-    for one in arrange:
-        one(served.api)
+    for change in arrange:
+        change(served.api)
     before = made(served.api)
 
-    code, said = await migrate(served)
+    code, status = await migrate(served)
 
-    assert (code, words in said["message"]) == (expected, True), said
+    assert (code, words in status["message"]) == (expected, True), status
     assert made(served.api) == before
 
 
@@ -128,14 +128,14 @@ async def test_what_the_api_server_refuses_is_passed_on(served: Served, fault: A
     put_vmi(served.api)
     served.api.faults.append(("POST", MIGRATIONS, fault))
 
-    code, said = await migrate(served)
+    code, status = await migrate(served)
 
-    assert (code, fault["message"] in said["message"]) == (expected, True), said
+    assert (code, fault["message"] in status["message"]) == (expected, True), status
 
 
 async def test_who_may_not_is_told_nothing_of_the_machine(tmp_path: Path) -> None:
     async with serving(tmp_path, allowed=False) as served:
-        code, said = await migrate(served)
+        code, status = await migrate(served)
 
-        assert (code, 'cannot update resource "virtualmachines/migrate"' in said["message"]) == (403, True)
+        assert (code, 'cannot update resource "virtualmachines/migrate"' in status["message"]) == (403, True)
         assert [path for method, path, *_unused in served.api.seen if method == "GET"] == []

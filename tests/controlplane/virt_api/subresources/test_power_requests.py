@@ -125,13 +125,13 @@ async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Stage]:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-async def test_a_verb_reaches_the_guest_that_is_meant(stage: Stage, verb: Any) -> None:
+async def test_a_verb_reaches_the_guest(stage: Stage, verb: Any) -> None:
     uid = stage.served.api.put(VMI, a_vmi())["metadata"]["uid"]
 
     assert await stage.call(verb, b"") == (200, "")
 
     assert stage.questions == [Power(Guest("node-1", uid, "pod-1"), verb)]
-    assert [one["resourceAttributes"]["subresource"] for one in stage.served.reviews] == [verb]
+    assert [review["resourceAttributes"]["subresource"] for review in stage.served.reviews] == [verb]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ async def test_a_verb_reaches_the_guest_that_is_meant(stage: Stage, verb: Any) -
         (NotDone("refused", ""), 409, "its virt-handler gives no reason"),
     ],
 )
-async def test_what_virt_handler_says_is_answered(stage: Stage, says: Answer, code: int, text: str) -> None:
+async def test_virt_handlers_answer_is_the_response(stage: Stage, says: Answer, code: int, text: str) -> None:
     stage.served.api.put(VMI, a_vmi())
     stage.response = says
 
@@ -155,13 +155,13 @@ async def test_what_virt_handler_says_is_answered(stage: Stage, says: Answer, co
     assert text in status["message"]
 
 
-async def test_a_freeze_carries_its_end(stage: Stage) -> None:
+async def test_a_freeze_has_a_time_limit(stage: Stage) -> None:
     stage.served.api.put(VMI, a_vmi())
     assert await stage.call("freeze", b'{"unfreezeTimeout": "1m30s"}') == (200, "")
-    assert [(one.verb, one.thaw_after_seconds) for one in stage.questions] == [("freeze", 90)]
+    assert [(question.verb, question.thaw_after_seconds) for question in stage.questions] == [("freeze", 90)]
 
 
-async def test_only_what_was_not_tried_is_to_be_tried_again(stage: Stage) -> None:
+async def test_only_an_untried_request_has_retry_after(stage: Stage) -> None:
     """Clients repeat a request by themselves that is answered with Retry-After."""
     stage.served.api.put(VMI, a_vmi())
     again = {}
@@ -189,9 +189,7 @@ async def test_only_what_was_not_tried_is_to_be_tried_again(stage: Stage) -> Non
         ("reset", "Scheduled", 200),
     ],
 )
-async def test_a_machine_that_does_not_run_is_refused_with_upstreams_code(
-    stage: Stage, verb: str, phase: str, code: int
-) -> None:
+async def test_a_stopped_vmi_is_refused_with_upstreams_code(stage: Stage, verb: str, phase: str, code: int) -> None:
     stage.served.api.put(VMI, a_vmi(phase))
 
     answered, status = await stage.call(verb)
@@ -209,9 +207,7 @@ HTTP = {"httpGet": {"port": 80}}
     ("verb", "probe", "code"),
     [("pause", HTTP, 403), ("pause", {"guestAgentPing": {}}, 200), ("unpause", HTTP, 200), ("reset", HTTP, 200)],
 )
-async def test_a_guest_that_would_be_ended_for_being_paused_is_not(
-    stage: Stage, verb: str, probe: Json, code: int
-) -> None:
+async def test_a_guest_with_a_liveness_probe_is_not_paused(stage: Stage, verb: str, probe: Json, code: int) -> None:
     stage.served.api.put(VMI, a_vmi() | {"spec": {"domain": {"devices": {}}, "livenessProbe": probe}})
     assert (await stage.call(verb))[0] == code
     assert len(stage.questions) == (code == 200)
