@@ -15,6 +15,6 @@ Invariants: oracles (what must never happen), controller_promises and handler_pr
 answers (what was read before), vm_status_promises, vmi_status_promises, end_promises, start_promises,
 attempt_promises, agent_promises (status follows from what was observed), handler_duties, launch_duties, orphan_duties,
 last_words, doubts, undone, known, afresh.
-Simulations of a part, with the same seed: election (leader election), sets (replica sets), marks (quarantine),
+Simulations of a part, with the same seed: sets (replica sets), marks (quarantine),
 comebacks (a node returns), guests (one node), transit (migrations), wires (virt-controller over a faulty connection).
 """

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.controlplane.simulation.comebacks import ReturnPlay
-from tests.controlplane.simulation.election import Election
 from tests.controlplane.simulation.guests import GuestPlay
 from tests.controlplane.simulation.marks import MarkPlay
 from tests.controlplane.simulation.moves import Moves
@@ -39,7 +38,6 @@ class Simulation:
             self._guarded(lambda: WirePlay(self.world.seed).run(steps // 50))
             self._guarded(lambda: ReturnPlay(self.world.seed).run(min(6, 2 + steps // 2500)))
             self._guarded(lambda: GuestPlay(self.world.seed).run(min(8, 1 + steps // 1250)))
-            self._guarded(lambda: Election(self.world.seed).run(steps // 2))
             self._guarded(lambda: SetPlay(self.world.seed).run(steps // 10))
             self._guarded(lambda: MarkPlay(self.world.seed).run(steps // 4))
             self._guarded(lambda: TransitPlay(self.world.seed).run(steps // 25))
