@@ -21,7 +21,7 @@ from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.phase import SCHEDULED
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.virt_api.subresources.lifecycle import (
-    NotBuiltError,
+    NotImplementedStrategyError,
     PatchInstance,
     PatchSpec,
     PatchStatus,
@@ -226,7 +226,7 @@ class People:
         vm, vmi = decode_vm(raw_vm), decode_vmi(raw_vmi) if raw_vmi is not None else None
         try:
             writes = decide(vm, vmi)
-        except (RefusedError, NotBuiltError):
+        except (RefusedError, NotImplementedStrategyError):
             return NOTHING
         self._ledger.accepted(word, vm, vmi, self._store.version)
         if self._rng.random() < UNNAMED:

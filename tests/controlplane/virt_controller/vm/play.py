@@ -22,7 +22,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.plan import WriteStatus
 from controlplane.virt_api.subresources.lifecycle import (
-    NotBuiltError,
+    NotImplementedStrategyError,
     PatchInstance,
     PatchSpec,
     RefusedError,
@@ -221,7 +221,7 @@ def answer_to(verb: str, world: World) -> World | str:
     """Do as virt-api does: the world after the writes, or the words of the refusal."""
     try:
         writes = VERBS[verb](world.vm, world.vmi)
-    except (RefusedError, NotBuiltError) as error:
+    except (RefusedError, NotImplementedStrategyError) as error:
         return str(error)
     plain = encode(world.vm)
     for write in writes:
