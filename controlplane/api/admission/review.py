@@ -29,7 +29,6 @@ MAX_CAUSES = 20
 _SHOWN_PATH = 80
 """Characters of a path that has no end."""
 _UID = re.compile(rb'"uid"\s*:\s*"([0-9A-Za-z-]{1,64})"')
-_NAMESPACE = re.compile(rb'"namespace"\s*:\s*"([0-9a-z-]{1,63})"')
 _LOOKED_AT_BYTES = 4096
 """An API server writes what a request is about before the objects."""
 
@@ -93,12 +92,6 @@ def parse_review(body: bytes) -> Request:
         old=old,
         subresource=request.sub_resource,
     )
-
-
-def find_namespace(body: bytes) -> str:
-    """Return the namespace that a review says it is about, "" where its beginning names none: a claim, cheaply read."""
-    found = _NAMESPACE.search(body[:_LOOKED_AT_BYTES])
-    return found.group(1).decode() if found else ""
 
 
 def _object(raw: msgspec.Raw, uid: str) -> Json | None:

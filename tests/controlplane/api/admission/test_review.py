@@ -14,7 +14,6 @@ from controlplane.api.admission.problem import MAX_PROBLEMS, Problem
 from controlplane.api.admission.review import (
     MAX_BYTES,
     UnreadableReviewError,
-    find_namespace,
     parse_review,
     render_mutation,
     render_validation,
@@ -45,26 +44,6 @@ def test_a_request_is_read() -> None:
     assert parse_review(body({"spec": {}}, subResource="status")) == Request(
         operation="CREATE", kind="VirtualMachine", user="u", uid="uid-1", obj={"spec": {}}, subresource="status"
     )
-
-
-@pytest.mark.parametrize(
-    ("sent", "namespace"),
-    [
-        pytest.param(
-            b'{"request": {"uid": "u", "name": "web", "namespace":"a-1", "object": {}}}', "a-1", id="as usual"
-        ),
-        pytest.param(b'{"request": {"name": "\\"namespace\\": \\"b\\"", "namespace": "a"}}', "a", id="a name like it"),
-        pytest.param(
-            b'{"request": {"namespace": "a", "object": {"metadata": {"namespace": "b"}}}}', "a", id="an object's"
-        ),
-        pytest.param(b'{"request": {"namespace": "' + b"a" * 64 + b'"}}', "", id="too long"),
-        pytest.param(b'{"request": {"namespace": ["a"]}}', "", id="no text"),
-        pytest.param(b" " * 4096 + b'{"request": {"namespace": "a"}}', "", id="far behind"),
-        pytest.param(b"", "", id="nothing"),
-    ],
-)
-def test_the_namespace_is_read_at_the_beginning_before_anything_is_judged(sent: bytes, namespace: str) -> None:
-    assert find_namespace(sent) == namespace
 
 
 @pytest.mark.parametrize(
