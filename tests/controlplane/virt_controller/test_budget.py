@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The budget of writes: ten for one VM start by all components, counted here for virt-controller's part."""
+"""Writes of one VM start: at most ten by all components. Counts virt-controller's part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HANDLER = 1
 EVENTS = 2
 """SuccessfulCreate on the VM, Started on the VMI."""
 WITHOUT_ADMISSION = 1
-"""The finalizer that admission puts on a VM; the stage has no admission."""
+"""The VM's finalizer, which admission adds; the stage has no admission."""
 
 
 def test_a_start_takes_no_more_than_ten_writes() -> None:
@@ -30,7 +30,7 @@ def test_a_start_takes_no_more_than_ten_writes() -> None:
     assert [reason for _unused, reason, _unused in stage.controller.told.events] == ["SuccessfulCreate"]
 
 
-def test_a_machine_at_rest_causes_no_writes() -> None:
+def test_an_unchanged_vm_causes_no_writes() -> None:
     with Stage() as stage:
         Users(stage).create(a_vm())
         stage.calls.clear()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A guest that is to get more CPUs moves once, to a Pod that was made for them: all parts of virt-controller."""
+"""CPU hotplug through all controllers: one migration, to a Pod that is large enough."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def said(stage: Updating) -> set[str]:
     return {condition["type"] for condition in stage.instance(WEB)["status"]["conditions"]}
 
 
-async def test_it_moves_once_to_a_pod_that_was_made_for_as_many() -> None:
+async def test_a_guest_migrates_once_to_a_pod_that_is_large_enough() -> None:
     stage = await a_guest_with_one_cpu()
     await stage.update()
     assert stage.migrations == []
@@ -70,7 +70,7 @@ async def test_it_moves_once_to_a_pod_that_was_made_for_as_many() -> None:
     assert "HotVCPUChange" not in said(stage)
 
 
-async def test_one_that_was_on_its_way_to_a_smaller_pod_moves_once_more() -> None:
+async def test_a_guest_on_its_way_to_a_smaller_pod_migrates_again() -> None:
     stage = await a_guest_with_one_cpu()
     stage.migrate()
     await stage.work()

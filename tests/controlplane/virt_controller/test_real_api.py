@@ -158,7 +158,7 @@ async def bind(kubeconfig: Path, pod: str, node: str = "node-1") -> None:
         await Client(transport, "test").transport.send(Request("POST", path, "bind", json.dumps(binding).encode()))
 
 
-def test_a_machine_s_life_with_every_right_it_needs(cluster: Cluster) -> None:
+def test_a_vm_from_start_to_cascading_deletion(cluster: Cluster) -> None:
     """Start, status, Events, orphan delete, adoption, cascade delete, as the role's service account."""
     with cluster.controller("one"):
         pod = start(cluster)
@@ -180,8 +180,8 @@ def test_a_machine_s_life_with_every_right_it_needs(cluster: Cluster) -> None:
         cluster.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
         cluster.kubectl("wait", "vm/web", "--for=delete", "--timeout=20s")
         events = json.loads(cluster.kubectl("get", "events", "-o", "json"))["items"]
-        told = {one["reason"] for one in events if one["involvedObject"]["kind"] == "VirtualMachine"}
-        assert told - {"Unschedulable"} == {"SuccessfulCreate"}, "the scheduler may be faster than the binding"
+        reasons = {event["reason"] for event in events if event["involvedObject"]["kind"] == "VirtualMachine"}
+        assert reasons - {"Unschedulable"} == {"SuccessfulCreate"}, "the scheduler may be faster than the binding"
 
 
 def test_a_standby_takes_over_when_the_leader_leaves(cluster: Cluster) -> None:
@@ -197,7 +197,7 @@ def test_a_standby_takes_over_when_the_leader_leaves(cluster: Cluster) -> None:
             cluster.kubectl("wait", "vm/web", "--for=delete", "--timeout=20s")
 
 
-def test_a_node_whose_virt_handler_is_silent_takes_no_new_machines(cluster: Cluster) -> None:
+def test_a_node_with_an_expired_lease_is_not_schedulable(cluster: Cluster) -> None:
     labels = {"kubevirt.io/schedulable": "true", "zone": "a"}
     cluster.kubectl("create", "-f", "-", body=named("v1", "Node", "silent", labels=labels))
     lease = named("coordination.k8s.io/v1", "Lease", "virt-handler-silent", namespace=NAMESPACE)
@@ -238,8 +238,8 @@ HPA = {
 }
 
 
-def test_a_set_is_scaled_by_kubectl_and_seen_by_autoscalers(cluster: Cluster) -> None:
-    """With every right that virt-controller needs for it: status, instances, owners; and what becomes of them."""
+def test_a_replica_set_has_the_scale_subresource(cluster: Cluster) -> None:
+    """With virt-controller's own account: status, VMIs, owner references."""
     with cluster.controller("one"):
         cluster.kubectl("create", "-f", "-", body=SET)
         cluster.wait("vmirs/web", ".status.replicas", "1")
@@ -271,10 +271,10 @@ SETS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancereplicaset
 
 def instances(cluster: Cluster) -> list[str]:
     listed = json.loads(cluster.kubectl("get", "vmi", "-l", "app=web", "-o", "json"))["items"]
-    return [one["metadata"]["name"] for one in listed]
+    return [body["metadata"]["name"] for body in listed]
 
 
-def test_a_set_of_more_than_ten_thousand_is_refused_by_the_server_itself(cluster: Cluster) -> None:
+def test_the_crd_limits_replicas_to_ten_thousand(cluster: Cluster) -> None:
     cluster.kubectl(
         "create", "-f", "-", body={**SET, "metadata": {"name": "idle"}, "spec": {**SET["spec"], "paused": True}}
     )

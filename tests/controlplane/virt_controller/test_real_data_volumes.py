@@ -62,7 +62,7 @@ def fill(cluster: Cluster, phase: str) -> None:
     cluster.report("dv/disk", {"phase": phase})
 
 
-def test_a_disk_is_filled_before_its_machine_starts_and_cdi_comes_and_goes(cluster: Cluster) -> None:
+def test_a_vm_waits_for_its_data_volume_and_cdi_can_be_removed(cluster: Cluster) -> None:
     with cluster.controller("one"):
         cluster.kubectl("create", "-f", "-", body=a_vm())
         cluster.wait("vm/imported", '.status.conditions[?(@.type=="Failure")].reason', "FailedDataVolumeCreate")
@@ -85,7 +85,7 @@ def test_a_disk_is_filled_before_its_machine_starts_and_cdi_comes_and_goes(clust
         info = cluster.get("vmi", "imported")["status"]["volumeStatus"][0]["persistentVolumeClaimInfo"]
         assert (info["claimName"], info["requests"]) == ("disk", {"storage": "1Mi"})
         events = json.loads(cluster.kubectl("get", "events", "-o", "json"))["items"]
-        assert "SuccessfulDataVolumeCreate" in {one["reason"] for one in events}
+        assert "SuccessfulDataVolumeCreate" in {event["reason"] for event in events}
 
         cluster.kubectl("delete", "crd", DEFINITION, "--timeout=40s")
         cluster.kubectl("delete", "vm", "imported", "--wait=false")

@@ -83,8 +83,10 @@ def test_a_guest_is_evacuated(cluster: Cluster) -> None:
         assert "kubevirt.io/migrationTargetNodeName" not in vmi["metadata"]["labels"]
         cluster.kubectl("wait", f"pod/{source}", "--for=jsonpath={.metadata.deletionTimestamp}", "--timeout=20s")
         events = json.loads(cluster.kubectl("get", "events", "-o", "json"))["items"]
-        told = {one["reason"] for one in events if one["involvedObject"]["kind"] == "VirtualMachineInstanceMigration"}
-        assert told == {"SuccessfulCreate", "SuccessfulHandOver", "SuccessfulMigration", "SuccessfulDelete"}
+        reasons = {
+            event["reason"] for event in events if event["involvedObject"]["kind"] == "VirtualMachineInstanceMigration"
+        }
+        assert reasons == {"SuccessfulCreate", "SuccessfulHandOver", "SuccessfulMigration", "SuccessfulDelete"}
 
         cluster.kubectl("delete", "vmi", "moves", "--wait=false")
         cluster.kubectl("delete", "pod", source, target, "--force", "--grace-period=0")
@@ -118,7 +120,7 @@ def end(cluster: Cluster, name: str, pod: str) -> None:
     cluster.kubectl("wait", f"vmi/{name}", "--for=delete", "--timeout=20s")
 
 
-def test_a_migration_that_waits_for_its_pod_is_cancelled_by_being_deleted(cluster: Cluster) -> None:
+def test_deleting_a_waiting_migration_cancels_it(cluster: Cluster) -> None:
     with cluster.controller("one"):
         source = run(cluster, "stays")
         target = migrate(cluster, "stays", "job")
@@ -127,7 +129,7 @@ def test_a_migration_that_waits_for_its_pod_is_cancelled_by_being_deleted(cluste
         end(cluster, "stays", source)
 
 
-def test_a_migration_whose_finalizer_is_taken_off_leaves_nothing(cluster: Cluster) -> None:
+def test_a_migration_without_its_finalizer_leaves_nothing_behind(cluster: Cluster) -> None:
     with cluster.controller("one"):
         source = run(cluster, "wiped")
         target = migrate(cluster, "wiped", "wiped")

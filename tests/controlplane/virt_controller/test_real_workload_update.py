@@ -56,12 +56,12 @@ def run(cluster: Cluster, name: str, migratable: str) -> str:
     return pod
 
 
-def told(cluster: Cluster, name: str) -> set[str]:
+def event_reasons(cluster: Cluster, name: str) -> set[str]:
     events = json.loads(cluster.kubectl("get", "events", "-o", "json"))["items"]
-    return {one["reason"] for one in events if one["involvedObject"]["name"] == name}
+    return {event["reason"] for event in events if event["involvedObject"]["name"] == name}
 
 
-def test_what_a_person_wrote_stays_unless_the_role_is_told_otherwise(cluster: Cluster) -> None:
+def test_a_user_s_setting_stays_unless_the_role_overrides_it(cluster: Cluster) -> None:
     apply(cluster)
     say(cluster, "LiveMigrate")
     apply(cluster)
@@ -80,7 +80,7 @@ def test_what_a_person_wrote_stays_unless_the_role_is_told_otherwise(cluster: Cl
     assert said(cluster)["workloadUpdateMethods"] == ["Evict"]
 
 
-def test_machines_of_an_older_launcher_are_moved_or_evicted_when_their_node_is_rolled_out(cluster: Cluster) -> None:
+def test_vmis_in_an_outdated_launcher_are_migrated_or_evicted(cluster: Cluster) -> None:
     labels, notes = {SCHEDULABLE: "true"}, {CONTROL_PLANE_IMAGE: "plane:1"}
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": labels, "annotations": notes}}
     apply(cluster)
@@ -94,7 +94,7 @@ def test_machines_of_an_older_launcher_are_moved_or_evicted_when_their_node_is_r
         cluster.kubectl("-n", NAMESPACE, "wait", "kubevirt/kubevirt", *counted)
         # it is written when nothing else is left to do
         outdated = json.loads(cluster.kubectl("get", "vmi", "-l", OUTDATED_LAUNCHER, "-o", "json"))["items"]
-        assert [one["metadata"]["name"] for one in outdated] == ["moves", "stays"]
+        assert [vmi["metadata"]["name"] for vmi in outdated] == ["moves", "stays"]
         assert json.loads(cluster.kubectl("get", "vmim", "-o", "json"))["items"] == []
         assert "deletionTimestamp" not in cluster.get("pod", ended)["metadata"]
 
@@ -106,5 +106,5 @@ def test_machines_of_an_older_launcher_are_moved_or_evicted_when_their_node_is_r
         assert "deletionTimestamp" not in cluster.get("pod", source)["metadata"]
         began = "--for=jsonpath={.status.lastWorkloadEviction}"
         cluster.kubectl("-n", NAMESPACE, "wait", "kubevirt/kubevirt", began, "--timeout=20s")
-    assert "SuccessfulCreate" in told(cluster, "moves")
-    assert "SuccessfulEvict" in told(cluster, "stays")
+    assert "SuccessfulCreate" in event_reasons(cluster, "moves")
+    assert "SuccessfulEvict" in event_reasons(cluster, "stays")

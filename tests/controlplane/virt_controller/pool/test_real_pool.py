@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A pool on a real API server, with virt-controller's own account: all that it may do, and what becomes of it."""
+"""A pool on a real API server, with virt-controller's own account."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ POOL: dict[str, Any] = {
 
 def machines(cluster: Cluster) -> list[str]:
     listed = json.loads(cluster.kubectl("get", "vm", "-l", "app=pool", "-o", "json"))["items"]
-    return [one["metadata"]["name"] for one in listed]
+    return [body["metadata"]["name"] for body in listed]
 
 
 def test_a_pool_is_scaled_by_kubectl_updated_and_deleted(cluster: Cluster) -> None:
