@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ask the API server whether a user may do something (SubjectAccessReview). Never cached: rights can go."""
+"""Ask the API server whether a user may do something (SubjectAccessReview). Never cached: rights can be withdrawn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUBJECT_ACCESS_REVIEW = Resource(
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks, as the API server's front proxy tells us."""
+    """The user, as named by the API server's front proxy."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What is asked for."""
+    """The request to be authorized."""
 
     verb: str
     group: str
@@ -42,14 +42,14 @@ class Attributes:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the authorizers say; reason is theirs and may be empty."""
+    """The authorizers' decision; their reason may be empty."""
 
     allowed: bool
     reason: str = ""
 
 
 async def review_access(api: Api, user: User, attributes: Attributes) -> Decision:
-    """Return the API server's decision. Raises ApiError when there is none; then nothing may be allowed."""
+    """Return the API server's decision. Raises ApiError without one; then the request must be refused."""
     answer = await api.create(SUBJECT_ACCESS_REVIEW, "", review_body(user, attributes))
     status = answer.get("status")
     if not isinstance(status, dict):
@@ -60,7 +60,7 @@ async def review_access(api: Api, user: User, attributes: Attributes) -> Decisio
 
 def review_body(user: User, attributes: Attributes) -> Json:
     """Return the SubjectAccessReview to send."""
-    asked = {
+    resource_attributes = {
         "verb": attributes.verb,
         "group": attributes.group,
         "version": attributes.version,
@@ -73,7 +73,7 @@ def review_body(user: User, attributes: Attributes) -> Json:
         "user": user.name,
         "groups": list(user.groups),
         "extra": {name: list(values) for name, values in user.extra.items()},
-        "resourceAttributes": {name: value for name, value in asked.items() if value},
+        "resourceAttributes": {name: value for name, value in resource_attributes.items() if value},
     }
     if user.uid:
         spec["uid"] = user.uid

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the API server is, and how to prove who we are. Requests are made in client, not here.
+"""The API server's address and this process's identity. Requests are made in client.py.
 
-In a Pod this is a token file that the kubelet renews, a CA file and two environment variables; reading
-them takes a page. A kubeconfig (exec plug-ins, OIDC, ...) is read by kubernetes.aio, imported only then:
-its package pulls in requests and oauthlib, 22 MiB and 0.2 s that no process in a cluster should pay.
+In a Pod: a token file that the kubelet renews, a CA file and two environment variables. A kubeconfig (exec plug-ins,
+OIDC, ...) is read by kubernetes.aio, which is imported only then: it needs requests and oauthlib, 22 MiB and 0.2 s that
+a process in a cluster should not pay.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TOKEN_SECONDS = 60.0
 
 
 class CredentialsError(Exception):
-    """We cannot know where the API server is or who we are. The text says what to do."""
+    """The API server's address or the credentials are missing. The message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,11 @@ class Credentials:
     server: str
     """Base URL without a trailing slash."""
     tls: ssl.SSLContext | None
-    """None for a plain http server (a test's fake)."""
+    """None for plain HTTP (a fake in tests)."""
     authorization: Callable[[bool], Awaitable[str | None]]
-    """Give the Authorization header's value; called with True when the last one was refused (401)."""
+    """Return the Authorization header's value; called with True after a 401."""
     reload_trust: Callable[[], None] = lambda: None
-    """Read the CA file again; called when the server's certificate was not trusted."""
+    """Read the CA file again; called when the server's certificate is not trusted."""
 
 
 async def load(environment: Mapping[str, str], monotonic: Callable[[], float]) -> Credentials:
@@ -48,7 +48,7 @@ async def load(environment: Mapping[str, str], monotonic: Callable[[], float]) -
 
 
 def anonymous(server: str) -> Credentials:
-    """Return credentials for a plain http server that asks for none."""
+    """Return credentials for a plain HTTP server without authentication."""
 
     async def none(_unused: bool) -> None:
         return None
@@ -59,7 +59,7 @@ def anonymous(server: str) -> Credentials:
 def in_cluster(
     environment: Mapping[str, str], monotonic: Callable[[], float], directory: Path = SERVICE_ACCOUNT
 ) -> Credentials:
-    """Use the Pod's service account. Raises CredentialsError when this is no Pod or the token is not mounted."""
+    """Use the Pod's service account. Raises CredentialsError outside a Pod or without a mounted token."""
     host, port = environment.get("KUBERNETES_SERVICE_HOST", ""), environment.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
         raise CredentialsError(
@@ -83,7 +83,7 @@ def in_cluster(
 
 
 async def from_kubeconfig(path: Path) -> Credentials:
-    """Read a kubeconfig with the Kubernetes client, whose rules users know."""
+    """Read a kubeconfig with the Kubernetes client, for kubectl's rules."""
     from kubernetes.aio import config  # noqa: PLC0415  -- see the module's docstring
     from kubernetes.aio.client.configuration import Configuration  # noqa: PLC0415
 
@@ -117,7 +117,7 @@ def _client_context(authority: Path | None) -> ssl.SSLContext:
 
 
 class _TokenFile:
-    """A projected service-account token: read again once a minute, or at once when it was refused."""
+    """A projected service-account token: read again once a minute, and after a 401."""
 
     def __init__(self, path: Path, monotonic: Callable[[], float]) -> None:
         self._path = path
@@ -134,6 +134,6 @@ class _TokenFile:
             try:
                 self.read()
             except OSError:
-                # Mid-rotation the kubelet swaps a symlink; the old token lives on for minutes.
+                # The kubelet is just swapping a symlink; the old token is valid for minutes.
                 self._read_at = self._monotonic()
         return f"Bearer {self._value}"

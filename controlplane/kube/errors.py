@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Translate what the API server answered into controlplane.engine.errors. The tree is drawn there."""
+"""Translate HTTP answers of the API server into controlplane.engine.errors."""
 
 from __future__ import annotations
 
@@ -37,18 +37,20 @@ _BY_CODE: dict[int, type[ApiError]] = {
     429: Throttled,
 }
 
-_WEBHOOK = "failed calling webhook"  # the API server's words; the reason is that of any other fault
-NOT_SERVED = "NotServed"  # our word, as the reason of an Unavailable
-ANSWER_TOO_LARGE = "AnswerTooLarge"  # ours as well: more bytes than were asked for
-NO_EVENT = "NoEvent"  # and this: a line of a stream that does not show which object it is about
-IN_THE_WAY = frozenset({ANSWER_TOO_LARGE, NO_EVENT})  # what a stream ends with each time it is opened there
-RESOURCE_VERSION_TOO_LARGE = "ResourceVersionTooLarge"  # the server's: it has not come as far as we were told elsewhere
+_WEBHOOK = "failed calling webhook"  # the API server's message; its reason is InternalError as for any other fault
+NOT_SERVED = "NotServed"  # our own reason of an Unavailable
+ANSWER_TOO_LARGE = "AnswerTooLarge"  # our own: longer than most_bytes
+NO_EVENT = "NoEvent"  # our own: a line of a watch without a readable object
+IN_THE_WAY = frozenset({ANSWER_TOO_LARGE, NO_EVENT})  # a watch from the same resourceVersion ends with these again
+RESOURCE_VERSION_TOO_LARGE = (
+    "ResourceVersionTooLarge"  # the server's: it has not reached a resourceVersion of another server
+)
 
-MAX_MESSAGE_CHARACTERS = 2048  # a server echoes what it was sent; that must not flood logs and conditions
+MAX_MESSAGE_CHARACTERS = 2048  # a server may echo the request; that must not flood logs and conditions
 
 
 class _Status(msgspec.Struct):
-    """The parts of a meta/v1 Status that we read."""
+    """The fields of a meta/v1 Status that we read."""
 
     kind: str = ""
     code: int | None = None
@@ -61,10 +63,9 @@ _decoder = msgspec.json.Decoder(_Status)
 
 
 def translate(code: int, body: bytes, attempt: str, retry_after: str | None = None) -> ApiError:
-    """Return our error for an answer that is not 2xx. attempt says what was tried, on which object.
+    """Return the error for an answer that is not 2xx. attempt names the request and the object.
 
-    Codes that we do not know, and answers that are no Status (a proxy's HTML), are Unavailable:
-    nothing can be concluded from them.
+    Unknown codes, and answers that are no Status (a proxy's HTML), are Unavailable: they say nothing about the object.
     """
     status = _parse(body)
     kind = _BY_CODE.get(code, Unavailable)
@@ -74,29 +75,29 @@ def translate(code: int, body: bytes, attempt: str, retry_after: str | None = No
     if code == 500 and _WEBHOOK in status.message:
         kind = WebhookFailed
     if kind is NotFound and status.kind != "Status":
-        # A plain 404 is not the API server's word about an object: its group is not served (yet), or a
-        # proxy answered. Nobody may conclude from it that something is gone.
+        # A 404 without a Status says nothing about the object: its group is not served (yet), or a proxy answered.
+        # It must not count as "the object is gone".
         kind, reason = Unavailable, NOT_SERVED
     details = dict(status.details or {})
     if retry_after and retry_after.isdigit():
         details.setdefault("retryAfterSeconds", int(retry_after))
-    said = status.message[:MAX_MESSAGE_CHARACTERS] or f"the server answered {code} without a reason"
-    return kind(f"cannot {attempt}: {said}", reason=reason, details=details)
+    message = status.message[:MAX_MESSAGE_CHARACTERS] or f"the server answered {code} without a reason"
+    return kind(f"cannot {attempt}: {message}", reason=reason, details=details)
 
 
 def translate_event(status_object: bytes, attempt: str) -> ApiError:
-    """Return our error for the Status object of an ERROR event inside a watch stream."""
+    """Return the error for the Status object of an ERROR event in a watch."""
     return translate(_parse(status_object).code or 500, status_object, attempt)
 
 
 def causes_field(error: ApiError, field: str) -> bool:
-    """Tell whether the server's reasons for the refusal name this field."""
+    """Tell whether a cause of the refusal names this field."""
     causes = error.details.get("causes")
     return isinstance(causes, list) and any(isinstance(cause, dict) and cause.get("field") == field for cause in causes)
 
 
 def causes_reason(error: ApiError, reason: str) -> bool:
-    """Tell whether the server's causes of the refusal have one of this kind."""
+    """Tell whether a cause of the refusal has this reason."""
     causes = error.details.get("causes")
     return isinstance(causes, list) and any(
         isinstance(cause, dict) and cause.get("reason") == reason for cause in causes

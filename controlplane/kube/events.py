@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Events for the user's story: build the object, create it. Which events there are is the components' choice."""
+"""Build and create Events. The components choose which."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ _MAX_NAME_CHARACTERS = 253 - 17
 
 @dataclass(frozen=True, slots=True)
 class EventSpec:
-    """One sentence of the story of one object."""
+    """What one Event says."""
 
     reason: str
     """CamelCase word, e.g. SuccessfulCreate."""
     message: str
     kind: Literal["Normal", "Warning"] = "Normal"
     once: str = ""
-    """Events of one object with equal reason, message and `once` are one Event: a retry cannot repeat it."""
+    """Events about one object with equal reason, message and `once` are one Event, so a retry does not repeat it."""
 
 
-def event_body(about: Json, story: EventSpec, *, component: str, instance: str, now: float) -> Json:
+def event_body(about: Json, spec: EventSpec, *, component: str, instance: str, now: float) -> Json:
     """Return the Event about an object (with apiVersion, kind and metadata)."""
     meta = about["metadata"]
-    identity = "\0".join((meta.get("uid", ""), component, story.reason, story.message, story.once))
-    mark = hashlib.sha256(identity.encode()).hexdigest()[:16]
+    identity = "\0".join((meta.get("uid", ""), component, spec.reason, spec.message, spec.once))
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
     namespace = meta.get("namespace") or "default"
     stamp = render_time(now)[:-8] + "Z"
     return {
         "apiVersion": EVENT.api_version,
         "kind": EVENT.kind,
-        "metadata": {"name": f"{meta['name'][:_MAX_NAME_CHARACTERS].rstrip('.-')}.{mark}", "namespace": namespace},
+        "metadata": {"name": f"{meta['name'][:_MAX_NAME_CHARACTERS].rstrip('.-')}.{digest}", "namespace": namespace},
         "involvedObject": {
             "apiVersion": about["apiVersion"],
             "kind": about["kind"],
@@ -49,9 +49,9 @@ def event_body(about: Json, story: EventSpec, *, component: str, instance: str, 
             "uid": meta.get("uid", ""),
             "resourceVersion": meta.get("resourceVersion", ""),
         },
-        "type": story.kind,
-        "reason": story.reason,
-        "message": story.message[:MAX_MESSAGE_CHARACTERS],
+        "type": spec.kind,
+        "reason": spec.reason,
+        "message": spec.message[:MAX_MESSAGE_CHARACTERS],
         "source": {"component": component, "host": instance},
         "reportingComponent": component,
         "reportingInstance": instance,
@@ -61,9 +61,9 @@ def event_body(about: Json, story: EventSpec, *, component: str, instance: str, 
     }
 
 
-async def create_event(api: Api, about: Json, story: EventSpec, *, component: str, instance: str, now: float) -> None:
-    """Create the Event; one that is already told is not an error."""
-    body = event_body(about, story, component=component, instance=instance, now=now)
+async def create_event(api: Api, about: Json, spec: EventSpec, *, component: str, instance: str, now: float) -> None:
+    """Create the Event. An existing one is no error."""
+    body = event_body(about, spec, component=component, instance=instance, now=now)
     try:
         await api.create(EVENT, body["metadata"]["namespace"], body)
     except AlreadyExists:

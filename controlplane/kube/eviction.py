@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The eviction of a Pod: its end, asked for so that budgets and admission may say no."""
+"""Evict a Pod: a deletion that disruption budgets and admission can refuse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controlplane.kube.transport import Request
 
 
 async def evict(client: Client, pod: Key, uid: str) -> None:
-    """Ask for it, of exactly the Pod with this UID. Throttled: not now, and the error says why."""
+    """Evict the Pod with this UID. Raises Throttled while a budget does not allow it; the message says why."""
     client.guard()
     body = {
         "apiVersion": "policy/v1",

@@ -1,24 +1,21 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who of several replicas acts: one Lease, taken, renewed, given back. What the leader does is elsewhere.
+"""Leader election by one Lease: acquire, renew, release. What the leader does is elsewhere.
 
-Safety. A holder counts its time from the moment it *sent* the last renewal that the server took, and
-stops acting `renew_deadline_seconds` later. Another may take the Lease only after it has itself watched
-it stand still for `duration_seconds`, on its own monotonic clock; wall clocks are never compared. The
-first is shorter than the second by a third, which covers clocks that run at different speeds. Three
-things stop a holder that is late: `Leadership.require` before each write, the loss of its task group,
-and a thread that ends the process when the event loop itself has stalled (or the process was stopped).
-Beyond that, preconditions on every write make a stale leader harmless.
+Safety. A leader stops acting `renew_deadline_seconds` after it *sent* its last successful renewal. Another candidate
+acquires the Lease only after it has itself seen it unchanged for `duration_seconds`, on its own monotonic clock; wall
+clocks are never compared. The first time is a third shorter than the second, which covers clocks of different speed.
+Three things stop a late leader: `Leadership.require` before each write, the cancellation of its tasks, and a thread
+that ends the process when the event loop hangs (or the process was stopped). Beyond that, preconditions on every write
+make a stale leader harmless.
 
-A host that is suspended. The clock is CLOCK_BOOTTIME (engine.clock), which goes on meanwhile: what first
-looks at it after the resume, `require` or the thread, finds the deadline passed, so no further write
-begins. What sleeps does so on CLOCK_MONOTONIC (asyncio, threading), which stands still: the next renewal
-comes up to `renew_seconds` after the resume, the thread's look within a second. Whichever is first
-decides: a renewal that the server takes, because the Lease is still the version that we wrote, or the end
-of the process. A follower may find that a Lease stood still because it slept itself: the version by which
-it takes the Lease says whether that is so. A write that was under way when the host fell asleep arrives
-late, and its preconditions judge it.
+A suspended host. The clock is CLOCK_BOOTTIME (engine.clock), which goes on during a suspend: after the resume `require`
+and the thread find the deadline passed, so no further write begins. Sleeps (asyncio, threading) use CLOCK_MONOTONIC,
+which stops: the next renewal comes up to `renew_seconds` after the resume, the thread's check within a second. The
+first of the two decides: a successful renewal (the Lease still has the version that this process wrote), or the end of
+the process. A candidate that was suspended itself may find a Lease unchanged; the version that it sends as precondition
+shows whether that is true. A write that was under way during the suspend arrives late; its preconditions decide.
 """
 
 from __future__ import annotations
@@ -40,13 +37,13 @@ from controlplane.kube.lease import lease_body, render_time
 log = logging.getLogger(__name__)
 
 LONGEST_SECONDS = 120.0
-"""No longer does a Lease keep others out, whatever is written in it: no holder of ours asks for more than 15 s, and who
-could write it once would keep every leader away for as long as it says."""
-EXIT_LATE = 70  # the exit code of a process that could not stop acting in time by itself
+"""The longest leaseDurationSeconds that counts. Our leaders write 15; a larger number by a user who can write the Lease
+would keep every leader out for so long."""
+EXIT_LATE = 70  # exit code of the watchdog thread
 
 
 class LeadershipLostError(Exception):
-    """We held the Lease and do not any more: the process must end and start anew as a follower."""
+    """This process has lost the Lease: it must end and restart as a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +53,14 @@ class ElectionTiming:
     duration_seconds: int = 15
     renew_deadline_seconds: float = 10.0
     renew_seconds: float = 5.0
-    """How often a holder renews while all is well: two writes in a deadline, not five."""
+    """How often the leader renews: two writes per deadline."""
     retry_seconds: float = 2.0
-    """How often a follower looks, and a holder tries again after a failure."""
+    """How often a candidate reads the Lease, and the leader retries a failed renewal."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseState:
-    """What we read of the Lease."""
+    """The Lease as it was read."""
 
     holder: str
     version: str
@@ -73,7 +70,7 @@ class LeaseState:
 
 @dataclass(frozen=True, slots=True)
 class TakeLease:
-    """Write ourselves into the Lease, if it is still this version ("" = create it)."""
+    """Acquire the Lease, if it still has this version ("": create it)."""
 
     version: str
     transitions: int
@@ -81,34 +78,34 @@ class TakeLease:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Look again after so many seconds."""
+    """Read the Lease again after so many seconds."""
 
     seconds: float
 
 
-def decide(held: LeaseState | None, identity: str, still_for: float, terms: ElectionTiming) -> TakeLease | Wait:
-    """Choose what a candidate does. still_for: how long we have watched this very version stand still."""
-    if held is None:
+def decide(lease: LeaseState | None, identity: str, unchanged_for: float, terms: ElectionTiming) -> TakeLease | Wait:
+    """Choose what a candidate does. unchanged_for: seconds since this candidate first saw this version."""
+    if lease is None:
         return TakeLease("", 0)
-    if held.holder == identity:
-        return TakeLease(held.version, held.transitions)
-    left = min(held.duration_seconds, LONGEST_SECONDS) - still_for
-    if not held.holder or left <= 0:
-        return TakeLease(held.version, held.transitions + 1)
-    return Wait(min(terms.retry_seconds, left))
+    if lease.holder == identity:
+        return TakeLease(lease.version, lease.transitions)
+    rest = min(lease.duration_seconds, LONGEST_SECONDS) - unchanged_for
+    if not lease.holder or rest <= 0:
+        return TakeLease(lease.version, lease.transitions + 1)
+    return Wait(min(terms.retry_seconds, rest))
 
 
 class Stoppable(Protocol):
     def stop(self) -> None:
-        """Have it end, and wait until it has."""
+        """Stop it, and wait until it has stopped."""
 
 
 StartWatchdog = Callable[[Callable[[], float], Callable[[int], None]], Stoppable]
-"""What begins a Watchdog."""
+"""Starts a Watchdog."""
 
 
 class Leadership:
-    """One candidate. identity must differ between processes, restarts of one Pod included."""
+    """One candidate. identity must differ between processes, and between restarts of one Pod."""
 
     def __init__(
         self,
@@ -138,14 +135,14 @@ class Leadership:
         return self._until is not None and self._clock.monotonic() < self._until
 
     def require(self) -> None:
-        """Raise NotLeader unless we may still act; the guard of a Client."""
+        """Raise NotLeader unless this process still leads. The guard of a Client."""
         if not self.is_leader:
             raise NotLeader("cannot write: this process is not the leader any more")
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Wait for our turn, then lead. Gives the Lease back once `lead` has ended or was cancelled.
+        """Acquire the Lease, then run `lead`. Releases the Lease when `lead` has ended or was cancelled.
 
-        Raises LeadershipLostError when the Lease could not be kept; `lead` was cancelled by then.
+        Raises LeadershipLostError when the Lease was lost; `lead` is cancelled before.
         """
         await self._acquire()
         log.info("leading", extra={"lease": self._key, "identity": self._identity})
@@ -174,13 +171,13 @@ class Leadership:
     async def _acquire(self) -> None:
         while True:
             try:
-                choice = decide(await self._read(), self._identity, self._still_for(), self._terms)
+                choice = decide(await self._read(), self._identity, self._unchanged_for(), self._terms)
                 if isinstance(choice, TakeLease):
                     await self._take(choice)
                     return
                 delay = choice.seconds
             except (Conflict, AlreadyExists):
-                delay = self._terms.retry_seconds  # somebody was faster
+                delay = self._terms.retry_seconds  # another candidate was faster
             except ApiError as error:
                 log.warning("cannot take part in the election", extra={"lease": self._key, "because": error})
                 delay = self._terms.retry_seconds
@@ -199,7 +196,7 @@ class Leadership:
         spec = {"renewTime": render_time(self._clock.now())}
         try:
             async with asyncio.timeout(self._terms.renew_deadline_seconds / 2):
-                # With the version: a Lease that someone else took, or a human edited, is not ours to renew.
+                # With the version: a Lease that another process took, or somebody edited, must not be renewed.
                 await self._patch(spec, self._seen[0], sent)
             return True
         except NotFound:
@@ -213,18 +210,17 @@ class Leadership:
         return False
 
     async def _look(self) -> None:
-        """Learn the version anew: a renewal may have been stored without our hearing of it, or the Lease edited.
+        """Read the version again: a renewal may have been stored without an answer, or the Lease edited.
 
-        Raises LeadershipLostError when it was taken, whatever the first sign of that was: the version that is learnt
-        here must never be the one of another holder's Lease.
+        Raises LeadershipLostError when another process holds it: its version must never be used for a renewal.
         """
-        held = None
+        lease = None
         with suppress(ApiError, TimeoutError):
             async with asyncio.timeout(self._terms.renew_deadline_seconds / 2):
-                held = await self._read()
-        if held is not None and held.holder != self._identity:
+                lease = await self._read()
+        if lease is not None and lease.holder != self._identity:
             self._until = None
-            raise LeadershipLostError(f"{self._key} was taken by {held.holder or 'nobody'}")
+            raise LeadershipLostError(f"{self._key} was taken by {lease.holder or 'nobody'}")
 
     async def _read(self) -> LeaseState | None:
         try:
@@ -241,7 +237,7 @@ class Leadership:
             transitions=int(spec.get("leaseTransitions") or 0),
         )
 
-    def _still_for(self) -> float:
+    def _unchanged_for(self) -> float:
         return self._clock.monotonic() - self._seen[1]
 
     async def _take(self, choice: TakeLease) -> None:
@@ -267,7 +263,7 @@ class Leadership:
         self._until = sent + self._terms.renew_deadline_seconds
 
     async def _release(self) -> None:
-        """Give the Lease back, so that the next leader need not wait; only if it is still ours."""
+        """Release the Lease, so that the next leader need not wait; only if this process still holds it."""
         if not self.is_leader:
             self._until = None
             return
@@ -278,15 +274,15 @@ class Leadership:
                 await self._api.patch(LEASE, self._key, {"spec": spec}, resource_version=self._seen[0])
 
     def _seconds_late(self) -> float:
-        """Return how long we have been past our deadline; negative while there is time left."""
+        """Return the seconds since the renew deadline; negative before it."""
         until = self._until
         return -1.0 if until is None else self._clock.monotonic() - until
 
 
 class Watchdog:
-    """A thread, because what it guards against is an event loop that does not run."""
+    """Ends the process after the deadline. A thread, because the event loop may hang."""
 
-    # The loop's own way out gets a second, still well before the Lease can be taken.
+    # The event loop gets a second to stop by itself, still well before another process can acquire the Lease.
     GRACE_SECONDS = 1.0
 
     def __init__(self, seconds_late: Callable[[], float], end_process: Callable[[int], None]) -> None:

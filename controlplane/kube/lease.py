@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A heartbeat that others can see: one Lease, renewed while we live. Choosing a leader is in leader.py.
+"""A heartbeat: one Lease, renewed while this process lives. Leader election is in leader.py.
 
-Readers must not compare renewTime with their own clock: clocks differ. They note when *they* last saw
-the Lease change, on their own monotonic clock (one that goes on while a host is suspended, engine.clock).
+Readers must not compare renewTime with their own clock: clocks differ. They measure the time since *they* last saw the
+Lease change, on their own monotonic clock (engine.clock, which goes on while a host is suspended).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RETRY_SECONDS = 2.0
 
 
 def render_time(now: float) -> str:
-    """Write seconds since the epoch as the API's MicroTime."""
+    """Format seconds since the epoch as MicroTime."""
     return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -37,7 +37,7 @@ def lease_body(key: Key, spec: Json, labels: Mapping[str, str] | None = None) ->
 
 
 class Heartbeat:
-    """Renews one Lease that nobody else writes, e.g. virt-handler-<node>."""
+    """Renews one Lease that no other process writes, e.g. virt-handler-<node>."""
 
     def __init__(
         self,
@@ -61,11 +61,11 @@ class Heartbeat:
         self._sleep = sleep
         self._begun = clock.monotonic()
         self.last_beat: float | None = None
-        """When (monotonic) we sent the last renewal that the server took; None before the first."""
+        """When (monotonic) the last successful renewal was sent; None before the first."""
         self.resumed = asyncio.Event()
-        """Set by the first beat, and by one after a silence longer than the Lease; whoever acts on it clears it."""
+        """Set by the first beat, and by one after a silence longer than the Lease. The reader clears it."""
         self.silences = 0
-        """How many beats came after a silence longer than the Lease; one that begins with this process is one too."""
+        """How many beats came after a silence longer than the Lease, the start of the process included."""
         self._callbacks: list[Callable[[], None]] = []
 
     @property
@@ -73,16 +73,16 @@ class Heartbeat:
         return self._duration_seconds
 
     def subscribe(self, callback: Callable[[], None]) -> None:
-        """Call back whenever a silence has ended."""
+        """Call back after each such silence."""
         self._callbacks.append(callback)
 
     @property
     def is_fresh(self) -> bool:
-        """Whether nobody can have watched the Lease stand still for all its time: what we sent last counts."""
+        """Whether no reader can have seen the Lease unchanged for its whole duration, by the last renewal sent."""
         return self.last_beat is not None and self._clock.monotonic() - self.last_beat < self._duration_seconds
 
     async def run(self) -> None:
-        """Beat until cancelled; a beat that fails is tried again soon, and said once."""
+        """Beat until cancelled. A failed beat is retried soon, and logged once."""
         failing = False
         while True:
             try:
@@ -95,7 +95,7 @@ class Heartbeat:
             await self._sleep(min(RETRY_SECONDS, self._every_seconds) if failing else self._every_seconds)
 
     async def beat(self) -> None:
-        """Renew once; make the Lease when there is none."""
+        """Renew once; create the Lease if it does not exist."""
         sent = self._clock.monotonic()
         spec = {
             "holderIdentity": self._holder,

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many descriptors a process may have, and how many of them peers may use up.
+"""The limit of file descriptors, and how many connections fit below it.
 
-1,024 are usual; a launcher takes three or four of virt-handler's.
+The usual limit is 1,024; a launcher needs three or four descriptors in virt-handler.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ WANTED = 65536
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the soft limit as far as is wanted and allowed."""
+    """Raise the soft limit to WANTED, or as far as allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

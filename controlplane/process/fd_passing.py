@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A Unix socket that takes no descriptors: whoever receives what is sent along has to close it, which may take long."""
+"""A Unix socket that accepts no passed descriptors: closing a received descriptor may block."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import socket
 from contextlib import suppress
 
 _SO_PASSRIGHTS = 83
-"""Of asm-generic/socket.h; the processors that number their options otherwise are none that we run on."""
+"""From asm-generic/socket.h; correct on all supported processors."""
 
 
 def refuse_descriptors(receiver: socket.socket) -> bool:
-    """Have the kernel refuse what is sent along here, and to whom this lets in (EPERM). False: it is before 6.16."""
+    """Make the kernel refuse descriptors sent here, and on accepted connections (EPERM). False: before Linux 6.16."""
     with suppress(OSError):
         receiver.setsockopt(socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)
         return True

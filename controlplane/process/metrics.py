@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every component counts of its reconcilers. Labels name only fixed things: no VM's text becomes one.
+"""Metrics of reconcilers, for every component. Labels have fixed values only, nothing that a user can name.
 
-What machines are like is shown by virt_controller.metrics.
+Metrics of machines are in virt_controller.metrics.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from controlplane.engine.plan import Outcome
 
 
 class Metrics:
-    """What is counted."""
+    """The registry of a process and its reconcile metrics."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -35,10 +35,10 @@ class Metrics:
         )
 
     def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
-        """Show a number that is asked for when somebody looks, in another thread than ours."""
+        """Register a gauge; value is called at each scrape, in another thread."""
         Gauge(name, text, registry=self.registry).set_function(value)
 
     def observed(self, controller: str, outcome: Outcome, seconds: float) -> None:
-        """Count a pass; fits engine.runner.Runner."""
+        """Count a reconcile; the callback of engine.runner.Runner."""
         self._passes.labels(controller, "error" if outcome.error is not None else "ok").inc()
         self._seconds.labels(controller).observe(seconds)

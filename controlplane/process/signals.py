@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run until the kubelet, or a person at a terminal, says that it is enough. Draining or supervising is not in here.
+"""Run until SIGTERM or SIGINT. No draining and no supervision.
 
-virt-api answers for a while after it was told, and virt-launcher shuts its guest down: they do it their own way.
+virt-api serves for a while after the signal, and virt-launcher shuts its guest down: they have their own handlers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 async def run_until_signal(serve: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run what serves; a signal cancels it, which is no error. What it raises itself is raised here."""
+    """Run serve(); a signal cancels it, which is no error. Its own exceptions are raised."""
     serving = asyncio.ensure_future(serve())
     loop = asyncio.get_running_loop()
     for number in SIGNALS:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A signal that ends what a thread of ours waits for in the kernel. A thread: its number for the kernel."""
+"""Interrupt a blocking system call of a thread by a signal. A thread is given by its native id."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _INTERRUPT = signal.SIGUSR2
 
 
 def make_interruptible() -> None:
-    """Let threads be interrupted; once, in the main thread. Until then none is."""
+    """Install the signal handler: once, in the main thread. Before that `interrupt` does nothing."""
     signal.signal(_INTERRUPT, lambda *_unused: None)
 
 
 def interrupt(thread: int) -> None:
-    """End what a thread waits for in the kernel, if it waits there now."""
-    if signal.getsignal(_INTERRUPT) is signal.SIG_DFL:  # it would end the process
+    """Interrupt the system call that a thread is in, if any."""
+    if signal.getsignal(_INTERRUPT) is signal.SIG_DFL:  # without a handler the signal would end the process
         return
-    ctypes.CDLL(None).tgkill(os.getpid(), thread, _INTERRUPT)  # one that has ended since is no harm
+    ctypes.CDLL(None).tgkill(os.getpid(), thread, _INTERRUPT)  # a thread that has ended is no error

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Work in a thread of its own, for what may never end: it costs nobody else a thread, and no process its exit.
+"""Run a call that may never return in its own daemon thread: it blocks no thread pool and no exit of the process.
 
-How many there may be, and how long somebody waits, is the caller's.
+The caller limits the number of threads and the time to wait.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from controlplane.process.thread_interrupt import interrupt
 T = TypeVar("T")
 
 OnDone = Callable[[T | None, BaseException | None], None]
-"""Gets what came of it: a result, or an error. Called in the loop, once, and never when that is closed."""
+"""Called with the result or the error: once, in the event loop, unless that is closed."""
 
 
-def start_thread(name: str, work: Callable[[], T], settle: OnDone[T], *, interrupt_after: float | None = None) -> None:
-    """Begin work in a new thread, which ends with it. RuntimeError: there is no thread for it.
+def start_thread(name: str, work: Callable[[], T], on_done: OnDone[T], *, interrupt_after: float | None = None) -> None:
+    """Run work in a new thread. Raises RuntimeError if no thread can be started.
 
-    interrupt_after: seconds, again and again, after which a signal ends what it waits for in the kernel.
+    interrupt_after: every so many seconds a signal interrupts the system call that the thread is in.
     """
     loop = asyncio.get_running_loop()
 
@@ -34,19 +34,19 @@ def start_thread(name: str, work: Callable[[], T], settle: OnDone[T], *, interru
         failure: BaseException | None = None
         try:
             result = work()
-        except BaseException as error:  # carried over to whoever waits, whatever it is
+        except BaseException as error:  # passed to on_done
             failure = error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, result, failure)
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(on_done, result, failure)
 
     thread = threading.Thread(target=body, name=name, daemon=True)
     thread.start()
 
-    def go_on(after: float) -> None:
+    def interrupt_again(after: float) -> None:
         if thread.is_alive():
             if thread.native_id is not None:
                 interrupt(thread.native_id)
-            loop.call_later(after, go_on, after)
+            loop.call_later(after, interrupt_again, after)
 
     if interrupt_after is not None:
-        loop.call_later(interrupt_after, go_on, interrupt_after)
+        loop.call_later(interrupt_after, interrupt_again, interrupt_after)

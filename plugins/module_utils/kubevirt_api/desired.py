@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Questions about what was asked of objects, as plain JSON values. Missing fields are answers, not errors.
+"""Predicates on the desired state of objects, as plain JSON values. Missing fields are no errors.
 
-Apart from predicates.py, which looks into their status: most tasks do not.
+Separate from predicates.py (status), because most tasks do not need that.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def is_deleting(obj: Object) -> bool:
 
 
 def run_strategy(vm: Object) -> str:
-    """Return the strategy that runStrategy or the deprecated running ask for; Halted when neither is set."""
+    """Return runStrategy, or its equivalent of the deprecated running; Halted when neither is set."""
     spec = vm.get("spec") or {}
     if spec.get("runStrategy"):
         return str(spec["runStrategy"])

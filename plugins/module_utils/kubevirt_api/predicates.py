@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Questions about what objects have become, as plain JSON values, e.g. is_running(vmi). Missing fields are answers, not
-errors. What was asked of them is in desired.py.
+"""Predicates on the status of objects, as plain JSON values, e.g. is_running(vmi). Missing fields are no errors.
+
+The desired state is in desired.py.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ Object = Mapping[str, Any]
 def condition(obj: Object, kind: str) -> Object | None:
     """Return the condition of this type, if the object has it."""
     listed = (obj.get("status") or {}).get("conditions") or ()
-    return next((one for one in listed if one.get("type") == kind), None)
+    return next((candidate for candidate in listed if candidate.get("type") == kind), None)
 
 
 def is_condition_true(obj: Object, kind: str) -> bool:
     """Tell whether the object has the condition and it is True."""
-    found = condition(obj, kind)
-    return found is not None and found.get("status") == "True"
+    current = condition(obj, kind)
+    return current is not None and current.get("status") == "True"
 
 
 def phase(vmi: Object) -> str:
@@ -48,22 +49,22 @@ def is_ready(obj: Object) -> bool:
 
 
 def is_up_to_date(vm: Object) -> bool:
-    """Tell whether the controller has looked at the newest spec of a VirtualMachine."""
-    seen = (vm.get("status") or {}).get("desiredGeneration") or 0
-    return seen >= ((vm.get("metadata") or {}).get("generation") or 0)
+    """Tell whether the controller has observed the newest spec of a VirtualMachine."""
+    observed = (vm.get("status") or {}).get("desiredGeneration") or 0
+    return observed >= ((vm.get("metadata") or {}).get("generation") or 0)
 
 
 def first_failure(obj: Object) -> tuple[str, str] | None:
-    """Return (reason, message) of what keeps an object from running, the most telling first; None if nothing is said.
+    """Return (reason, message) of what keeps an object from running, the most specific first; None for nothing.
 
     For a VirtualMachine: it could not act, or its instance could not (those conditions are mirrored).
     For a VirtualMachineInstance: no node, no image, no Pod; or why the run ended.
     """
     for kind in (condition_types.FAILURE, condition_types.POD_SCHEDULED, condition_types.SYNCHRONIZED):
-        found = condition(obj, kind)
+        current = condition(obj, kind)
         bad = "True" if kind == condition_types.FAILURE else "False"
-        if found is not None and found.get("status") == bad:
-            return found.get("reason") or kind, found.get("message") or ""
+        if current is not None and current.get("status") == bad:
+            return current.get("reason") or kind, current.get("message") or ""
     status = obj.get("status") or {}
     failed = status.get("phase") == phases.FAILED
     ready = condition(obj, condition_types.READY) or {}

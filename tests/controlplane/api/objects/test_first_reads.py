@@ -38,8 +38,8 @@ def test_threads_that_read_the_first_objects_of_a_type_at_once_all_get_theirs(do
 
 def test_no_thread_finds_out_how_a_type_is_built_beside_another(monkeypatch: pytest.MonkeyPatch) -> None:
     beside: list[bool] = []
-    monkeypatch.setattr(decoders.inspect, "type_info", lambda _kind: beside.append(decoders._making.locked()))
-    monkeypatch.setattr(decoders.msgspec.json, "Decoder", lambda _kind: beside.append(decoders._making.locked()))
+    monkeypatch.setattr(decoders.inspect, "type_info", lambda _kind: beside.append(decoders._lock.locked()))
+    monkeypatch.setattr(decoders.msgspec.json, "Decoder", lambda _kind: beside.append(decoders._lock.locked()))
 
     decoders.inspect_type(_Unread)
     decoders.decoder(_Unread)
