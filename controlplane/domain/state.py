@@ -13,6 +13,8 @@ from enum import Enum
 from typing import Literal
 
 Outcome = Literal["Succeeded", "Failed"]
+POWER_BUTTON_SECONDS = 5.0
+"""Between two presses of the power button: some guests miss it while they boot. Who presses: docs/adr/0018."""
 
 
 class Life(Enum):

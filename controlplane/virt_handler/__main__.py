@@ -50,7 +50,7 @@ from controlplane.virt_handler.incoming.world import Action as IncomingAction
 from controlplane.virt_handler.incoming.world import World as Coming
 from controlplane.virt_handler.launchers.ports import Connection
 from controlplane.virt_handler.launchers.registry import Registry
-from controlplane.virt_handler.launchers.session import Tools
+from controlplane.virt_handler.launchers.tools import Tools
 from controlplane.virt_handler.metrics import HandlerMetrics
 from controlplane.virt_handler.migration.incoming_tunnels import IncomingTunnels
 from controlplane.virt_handler.migration.network import has_network, waiting_address

@@ -39,7 +39,7 @@ class UserRequestSession(Protocol):
 
     def launcher(self) -> Launcher: ...
 
-    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int) -> None:
+    async def execute_user_request(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int) -> None:
         """Busy, VerbRefused, NoContact."""
 
 
@@ -71,7 +71,7 @@ class PowerRequests:
         extra = {"verb": asked.verb, "key": str(launcher.pod.vmi_key), "uid": asked.guest.vmi_uid}
         try:
             vmi = self._told(launcher.pod.vmi_key, asked.guest.vmi_uid)
-            await session.obey(asked.verb, vmi, thaw_after=asked.thaw_after_seconds)
+            await session.execute_user_request(asked.verb, vmi, thaw_after=asked.thaw_after_seconds)
         except VerbRefused as error:
             return NotDone("refused", sanitize(str(error)))
         except NoContact as error:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import logging
-from typing import assert_never
 
 from controlplane.api.objects.decode import DecodeError, decode_vmi, encode
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
@@ -19,7 +18,7 @@ from controlplane.virt_handler.incoming.decide import decide
 from controlplane.virt_handler.incoming.ports import Doors
 from controlplane.virt_handler.incoming.status import derive_status
 from controlplane.virt_handler.incoming.world import Action, CloseTunnel, OpenTunnel, World
-from controlplane.virt_handler.vmi.ports import NoContact, Sessions
+from controlplane.virt_handler.vmi.ports import NoContact, OperationInputs, Sessions
 from controlplane.virt_handler.vmi.world import Destroy, Dial, PrepareNetwork
 
 log = logging.getLogger(__name__)
@@ -98,15 +97,10 @@ class IncomingReconciler:
         if session is None:
             return
         try:
-            match action:
-                case PrepareNetwork():
-                    session.prepare_network(vmi)
-                case Dial():
-                    session.admit()
-                case Destroy():
-                    session.destroy()
-                case _:
-                    assert_never(action)
+            if isinstance(action, Dial):
+                session.admit()
+            else:
+                session.perform(action, OperationInputs(vmi))
         except NoContact as error:
             raise Unavailable(str(error)) from error
 

@@ -16,8 +16,8 @@ from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
 from controlplane.virt_handler.launchers.ports import NodeError
-from controlplane.virt_handler.launchers.session import Session, Tools
-from controlplane.virt_handler.launchers.verbs import Verbs
+from controlplane.virt_handler.launchers.session import Session
+from controlplane.virt_handler.launchers.tools import Tools
 from controlplane.virt_handler.vmi.ports import CannotLook
 from controlplane.virt_handler.vmi.world import Launcher, NodeTrouble, Traces
 
@@ -34,7 +34,6 @@ class Registry:
         self._tools = tools
         self._changed = changed
         self._sessions: dict[str, Session] = {}
-        self._verbs: dict[str, Verbs] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._shown: dict[Key, str] = {}
         """By the key of a Pod: the UID of the launcher that is listed under it."""
@@ -47,7 +46,7 @@ class Registry:
 
     @property
     def connected(self) -> int:
-        return sum(1 for one in self._sessions.values() if one.launcher().status.is_connected)
+        return sum(1 for session in self._sessions.values() if session.record.status.is_connected)
 
     @property
     def synced(self) -> bool:
@@ -65,8 +64,8 @@ class Registry:
         except NodeError as error:
             raise CannotLook(f"cannot look for Pod {pod_uid} on this node: {error}") from error
 
-    def session(self, pod_uid: str) -> Verbs | None:
-        return self._verbs.get(pod_uid)
+    def session(self, pod_uid: str) -> Session | None:
+        return self._sessions.get(pod_uid)
 
     def launchers(self) -> tuple[Launcher, ...]:
         """Return all launchers of this node."""
@@ -81,7 +80,9 @@ class Registry:
         return self._select(lambda pod: pod.vmi_key == key)
 
     def keys(self) -> Collection[Key]:
-        return {one.pod.vmi_key for one in self._sessions.values() if one.pod.vmi_key is not None}
+        return {
+            session.record.pod.vmi_key for session in self._sessions.values() if session.record.pod.vmi_key is not None
+        }
 
     async def run(self) -> None:
         """Keep the sessions going until cancelled."""
@@ -118,8 +119,8 @@ class Registry:
             session = self._add(group, pod, pod.owner.uid, pod.vmi_key)
             self._begin(group, session)
         else:
-            was_gone, session.is_gone = session.is_gone, False  # it may be listed again
-            session.pod = pod if pod.owner is not None else _with_owners_of(session.pod, pod)
+            was_gone, session.record.is_gone = session.record.is_gone, False  # it may be listed again
+            session.record.pod = pod if pod.owner is not None else _with_owners_of(session.record.pod, pod)
             if was_gone and not _goes_on(task):  # a verb or its contact was coming to its end
                 self._begin(group, session, after=task)
             else:
@@ -128,45 +129,42 @@ class Registry:
         self._wake(session)
 
     def _add(self, group: asyncio.TaskGroup, pod: Pod, vmi_uid: str, key: Key) -> Session:
-        def verb_ended() -> None:
+        def ended() -> None:
             self._drop_if_over(pod.uid)
             self._changed(key)
 
-        session = Session(pod, vmi_uid, self._tools, lambda: self._changed(key))
+        session = Session(pod, vmi_uid, self._tools, lambda: self._changed(key), spawn=group.create_task, ended=ended)
         self._sessions[pod.uid] = session
-        self._verbs[pod.uid] = Verbs(
-            session, self._tools.clock, group.create_task, verb_ended, started=self._tools.started
-        )
         return session
 
     def _gone(self, pod_uid: str) -> None:
         session = self._sessions.get(pod_uid)
         if session is None:
             return
-        session.is_gone = True
+        session.record.is_gone = True
         self._end_if_over(session)
         self._drop_if_over(pod_uid)
         self._wake(session)
 
     def _wake(self, session: Session) -> None:
-        if (key := session.pod.vmi_key) is not None:
+        if (key := session.record.pod.vmi_key) is not None:
             self._changed(key)
 
     def _drop_if_over(self, pod_uid: str) -> None:
         """Forget a launcher that is gone, once contact and verb have ended: if it comes back, they go on."""
         session = self._sessions.get(pod_uid)
-        if session is not None and session.is_gone and pod_uid not in self._tasks and not self._verbs[pod_uid].is_busy:
-            del self._sessions[pod_uid], self._verbs[pod_uid]
+        if session is not None and session.record.is_gone and pod_uid not in self._tasks and not session.is_busy:
+            del self._sessions[pod_uid]
 
     def _end_if_over(self, session: Session) -> None:
         """Stop waiting for a launcher that will not come (back); one that is still there is listened to."""
-        task = self._tasks.get(session.pod.uid)
-        if task is not None and session.is_over and not session.launcher().status.is_connected:
+        task = self._tasks.get(session.record.pod.uid)
+        if task is not None and session.record.is_over and not session.record.status.is_connected:
             task.cancel()
 
     def _begin(self, group: asyncio.TaskGroup, session: Session, after: asyncio.Task[None] | None = None) -> None:
         """Keep contact. after: the task that did so until its Pod was gone, and has to end first."""
-        uid = session.pod.uid
+        uid = session.record.pod.uid
 
         def ended(task: asyncio.Task[None]) -> None:
             if self._tasks.get(uid) is task:
@@ -180,15 +178,15 @@ class Registry:
         """Run a session; a bug in it costs this VM's contact a pause, never the process."""
         if after is not None:
             await asyncio.wait({after})
-        while not session.is_over:
+        while not session.record.is_over:
             try:
                 await session.run()
             except Exception:
-                log.exception("bug in a launcher's session", extra={"pod": session.pod.metadata.name})
+                log.exception("bug in a launcher's session", extra={"pod": session.record.pod.metadata.name})
                 await asyncio.sleep(_AFTER_BUG_SECONDS)
 
     def _select(self, is_wanted: Callable[[Pod], bool]) -> tuple[Launcher, ...]:
-        return tuple(self._verbs[uid].launcher() for uid, one in self._sessions.items() if is_wanted(one.pod))
+        return tuple(session.launcher() for session in self._sessions.values() if is_wanted(session.record.pod))
 
 
 def _goes_on(task: asyncio.Task[None] | None) -> bool:

@@ -14,7 +14,7 @@ from controlplane.virt_handler.node_recovery.concurrency import for_each
 from controlplane.virt_handler.node_recovery.orphans import DEADLINE_SECONDS, Orphan, Seen, decide_orphans
 from controlplane.virt_handler.node_recovery.recovery_report import who
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Session
-from controlplane.virt_handler.vmi.world import Launcher, Traces
+from controlplane.virt_handler.vmi.world import Destroy, Launcher, Traces
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class OrphanTermination:
         if session is None:
             return
         try:
-            session.destroy()
+            session.perform(Destroy(orphan.pod_uid, orphan.because))
             log.info("an orphan is ended", extra={**who(session.launcher()), "because": orphan.because})
         except NoContact as error:
             log.warning("cannot end an orphan", extra={**who(session.launcher()), "error": str(error)})

@@ -26,7 +26,7 @@ from controlplane.api.objects.phase import (
     UNKNOWN,
 )
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.domain.state import Life
+from controlplane.domain.state import POWER_BUTTON_SECONDS, Life
 from controlplane.engine.plan import IndependentActions, Plan, WriteStatus
 from controlplane.virt_handler.vmi import io_error_resume as resume
 from controlplane.virt_handler.vmi.hotplug import missing_cpus, missing_memory
@@ -58,8 +58,6 @@ from controlplane.virt_handler.vmi.world import (
     World,
 )
 
-SHUTDOWN_AGAIN_SECONDS = 5.0
-"""Some guests miss the power button while they boot."""
 DESTROY_AGAIN_SECONDS = 10.0
 AGAIN_SECONDS = 0.05
 """A start or a network of which nothing came is tried again after so long at first (FailedOperation.seconds_left)."""
@@ -280,10 +278,10 @@ def _end(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[
     left = vmi.spec.grace_period_seconds - (world.monotonic - since)
     if left <= 0:
         return _end_now(world, launcher, "its grace period is over")
-    next_in = 0.0 if asked is None else SHUTDOWN_AGAIN_SECONDS - (world.monotonic - asked)
+    next_in = 0.0 if asked is None else POWER_BUTTON_SECONDS - (world.monotonic - asked)
     if next_in > 0:
         return Plan(requeue_after=min(next_in, left))
-    return Plan((ShutDown(uid, because="its VMI is deleted"),), requeue_after=min(SHUTDOWN_AGAIN_SECONDS, left))
+    return Plan((ShutDown(uid, because="its VMI is deleted"),), requeue_after=min(POWER_BUTTON_SECONDS, left))
 
 
 def _end_now(world: World, launcher: Launcher, because: str) -> Plan[Action]:

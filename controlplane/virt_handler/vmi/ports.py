@@ -15,7 +15,7 @@ from typing import Protocol
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.virt_handler.vmi.world import Expected, Launcher, NodeTrouble, Traces
+from controlplane.virt_handler.vmi.world import Expected, Launcher, NodeTrouble, Operation, Traces
 
 
 class NoContact(Exception):
@@ -56,48 +56,42 @@ class Writes:
     """The guest is stopped, so that the rest of it can be sent."""
 
 
-class Session(Protocol):
-    """Contact with one launcher. A verb only begins here, one at a time (NoContact when another is under way).
+@dataclass(frozen=True, slots=True)
+class OperationInputs:
+    """What an operation needs beside its action."""
 
-    Its effect shows in `launcher()`: `operation` while it lasts, `failed_operation` if it failed. Its end enqueues
-    the key.
+    vmi: VirtualMachineInstance | None = None
+    """Of PrepareNetwork."""
+    authorize_start: Granted | None = None
+    """Of StartDomain: called in the moment of the start."""
+
+
+NO_INPUTS = OperationInputs()
+
+
+class Session(Protocol):
+    """The session with one launcher. Operations only begin here, one at a time (NoContact while another one runs).
+
+    `launcher()` shows an operation while it runs, and whether it failed. Its end enqueues the VMI.
     """
 
     def launcher(self) -> Launcher:
-        """Say what is known now; never blocks."""
+        """Return what is known now; never blocks."""
 
     def expect(self, expected: Expected) -> None:
         """Keep what was read of its VMI before the hand-over."""
 
     def admit(self) -> None:
-        """Dial the launcher from now on, and keep contact; at once."""
+        """Connect to the launcher from now on, and keep the connection."""
 
-    def prepare_network(self, vmi: VirtualMachineInstance) -> None:
-        """Set the Pod's network up for its guest; once per session."""
-
-    def start(self, granted: Granted) -> None:
-        """Define the domain and start it, if that is granted in the moment in which it is done."""
-
-    def shut_down(self) -> None:
-        """Press the guest's power button."""
-
-    def destroy(self) -> None:
-        """End QEMU."""
-
-    def resume(self) -> None:
-        """Let a paused guest go on."""
-
-    def plug_cpus(self, count: int) -> None:
-        """Have the guest see so many virtual CPUs."""
-
-    def plug_memory(self, requested_bytes: int) -> None:
-        """Ask the guest to have so much memory beside what it began with."""
+    def perform(self, action: Operation, inputs: OperationInputs = NO_INPUTS) -> None:
+        """Begin an operation."""
 
     def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
-        """Send the guest to its migration's target, beside whatever verb: how it goes is told in the status."""
+        """Begin to send the guest to its migration's target; operations run beside it."""
 
     def abort_transfer(self) -> None:
-        """Give that up."""
+        """Have the transfer given up."""
 
 
 class Sessions(Protocol):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import assert_never
 
 from controlplane.api.objects.decode import DecodeError, decode_vmi, encode
 from controlplane.api.objects.pod import Pod
@@ -26,7 +25,7 @@ from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
 from controlplane.virt_handler.vmi.events import RecordEvent, Told, about, action_event, phase_events
 from controlplane.virt_handler.vmi.liveness import missing_pod
 from controlplane.virt_handler.vmi.migration_writes import writes_of
-from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Session, Sessions
+from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, OperationInputs, Session, Sessions
 from controlplane.virt_handler.vmi.status import derive_status
 from controlplane.virt_handler.vmi.world import (
     AbortTransfer,
@@ -39,14 +38,8 @@ from controlplane.virt_handler.vmi.world import (
     Expected,
     Look,
     LookForLauncher,
-    PlugCpus,
-    PlugMemory,
-    PrepareNetwork,
     ReadVmi,
-    Resume,
     SessionAction,
-    ShutDown,
-    StartDomain,
     World,
 )
 
@@ -187,49 +180,28 @@ class VmiReconciler:
                 session.expect(await self._read_expected(session.launcher().pod))
             case Dial():
                 session.admit()
-            case PrepareNetwork():
-                expected = session.launcher().expected
-                vmi = world.vmi or (None if expected is None else expected.vmi)
-                if vmi is not None:
-                    session.prepare_network(vmi)
-            case StartDomain():
-                if (vmi := world.vmi) is not None:
-                    session.start(lambda: self._granted(vmi, session))
             case DestroyRemoved():
-                await self._destroy_removed(session)
+                await self._destroy_removed(session, action)
             case DestroyOrphan():
                 await self._destroy_orphan(session, action)
-            case BeginTransfer() | AbortTransfer():
-                self._move(world, session, action)
-            case _:
-                self._press(session, action)
-
-    def _press(self, session: Session, action: ShutDown | Destroy | Resume | PlugCpus | PlugMemory) -> None:
-        match action:
-            case ShutDown():
-                session.shut_down()
-            case Destroy():
-                session.destroy()
-            case Resume():
-                session.resume()
-            case PlugCpus():
-                session.plug_cpus(action.count)
-            case PlugMemory():
-                session.plug_memory(action.requested_bytes)
-            case _:
-                assert_never(action)
-
-    def _move(self, world: World, session: Session, action: BeginTransfer | AbortTransfer) -> None:
-        match action:
             case BeginTransfer():
-                leaver = world.vmi
-                moving = None if leaver is None else leaver.status.migration_state
-                if leaver is not None and moving is not None:
-                    session.transfer(leaver, moving, writes_of(leaver, action, session, self._api, self._clock))
+                self._begin_transfer(world, session, action)
             case AbortTransfer():
                 session.abort_transfer()
             case _:
-                assert_never(action)
+                session.perform(action, self._inputs(world, session))
+
+    def _inputs(self, world: World, session: Session) -> OperationInputs:
+        if (vmi := world.vmi) is not None:
+            return OperationInputs(vmi, lambda: self._granted(vmi, session))
+        expected = session.launcher().expected
+        return OperationInputs(None if expected is None else expected.vmi)
+
+    def _begin_transfer(self, world: World, session: Session, action: BeginTransfer) -> None:
+        moving = None if world.vmi is None else world.vmi.status.migration_state
+        if world.vmi is not None and moving is not None:
+            writes = writes_of(world.vmi, action, session, self._api, self._clock)
+            session.transfer(world.vmi, moving, writes)
 
     async def _read_expected(self, pod: Pod) -> Expected:
         """Read the VMI that a Pod names; another one of the same name is none."""
@@ -259,7 +231,7 @@ class VmiReconciler:
             raise NoContact(f"the start has to wait: {held}")
         return now
 
-    async def _destroy_removed(self, session: Session) -> None:
+    async def _destroy_removed(self, session: Session, action: DestroyRemoved) -> None:
         """Ask before: a Pod that is listed no more may only have lost the label by which it is listed."""
         pod = session.launcher().pod
         key = Key(pod.metadata.namespace, pod.metadata.name)
@@ -270,7 +242,7 @@ class VmiReconciler:
         if found is not None and found.get("metadata", {}).get("uid") == pod.uid:
             log.warning("not removed", extra={"key": str(key), "because": "the Pod exists, though it is not listed"})
             return
-        session.destroy()
+        session.perform(Destroy(action.pod_uid, action.because))
 
     async def _destroy_orphan(self, session: Session, action: DestroyOrphan) -> None:
         key = session.launcher().pod.vmi_key
@@ -283,7 +255,7 @@ class VmiReconciler:
         if found is not None and found.get("metadata", {}).get("uid") == action.vmi_uid:
             log.info("not an orphan", extra={"key": str(key), "because": "its VMI exists, though not for this node"})
             return
-        session.destroy()
+        session.perform(Destroy(action.pod_uid, action.because))
 
     def _read(self, key: Key) -> VirtualMachineInstance | None:
         raw = self._vmis.get(key)

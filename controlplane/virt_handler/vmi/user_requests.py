@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a person may ask of a guest in a state, and whose pause it is in. Pure.
+"""Which requests of a user a guest's state allows, and whether a user has paused it. Pure.
 
 libvirt keeps only the first reason of a pause: a guest that an I/O error paused keeps that reason when a user pauses it
 too. LauncherStatus keeps the user's pause; after a restart of virt-handler the VMI's condition tells of it.
@@ -9,19 +9,65 @@ too. LauncherStatus keeps the user's pause; after a restart of virt-handler the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.links.handler import Verb
+from controlplane.virt_handler.vmi.liveness import is_own
 from controlplane.virt_handler.vmi.migration_source import (
     has_arrived_paused,
+    is_migrating_or_stopped,
     is_stopped_to_send,
     is_user_pause_reported,
 )
-from controlplane.virt_handler.vmi.world import LauncherStatus
+from controlplane.virt_handler.vmi.world import Launcher, LauncherStatus
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCheck:
+    """What a request comes to. The default: it is carried out."""
+
+    refusal: str = ""
+    """Why the guest's state does not allow it."""
+    is_done: bool = False
+    """There is nothing left to do."""
+
+
+def check_user_request(
+    verb: Verb, vmi: VirtualMachineInstance | None, launcher: Launcher, vmi_uid: str
+) -> RequestCheck:
+    """Judge a request by the guest as it was just observed. vmi: as the cache has it."""
+    status = launcher.status
+    state, observed = status.state, status.observed
+    if is_migrating_or_stopped(vmi, status):
+        return RequestCheck("VMI is migrating; try again when that is over")
+    is_up = state is not None and state.life.is_up and not state.is_starting
+    if state is None or observed is None or not is_up or not is_own(launcher, vmi_uid):
+        return RequestCheck("VMI is not running")
+    is_paused = is_paused_by_user(vmi, status)
+    if verb == "pause" and is_paused and vmi is not None and not is_user_pause_reported(vmi):
+        return RequestCheck(
+            is_done=True
+        )  # paused for an earlier request, which waits for the condition as this one does
+    refusal = refuse(
+        verb, state, is_paused_by_user=is_paused, has_acpi=observed.has_acpi, has_agent=observed.is_agent_connected
+    )
+    return RequestCheck(refusal or "")
+
+
+def unpause_resumes_domain(status: LauncherStatus) -> bool:
+    """Tell whether the domain is resumed at once. A guest that an I/O error paused is resumed as every such guest."""
+    return status.state is not None and status.state.reason != "ioerror"
+
+
+def has_acpi(status: LauncherStatus) -> bool:
+    """Tell whether the guest has a power button."""
+    return status.observed is not None and status.observed.has_acpi
 
 
 def is_paused_by_user(vmi: VirtualMachineInstance | None, status: LauncherStatus) -> bool:
-    """Tell whether a person has paused the guest and nobody has unpaused it since, whatever else has paused it."""
+    """Tell whether a user has paused the guest and nobody has unpaused it since, whatever else has paused it."""
     state = status.state
     if state is None or state.life is not Life.PAUSED:
         return False
@@ -32,22 +78,22 @@ def is_paused_by_user(vmi: VirtualMachineInstance | None, status: LauncherStatus
     return vmi is not None and is_user_pause_reported(vmi)
 
 
-def user_pause_after(held: bool | None, state: State | None) -> bool | None:
-    """Return what is remembered of a person's pause when the guest is seen so: it ends with the pause it came to."""
+def user_pause_after(was_paused: bool | None, state: State | None) -> bool | None:
+    """Return what is kept of a user's pause after a look: it ends with the pause that it was added to."""
     if state is None or (state.life is Life.PAUSED and state.reason != "user"):
-        return held
+        return was_paused
     return False
 
 
-def refuse(verb: Verb, state: State, *, held: bool, has_acpi: bool, has_agent: bool) -> str | None:
+def refuse(verb: Verb, state: State, *, is_paused_by_user: bool, has_acpi: bool, has_agent: bool) -> str | None:
     """Say why the state of a guest that is up does not allow a verb; None when it does."""
     is_paused = state.life is Life.PAUSED
     match verb:
-        case "pause" if held:
+        case "pause" if is_paused_by_user:
             return "VMI is already paused"
         case "unpause" if not is_paused:
             return "VMI is not paused"
-        case "unpause" if not held:
+        case "unpause" if not is_paused_by_user:
             return f"VMI is not paused by a user but by libvirt ({state.reason}); it goes on when the cause is over"
         case "softreboot" | "freeze" | "unfreeze" if is_paused:
             return "VMI is paused"

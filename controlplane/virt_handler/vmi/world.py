@@ -310,19 +310,7 @@ class DestroyOrphan:
     because: str
 
 
-SessionAction = (
-    ReadVmi
-    | Dial
-    | PrepareNetwork
-    | StartDomain
-    | ShutDown
-    | Destroy
-    | DestroyRemoved
-    | Resume
-    | PlugCpus
-    | PlugMemory
-    | DestroyOrphan
-    | BeginTransfer
-    | AbortTransfer
-)
+Operation = PrepareNetwork | StartDomain | ShutDown | Destroy | Resume | PlugCpus | PlugMemory
+"""Actions that a session performs, one at a time (launchers/operations.py)."""
+SessionAction = Operation | ReadVmi | Dial | DestroyRemoved | DestroyOrphan | BeginTransfer | AbortTransfer
 Action = SessionAction | LookForLauncher

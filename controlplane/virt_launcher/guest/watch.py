@@ -15,15 +15,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from controlplane.api.launch_plan import CRASHES, NOT_IN_TIME
-from controlplane.domain.state import Life, State, derive_outcome, explain_crash
+from controlplane.domain.state import POWER_BUTTON_SECONDS, Life, State, derive_outcome, explain_crash
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
 from controlplane.hypervisor.errors import HypervisorError, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event, LifecycleChanged, cause_of_end
 from controlplane.hypervisor.guest import Guest
 from controlplane.virt_launcher.guest.libvirtd_liveness import ANSWER_SECONDS, LibvirtdLiveness
 
-REPEAT_SECONDS = 5.0
-"""Interval of shutdown requests: some guests miss the first one."""
 _RETRY_SECONDS = 0.02
 _LAST_RETRY_SECONDS = 1.0
 
@@ -121,10 +119,10 @@ class GuestWatch:
             if (guest_exit := await self._exit_if_down(within_seconds=remaining)) is not None:
                 return guest_exit
             await self._run(Guest.shutdown)
-            await asyncio.sleep(min(REPEAT_SECONDS, max(deadline - loop.time(), 0)))
+            await asyncio.sleep(min(POWER_BUTTON_SECONDS, max(deadline - loop.time(), 0)))
         log.warning("destroying the domain after its grace period", extra={"grace_seconds": grace_seconds})
         while True:
-            if (guest_exit := await self._exit_if_down(within_seconds=REPEAT_SECONDS)) is not None:
+            if (guest_exit := await self._exit_if_down(within_seconds=POWER_BUTTON_SECONDS)) is not None:
                 return guest_exit
             await self._run(Guest.destroy)
             await asyncio.sleep(_LAST_RETRY_SECONDS)

@@ -20,7 +20,7 @@ from controlplane.kube.lease import Heartbeat
 from controlplane.links.handler import Done, Guest, Power, Verb
 from controlplane.links.node.messages import KvmFinding
 from controlplane.virt_handler.api_endpoint.power import PowerRequests
-from controlplane.virt_handler.launchers.session import Tools
+from controlplane.virt_handler.launchers.tools import Tools
 from controlplane.virt_handler.node.heartbeat import keep_schedulable
 from controlplane.virt_handler.node.labels import serving_patch
 from controlplane.virt_handler.node_recovery.recovery import NodeRecovery

@@ -16,8 +16,10 @@ from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
 from controlplane.virt_handler.launchers.registry import Registry
-from controlplane.virt_handler.launchers.session import Session, Tools
-from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
+from controlplane.virt_handler.launchers.session import Session
+from controlplane.virt_handler.launchers.tools import Tools
+from controlplane.virt_handler.vmi.ports import NoContact, OperationInputs, StartRefused
+from controlplane.virt_handler.vmi.world import Destroy, Operation, PrepareNetwork, Resume, ShutDown, StartDomain
 from tests.controlplane.simulation.launcher import STALLED
 from tests.controlplane.simulation.libvirt import LauncherConnections
 
@@ -25,9 +27,9 @@ FIRST_SECONDS, LAST_SECONDS = 0.05, 30.0
 """Of the pause after a verb of which nothing came."""
 RESUME_SECONDS = 10.0
 """At least between two attempts to let a guest go on."""
-PAUSED = {"prepare_network": "prepare the network", "start": "start"}
-"""Verbs that wait after one that came to nothing."""
-COUNTED = (*PAUSED, "shut_down", "destroy", "resume")
+PAUSED = {PrepareNetwork: "prepare the network", StartDomain: "start"}
+"""Operations that wait after one that failed."""
+COUNTED = (*PAUSED, ShutDown, Destroy, Resume)
 
 
 @dataclass(slots=True)
@@ -87,22 +89,26 @@ class WatchedRegistry(Registry):
     def _add(self, group: asyncio.TaskGroup, pod: Pod, vmi_uid: str, key: Key) -> Session:
         self._in_vain[pod.uid] = _InVain()
         session: Any = super()._add(group, pod, vmi_uid, key)
-        for name in COUNTED:
-            setattr(session, name, partial(self._counted, session, name, getattr(session, name)))
+        session.operations.perform = partial(self._counted, session, session.operations.perform)
         session.run = partial(self._reported, session.run)
         return session  # type: ignore[no-any-return]
 
-    async def _counted(self, session: Session, name: str, verb: Callable[..., Awaitable[None]], *given: Any) -> None:
-        known, clock = self._in_vain[session.pod.uid], self._tools.clock
-        if name in PAUSED and session.is_over:
-            self._complain(f"{session.pod.vmi_key}: asked to {PAUSED[name]}, and its Pod is gone or over")
-        if name in PAUSED and (left := known.left(clock.monotonic())) > 0:
-            said = f"asked to {PAUSED[name]} {left:.2f} s too early, {known.count} came to nothing"
-            self._complain(f"{session.pod.vmi_key}: {said}")
-        if name == "resume" and not self._connections.is_moving(session.pod.uid):
+    async def _counted(
+        self, session: Session, perform: Callable[..., Awaitable[None]], action: Operation, inputs: OperationInputs
+    ) -> None:
+        if not isinstance(action, COUNTED):
+            await perform(action, inputs)
+            return
+        known, clock, kind, record = self._in_vain[action.pod_uid], self._tools.clock, type(action), session.record
+        if kind in PAUSED and record.is_over:
+            self._complain(f"{record.pod.vmi_key}: asked to {PAUSED[kind]}, and its Pod is gone or over")
+        if kind in PAUSED and (left := known.left(clock.monotonic())) > 0:
+            said = f"asked to {PAUSED[kind]} {left:.2f} s too early, {known.count} came to nothing"
+            self._complain(f"{record.pod.vmi_key}: {said}")
+        if kind is Resume and not self._connections.is_moving(action.pod_uid):
             self._note_resume(session, known, clock.monotonic())
         try:
-            await self._reported(verb, *given)
+            await self._reported(perform, action, inputs)
         except (NoContact, StartRefused):
             known.count, known.at = known.count + 1, clock.monotonic()
             raise
@@ -110,11 +116,13 @@ class WatchedRegistry(Registry):
 
     def _note_resume(self, session: Session, known: _InVain, now: float) -> None:
         """A guest that an I/O error paused is let go on, and not again before ten seconds."""
-        state = session.launcher().status.state
+        state = session.record.status.state
         if state is None or (state.life.value, state.reason) != (STALLED.life.value, STALLED.reason):
-            self._complain(f"{session.pod.vmi_key}: asked to resume, and no I/O error has paused it")
+            self._complain(f"{session.record.pod.vmi_key}: asked to resume, and no I/O error has paused it")
         if known.resumed_at is not None and now - known.resumed_at < RESUME_SECONDS:
-            self._complain(f"{session.pod.vmi_key}: asked to resume {now - known.resumed_at:.2f} s after the last time")
+            self._complain(
+                f"{session.record.pod.vmi_key}: asked to resume {now - known.resumed_at:.2f} s after the last time"
+            )
         known.resumed_at = now
 
     async def _reported(self, doing: Callable[..., Awaitable[None]], *given: Any) -> None:

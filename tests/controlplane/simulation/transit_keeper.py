@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.virt_handler.incoming.reconciler import IncomingReconciler
-from controlplane.virt_handler.launchers.session import Tools
+from controlplane.virt_handler.launchers.tools import Tools
 from tests.controlplane.simulation.answers import Asked
 from tests.controlplane.simulation.controller import Controller
 from tests.controlplane.simulation.duties import Owed

@@ -25,7 +25,7 @@ from controlplane.engine.runner import Runner
 from controlplane.engine.work_queue import WorkQueue
 from controlplane.virt_handler.launchers.ports import Send
 from controlplane.virt_handler.launchers.registry import Registry
-from controlplane.virt_handler.launchers.session import Tools
+from controlplane.virt_handler.launchers.tools import Tools
 from controlplane.virt_handler.node.virt_node_client import NodeClient
 from controlplane.virt_handler.node_recovery.recovery import NodeRecovery
 from controlplane.virt_handler.vmi.events import Told

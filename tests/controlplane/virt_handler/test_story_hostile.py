@@ -16,7 +16,7 @@ from controlplane.api.objects.resources import Key
 from controlplane.hypervisor.events import LifecycleChanged
 from controlplane.virt_handler.launchers import registry as registry_module
 from controlplane.virt_handler.launchers.registry import Registry
-from controlplane.virt_handler.launchers.session import Tools
+from controlplane.virt_handler.launchers.tools import Tools
 from tests.controlplane.virt_handler.builders import (
     NODE,
     POD_UID,
@@ -27,7 +27,7 @@ from tests.controlplane.virt_handler.builders import (
     vmi_object,
 )
 from tests.controlplane.virt_handler.fakes import FakeCache, FakeClock, FakeConnection, FakeLibvirtd, until
-from tests.controlplane.virt_handler.launchers.test_session_look import Node as ANode
+from tests.controlplane.virt_handler.launchers.test_connection import Node as ANode
 from tests.controlplane.virt_handler.stage import Node
 
 OTHER = Key("default", "other")

@@ -7,60 +7,55 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from controlplane.api.objects.resources import Key
-from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.runner import Runner
 from controlplane.engine.work_queue import WorkQueue
-from controlplane.virt_handler.launchers.verbs import Verbs
-from controlplane.virt_handler.vmi.ports import Granted
+from controlplane.virt_handler.launchers.record import LauncherRecord
+from controlplane.virt_handler.launchers.session import Session, operation_name
+from controlplane.virt_handler.launchers.tools import Tools
+from controlplane.virt_handler.node.virt_node_client import NodeClient
+from controlplane.virt_handler.vmi.ports import OperationInputs
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
-from controlplane.virt_handler.vmi.world import Expected, Launcher, Traces
-from tests.controlplane.virt_handler.builders import NODE, RUNNING, a_launcher, a_pod, observed, seen, vmi_object
+from controlplane.virt_handler.vmi.world import Launcher, Operation, PrepareNetwork, StartDomain, Traces
+from tests.controlplane.virt_handler.builders import NODE, RUNNING, a_pod, observed, seen, vmi_object
 from tests.controlplane.virt_handler.fakes import FakeApi, FakeCache, until
 
 WORKERS, HUNG = 4, 12
 
 
+async def _nowhere() -> socket.socket:
+    raise ConnectionRefusedError
+
+
+async def _cannot_connect(_path: str) -> NoReturn:
+    raise ConnectionRefusedError
+
+
 class Contact:
-    """A launcher that starts its guest, unless it hangs."""
+    """The operations of a launcher that starts its guest, unless it hangs."""
 
     def __init__(self, uid: str, *, hangs: bool) -> None:
         self.uid, self.hangs = uid, hangs
         self.asked: list[str] = []
-        self._launcher = a_launcher(seen(None), a_pod(f"pod-{uid}", owner_uid=uid))
+        self.record: LauncherRecord | None = None
 
-    def launcher(self) -> Launcher:
-        return self._launcher
-
-    def expect(self, expected: Expected) -> None:
-        """It was handed over before."""
-
-    async def prepare_network(self, vmi: VirtualMachineInstance) -> None:
-        self.asked.append("prepare")
-
-    async def start(self, granted: Granted) -> None:
-        await granted()
-        self.asked.append("start")
-        if self.hangs:
+    async def perform(self, action: Operation, inputs: OperationInputs) -> None:
+        self.asked.append(operation_name(action))
+        if isinstance(action, StartDomain) and inputs.authorize_start is not None:
+            await inputs.authorize_start()
+        if self.hangs and not isinstance(action, PrepareNetwork):
             await asyncio.Event().wait()
-        known = observed(uid=self.uid, pod_uid=f"pod-{self.uid}")
-        self._launcher = replace(self._launcher, status=seen(RUNNING, observed=known))
-
-    async def shut_down(self) -> None:
-        self.asked.append("shut down")
-        if self.hangs:
-            await asyncio.Event().wait()
-
-    destroy = resume = shut_down
+        if isinstance(action, StartDomain) and self.record is not None:
+            self.record.replace(seen(RUNNING, observed=observed(uid=self.uid, pod_uid=f"pod-{self.uid}")))
 
 
 class Node:
@@ -73,7 +68,7 @@ class Node:
         self.vmis = FakeCache()
         self.api = FakeApi(self.vmis)
         self.contacts: dict[str, Contact] = {}
-        self._verbs: dict[str, Verbs] = {}
+        self._sessions: dict[str, Session] = {}
         self._clock = SystemClock()
         reconciler = VmiReconciler(NODE, self.vmis, self, self.api, self._clock, tell=self._tell, held=lambda: "")
         queue = WorkQueue(BackOff(random.Random(1).random))
@@ -86,18 +81,27 @@ class Node:
         body["status"]["activePods"] = {f"pod-{name}": NODE}
         contact = self.contacts.setdefault(name, Contact(name, hangs=hangs))
         key = Key("default", name)
-        if f"pod-{name}" not in self._verbs:
-            self._verbs[f"pod-{name}"] = Verbs(contact, self._clock, self._spawn, lambda: self.runner.add(key))
+        if f"pod-{name}" not in self._sessions:
+            self._sessions[f"pod-{name}"] = self._session(contact, key)
         self.api.store(body)
+
+    def _session(self, contact: Contact, key: Key) -> Session:
+        """Return a session whose launcher is the contact."""
+        pod = a_pod(f"pod-{contact.uid}", owner_uid=contact.uid)
+        tools = Tools(NodeClient(_nowhere), self._clock, _cannot_connect)
+        session = Session(pod, contact.uid, tools, lambda: self.runner.add(key), spawn=self._spawn)
+        session.operations = contact  # type: ignore[assignment]
+        session.record.status, contact.record = seen(None), session.record
+        return session
 
     def phase(self, name: str) -> str:
         return str(self.api.objects[Key("default", name)]["status"]["phase"])
 
-    def session(self, pod_uid: str) -> Verbs | None:
-        return self._verbs.get(pod_uid)
+    def session(self, pod_uid: str) -> Session | None:
+        return self._sessions.get(pod_uid)
 
     def launchers_of(self, vmi_uid: str) -> tuple[Launcher, ...]:
-        return (self._verbs[f"pod-{vmi_uid}"].launcher(),)
+        return (self._sessions[f"pod-{vmi_uid}"].launcher(),)
 
     def launchers_named(self, key: Key) -> tuple[Launcher, ...]:
         return ()
@@ -132,7 +136,7 @@ async def node() -> AsyncIterator[Node]:
 async def test_more_hung_starts_than_workers_hold_up_nobody_else(node: Node) -> None:
     for number in range(HUNG):
         node.hand_over(f"hung-{number}", hangs=True)
-    await until(lambda: all(one.asked == ["start"] for one in node.contacts.values()), "every start")
+    await until(lambda: all(one.asked == ["start domain"] for one in node.contacts.values()), "every start")
     node.hand_over("web")
     await until(lambda: node.phase("web") == "Running", "Running")
     node.hand_over("web", phase="Running", deleting=True)
@@ -142,8 +146,8 @@ async def test_more_hung_starts_than_workers_hold_up_nobody_else(node: Node) -> 
 
 async def test_a_hung_launcher_is_asked_for_one_verb_at_a_time(node: Node) -> None:
     node.hand_over("hung", hangs=True)
-    await until(lambda: node.contacts["hung"].asked == ["start"], "its start")
+    await until(lambda: node.contacts["hung"].asked == ["start domain"], "its start")
     node.hand_over("hung", hangs=True)
     node.hand_over("hung", hangs=True, deleting=True)
     await asyncio.sleep(0.02)
-    assert node.contacts["hung"].asked == ["start"]
+    assert node.contacts["hung"].asked == ["start domain"]

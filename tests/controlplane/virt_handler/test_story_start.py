@@ -196,7 +196,7 @@ async def test_a_guest_that_is_to_start_paused_is_running_and_paused_until_someb
     assert session is not None
     assert up.libvirtd.asked == []
 
-    await session.obey("unpause", None)
+    await session.execute_user_request("unpause", None)
 
     await until(lambda: "Paused" not in {one["type"] for one in up.status["conditions"]}, "the end of the pause")
     assert up.libvirtd.asked == ["resume"]
@@ -214,7 +214,7 @@ async def test_a_guest_that_an_error_and_a_person_have_paused_waits_for_the_pers
     session = running.registry.session(POD_UID)
     assert session is not None
     guest.life = State(Life.PAUSED, "ioerror")
-    await session.obey("pause", None)
+    await session.execute_user_request("pause", None)
     await until(lambda: paused() == "PausedByUser", "the person's pause")
 
     await running.end()
@@ -227,5 +227,5 @@ async def test_a_guest_that_an_error_and_a_person_have_paused_waits_for_the_pers
     assert paused() == "PausedByUser"
     session = running.registry.session(POD_UID)
     assert session is not None
-    await session.obey("unpause", decode_vmi(running.api.objects[KEY]))
+    await session.execute_user_request("unpause", decode_vmi(running.api.objects[KEY]))
     await until(lambda: "resume" in running.libvirtd.asked, "what every such guest gets")

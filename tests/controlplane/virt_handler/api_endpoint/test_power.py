@@ -59,7 +59,7 @@ class Stage:
     def launcher(self) -> Launcher:
         return self.known
 
-    async def obey(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int) -> None:
+    async def execute_user_request(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int) -> None:
         self.asked.append((verb, vmi))
         self.thaw_after = thaw_after
         if self.error is not None:

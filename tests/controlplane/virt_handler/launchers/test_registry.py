@@ -18,10 +18,10 @@ from controlplane.api.objects.resources import Key
 from controlplane.links.node.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.ports import LauncherSocket
 from controlplane.virt_handler.launchers.registry import Registry
-from controlplane.virt_handler.launchers.session import Tools
+from controlplane.virt_handler.launchers.tools import Tools
 from controlplane.virt_handler.node.virt_node_client import NodeClient
-from controlplane.virt_handler.vmi.ports import CannotLook, NoContact
-from controlplane.virt_handler.vmi.world import NodeTrouble, Traces
+from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, OperationInputs
+from controlplane.virt_handler.vmi.world import NodeTrouble, PrepareNetwork, Traces
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID, a_vmi, pod_object
 from tests.controlplane.virt_handler.fakes import (
@@ -146,18 +146,20 @@ async def test_a_pod_that_cannot_be_read_is_there(node: Node, registry: Registry
     await until(lambda: len(registry) == 0, "nothing of it")
 
 
-async def begin_a_verb(node: Node, registry: Registry) -> None:
+async def begin_an_operation(node: Node, registry: Registry) -> None:
     """Have a Pod whose network is being set up, until the node is told that it may end."""
     node.pods.put(pod_object())
-    verbs = registry.session(POD_UID)
-    assert verbs is not None
-    verbs.prepare_network(a_vmi())
+    session = registry.session(POD_UID)
+    assert session is not None
+    session.perform(PrepareNetwork(POD_UID, "test"), OperationInputs(a_vmi()))
     await until(node.has_begun.is_set, "the network")
 
 
-async def test_a_pod_that_comes_back_goes_on_with_the_verb_that_it_left_with(node: Node, registry: Registry) -> None:
+async def test_a_pod_that_comes_back_goes_on_with_the_operation_that_it_left_with(
+    node: Node, registry: Registry
+) -> None:
     """It was begun again beside the first, once for each time that the Pod was listed."""
-    await begin_a_verb(node, registry)
+    await begin_an_operation(node, registry)
     for _unused in range(3):
         node.pods.remove(POD)
         await asyncio.sleep(0)
@@ -165,17 +167,17 @@ async def test_a_pod_that_comes_back_goes_on_with_the_verb_that_it_left_with(nod
         await asyncio.sleep(0)
     again = registry.session(POD_UID)
     assert again is not None
-    assert again.launcher().operation == "prepare the network"
+    assert again.launcher().operation == "prepare network"
     with pytest.raises(NoContact, match="busy"):
-        again.prepare_network(a_vmi())
+        again.perform(PrepareNetwork(POD_UID, "test"), OperationInputs(a_vmi()))
     node.may_end.set()
     await until(lambda: again.launcher().operation == "", "its end")
     assert again.launcher().status.is_network_ready
     assert len(node.network.wanted) == 1
 
 
-async def test_a_pod_that_is_gone_is_forgotten_once_its_verb_has_ended(node: Node, registry: Registry) -> None:
-    await begin_a_verb(node, registry)
+async def test_a_pod_that_is_gone_is_forgotten_once_its_operation_has_ended(node: Node, registry: Registry) -> None:
+    await begin_an_operation(node, registry)
     node.pods.remove(POD)
     await asyncio.sleep(0.01)
     assert [one.is_gone for one in registry.launchers_of(VMI_UID)] == [True]
@@ -216,7 +218,7 @@ async def test_a_guest_that_ran_in_a_pod_is_remembered_when_the_pod_comes_back(n
     """It is never started a second time there."""
     node.pods.put(pod_object())
     session = registry._sessions[POD_UID]
-    session._publish(has_run=True)
+    session.record.publish(has_run=True)
     node.pods.remove(POD)
     node.pods.put(pod_object())
     assert [one.status.has_run for one in registry.launchers_of(VMI_UID)] == [True]
@@ -241,9 +243,9 @@ async def reached(node: Node) -> AsyncIterator[tuple[Registry, FakeLibvirtd]]:
     task = asyncio.create_task(registry.run())
     await asyncio.sleep(0)
     node.pods.put(pod_object())
-    verbs = registry.session(POD_UID)
-    assert verbs is not None
-    verbs.admit()
+    session = registry.session(POD_UID)
+    assert session is not None
+    session.admit()
     await until(lambda: registry.connected == 1, "contact")
     yield registry, libvirtd
     task.cancel()

@@ -19,7 +19,7 @@ from controlplane.engine.ports import Json
 from controlplane.virt_handler.node_recovery.recovery import NodeRecovery
 from controlplane.virt_handler.vmi.events import Told
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact
-from controlplane.virt_handler.vmi.world import Launcher, Traces
+from controlplane.virt_handler.vmi.world import Destroy, Launcher, Operation, Traces
 from tests.controlplane.virt_handler.builders import (
     OFF,
     POD_UID,
@@ -54,9 +54,10 @@ class FakeGuest:
     def admit(self) -> None:
         self.see(is_admitted=True, is_connected=True, state=RUNNING)
 
-    def destroy(self) -> None:
+    def perform(self, action: Operation) -> None:
+        assert isinstance(action, Destroy)
         if self.is_busy:
-            raise NoContact("the launcher is busy with another verb")
+            raise NoContact("the launcher is busy with another operation")
         self.ends += 1
         self.see(destroy_asked_at=self._clock.monotonic())
         if not self.is_deaf:

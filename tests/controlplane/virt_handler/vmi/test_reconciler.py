@@ -17,8 +17,9 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Conflict, Forbidden, Unavailable
 from controlplane.engine.ports import Json
 from controlplane.engine.reconcile import reconcile
+from controlplane.virt_handler.launchers.session import operation_name
 from controlplane.virt_handler.vmi.events import Told
-from controlplane.virt_handler.vmi.ports import CannotLook, Granted, NoContact
+from controlplane.virt_handler.vmi.ports import NO_INPUTS, CannotLook, Granted, NoContact, OperationInputs
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import (
     Destroy,
@@ -28,6 +29,7 @@ from controlplane.virt_handler.vmi.world import (
     Launcher,
     LookForLauncher,
     NodeTrouble,
+    Operation,
     ReadVmi,
     ShutDown,
     StartDomain,
@@ -56,15 +58,9 @@ class FakeSession:
     def expect(self, expected: Expected) -> None:
         self.asked.append("expect nothing" if expected.vmi is None else "expect it")
 
-    def start(self, granted: Granted) -> None:
-        self.asked.append("start")
-        self.granted = granted
-
-    def destroy(self) -> None:
-        self.asked.append("destroy")
-
-    def shut_down(self) -> None:
-        self.asked.append("shut_down")
+    def perform(self, action: Operation, inputs: OperationInputs = NO_INPUTS) -> None:
+        self.asked.append(operation_name(action))
+        self.granted = inputs.authorize_start
 
 
 @dataclass
@@ -284,7 +280,7 @@ async def test_a_start_is_granted_by_what_the_api_server_says_in_that_moment(
     for part, values in change.items():
         newer[part] |= values
     node.api.store(newer)
-    assert contact.asked == ["start"]
+    assert contact.asked == ["start domain"]
     assert contact.granted is not None
     if said:
         with pytest.raises(NoContact, match=said):
@@ -420,7 +416,7 @@ async def test_how_a_guest_is_made_to_end_is_told_once(node: Node) -> None:
         await node.reconciler.apply(node.world(), ShutDown(POD_UID, because="its VMI is deleted"))
         await node.reconciler.apply(node.world(), Destroy(POD_UID, because="its grace period is over"))
 
-    assert node.sessions.contact.asked == ["shut_down", "destroy"] * 2
+    assert node.sessions.contact.asked == ["shut down", "destroy"] * 2
     assert [(one.reason, one.message) for one in node.told] == [
         ("ShuttingDown", "Signaled Graceful Shutdown: its VMI is deleted"),
         ("Deleted", "Signaled Deletion: its grace period is over"),
@@ -436,4 +432,4 @@ async def test_an_end_that_cannot_be_told_comes_all_the_same(node: Node, monkeyp
     node.sessions.contact = FakeSession(a_launcher(seen()))
     monkeypatch.setattr(node.reconciler, "_tell", tell)
     await node.reconciler.apply(node.world(), ShutDown(POD_UID, because="its VMI is deleted"))
-    assert node.sessions.contact.asked == ["shut_down"]
+    assert node.sessions.contact.asked == ["shut down"]

@@ -72,13 +72,13 @@ TABLE: dict[tuple[Verb, State, bool], str | None] = {
 @pytest.mark.parametrize(("asked", "expected"), TABLE.items())
 def test_what_a_state_allows(asked: tuple[Verb, State, bool], expected: str | None) -> None:
     verb, state, held = asked
-    refusal = refuse(verb, state, held=held, has_acpi=True, has_agent=False)
+    refusal = refuse(verb, state, is_paused_by_user=held, has_acpi=True, has_agent=False)
     assert (refusal is None) is (expected is None)
     assert (expected or "") in (refusal or "")
 
 
 @pytest.mark.parametrize(("acpi", "agent"), [(True, True), (True, False), (False, True), (False, False)])
 def test_a_guest_without_acpi_and_agent_cannot_be_asked_to_boot_again(acpi: bool, agent: bool) -> None:
-    refusal = refuse("softreboot", RUNNING, held=False, has_acpi=acpi, has_agent=agent)
+    refusal = refuse("softreboot", RUNNING, is_paused_by_user=False, has_acpi=acpi, has_agent=agent)
     nothing = "VMI neither have the agent connected nor the ACPI feature enabled"
     assert refusal == (None if acpi or agent else nothing)

@@ -218,7 +218,7 @@ async def test_a_guest_that_does_not_obey_is_switched_off_after_its_grace(libvir
 async def test_the_plug_is_pulled_at_the_end_of_the_grace_period_however_seldom_the_button_is_pressed(
     libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guest_module, "REPEAT_SECONDS", 3600)
+    monkeypatch.setattr(guest_module, "POWER_BUTTON_SECONDS", 3600)
     libvirtd.state_now, libvirtd.obeys = RUNNING, False
     async with asyncio.timeout(5):
         assert (await bring_down(libvirtd, 0.01)).exit_code == 1
@@ -241,7 +241,7 @@ async def test_a_libvirtd_that_says_nothing_is_no_end_of_the_guest(
 ) -> None:
     """Its QEMU may run on: an exit code of ours would be a verdict on what nobody has seen."""
     monkeypatch.setattr(guest_module, "_LAST_RETRY_SECONDS", 0.001)
-    monkeypatch.setattr(guest_module, "REPEAT_SECONDS", 0.001)
+    monkeypatch.setattr(guest_module, "POWER_BUTTON_SECONDS", 0.001)
     libvirtd.state_now, libvirtd.obeys = RUNNING, False
     watch = a_watch()
     ended = asyncio.create_task(watch.wait_for_exit())

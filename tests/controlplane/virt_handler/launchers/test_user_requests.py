@@ -27,7 +27,7 @@ from tests.controlplane.virt_handler.builders import (
     told_paused,
 )
 from tests.controlplane.virt_handler.fakes import FakeAgent, FakeConnection, FakeGuest, FakeLibvirtd
-from tests.controlplane.virt_handler.launchers.test_session_verbs import a_session
+from tests.controlplane.virt_handler.launchers.test_operations import a_session
 from tests.controlplane.virt_handler.moving import come, stopping
 
 BY_ERROR = State(Life.PAUSED, "ioerror")
@@ -53,16 +53,16 @@ class Up:
 async def up() -> Up:
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     guest = await connection.define(domain_text())
     guest.life = RUNNING
     return Up(libvirtd, session, guest)
 
 
 async def test_a_guest_is_paused_and_let_go_on(up: Up) -> None:
-    await up.session.obey("pause", None)
+    await up.session.user_requests.execute("pause", None)
     assert up.state == State(Life.PAUSED, "user"), "what is known afterwards"
-    await up.session.obey("unpause", None)
+    await up.session.user_requests.execute("unpause", None)
     assert up.state == State(Life.RUNNING, "unpaused")
     assert up.libvirtd.asked == ["pause", "resume"]
 
@@ -74,9 +74,9 @@ async def test_a_pause_is_refused_as_another_ones_once_that_was_told(up: Up, is_
     told = told_paused() if is_told else a_vmi("Running")
     if is_told:
         with pytest.raises(VerbRefused, match="already paused"):
-            await up.session.obey("pause", told)
+            await up.session.user_requests.execute("pause", told)
     else:
-        await up.session.obey("pause", told)
+        await up.session.user_requests.execute("pause", told)
     assert up.libvirtd.asked == []
 
 
@@ -86,13 +86,15 @@ async def test_nothing_is_done_to_one_that_is_stopped_so_that_it_can_be_sent(up:
     """By whichever process: the next one could not tell whose pause it is."""
     up.guest.life = state
     with pytest.raises(VerbRefused, match="VMI is migrating"):
-        await up.session.obey(verb, stopping())
+        await up.session.user_requests.execute(verb, stopping())
     assert up.libvirtd.asked == []
 
 
 async def test_a_guest_that_has_come_is_its_owners_though_its_source_has_stopped_it(up: Up) -> None:
     """The source died before it could say that the guest has left: the migration is under way for ever."""
-    await up.session.obey("pause", stopping(pods=(POD_UID,), sourcePodUID="gone", targetPodUID=POD_UID))
+    await up.session.user_requests.execute(
+        "pause", stopping(pods=(POD_UID,), sourcePodUID="gone", targetPodUID=POD_UID)
+    )
     assert up.libvirtd.asked == ["pause"]
 
 
@@ -107,50 +109,50 @@ async def test_nothing_is_done_to_one_that_its_migration_has_yet_to_let_go_on(
 ) -> None:
     up.guest.life = State(Life.PAUSED, "user")
     with pytest.raises(VerbRefused, match="VMI is migrating"):
-        await up.session.obey(verb, vmi)
+        await up.session.user_requests.execute(verb, vmi)
     up.guest.life = RUNNING
-    await up.session.obey("pause", vmi)
+    await up.session.user_requests.execute("pause", vmi)
     assert up.libvirtd.asked == ["pause"]
 
 
 @pytest.mark.parametrize(("verb", "asked"), [("reset", "reset"), ("softreboot", "reboot")])
 async def test_a_guest_is_made_to_boot_again(up: Up, verb: Verb, asked: str) -> None:
-    await up.session.obey(verb, None)
+    await up.session.user_requests.execute(verb, None)
     assert up.libvirtd.asked == [asked]
 
 
 async def test_file_systems_are_frozen_and_thawed_by_the_agent(up: Up) -> None:
     with pytest.raises(VerbRefused, match="does not have guest agent connected"):
-        await up.session.obey("freeze", None)
+        await up.session.user_requests.execute("freeze", None)
     up.guest.agent = FakeAgent(fsfreeze_freeze=1, fsfreeze_thaw=1)
-    up.session._observation.note([AgentChanged("domain", is_connected=True)])
-    await up.session.obey("freeze", None, thaw_after=60)
+    up.session.connection.domain.note([AgentChanged("domain", is_connected=True)])
+    await up.session.user_requests.execute("freeze", None, thaw_after=60)
     told = up.session.launcher().status.told
-    assert (told and told.is_frozen, up.session._freeze._left()) == (True, 60)
+    assert (told and told.is_frozen, up.session.freeze._left()) == (True, 60)
     up.guest.agent.answers["guest-fsfreeze-status"] = '{"return": "frozen"}'
-    await up.session.obey("unfreeze", None)
+    await up.session.user_requests.execute("unfreeze", None)
     assert up.guest.agent.asked[-2:] == ["guest-fsfreeze-status", "guest-fsfreeze-thaw"]
-    assert up.session._freeze._left() is None
+    assert up.session.freeze._left() is None
 
 
 async def test_what_counts_is_the_guest_as_it_is_now(up: Up) -> None:
-    await up.session.refresh()
+    await up.session.connection.refresh()
     up.guest.life = State(Life.PAUSED, "user")  # and nobody has looked
     with pytest.raises(VerbRefused, match="already paused"):
-        await up.session.obey("pause", None)
+        await up.session.user_requests.execute("pause", None)
 
 
 async def test_a_persons_pause_of_a_guest_that_an_error_has_paused_is_remembered_and_ends(up: Up) -> None:
     up.guest.life = BY_ERROR
-    await up.session.obey("pause", None)
+    await up.session.user_requests.execute("pause", None)
     assert (up.held, up.state) == (True, BY_ERROR)
 
-    await up.session.obey("unpause", None)
+    await up.session.user_requests.execute("unpause", None)
 
     assert (up.held, up.state) == (False, BY_ERROR), "the I/O error's own pause is not a person's to end"
     assert up.libvirtd.asked == ["pause"]
     with pytest.raises(VerbRefused, match="ioerror"):
-        await up.session.obey("unpause", None)
+        await up.session.user_requests.execute("unpause", None)
 
 
 async def test_an_error_that_comes_before_the_pause_does_not_take_it(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,14 +160,14 @@ async def test_an_error_that_comes_before_the_pause_does_not_take_it(up: Up, mon
         guest.life = BY_ERROR
 
     monkeypatch.setattr(FakeGuest, "pause", late)
-    await up.session.obey("pause", None)
+    await up.session.user_requests.execute("pause", None)
     assert up.held
 
 
 async def test_a_guest_that_something_else_has_paused_goes_on_for_a_person(up: Up) -> None:
     up.guest.life = State(Life.PAUSED, "watchdog")
-    await up.session.obey("pause", None)
-    await up.session.obey("unpause", None)
+    await up.session.user_requests.execute("pause", None)
+    await up.session.user_requests.execute("unpause", None)
     assert up.libvirtd.asked == ["pause", "resume"]
     assert (up.held, up.state) == (False, State(Life.RUNNING, "unpaused"))
 
@@ -178,19 +180,19 @@ async def test_what_does_not_run_obeys_nobody(up: Up, verb: Verb, life: State | 
     else:
         up.guest.life = life
     with pytest.raises(VerbRefused, match="VMI is not running"):
-        await up.session.obey(verb, None)
+        await up.session.user_requests.execute(verb, None)
     assert up.libvirtd.asked == []
 
 
 @pytest.mark.parametrize("verb", EVERY)
 @pytest.mark.parametrize("other", [VMI_UID, POD_UID], ids=["another VMI's", "another Pod's"])
 async def test_a_domain_that_is_anothers_obeys_nobody(up: Up, verb: Verb, other: str) -> None:
-    connection = up.session._connection
+    connection = up.session.connection.current
     assert isinstance(connection, FakeConnection)
     guest = await connection.define(domain_text().replace(other, "f" * 36))
     guest.life = RUNNING
     with pytest.raises(VerbRefused):
-        await up.session.obey(verb, None)
+        await up.session.user_requests.execute(verb, None)
     assert up.libvirtd.asked == []
 
 
@@ -200,7 +202,7 @@ async def test_a_guest_that_has_ended_meanwhile_is_said_to(up: Up, monkeypatch: 
 
     monkeypatch.setattr(FakeGuest, "reset", gone)
     with pytest.raises(VerbRefused, match="the domain is not running"):
-        await up.session.obey("reset", None)
+        await up.session.user_requests.execute("reset", None)
 
 
 async def test_a_verb_without_an_answer_is_no_refusal(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +211,7 @@ async def test_a_verb_without_an_answer_is_no_refusal(up: Up, monkeypatch: pytes
 
     monkeypatch.setattr(FakeGuest, "reset", unanswered)
     with pytest.raises(NoContact, match="no answer"):
-        await up.session.obey("reset", None)
-    up.session._connection = None
+        await up.session.user_requests.execute("reset", None)
+    up.session.connection.current = None
     with pytest.raises(NoContact, match="not connected"):
-        await up.session.obey("reset", None)
+        await up.session.user_requests.execute("reset", None)

@@ -17,7 +17,8 @@ from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import NotText
 from controlplane.hypervisor.events import LifecycleChanged
 from controlplane.virt_handler.launchers.ports import LauncherSocket
-from controlplane.virt_handler.launchers.session import Session, Tools
+from controlplane.virt_handler.launchers.session import Session
+from controlplane.virt_handler.launchers.tools import Tools
 from controlplane.virt_handler.node.virt_node_client import NodeClient
 from controlplane.virt_handler.vmi.liveness import Alive, Unknown, judge
 from controlplane.virt_handler.vmi.ports import NoContact
@@ -50,7 +51,9 @@ class Node(NodeClient):
 
 
 def a_session(libvirtd: FakeLibvirtd, node: Node | None = None) -> Session:
-    return Session(a_pod(), VMI_UID, Tools(node or Node(), FakeClock(), libvirtd.connect), lambda: None)
+    return Session(
+        a_pod(), VMI_UID, Tools(node or Node(), FakeClock(), libvirtd.connect), lambda: None, spawn=asyncio.create_task
+    )
 
 
 @asynccontextmanager
@@ -68,11 +71,11 @@ async def in_contact(session: Session) -> AsyncIterator[None]:
 async def test_a_description_is_read_once_in_a_connection_whatever_it_is(xml: str) -> None:
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     guest = await connection.define(xml)
     guest.life = RUNNING
     for _unused in range(3):
-        await session.refresh()
+        await session.connection.refresh()
     assert guest.descriptions == 1
     assert (session.launcher().status.state == RUNNING) is (xml == domain_text())
 
@@ -81,7 +84,7 @@ async def test_a_description_that_is_no_text_is_asked_for_once(monkeypatch: pyte
     """It was asked for again every 5 s, as a bug of ours, and the guest's end was never seen."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     guest = await connection.define("")
     guest.life = RUNNING
     asked: list[str] = []
@@ -92,7 +95,7 @@ async def test_a_description_that_is_no_text_is_asked_for_once(monkeypatch: pyte
 
     monkeypatch.setattr(guest, "described", babble)
     for _unused in range(3):
-        await session.refresh()
+        await session.connection.refresh()
     assert asked == ["describe"]
     assert session.launcher().status.state == State(Life.UNKNOWN, "unknown")
 
@@ -101,11 +104,11 @@ async def test_that_a_guest_ran_is_remembered_when_it_is_off() -> None:
     """A domain that libvirt says was never on, in a Pod where one ran, must not be started again."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     guest = await connection.define(domain_text())
     for state, has_run in ((DEFINED, False), (RUNNING, True), (DEFINED, True)):
         guest.life = state
-        await session.refresh()
+        await session.connection.refresh()
         assert session.launcher().status.has_run is has_run
 
 
@@ -114,7 +117,7 @@ async def test_what_was_seen_over_a_connection_that_was_lost_meanwhile_is_not_pu
     """Else a launcher that is not reached counts as connected, with what its domain did once."""
     libvirtd, asked, may_answer = FakeLibvirtd(VMI_UID), asyncio.Event(), asyncio.Event()
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     guest = await connection.define(domain_text())
 
     async def slow_state() -> State:
@@ -123,9 +126,9 @@ async def test_what_was_seen_over_a_connection_that_was_lost_meanwhile_is_not_pu
         return RUNNING
 
     guest.state = slow_state  # type: ignore[method-assign]
-    looking = asyncio.create_task(session.refresh())
+    looking = asyncio.create_task(session.connection.refresh())
     await asked.wait()
-    session._connection = None if now is None else FakeConnection(libvirtd)
+    session.connection.current = None if now is None else FakeConnection(libvirtd)
     may_answer.set()
     await looking
 
@@ -163,7 +166,7 @@ async def test_a_launcher_whose_socket_is_let_go_is_not_here_until_there_is_anot
         await until(lambda: not session.launcher().status.is_here, "the loss")
         assert not session.launcher().status.is_connected
         with pytest.raises(NoContact, match="the launcher is not connected"):
-            await session.refresh()
+            await session.connection.refresh()
 
         node.has_launcher.set()
         await until(lambda: session.launcher().status.is_connected, "contact again")

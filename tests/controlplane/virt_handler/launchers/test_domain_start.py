@@ -16,10 +16,12 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, TimedOut, WrongState
 from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
-from controlplane.virt_handler.launchers.session import Session, Tools
+from controlplane.virt_handler.launchers.session import Session
+from controlplane.virt_handler.launchers.tools import Tools
 from controlplane.virt_handler.node.virt_node_client import NodeClient
-from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
-from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, a_pod, a_vmi, vmi_object
+from controlplane.virt_handler.vmi.ports import NoContact, OperationInputs, StartRefused
+from controlplane.virt_handler.vmi.world import StartDomain
+from tests.controlplane.virt_handler.builders import POD_UID, RUNNING, VMI_UID, a_pod, a_vmi, vmi_object
 from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeGuest, FakeLibvirtd
 
 
@@ -46,8 +48,10 @@ def session(libvirtd: FakeLibvirtd, clock: FakeClock) -> Session:
     async def nowhere() -> socket.socket:
         raise ConnectionRefusedError
 
-    made = Session(a_pod(), VMI_UID, Tools(Node(nowhere), clock, libvirtd.connect), lambda: None)
-    made._connection = FakeConnection(libvirtd)
+    made = Session(
+        a_pod(), VMI_UID, Tools(Node(nowhere), clock, libvirtd.connect), lambda: None, spawn=asyncio.create_task
+    )
+    made.connection.current = FakeConnection(libvirtd)
     return made
 
 
@@ -56,7 +60,7 @@ async def granted() -> VirtualMachineInstance:
 
 
 async def test_a_start_is_done_when_the_guest_is_seen_up(session: Session) -> None:
-    await session.start(granted)
+    await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
     assert session.launcher().status.state == RUNNING
 
 
@@ -66,7 +70,7 @@ async def test_a_start_that_is_answered_is_a_run_though_nobody_has_seen_it(
     """libvirtd dies with its guest; the next one does not know the domain, and would be told to start it."""
     libvirtd.look_error = Disconnected("eof")
     with pytest.raises(NoContact):
-        await session.start(granted)
+        await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
     assert session.launcher().status.has_run
 
 
@@ -83,11 +87,11 @@ async def test_after_a_start_without_an_answer_comes_a_look_and_no_other_start(
 
     monkeypatch.setattr(FakeGuest, "start", unanswered)
     with pytest.raises(NoContact):
-        await session.start(granted)
+        await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
     assert libvirtd.guest is not None
     await libvirtd.guest.shutdown()
 
-    await session.start(granted)
+    await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
 
     assert libvirtd.guest.starts == 1
     assert session.launcher().status.state == State(Life.SHUT_OFF, "shutdown")
@@ -96,12 +100,14 @@ async def test_after_a_start_without_an_answer_comes_a_look_and_no_other_start(
 async def test_a_look_in_the_middle_of_a_start_waits_for_its_answer(session: Session, libvirtd: FakeLibvirtd) -> None:
     """QEMU is there until it has read its command line: seen then, it would be a run that ends."""
     libvirtd.start_error, libvirtd.while_starting = HypervisorError("cannot start: no memory"), RUNNING
-    starting = asyncio.create_task(session.start(granted))
+    starting = asyncio.create_task(
+        session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
+    )
     for _unused in range(20):
         await asyncio.sleep(0)
     assert libvirtd.defined, "it is under way"
 
-    await session.refresh()
+    await session.connection.refresh()
 
     with pytest.raises(StartRefused):
         await starting
@@ -118,9 +124,9 @@ async def test_a_start_that_never_arrived_is_made_again(
     with monkeypatch.context() as patched:
         patched.setattr(FakeGuest, "start", lost)
         with pytest.raises(NoContact):
-            await session.start(granted)
+            await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
 
-    await session.start(granted)
+    await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
 
     assert session.launcher().status.state == RUNNING
 
@@ -130,7 +136,7 @@ async def test_a_guest_that_is_to_wait_does(session: Session, strategy: str, lif
     async def granted() -> VirtualMachineInstance:
         return a_vmi(startStrategy=strategy)
 
-    await session.start(granted)
+    await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
 
     assert session.launcher().status.state == life
     assert session.launcher().status.has_run
@@ -140,7 +146,7 @@ async def test_a_start_that_is_answered_and_not_done_is_refused(session: Session
     """Else whoever decides would ask for the next one at once."""
     libvirtd.is_off_again = True
     with pytest.raises(StartRefused, match="the domain is off"):
-        await session.start(granted)
+        await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
     assert session.launcher().status.failure is None
 
 
@@ -148,8 +154,8 @@ async def test_what_was_defined_badly_before_is_not_held_against_what_is_started
     session: Session, libvirtd: FakeLibvirtd
 ) -> None:
     await FakeConnection(libvirtd).define("<domain")
-    await session.refresh()
-    await session.start(granted)
+    await session.connection.refresh()
+    await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
     assert session.launcher().status.state == RUNNING
 
 
@@ -161,7 +167,7 @@ async def test_a_domain_that_runs_already_is_started(
         raise WrongState("cannot start: domain is already running")
 
     monkeypatch.setattr(FakeGuest, "start", runs_already)
-    await session.start(granted)
+    await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
     assert session.launcher().status.state == RUNNING
 
 
@@ -178,7 +184,7 @@ async def test_a_start_that_fails_is_given_up_when_it_was_tried_often_and_for_a_
     for pause in (0, *pauses):
         clock.seconds += pause
         with pytest.raises(StartRefused):
-            await session.start(granted)
+            await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
     assert (session.launcher().status.failure is not None) is is_given_up
 
 
@@ -200,7 +206,7 @@ async def test_a_start_waits_for_its_report_and_not_for_one_that_can_never_be(
 
     monkeypatch.setattr(Node, "read_report", read_report)
     with pytest.raises(meaning):
-        await session.start(granted)
+        await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
     assert (session.launcher().status.failure is not None) is is_given_up
 
 
@@ -210,7 +216,7 @@ async def test_starts_that_are_answered_and_not_done_are_given_up(
     libvirtd.is_off_again = True
     for _unused in range(3):
         with pytest.raises(StartRefused):
-            await session.start(granted)
+            await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
         clock.seconds += 1
     failure = session.launcher().status.failure
     assert failure is not None

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from controlplane.api.objects.migration_state import MigrationState
@@ -16,7 +14,7 @@ from controlplane.virt_handler.vmi.ports import Writes
 from controlplane.virt_handler.vmi.world import Transfer
 from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, domain_text
 from tests.controlplane.virt_handler.fakes import FakeConnection, FakeLibvirtd
-from tests.controlplane.virt_handler.launchers.test_session_verbs import a_session
+from tests.controlplane.virt_handler.launchers.test_operations import a_session
 from tests.controlplane.virt_handler.moving import WHOLE, stopping
 
 
@@ -31,30 +29,30 @@ async def test_a_guest_has_gone_on_when_it_is_seen_to_run_after_it_was_sent_to_n
     """Until then a pause is its migration's."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     guest = await connection.define(domain_text())
     guest.life = RUNNING
 
     async def send(_unused: TransferRequest) -> None:
-        await session.refresh()
+        await session.connection.refresh()
         assert not session.launcher().status.has_gone_on, "it may yet be stopped"
         guest.life = left
         raise Failed("the tunnel broke")
 
-    session._tools = replace(session._tools, send=send)
-    await session.refresh()
+    session.migration.send = send
+    await session.connection.refresh()
     assert session.launcher().status.has_gone_on
 
-    session.expect_transfer(MigrationState(migration_uid="m"))
-    await session.transfer(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
-    await session.refresh()
+    session.migration.expect(MigrationState(migration_uid="m"))
+    await session.migration.run(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
+    await session.connection.refresh()
     assert session.launcher().status.has_gone_on is has_gone_on
 
 
 async def test_a_guest_that_has_left_has_moved_before_all_is_cleared_up_and_whatever_comes_of_that() -> None:
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     (await connection.define(domain_text())).life = RUNNING
     moved = Transfer("m", is_over=True, has_moved=True)
     seen = list[Transfer | None]()
@@ -65,9 +63,9 @@ async def test_a_guest_that_has_left_has_moved_before_all_is_cleared_up_and_what
         seen.append(session.launcher().status.transfer)
         raise Failed("the last word is lost")
 
-    session._tools = replace(session._tools, send=send)
-    session.expect_transfer(MigrationState(migration_uid="m"))
-    await session.transfer(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
+    session.migration.send = send
+    session.migration.expect(MigrationState(migration_uid="m"))
+    await session.migration.run(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
     assert [*seen, session.launcher().status.transfer] == [Transfer("m"), moved, moved]
 
 
@@ -75,40 +73,40 @@ async def test_where_a_guest_is_that_was_sent_is_not_known_before_it_is_looked_a
     """It may have left: what was seen before it was sent would have it said that it stays, and its target ended."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     (await connection.define(domain_text())).life = RUNNING
-    await session.refresh()
+    await session.connection.refresh()
 
     async def send(_unused: TransferRequest) -> None:
-        session._connection = None
+        session.connection.current = None
         raise Failed("the last word is lost")
 
-    session._tools = replace(session._tools, send=send)
-    session.expect_transfer(MigrationState(migration_uid="m"))
-    await session.transfer(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
+    session.migration.send = send
+    session.migration.expect(MigrationState(migration_uid="m"))
+    await session.migration.run(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
     assert not session.launcher().status.is_connected
-    session._connection = connection
-    await session.refresh()
+    session.connection.current = connection
+    await session.connection.refresh()
     assert session.launcher().status.is_connected
 
 
 async def test_whoever_sends_is_told_that_nobody_wants_it_any_more_and_of_no_earlier_one() -> None:
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     (await connection.define(domain_text())).life = RUNNING
     told = list[bool]()
 
     async def send(order: TransferRequest) -> None:
         told.append(order.unwanted.is_set())
-        await session.abort_transfer()
+        await session.migration.abort()
         told.append(order.unwanted.is_set())
         raise Failed("it was given up")
 
-    session._tools = replace(session._tools, send=send)
+    session.migration.send = send
     for uid in ("first", "second"):
-        session.expect_transfer(MigrationState(migration_uid=uid))
-        await session.transfer(stopping(), MigrationState(migration_uid=uid), Writes(_nothing, _nothing))
+        session.migration.expect(MigrationState(migration_uid=uid))
+        await session.migration.run(stopping(), MigrationState(migration_uid=uid), Writes(_nothing, _nothing))
     assert told == [False, True, False, True]
 
 
@@ -116,16 +114,16 @@ async def test_whoever_sends_is_told_that_nobody_wants_it_any_more_and_of_no_ear
 async def test_an_emulated_guest_that_was_asked_to_have_memory_is_sent_still(requested: int) -> None:
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     guest = await connection.define(domain_text().replace("type='kvm'", "type='qemu'"))
     guest.life = RUNNING
     await guest.set_memory(requested)
-    await session.refresh()
+    await session.connection.refresh()
     orders = list[TransferRequest]()
 
     async def send(order: TransferRequest) -> None:
         orders.append(order)
 
-    session._tools = replace(session._tools, send=send)
-    await session.transfer(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
+    session.migration.send = send
+    await session.migration.run(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
     assert [one.is_still for one in orders] == [requested > 0]

@@ -14,10 +14,12 @@ import pytest
 from controlplane.hypervisor.errors import TimedOut
 from controlplane.links.node.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.ports import LauncherSocket, NodeAway, NodeError, NotThere, Refused
-from controlplane.virt_handler.launchers.session import Session, Tools
+from controlplane.virt_handler.launchers.session import Session
+from controlplane.virt_handler.launchers.tools import Tools
 from controlplane.virt_handler.node.virt_node_client import NodeClient
-from controlplane.virt_handler.vmi.ports import NoContact, StartRefused
-from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, a_pod, a_vmi, domain_text
+from controlplane.virt_handler.vmi.ports import NO_INPUTS, NoContact, OperationInputs, StartRefused
+from controlplane.virt_handler.vmi.world import Destroy, PlugCpus, PlugMemory, PrepareNetwork, ShutDown
+from tests.controlplane.virt_handler.builders import POD_UID, RUNNING, VMI_UID, a_pod, a_vmi, domain_text
 from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeLibvirtd, until
 
 
@@ -44,17 +46,19 @@ class Node(NodeClient):
 
 
 def a_session(libvirtd: FakeLibvirtd, node: Node | None = None) -> Session:
-    return Session(a_pod(), VMI_UID, Tools(node or Node(), FakeClock(), libvirtd.connect), lambda: None)
+    return Session(
+        a_pod(), VMI_UID, Tools(node or Node(), FakeClock(), libvirtd.connect), lambda: None, spawn=asyncio.create_task
+    )
 
 
 async def test_a_guest_that_does_not_end_is_killed_the_third_time() -> None:
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     guest = await connection.define(domain_text())
     for _unused in range(4):
         guest.life = RUNNING
-        await session.destroy()
+        await session.operations.perform(Destroy(POD_UID, "test"), NO_INPUTS)
     assert libvirtd.asked == ["destroy", "destroy", "kill", "kill"]
 
 
@@ -62,27 +66,33 @@ async def test_when_a_guest_was_asked_to_shut_down_is_known() -> None:
     """Who asks again waits for a while before."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     (await connection.define(domain_text())).life = RUNNING
-    await session.shut_down()
+    await session.operations.perform(ShutDown(POD_UID, "test"), NO_INPUTS)
     assert libvirtd.asked == ["shutdown"]
     assert session.launcher().status.shutdown_asked_at == session._tools.clock.monotonic()
 
 
 async def test_a_network_is_set_up_once() -> None:
     session = a_session(FakeLibvirtd(VMI_UID))
-    await session.prepare_network(a_vmi())
+    await session.operations.perform(PrepareNetwork(POD_UID, "test"), OperationInputs(a_vmi()))
     assert session.launcher().status.is_network_ready
     session._tools = Tools(Node(Refused("again")), FakeClock(), FakeLibvirtd(VMI_UID).connect)
-    await session.prepare_network(a_vmi())
+    await session.operations.perform(PrepareNetwork(POD_UID, "test"), OperationInputs(a_vmi()))
 
 
 async def test_a_network_that_was_set_up_is_seen_to_while_there_is_contact() -> None:
     """Nobody tells that its rules were flushed."""
     node, clock, libvirtd = Node(), FakeClock(), FakeLibvirtd(VMI_UID)
-    session = Session(a_pod(), VMI_UID, Tools(node, clock, libvirtd.connect, resync_seconds=0.01), lambda: None)
+    session = Session(
+        a_pod(),
+        VMI_UID,
+        Tools(node, clock, libvirtd.connect, resync_seconds=0.01),
+        lambda: None,
+        spawn=asyncio.create_task,
+    )
     session.admit()
-    await session.prepare_network(a_vmi())
+    await session.operations.perform(PrepareNetwork(POD_UID, "test"), OperationInputs(a_vmi()))
     contact = asyncio.create_task(session.run())
     await until(lambda: len(node.asked) >= 3, "its network", clock=clock)
     assert len(set(node.asked)) == 1
@@ -95,9 +105,15 @@ async def test_only_a_guest_that_is_up_has_lost_its_network_with_its_tap(is_up: 
     node, clock, libvirtd = Node(is_tap_open=False), FakeClock(), FakeLibvirtd(VMI_UID)
     if is_up:
         (await FakeConnection(libvirtd).define(domain_text())).life = RUNNING
-    session = Session(a_pod(), VMI_UID, Tools(node, clock, libvirtd.connect, resync_seconds=0.01), lambda: None)
+    session = Session(
+        a_pod(),
+        VMI_UID,
+        Tools(node, clock, libvirtd.connect, resync_seconds=0.01),
+        lambda: None,
+        spawn=asyncio.create_task,
+    )
     session.admit()
-    await session.prepare_network(a_vmi())
+    await session.operations.perform(PrepareNetwork(POD_UID, "test"), OperationInputs(a_vmi()))
     contact = asyncio.create_task(session.run())
     await until(lambda: session.launcher().status.is_connected, "contact", clock=clock)
     asked = len(node.asked)
@@ -110,9 +126,9 @@ async def test_a_network_that_no_guest_could_be_started_with_is_no_end_of_one_th
     """A newer virt-handler may not understand what an older one has admitted; the guest is none the worse for it."""
     session = a_session(FakeLibvirtd(VMI_UID))
     odd = a_vmi("Running", networks=[])
-    session._publish(has_run=True)
+    session.record.publish(has_run=True)
     with pytest.raises(StartRefused):
-        await session.prepare_network(odd)
+        await session.operations.perform(PrepareNetwork(POD_UID, "test"), OperationInputs(odd))
     assert session.launcher().status.failure is None
 
 
@@ -125,7 +141,7 @@ async def test_a_network_that_is_not_there_yet_is_no_refusal(answer: NodeError, 
     """A refusal is told to the user, and stays in the status: what comes by itself is not worth that."""
     session = a_session(FakeLibvirtd(VMI_UID), Node(answer))
     with pytest.raises(meaning):
-        await session.prepare_network(a_vmi())
+        await session.operations.perform(PrepareNetwork(POD_UID, "test"), OperationInputs(a_vmi()))
     assert not session.launcher().status.is_network_ready
 
 
@@ -133,10 +149,10 @@ async def test_a_guest_that_was_given_cpus_is_seen_to_have_them() -> None:
     """Nothing else has its description read once more."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     (await connection.define(domain_text())).life = RUNNING
-    await session.refresh()
-    await session.plug_cpus(2)
+    await session.connection.refresh()
+    await session.operations.perform(PlugCpus(POD_UID, 2, "test"), NO_INPUTS)
     seen = session.launcher().status.observed
     assert seen is not None
     assert (libvirtd.asked, seen.vcpus) == (["have 2 CPUs"], 2)
@@ -146,41 +162,41 @@ async def test_cpus_that_do_not_come_are_no_success() -> None:
     """A launcher may be a tenant's own program: it would be asked again at once, for ever."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     text = domain_text().replace("<features>", "<vcpu current='1'>8</vcpu><features>")
     (await connection.define(text)).life = RUNNING
     libvirtd.can_plug = False
     with pytest.raises(NoContact, match="the guest has 2 virtual CPUs, but it has 1"):
-        await session.plug_cpus(2)
+        await session.operations.perform(PlugCpus(POD_UID, 2, "test"), NO_INPUTS)
 
 
 @pytest.mark.parametrize("can_plug", [True, False])
 async def test_a_guest_that_was_asked_to_have_memory_is_seen_to_have_been(can_plug: bool) -> None:
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     (await connection.define(domain_text())).life = RUNNING
-    await session.refresh()
+    await session.connection.refresh()
     libvirtd.can_plug = can_plug
     if not can_plug:
         with pytest.raises(NoContact, match="is asked to have other memory, but it is not"):
-            await session.plug_memory(1 << 30)
+            await session.operations.perform(PlugMemory(POD_UID, 1 << 30, "test"), NO_INPUTS)
         return
-    await session.plug_memory(1 << 30)
+    await session.operations.perform(PlugMemory(POD_UID, 1 << 30, "test"), NO_INPUTS)
     seen = session.launcher().status.observed
     assert seen is not None
     assert (libvirtd.asked, seen.requested_bytes) == ([f"have {1 << 30} bytes more"], 1 << 30)
-    assert session._taking.is_begun, "it is looked whether the guest takes it"
+    assert session.memory.is_begun, "it is looked whether the guest takes it"
 
 
 async def test_what_came_of_a_lost_answer_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """How it is sent hangs on it."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
-    connection = session._connection = FakeConnection(libvirtd)
+    connection = session.connection.current = FakeConnection(libvirtd)
     guest = await connection.define(domain_text())
     guest.life = RUNNING
-    await session.refresh()
+    await session.connection.refresh()
     change = guest.set_memory
 
     async def change_and_be_cut_off(requested_bytes: int) -> None:
@@ -189,8 +205,8 @@ async def test_what_came_of_a_lost_answer_is_looked_at(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(guest, "set_memory", change_and_be_cut_off)
     with pytest.raises(NoContact):
-        await session.plug_memory(1 << 30)
-    await session.refresh()
+        await session.operations.perform(PlugMemory(POD_UID, 1 << 30, "test"), NO_INPUTS)
+    await session.connection.refresh()
     seen = session.launcher().status.observed
     assert seen is not None
     assert seen.requested_bytes == 1 << 30
