@@ -97,7 +97,7 @@ options:
         type: str
       user_agent:
         description:
-          - The user agent that the proxy is told, such as V(foo/1.0).
+          - The user agent for the proxy, such as V(foo/1.0).
           - Can also be given by the environment variable E(K8S_AUTH_PROXY_HEADERS_USER_AGENT).
         type: str
   persist_config:

@@ -141,7 +141,7 @@ options:
         type: str
       user_agent:
         description:
-          - The user agent that the proxy is told, such as V(foo/1.0).
+          - The user agent for the proxy, such as V(foo/1.0).
         type: str
   persist_config:
     description:

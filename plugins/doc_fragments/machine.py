@@ -65,7 +65,7 @@ options:
         choices: [no_cloud, config_drive]
         default: no_cloud
       user_data:
-        description: The user data, a text. Readable for everybody who may read the object; a Secret is better.
+        description: The user data, a text. Every user with the right to read the object can see it; prefer a Secret.
         type: str
       user_data_secret:
         description: Name of a Secret with the user data under the key C(userdata).

@@ -9,7 +9,7 @@ DOCUMENTATION = r"""
 module: kubevirt_control_plane_info
 short_description: Say whose control plane a cluster has, and wait until it serves
 description:
-  - Finds out whether a cluster has this collection's control plane, another KubeVirt or none, of which objects it is made, and
+  - Reports whether a cluster has this collection's control plane, another KubeVirt or none, which objects it consists of, and
     which virtual machines there are.
 author:
   - virtops (@virtops)
@@ -25,7 +25,7 @@ options:
   definitions:
     description:
       - The objects that the control plane shall have, to be told which others it has (RV(superfluous)) and which of these
-        names are taken by somebody else (RV(namesakes)). Only kind, namespace and name matter.
+        names other objects have (RV(namesakes)). Only kind, namespace and name matter.
     type: list
     elements: dict
     default: []
@@ -143,7 +143,7 @@ superfluous:
   type: list
   elements: dict
 namesakes:
-  description: Objects of O(definitions) that exist and do not carry these labels, so that they are somebody else's.
+  description: Objects of O(definitions) that exist without these labels, so that they belong to somebody else.
   returned: success
   type: list
   elements: str

@@ -66,7 +66,7 @@ options:
     type: str
   target_node:
     description:
-      - Name of the node that it is to be on. A machine that is there already is left alone.
+      - Name of the target node. A machine that is on it already is not migrated.
       - Mutually exclusive with O(node_selector).
     type: str
   node_selector:
@@ -92,7 +92,7 @@ options:
   wait:
     description:
       - Wait until the guest runs at the target, or until what is cancelled is over.
-      - A task that waited in vain fails with the reason and with where the migration stands. It goes on then.
+      - When the time is over, the task fails with the reason and the status of the migration. The migration goes on.
     type: bool
     default: true
   wait_timeout:
@@ -120,7 +120,7 @@ options:
             - Namespace of the machine.
           type: str
         state:
-          description: What it is to be; O(state) by default.
+          description: The wanted state; O(state) by default.
           type: str
           choices: [absent, present]
         from_node:
@@ -131,7 +131,7 @@ options:
           type: str
         target_node:
           description:
-            - Name of the node that it is to be on. A machine that is there already is left alone.
+            - Name of the target node. A machine that is on it already is not migrated.
             - Mutually exclusive with O(vms[].node_selector).
           type: str
         node_selector:
@@ -147,7 +147,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Move a machine to any other node, each time anew, and wait
+- name: Move a machine to any other node with each run, and wait
   virtops.kubevirt.kubevirt_migration:
     name: web
     namespace: default
@@ -255,7 +255,7 @@ phases:
       type: str
       sample: "2026-01-31T12:00:00Z"
 method:
-  description: What was asked of the server; V(create) or V(delete).
+  description: The request to the server: V(create) or V(delete).
   returned: when something changed
   type: str
   sample: create

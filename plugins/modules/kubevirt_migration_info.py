@@ -79,12 +79,12 @@ resources:
   type: list
   elements: dict
 reason:
-  description: Why waiting was in vain.
+  description: Why the wait failed.
   returned: failure of a wait
   type: str
   sample: it is Scheduling
 phase:
-  description: The phase of the migration that was waited for in vain.
+  description: The phase of the migration when the wait failed.
   returned: failure of a wait
   type: str
   sample: Scheduling

@@ -9,7 +9,7 @@ DOCUMENTATION = r"""
 module: kubevirt_node_image
 short_description: Bring an image to a node, or take it away with its content
 description:
-  - Runs on the node, as a user who may speak to its container runtime. The role P(virtops.kubevirt.launcher_image#role) uses it.
+  - Runs on the node, as a user with access to its container runtime. The role P(virtops.kubevirt.launcher_image#role) uses it.
 author:
   - virtops (@virtops)
 extends_documentation_fragment:

@@ -77,7 +77,7 @@ options:
     type: dict
   paused:
     description:
-      - Whether nobody makes, changes or deletes machines of the pool. Guests are not paused by it.
+      - Whether the control plane stops creating, changing and deleting machines of the pool. It does not pause guests.
     type: bool
   run_strategy:
     description:
@@ -137,7 +137,7 @@ options:
         type: dict
       node_selector_requirements:
         description:
-          - What the node selector of machines is to be, as the API has it; others are left as they are.
+          - Requirements on the node selector of a machine, as in the API; other machines are not changed.
           - Only with V(proactive).
         type: list
         elements: dict
@@ -162,7 +162,7 @@ options:
         type: dict
       node_selector_requirements:
         description:
-          - What the node selector of machines is to be, as the API has it; others are not deleted.
+          - Requirements on the node selector of a machine, as in the API; other machines are not deleted.
           - Only with V(proactive).
         type: list
         elements: dict
@@ -175,7 +175,7 @@ options:
   state:
     description:
       - V(present) makes the pool be as declared, V(absent) deletes it, and its machines unless O(delete_options) says
-        otherwise; in a cluster without KubeVirt nothing is to be deleted.
+        otherwise; in a cluster without KubeVirt it changes nothing.
     type: str
     choices: [absent, present]
     default: present
@@ -245,7 +245,7 @@ EXAMPLES = r"""
       type: proactive
       sort_policy: DescendingOrder
 
-- name: Have nobody make, change or delete machines for a while
+- name: Stop creating, changing and deleting machines for a while
   virtops.kubevirt.kubevirt_pool:
     name: web
     namespace: default
@@ -296,7 +296,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 result:
-  description: The VirtualMachinePool as the server has it at the end; empty when it is gone. Secrets are not shown.
+  description: The VirtualMachinePool after the action; empty when it is deleted. Secrets are not shown.
   returned: success
   type: dict
   sample:
@@ -306,7 +306,7 @@ result:
       name: web
       namespace: default
 method:
-  description: What was asked of the server; V(create), V(apply), V(patch), V(replace) or V(delete).
+  description: The request to the server: V(create), V(apply), V(patch), V(replace) or V(delete).
   returned: when something changed
   type: str
   sample: create
@@ -316,7 +316,7 @@ duration:
   type: float
   sample: 1.6
 reason:
-  description: Why waiting was in vain; what the pool could not do, or what is wrong with one of its machines.
+  description: Why the wait failed: what the pool could not do, or what is wrong with one of its machines.
   returned: failure of a wait
   type: str
   sample: "1 of 3 machines are ready, 3 are there; web-2: its instance is Scheduling (status Starting)"

@@ -72,12 +72,12 @@ options:
     type: dict
   paused:
     description:
-      - Whether nobody makes or deletes instances of the set. Guests are not paused by it.
+      - Whether the control plane stops creating and deleting instances of the set. It does not pause guests.
     type: bool
   state:
     description:
       - V(present) makes the replica set be as declared, V(absent) deletes it, and its instances unless O(delete_options) says
-        otherwise; in a cluster without KubeVirt nothing is to be deleted.
+        otherwise; in a cluster without KubeVirt it changes nothing.
     type: str
     choices: [absent, present]
     default: present
@@ -118,7 +118,7 @@ EXAMPLES = r"""
     replicas: 3
     wait: true
 
-- name: Have nobody make or delete instances for a while
+- name: Stop creating and deleting instances for a while
   virtops.kubevirt.kubevirt_replicaset:
     name: workers
     namespace: default
@@ -164,7 +164,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 result:
-  description: The VirtualMachineInstanceReplicaSet as the server has it at the end; empty when it is gone. Secrets are not shown.
+  description: The VirtualMachineInstanceReplicaSet after the action; empty when it is deleted. Secrets are not shown.
   returned: success
   type: dict
   sample:
@@ -174,7 +174,7 @@ result:
       name: workers
       namespace: default
 method:
-  description: What was asked of the server; V(create), V(apply), V(patch), V(replace) or V(delete).
+  description: The request to the server: V(create), V(apply), V(patch), V(replace) or V(delete).
   returned: when something changed
   type: str
   sample: create
@@ -184,7 +184,7 @@ duration:
   type: float
   sample: 1.6
 reason:
-  description: Why waiting was in vain; what the set could not do, or what is wrong with one of its instances.
+  description: Why the wait failed: what the set could not do, or what is wrong with one of its instances.
   returned: failure of a wait
   type: str
   sample: "1 of 3 instances are ready, 3 are there; workersx2f7k: its instance is Scheduling"

@@ -133,7 +133,7 @@ options:
     default: true
   state:
     description:
-      - Whether the Service is to be there.
+      - Whether the Service should exist.
     type: str
     choices: [absent, present]
     default: present
@@ -188,7 +188,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 result:
-  description: The Service as the server has it at the end; empty when it is gone.
+  description: The Service after the action; empty when it is deleted.
   returned: success
   type: dict
   sample:
@@ -198,7 +198,7 @@ result:
       name: web
       namespace: default
 method:
-  description: What was asked of the server; V(create), V(patch) or V(delete).
+  description: The request to the server: V(create), V(patch) or V(delete).
   returned: when something changed
   type: str
   sample: create

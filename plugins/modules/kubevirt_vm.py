@@ -90,7 +90,7 @@ options:
       - With O(state=started), a guest that this task starts begins paused; O(state=unpaused) lets it run. One that runs
         already is left as it is.
       - A VirtualMachine that is created by the task is created V(Halted) and started then.
-      - For every start, whoever asks for it, declare C(startStrategy) in O(spec).
+      - To start it paused with every start, declare C(startStrategy) in O(spec).
     type: bool
   instancetype:
     description:
@@ -150,7 +150,7 @@ options:
         choices: [no_cloud, config_drive]
         default: no_cloud
       user_data:
-        description: The user data, a text. Readable for everybody who may read the VirtualMachine; a Secret is better.
+        description: The user data, a text. Every user with the right to read the VirtualMachine can see it; prefer a Secret.
         type: str
       user_data_secret:
         description: Name of a Secret with the user data under the key C(userdata).
@@ -166,7 +166,7 @@ options:
       - Disks as the API has them, joined by name with those of O(spec), of O(definition) and of the VirtualMachine that is
         there.
       - What an entry names is changed; its other fields and other entries stay, in their order, and new ones come last.
-      - An entry of which nothing but V(null) is said is taken away.
+      - An entry with only V(null) beside its name is removed.
     type: list
     elements: dict
   volumes:
@@ -249,7 +249,7 @@ options:
     description:
       - Wait until the guest runs and is ready, or has stopped or paused, as the state and the run strategy want; with
         O(state=absent) until the VirtualMachine, its instance and its launcher Pod are gone.
-      - A task that waited in vain fails with the reason, from the VirtualMachine, its instance, its Pod and their events.
+      - When the time is over, the task fails with the reason, from the VirtualMachine, its instance, its Pod and their events.
     type: bool
     default: false
   wait_condition:
@@ -340,7 +340,7 @@ options:
             - With O(vms[].state=started), a guest that this task starts begins paused; O(vms[].state=unpaused) lets it run. One that runs
               already is left as it is.
             - A VirtualMachine that is created by the task is created V(Halted) and started then.
-            - For every start, whoever asks for it, declare C(startStrategy) in O(vms[].spec).
+            - To start it paused with every start, declare C(startStrategy) in O(vms[].spec).
           type: bool
         instancetype:
           description:
@@ -400,7 +400,7 @@ options:
               choices: [no_cloud, config_drive]
               default: no_cloud
             user_data:
-              description: The user data, a text. Readable for everybody who may read the VirtualMachine; a Secret is better.
+              description: The user data, a text. Every user with the right to read the VirtualMachine can see it; prefer a Secret.
               type: str
             user_data_secret:
               description: Name of a Secret with the user data under the key C(userdata).
@@ -416,7 +416,7 @@ options:
             - Disks as the API has them, joined by name with those of O(vms[].spec), of O(vms[].definition) and of the VirtualMachine that is
               there.
             - What an entry names is changed; its other fields and other entries stay, in their order, and new ones come last.
-            - An entry of which nothing but V(null) is said is taken away.
+            - An entry with only V(null) beside its name is removed.
           type: list
           elements: dict
         volumes:
@@ -479,7 +479,7 @@ options:
               machine itself declares (C(terminationGracePeriodSeconds)).
           type: int
         state:
-          description: What it is to be; O(state) by default.
+          description: The wanted state; O(state) by default.
           type: str
           choices: [absent, present, restarted, started, stopped, paused, unpaused, reset, softrebooted]
         force:
@@ -649,7 +649,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 result:
-  description: The VirtualMachine as the server has it at the end; empty when it is gone. Secrets are not shown.
+  description: The VirtualMachine after the action; empty when it is deleted. Secrets are not shown.
   returned: success, without O(vms)
   type: dict
   sample:
@@ -660,7 +660,7 @@ result:
       namespace: default
 method:
   description: >-
-    What was asked of the server; V(create), V(apply), V(patch), V(replace), V(delete), V(start), V(stop), V(restart),
+    The request to the server: V(create), V(apply), V(patch), V(replace), V(delete), V(start), V(stop), V(restart),
     V(pause), V(unpause), V(reset) or V(softreboot).
   returned: when something changed, without O(vms)
   type: str
@@ -740,7 +740,7 @@ results:
       returned: when the API server refuses
       type: str
 reason:
-  description: Why waiting was in vain, the most telling of what the Pod, the scheduler, the instance and the events say.
+  description: Why the wait failed: the most specific cause in the Pod, the scheduler's report, the instance and the events.
   returned: failure of a wait
   type: str
   sample: "launcher Pod virt-launcher-web-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."

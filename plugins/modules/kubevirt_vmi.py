@@ -11,7 +11,7 @@ short_description: Declare and operate KubeVirt virtual machine instances
 description:
   - Creates and deletes VirtualMachineInstances of C(kubevirt.io), which are one run of a guest each, one or many in a task,
     and pauses, resets, reboots and freezes guests that run.
-  - For a machine that is to be started and stopped, changed and kept, use M(virtops.kubevirt.kubevirt_vm). The guest of
+  - For a machine that you start, stop and change, use M(virtops.kubevirt.kubevirt_vm). The guest of
     such a machine can be operated here as well; its instance has its name.
   - Works with the control plane of this collection and with upstream KubeVirt.
   - What is there is read first and compared; a task that changes nothing sends one request for a VirtualMachineInstance,
@@ -69,7 +69,7 @@ options:
     description:
       - V(present) makes the instance be there as declared. Only its labels and annotations can be changed once it is
         there; see O(force). An instance whose run is over stays as it is.
-      - V(absent) deletes it, which ends its guest; in a cluster without KubeVirt nothing is to be deleted. The instance of a
+      - V(absent) deletes it, which ends its guest; in a cluster without KubeVirt it changes nothing. The instance of a
         VirtualMachine that is to run comes again.
       - V(paused) and V(unpaused) halt the processors of a guest that runs and let them go on. V(reset) is the reset button
         of a guest that runs, V(softrebooted) asks it to reboot (by its agent, or by ACPI). V(frozen) and V(unfrozen) have
@@ -79,14 +79,14 @@ options:
     default: present
   unfreeze_timeout:
     description:
-      - Seconds after which the file systems of a guest that O(state=frozen) freezes are thawed by themselves, if nobody has
-        asked for that before. V(0) means never. Those that are frozen already keep the end that they have.
-      - A guest whose file systems are frozen hangs at its next write; whoever freezes it may die before thawing it.
+      - Seconds after which the file systems of a guest that O(state=frozen) freezes are thawed automatically, unless a task
+        does so before. V(0) means never. File systems that are frozen already keep their time.
+      - A guest whose file systems are frozen hangs at its next write, and the client that froze it may fail before it thaws it.
       - When left out, 300.
     type: int
   force:
     description:
-      - Delete an instance that is there otherwise than declared, or whose run is over, and make it anew. Waits for its
+      - Delete an instance that differs from its declaration, or whose run is over, and create it again. Waits for its
         removal, for at most O(wait_timeout), also without O(wait).
       - Refused for the instance of a VirtualMachine or of a replica set, which would make it again as it was.
     type: bool
@@ -95,7 +95,7 @@ options:
     description:
       - Wait until the guest runs and is ready, or is paused, as the state wants; with O(state=absent) until the instance and
         its launcher Pod are gone.
-      - A task that waited in vain fails with the reason, from the instance, its Pod and their events.
+      - When the time is over, the task fails with the reason, from the instance, its Pod and their events.
     type: bool
     default: false
   vmis:
@@ -133,14 +133,14 @@ options:
             - The guest begins paused; O(vmis[].state=unpaused) lets it run.
           type: bool
         state:
-          description: What it is to be; O(state) by default.
+          description: The wanted state; O(state) by default.
           type: str
           choices: [absent, present, paused, unpaused, reset, softrebooted, frozen, unfrozen]
         unfreeze_timeout:
           description:
-            - Seconds after which the file systems of a guest that O(vmis[].state=frozen) freezes are thawed by themselves, if nobody has
-              asked for that before. V(0) means never. Those that are frozen already keep the end that they have.
-            - A guest whose file systems are frozen hangs at its next write; whoever freezes it may die before thawing it.
+            - Seconds after which the file systems of a guest that O(vmis[].state=frozen) freezes are thawed automatically, unless a task
+              does so before. V(0) means never. File systems that are frozen already keep their time.
+            - A guest whose file systems are frozen hangs at its next write, and the client that froze it may fail before it thaws it.
             - When left out, 300.
           type: int
         force:
@@ -197,7 +197,7 @@ options:
               choices: [no_cloud, config_drive]
               default: no_cloud
             user_data:
-              description: The user data, a text. Readable for everybody who may read the object; a Secret is better.
+              description: The user data, a text. Every user with the right to read the object can see it; prefer a Secret.
               type: str
             user_data_secret:
               description: Name of a Secret with the user data under the key C(userdata).
@@ -385,7 +385,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 result:
-  description: The VirtualMachineInstance as the server has it at the end; empty when it is gone. Secrets are not shown.
+  description: The VirtualMachineInstance after the action; empty when it is deleted. Secrets are not shown.
   returned: success, without O(vmis)
   type: dict
   sample:
@@ -396,7 +396,7 @@ result:
       namespace: default
 method:
   description: >-
-    What was asked of the server; V(create), V(apply), V(patch), V(replace) (deleted and made anew), V(delete), V(pause),
+    The request to the server: V(create), V(apply), V(patch), V(replace) (deleted and created again), V(delete), V(pause),
     V(unpause), V(reset), V(softreboot), V(freeze) or V(unfreeze).
   returned: when something changed, without O(vmis)
   type: str
@@ -476,7 +476,7 @@ results:
       returned: when the API server refuses
       type: str
 reason:
-  description: Why waiting was in vain, the most telling of what the Pod, the scheduler, the instance and the events say.
+  description: Why the wait failed: the most specific cause in the Pod, the scheduler's report, the instance and the events.
   returned: failure of a wait
   type: str
   sample: "launcher Pod virt-launcher-probe-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."

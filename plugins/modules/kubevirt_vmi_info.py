@@ -37,7 +37,7 @@ options:
   guest:
     description:
       - Ask the agents of guests what they know of their operating systems, users and file systems.
-      - A guest that does not run or has no agent is told of as such, and is no failure.
+      - A guest that does not run or has no agent is reported with the reason, and is no failure.
     type: bool
     default: false
 seealso:
@@ -109,7 +109,7 @@ guests:
       returned: when an agent answered
       type: dict
     users:
-      description: Who is logged in; entries with C(userName) and C(loginTime).
+      description: Logged-in users; entries with C(userName) and C(loginTime).
       returned: when an agent answered
       type: list
       elements: dict
@@ -119,7 +119,7 @@ guests:
       type: list
       elements: dict
 reason:
-  description: Why waiting was in vain, the most telling of what the Pod, the scheduler, the instance and the events say.
+  description: Why the wait failed: the most specific cause in the Pod, the scheduler's report, the instance and the events.
   returned: failure of a wait
   type: str
   sample: "launcher Pod virt-launcher-web-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."

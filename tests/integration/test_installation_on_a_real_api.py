@@ -52,11 +52,11 @@ def test_a_monitor_is_taken_as_it_is_and_goes_when_nobody_wants_it_any_more(task
     assert task("kubernetes.core.k8s", definition=[monitor], **applied)["changed"] is False
 
     kept = task("kubevirt_control_plane_info", namespace="default", definitions=[monitor])
-    assert ([one["kind"] for one in kept["made"]], kept["superfluous"]) == (["PodMonitor"], [])
+    assert ([item["kind"] for item in kept["made"]], kept["superfluous"]) == (["PodMonitor"], [])
     assert kept["has_pod_monitors"] is True
     others = render("virt-api.yaml.j2", control_plane_namespace="default")
     dropped = task("kubevirt_control_plane_info", namespace="default", definitions=others)["superfluous"]
-    assert [(one["kind"], one["metadata"]["name"]) for one in dropped] == [("PodMonitor", "kubevirt")]
+    assert [(item["kind"], item["metadata"]["name"]) for item in dropped] == [("PodMonitor", "kubevirt")]
 
     assert task("kubernetes.core.k8s", state="absent", definition=dropped)["changed"] is True
     assert api.get(f"{MONITORS}/kubevirt") is None

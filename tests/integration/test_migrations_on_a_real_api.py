@@ -47,8 +47,8 @@ class VirtController(threading.Thread):
 
     def run(self) -> None:
         while not self.over.wait(0.05):
-            for one in (self.api.get(MIGRATIONS) or {"items": []})["items"]:
-                self._look(one)
+            for item in (self.api.get(MIGRATIONS) or {"items": []})["items"]:
+                self._look(item)
         self.api.close()
 
     def _look(self, migration: dict[str, Any]) -> None:
@@ -98,12 +98,12 @@ def controller(lab: Lab, api: Api) -> Iterator[VirtController]:
     played = VirtController(lab)
     played.start()
     yield played
-    for one in (api.get(MIGRATIONS) or {"items": []})["items"]:
-        api.delete(f"{MIGRATIONS}/{one['metadata']['name']}")
+    for item in (api.get(MIGRATIONS) or {"items": []})["items"]:
+        api.delete(f"{MIGRATIONS}/{item['metadata']['name']}")
     played.over.set()
     played.join()
-    for one in (api.get(MIGRATIONS) or {"items": []})["items"]:
-        api.patch(f"{MIGRATIONS}/{one['metadata']['name']}", {"metadata": {"finalizers": None}})
+    for item in (api.get(MIGRATIONS) or {"items": []})["items"]:
+        api.patch(f"{MIGRATIONS}/{item['metadata']['name']}", {"metadata": {"finalizers": None}})
     for path in (f"{INSTANCES}/moves", f"{INSTANCES}/stays", f"{NODES}/node-1", f"{NODES}/node-2"):
         api.delete(path)
 
@@ -142,7 +142,7 @@ def test_a_machine_is_moved_once(task: Task, api: Api, controller: VirtControlle
     assert task("kubevirt_migration_info")["resources"] == []
     moved = task("kubevirt_migration", name="moves", target_node="node-2")
     assert (moved["changed"], moved["method"], moved["node"], moved["phase"]) == (True, "create", "node-2", "Succeeded")
-    assert [one["phase"] for one in moved["phases"]] == ["Scheduling", "Succeeded"]
+    assert [item["phase"] for item in moved["phases"]] == ["Scheduling", "Succeeded"]
     assert task("kubevirt_migration", name="moves", target_node="node-2")["changed"] is False
     (found,) = task("kubevirt_migration_info", vm="moves", wait=True)["resources"]
     assert found["status"]["phase"] == "Succeeded"
@@ -174,7 +174,7 @@ def test_what_nobody_can_move_is_refused_and_nothing_is_made(task: Task, api: Ap
     assert "the cluster has no node node-9" in task("kubevirt_migration", name="moves", target_node="node-9")["msg"]
     assert task("kubevirt_migration_info")["resources"] == []
     both = task("kubevirt_migration", from_node="node-1", unmovable="leave")
-    assert (both["summary"]["moved"], [one["name"] for one in both["unmovable"]]) == (1, ["stays"])
+    assert (both["summary"]["moved"], [item["name"] for item in both["unmovable"]]) == (1, ["stays"])
 
 
 def drained(lab: Lab, place: Path, *flags: str, by: dict[str, str] | None = None, **variables: Any) -> tuple[int, str]:
@@ -262,7 +262,7 @@ def test_what_waits_to_move_goes_on_where_the_node_stays_cordoned(
 def unfinished(task: Task) -> set[str]:
     """Return the machines with a migration that is neither over nor being cancelled."""
     listed = task("kubevirt_migration_info", unfinished=True)["resources"]
-    return {one["spec"]["vmiName"] for one in listed if not one["metadata"].get("deletionTimestamp")}
+    return {item["spec"]["vmiName"] for item in listed if not item["metadata"].get("deletionTimestamp")}
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def test_a_definition_takes_back_what_it_declared_and_nothing_else(task: Task, a
     assert (result["changed"], result["method"]) == (True, "apply")
     vm = read(api, "whole")
     assert vm["metadata"]["labels"] == {"mine": "1", "foreign": "3"}
-    assert [one["name"] for one in vm["spec"]["template"]["spec"]["volumes"]] == ["a"]
+    assert [item["name"] for item in vm["spec"]["template"]["spec"]["volumes"]] == ["a"]
     assert task(definition=declared)["changed"] is False
 
 
@@ -124,7 +124,7 @@ def machine(api: Api, name: str) -> dict[str, Any]:
 
 
 def names(items: list[dict[str, Any]]) -> list[str]:
-    return [one["name"] for one in items]
+    return [item["name"] for item in items]
 
 
 def test_what_somebody_else_plugs_in_stays(task: Task, api: Api) -> None:
@@ -240,7 +240,7 @@ def test_many_are_made_read_and_deleted_at_once(task: Task) -> None:
     found = task("kubevirt_vm_info", label_selectors=["app=many"])["resources"]
     assert len(found) == 12
     gone = task(vms=vms, state="absent", wait=True, wait_timeout=20)
-    assert [one["method"] for one in gone["results"]] == ["delete"] * 12
+    assert [item["method"] for item in gone["results"]] == ["delete"] * 12
     assert task("kubevirt_vm_info", label_selectors=["app=many"])["resources"] == []
     assert task(vms=vms, state="absent")["changed"] is False
 
@@ -261,9 +261,9 @@ def test_an_instance_is_created_labelled_refused_and_deleted(task: Task, api: Ap
     assert task("kubevirt_vmi", name="bare", state="absent", wait=True)["changed"] is False
     several = {"vmis": [{"name": "bare-1"}, {"name": "bare-2", "labels": {"app": "bare"}}]}
     both = task("kubevirt_vmi", memory="256Mi", image="registry/guest:1", **several)
-    assert [one["method"] for one in both["results"]] == ["create", "create"]
+    assert [item["method"] for item in both["results"]] == ["create", "create"]
     gone = task("kubevirt_vmi", state="absent", wait=True, **several)
-    assert [one["method"] for one in gone["results"]] == ["delete", "delete"]
+    assert [item["method"] for item in gone["results"]] == ["delete", "delete"]
 
 
 def test_a_set_is_created_scaled_and_left_to_an_autoscaler(task: Task, api: Api) -> None:
@@ -365,9 +365,9 @@ def test_what_was_made_and_what_only_has_the_name_are_told_apart(task: Task, api
     api.create(DEPLOYMENTS, wanted[0])
     api.create(DEPLOYMENTS, {**wanted[1], "metadata": {"name": "foreign", "namespace": "default"}})
     found = task("kubevirt_control_plane_info", namespace="default", definitions=wanted)
-    for one in wanted:
-        api.delete(f"{DEPLOYMENTS}/{one['metadata']['name']}")
-    assert [one["metadata"]["name"] for one in found["made"]] == ["made"]
+    for item in wanted:
+        api.delete(f"{DEPLOYMENTS}/{item['metadata']['name']}")
+    assert [item["metadata"]["name"] for item in found["made"]] == ["made"]
     assert found["namesakes"] == ["Deployment default/foreign"]
     assert found["superfluous"] == []
 

@@ -65,9 +65,9 @@ def deployed(lab: Lab, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactor
     assert found["control_plane_nodes"] == ["control-plane"], found
     told = {name: found[name] for name in ("control_plane_nodes", "kept_control_plane_nodes")}
     made = render(tmp_path_factory.mktemp("rendered"), {}, **told)
-    for one in made["definitions"]:
-        if one["kind"] in NEEDED:
-            kubectl("apply", "-f", "-", body=one)
+    for item in made["definitions"]:
+        if item["kind"] in NEEDED:
+            kubectl("apply", "-f", "-", body=item)
     return lambda *arguments, **options: kubectl("-n", "kubevirt", *arguments, **options)
 
 

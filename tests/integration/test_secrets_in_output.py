@@ -52,11 +52,11 @@ def tasks(server: str) -> list[dict[str, Any]]:
         {**here, "name": "e", "definition": {"spec": {"colour": 1, "template": {"spec": a_volume(userData=CANARY)}}}},
     ]
     read = {"name": "Read", "virtops.kubevirt.kubevirt_vm_info": here}
-    tries = [("kubevirt_vm", one) for one in options]
-    first, second = ({**here, "name": "f", "cloud_init": {"user_data": f"{CANARY}-{one}"}} for one in (1, 2))
-    tries += [("kubevirt_vmi", one) for one in (first, second, {**second, "force": True})]
-    tries += [("kubevirt_replicaset", {**one, "labels": {"app": "f"}}) for one in (first, second)]
-    return [*({"name": "Try", f"virtops.kubevirt.{name}": one, "ignore_errors": True} for name, one in tries), read]
+    tries = [("kubevirt_vm", item) for item in options]
+    first, second = ({**here, "name": "f", "cloud_init": {"user_data": f"{CANARY}-{item}"}} for item in (1, 2))
+    tries += [("kubevirt_vmi", item) for item in (first, second, {**second, "force": True})]
+    tries += [("kubevirt_replicaset", {**item, "labels": {"app": "f"}}) for item in (first, second)]
+    return [*({"name": "Try", f"virtops.kubevirt.{name}": item, "ignore_errors": True} for name, item in tries), read]
 
 
 def test_no_secret_is_printed_at_any_verbosity(tmp_path: Path) -> None:

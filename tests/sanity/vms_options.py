@@ -71,7 +71,7 @@ def _suboption(name: str, text: str, own: list[str], option: str) -> str:
 def _as_of_the_task(name: str, text: str) -> str:
     """Describe an option for which the task's own stands in, without its default."""
     kept = [line for line in text.splitlines() if line.startswith(("    type:", "    choices:"))]
-    says = "What it is to be" if name == "state" else "Whether to replace it"
+    says = "The wanted state" if name == "state" else "Whether to replace it"
     return "\n".join([f"  {name}:", f"    description: {says}; O({name}) by default.", *kept])
 
 

@@ -1,17 +1,19 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every plugin that meets a cluster shares; nothing about virtual machines.
+"""The Kubernetes client of all plugins; knows nothing about virtual machines.
 
-argspec: options. frame: the module around its work. endpoint, kubeconfig: from options to an address and credentials
-(exec_login: the only importer of the kubernetes library, for credential plugins). transport: HTTP; streams, websocket:
-answers without an end; failures: why there is no answer. paths, api: the calls; refusals: what the API answers instead.
-parallel: many of them. waiter: until objects are as they should be. redact: what is not shown. errors: what all of them
-raise.
+argspec     options                    endpoint    options to address and credentials (kubeconfig, kubeconfig_shape,
+frame       the module around its work             exec_login)
+api         calls on objects           transport   HTTP (deadline, failures, proxy); streams, websocket: endless answers
+objects     checks of answers          refusals    errors of the API server
+parallel    several calls at once      waiter      wait for objects
+redact      hide secrets               errors      what all of them raise
+shapes      shapes of option values    paths       URLs, and checks of names
 
-This file imports nothing of ours: a module's payload holds only what it reaches. Ansible compiles what a task imports
-anew each time, so what only few tasks need is a file of its own that they import. What they do import is compiled once:
-Python's own importer of zip files compiles a file to tell its name, and again to run it, which is 20 ms of a task.
+This file imports nothing of ours. Ansible compiles the imported files of a task on each run, so what few tasks need is
+a file of its own, imported where it is used. Python's own importer of zip files compiles a file twice: to tell its
+name, and to run it. Payload avoids the first, which saves 20 ms per task.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The calls that modules make on objects as plain dictionaries: one method, one request; refusals are raised.
+"""Calls on objects as plain dictionaries: one method, one request. Errors of the API are raised.
 
-Writes ask for strict field validation, so that a field the server does not know is an error whatever it does elsewhere.
+Writes ask for strict field validation: an unknown field is an error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Api:
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
-        """For what is no object: a stream (websocket.py)."""
+        """For streams (websocket.py)."""
 
     @classmethod
     def connect(cls, endpoint: Endpoint) -> Api:
@@ -48,7 +48,7 @@ class Api:
 
     @contextmanager
     def bounded(self, deadline: float) -> Iterator[None]:
-        """Let requests end by a deadline, or a few seconds later, for as long as this lasts (transport.py)."""
+        """Bound all requests in this block by a deadline and a few seconds more (transport.py)."""
         before, self.transport.deadline = self.transport.deadline, deadline
         try:
             yield
@@ -56,7 +56,7 @@ class Api:
             self.transport.deadline = before
 
     def get(self, resource: Resource, name: str) -> Object | None:
-        """Return the object, or None if it is not there."""
+        """Return the object, None if it does not exist."""
         status, answer = self.transport.request("GET", resource.path(name))
         if status == 404 and _is_object_missing(answer):
             return None
@@ -65,13 +65,13 @@ class Api:
     def list(
         self, resource: Resource, *, labels: str | None = None, fields: str | None = None, pages: int | None = None
     ) -> list[Object]:
-        """Return all objects that the selectors choose, page by page; at most so many pages."""
+        """Return the objects that the selectors choose. pages: at most so many requests."""
         return self.read_all(resource, labels=labels, fields=fields, pages=pages)[0]
 
     def read_all(
         self, resource: Resource, *, labels: str | None = None, fields: str | None = None, pages: int | None = None
     ) -> tuple[list[Object], str | None]:
-        """Return the same, and the version of the collection, from which a watch goes on."""
+        """Return the objects and the resourceVersion of the collection to watch from."""
         found: list[Object] = []
         token: str | None = None
         while True:
@@ -91,7 +91,7 @@ class Api:
                 return found, metadata.get("resourceVersion")
 
     def apply(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
-        """Apply (create or update) what the object declares; conflicting owners give way."""
+        """Apply (create or update) the object; takes over fields of other managers."""
         name = obj["metadata"]["name"]
         query = {"fieldManager": FIELD_MANAGER, "force": True, "fieldValidation": "Strict", **_dry(dry_run)}
         answer = self.transport.request("PATCH", paths.with_query(resource.path(name), query), obj, APPLY)
@@ -111,14 +111,14 @@ class Api:
         return _expect_named(f"change {resource.title(name)}", *answer)
 
     def replace(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
-        """Put the object in the place of the stored one, whose resourceVersion it must carry."""
+        """Replace the stored object, whose resourceVersion it must carry."""
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **_dry(dry_run)}
         name = obj["metadata"]["name"]
         answer = self.transport.request("PUT", paths.with_query(resource.path(name), query), obj)
         return _expect_named(f"replace {resource.title(name)}", *answer)
 
     def delete(self, resource: Resource, name: str, options: Mapping[str, Any], *, dry_run: bool = False) -> bool:
-        """Ask for the deletion; return whether the object was there."""
+        """Delete the object; return whether it existed."""
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **options}
         if dry_run:
             body["dryRun"] = ["All"]
@@ -129,23 +129,23 @@ class Api:
         return True
 
     def put(self, resource: Resource, name: str, subresource: str, body: Object) -> None:
-        """Ask for an operation (start, stop, restart...), which answers nothing: what became of it is in the object."""
+        """Send an operation (start, stop, restart...). It has no answer; its effect is in the object."""
         status, answer = self.transport.request("PUT", resource.path(name, subresource), body)
         expect(f"{subresource} {resource.title(name)}", status, answer)
 
     def ask(self, resource: Resource, name: str, subresource: str, body: Object | None = None) -> Object:
-        """Return what a subresource says, which may want to know more than its path tells (a GET with a body)."""
+        """Return the answer of a subresource, which may take a body."""
         status, answer = self.transport.request("GET", resource.path(name, subresource), body)
         return _expect_object(f"read {subresource} of {resource.title(name)}", status, answer)
 
     def version(self) -> str:
-        """Return what the server says of its version; "" when it does not."""
+        """Return the server's version, "" if it reports none."""
         return str(
             _expect_object("read the version", *self.transport.request("GET", "/version")).get("gitVersion") or ""
         )
 
     def serves(self, group: str) -> bool:
-        """Tell whether the server knows a group of kinds at all; what answers otherwise is no API server."""
+        """Tell whether the server serves an API group."""
         answer = _expect_object("discover the API's groups", *self.transport.request("GET", "/apis"))
         if answer.get("kind") != "APIGroupList":
             raise Unavailable("cannot discover the API's groups: what answers at this address is not an API server")
@@ -165,7 +165,7 @@ class Api:
             "resourceVersion": version,
             "timeoutSeconds": max(1, int(timeout_seconds)),
         }
-        from . import streams  # most tasks do not wait
+        from . import streams  # only waits need it
 
         target = paths.with_query(resource.path(), query)
         return streams.events(self.transport, target, timeout_seconds + 1, f"watch {resource.plural}")
@@ -200,7 +200,7 @@ def _is_object_missing(answer: Any) -> bool:
 
 
 def expect(attempt: str, status: int, answer: Any) -> Any:
-    """Return an answer, unless it is a refusal, which is raised."""
+    """Return the answer; raises the API's errors."""
     if status == 404 and not _is_object_missing(answer):
         raise NotFound(
             f"cannot {attempt}: the API server does not know this kind; is KubeVirt (or virtops.kubevirt's control"

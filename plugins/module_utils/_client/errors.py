@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What goes wrong between a module and a cluster, as one tree. No library exception crosses this border.
+"""All errors between a module and a cluster. Exceptions of libraries do not leave this package.
 
 VirtError             message for the user: object, what was wrong, remedy; facts: data beside the text
 +-- BadArgument       an option or a file it names; nothing was sent
 +-- TimedOut          waited for something that did not come; facts say why
 +-- Unavailable       no connection, or an answer that is not the API's
-|   +-- Silent        it was reached, and said nothing
-|   +-- TimeIsUp      nothing was asked any more
+|   +-- Silent        connected, but no answer
+|   +-- TimeIsUp      no request was sent: the deadline has passed
 +-- ApiError          the API server's refusal; status: HTTP code
     +-- NotFound  Conflict  Forbidden  Invalid
 """
@@ -36,23 +36,23 @@ class BadArgument(VirtError):
 
 
 class TimedOut(VirtError):
-    """What was waited for did not come in time."""
+    """A wait reached its timeout."""
 
 
 class Unavailable(VirtError):
-    """There is no connection, or who answers is not an API server."""
+    """There is no connection, or the answer does not come from an API server."""
 
 
 class Silent(Unavailable):
-    """Who was reached did not answer, or not to the end: what is on the way may have dropped the flow."""
+    """The server did not answer, or not to the end. Something on the way may have dropped the connection."""
 
 
 class TimeIsUp(Unavailable):
-    """Nothing was asked, because time is up. Says nothing of the server, so what is known of it stays."""
+    """No request was sent, because the deadline has passed. Tells nothing about the server."""
 
 
 class ApiError(VirtError):
-    """The API server refused. Without its status nobody could tell what passes from what does not."""
+    """The API server refused the request. The status tells whether a retry may help."""
 
     def __init__(self, message: str, *, status: int, **facts: Any) -> None:
         super().__init__(message, status=status, **facts)
@@ -60,11 +60,11 @@ class ApiError(VirtError):
 
 
 class NotFound(ApiError):
-    """The object, or its whole kind, is not there."""
+    """The object or its kind does not exist."""
 
 
 class Conflict(ApiError):
-    """The object is not in the state that the request was made for."""
+    """The object has changed, or its state does not allow the request."""
 
 
 class Forbidden(ApiError):
@@ -72,7 +72,7 @@ class Forbidden(ApiError):
 
 
 class Invalid(ApiError):
-    """The object is refused as it is."""
+    """The object is invalid."""
 
 
 def cut(text: str, limit: int = MESSAGE_LIMIT) -> str:

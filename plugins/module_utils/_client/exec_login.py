@@ -19,7 +19,7 @@ _SAID_LIMIT = 200
 
 
 class _Heard(logging.Handler):
-    """Keeps what the library said last: of a plugin that fails it tells in its log alone."""
+    """Keeps the last log line: the library reports a failed plugin only there."""
 
     last = ""
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What went wrong on the way to a server, in words for the user. Apart from transport.py: most tasks need none."""
+"""Connection failures as errors for the user."""
 
 from __future__ import annotations
 

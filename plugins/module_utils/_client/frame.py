@@ -1,9 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module around the work: arguments in, result or one clear error out. With _node/frame.py all that knows
-AnsibleModule.
-"""
+"""Run the work of a module: arguments in, result or one error out. As _node/frame.py it uses AnsibleModule."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read kubeconfig files and inline ones. Credential plugins are left to exec_login."""
+"""Read kubeconfig files and inline kubeconfigs. exec_login.py runs credential plugins."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read answers, and tell what every object of the API has in common. Whoever answers with something else is no API
-server, whatever it says of its content: then nothing of it is used, and the task says so.
+"""Decode answers, and check what every object of the API has in common.
+
+An answer that is no object does not come from an API server. Nothing of it is used, and the task fails.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _LISTS = ("ownerReferences", "managedFields")
 
 
 def json_of(raw: bytes) -> Any:
-    """Return what a text in JSON means; raises ValueError for what is none, or nested too deep to have been meant."""
+    """Decode JSON; raises ValueError for other text and for excessive nesting."""
     try:
         return _DECODER.decode(raw.decode())
     except RecursionError as error:
@@ -31,7 +32,7 @@ _DECODER = json.JSONDecoder(parse_constant=_no_number)
 
 
 def flaw(obj: Any, *, is_named: bool = True) -> str | None:
-    """Return what is not as it is in any object, None if all is. is_named: it must have a name."""
+    """Return what differs from any object of the API, None if nothing does. is_named: it must have a name."""
     if not isinstance(obj, dict):
         return "it is not a mapping"
     metadata = obj.get("metadata")
@@ -46,7 +47,7 @@ def _in_metadata(metadata: dict[str, Any]) -> str | None:
     for key in _TEXTS:
         if not isinstance(metadata.get(key) or "", str):
             return f"metadata.{key} is not a text"
-    for key in ("name", "namespace", "resourceVersion"):  # become parts of an address
+    for key in ("name", "namespace", "resourceVersion"):  # they become parts of a URL
         if not (metadata.get(key) or "").isascii():
             return f"metadata.{key} has characters that none has"
     for key in _MAPPINGS:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is a mapping, a list or a text, and is to be another, said by the name of its option. Pure.
+"""Options whose value has the wrong shape (mapping, list, text), each named in an error. Pure.
 
-Asked before Ansible's own check, which names no option or makes a text of everything. No value is said: it may be a
-secret.
+Runs before Ansible's own check, which names no option or turns everything into a text. Values are not quoted: they may
+be secret.
 """
 
 from __future__ import annotations

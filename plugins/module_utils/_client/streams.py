@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers that do not end: lines, events of a watch, and another protocol on the same connection."""
+"""Endless answers: lines, events of a watch, and protocol upgrades."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def lines(transport: Transport, target: str, timeout_seconds: float) -> tuple[in
 
 
 def events(transport: Transport, target: str, timeout_seconds: float, attempt: str) -> Iterator[dict[str, Any]]:
-    """Return the events of a watch; raises at any of them what the API refuses."""
+    """Yield the events of a watch; raises the API's errors."""
     status, answer = lines(transport, target, timeout_seconds)
     if status != 200:
         raise refusal(attempt, status, answer)
@@ -57,7 +57,7 @@ def _lines(transport: Transport, response: http.client.HTTPResponse) -> Iterator
                 return
             yield line
     except (OSError, ValueError, http.client.HTTPException):
-        return  # cut, mangled or not over in time: whoever reads knows whether there is time to open another
+        return  # cut, malformed or late: the caller decides whether to open another
     finally:
         response.close()  # as a whole answer is
         transport.close()

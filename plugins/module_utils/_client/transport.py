@@ -22,24 +22,24 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from . import objects
-from .deadline import Response, Within
+from .deadline import Response, Timeouts
 from .endpoint import Endpoint
 from .errors import Silent, TimeIsUp, Unavailable, cut
 
 TIMEOUT_SECONDS = 30
-"""For one try of a request, from the first byte sent to the last one read."""
+"""Timeout of one attempt, from the first byte sent to the last byte read."""
 ANSWER_LIMIT = 64 << 20
-"""Bytes of one answer; 500 objects of the greatest size fit."""
+"""Bytes of one answer; enough for 500 objects of the greatest size."""
 PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
-"""Before a request is sent again that a server or proxy had no time for, where it does not ask for a pause itself."""
+"""Pauses before a request is sent again, unless the server asks for another pause."""
 LONGEST_PAUSE_SECONDS = 5
 ANSWER_SECONDS = (10.0, 20.0, 30.0)
-"""Within which an answer to a read begins, or goes on, before it is sent again on another connection: the first time,
-the second, the last. A flow that was dropped on the way says nothing; who is slow has the time it needs in the end."""
+"""Timeouts of silence in a read, for the first, second and last attempt, each over a new connection. A dropped
+connection is silent; a slow server gets enough time in the last attempt."""
 LATE_SECONDS = 5.0
-"""After a deadline, in which what was asked is answered and a last look is taken."""
+"""After a deadline, to finish a request and take a last look."""
 _REPEATABLE = ("GET", "PATCH")
-"""Can do no harm when they were carried out the first time: our patches say how an object should be."""
+"""Methods that are safe to repeat. Our patches declare a state."""
 
 
 class Transport:
@@ -51,11 +51,11 @@ class Transport:
         self._context = context or (tls_context(endpoint) if self._url.scheme == "https" else None)
         self._connection: http.client.HTTPConnection | None = None
         self._socket: socket.socket | None = None
-        """Of the newest answer; the connection forgets it where the answer ends with it."""
-        self._within = Within()
+        """Socket of the newest answer; the connection drops it where the answer ends with the connection."""
+        self._within = Timeouts()
         """Of the newest connection."""
         self.deadline: float | None = None
-        """By time.monotonic: nothing is tried again after it, and nothing asked LATE_SECONDS later. None: none."""
+        """By time.monotonic: no retry after it, and no request LATE_SECONDS later."""
 
     def clone(self) -> Transport:
         """Return a transport with a connection of its own."""
@@ -78,7 +78,7 @@ class Transport:
         for pause in (*PAUSES_SECONDS, None):
             seconds, asked, failure = self._seconds(), "", None
             deadline = time.monotonic() + seconds
-            if method == "GET":  # a write may wait long for those who judge it
+            if method == "GET":  # a write may wait long for admission webhooks
                 seconds = min(seconds, ANSWER_SECONDS[silences])
             try:
                 response = self._send(method, target, payload, self._headers(content_type, payload), seconds)
@@ -103,7 +103,7 @@ class Transport:
     def ask(
         self, target: str, timeout_seconds: float, headers: tuple[tuple[str, str], ...] = ()
     ) -> http.client.HTTPResponse:
-        """Send a GET; return the answer before it is read. timeout_seconds: for all of it; it begins soon."""
+        """Send a GET; return the answer before its body is read. timeout_seconds: for all of it."""
         begins = min(timeout_seconds, ANSWER_SECONDS[0])
         response = self._send("GET", target, None, [*self._headers(), *headers], begins)
         self._within.allow(timeout_seconds)
@@ -124,7 +124,7 @@ class Transport:
         return connection
 
     def _seconds(self) -> float:
-        """Return how long a request may take that is sent now."""
+        """Return the timeout of a request that is sent now."""
         if self.deadline is None:
             return TIMEOUT_SECONDS
         left = self.deadline + LATE_SECONDS - time.monotonic()
@@ -133,7 +133,7 @@ class Transport:
         return min(TIMEOUT_SECONDS, left)
 
     def _paused(self, seconds: float) -> bool:
-        """Pause, unless it is over only after the deadline; tell whether it was done."""
+        """Pause, unless the pause would end after the deadline; return whether it paused."""
         if self.deadline is not None and time.monotonic() + seconds > self.deadline:
             return False
         time.sleep(seconds)
@@ -159,7 +159,7 @@ class Transport:
             is_reached = self._connection is not None and self._connection.sock is not None
             self.close()
             if kept and method == "GET" and not isinstance(error, TimeoutError):
-                return self._send(method, target, payload, headers, timeout)  # the server closed an idle one
+                return self._send(method, target, payload, headers, timeout)  # the server closed an idle connection
             raise self._unavailable(error, is_reached=is_reached) from error
 
     def _open(self, timeout: float) -> http.client.HTTPConnection:
@@ -174,7 +174,7 @@ class Transport:
                 connection.set_tunnel(host, port, headers=dict(self._endpoint.proxy_headers))
         else:
             connection = http.client.HTTPConnection(*at, timeout=timeout)
-        self._connection, self._within = connection, Within()
+        self._connection, self._within = connection, Timeouts()
         connection.response_class = functools.partial(Response, self._within)  # type: ignore[assignment]
         return connection
 
@@ -239,7 +239,7 @@ class Transport:
         raise failures.unexpected(self._endpoint.server, response)
 
     def _unavailable(self, error: Exception, *, is_reached: bool) -> Unavailable:
-        from . import failures  # most requests find their server
+        from . import failures  # most requests succeed
 
         return failures.unavailable(self._endpoint.server, self._proxy(), error, is_reached=is_reached)
 
@@ -256,19 +256,19 @@ def _spread(pause: float, asked: str) -> float:
 
 
 def _may_repeat(method: str, status: int) -> bool:
-    """Say whether a refusal may pass, and asking again can do no harm. What is refused for its number was not done."""
+    """Tell whether a refusal may pass and a repetition is safe. A rate-limited request was not carried out."""
     return status == 429 or (status in (502, 503, 504) and method in _REPEATABLE)
 
 
 def _was_lost(error: Unavailable) -> bool:
-    """Tell a server, or something before it, that hung up or dropped the flow from one that cannot be reached."""
+    """Tell a connection that was closed or dropped from a server that cannot be reached."""
     return isinstance(error, Silent) or isinstance(
         error.__cause__, (ConnectionResetError, BrokenPipeError, http.client.IncompleteRead)
     )
 
 
 class _Https(http.client.HTTPSConnection):
-    """An HTTPS connection whose certificate may be for another name than the address has (tls-server-name)."""
+    """An HTTPS connection that expects another name in the certificate (tls-server-name)."""
 
     def __init__(self, host: str, port: int, *, timeout: float, context: ssl.SSLContext, server_name: str) -> None:
         super().__init__(host, port, timeout=timeout, context=context)
@@ -281,7 +281,7 @@ class _Https(http.client.HTTPSConnection):
 
 
 def tls_context(endpoint: Endpoint) -> ssl.SSLContext:
-    """Build the TLS settings; the system's CAs are read (20 ms) only when the cluster brings none."""
+    """Return the TLS settings. The system's CAs (20 ms) are read only if the cluster names none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         if not endpoint.verify:
@@ -302,7 +302,7 @@ def tls_context(endpoint: Endpoint) -> ssl.SSLContext:
 
 
 def _load_client_certificate(context: ssl.SSLContext, endpoint: Endpoint) -> None:
-    """Load the pair; ssl takes files only, so inline PEM passes through a private directory for a moment."""
+    """Load the key pair. ssl reads files only, so inline PEM passes through a private directory."""
     if endpoint.cert_data or endpoint.key_data:
         with tempfile.TemporaryDirectory(prefix="virtops-") as folder:
             pair = []

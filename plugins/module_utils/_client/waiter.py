@@ -1,15 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waiting until objects of one collection are as they should be. What that means, and what to say if it does not come
-true, is the caller's.
+"""Wait until objects of one collection are as the caller's judge wants them. The caller words the timeout.
 
-The collection is read, then watched from there. A watch is ended after a while and taken up again where it was. One of
-which nothing was heard is not believed, and the collection is read again: something on the way may drop it silently, or
-refuse every watch and let reads through. Whatever goes wrong meanwhile that
-may pass (no connection, an overloaded server, a proxy's error page) is tried again, ever less often, for as long as
-there is time; the last thing that is done before giving up is to read. No request goes on for long when time is
-up, whoever makes it of the same Api: the judge, too.
+The collection is listed, then watched from there. A watch ends after WATCH_SECONDS and is resumed. If a watch brought
+nothing, the collection is listed again: a proxy may drop watches silently, or refuse them and let reads pass. Failures
+that may pass (no connection, an overloaded server, a proxy's error page) are retried with a growing pause until the
+deadline. The last step before giving up is a read. Requests of the judge through the same Api end at the deadline too.
 """
 
 from __future__ import annotations
@@ -24,11 +21,11 @@ from .api import Api, Resource
 from .errors import ApiError, TimeIsUp, Unavailable, VirtError
 
 WATCH_SECONDS = 30.0
-"""After which a watch is ended and taken up again."""
+"""Length of one watch."""
 FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 1.0, 8.0
-"""Before the next try, when a watch ended early or nothing could be read."""
+"""Pauses before a retry, when a watch ended early or a read failed."""
 STEADY_SECONDS = 10.0
-"""A watch that lasted so long ended as it should."""
+"""A watch that lasted so long ended normally."""
 LAST_LOOKS, LAST_LOOKS_PAUSE_SECONDS = 4, 0.5
 """When time is up, for as long as what answers has no time for us either."""
 _PASSING = (429, 500, 502, 503, 504)
@@ -39,7 +36,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Verdict:
-    """done, or hopeless for a reason, or neither: then what is still missing."""
+    """The judgement of one object: done; or hopeless, with the reason; or neither, with what is missing."""
 
     done: bool = False
     hopeless: str | None = None
@@ -48,16 +45,16 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Reached:
-    """What became of one object; None: it is not there. A verdict that is neither done nor hopeless: time is up."""
+    """The object after the wait (None: it does not exist) and its verdict. Neither done nor hopeless: a timeout."""
 
     obj: Object | None
     verdict: Verdict
     trouble: str = ""
-    """Why it could not be looked at lately; "" when it could."""
+    """Why the last read failed; "" if it did not."""
 
 
 Judge = Callable[[str, "Object | None"], Verdict]
-"""Given a name, and the object of that name if there is one."""
+"""Judges a name and its object, None if there is none."""
 
 
 class Waiter:
@@ -87,10 +84,10 @@ class Waiter:
         self._seen: dict[str, Reached] = {}
         self._pending: dict[str, None] = {}
         self._version: str | None = None
-        """How far we have read; None: nothing, or not known any more."""
+        """resourceVersion to watch from; None: list first."""
 
     def until(self, names: Iterable[str]) -> dict[str, Reached]:
-        """Return what became of each, at the latest at the deadline. Raises what the API refuses for good."""
+        """Return the result for each name, at the latest at the deadline. Raises lasting refusals of the API."""
         self._pending = dict.fromkeys(names)
         self._seen = dict.fromkeys(self._pending, Reached(None, Verdict(missing="it could not be read")))
         with self._api.bounded(self._deadline):
@@ -134,7 +131,7 @@ class Waiter:
         return f"metadata.name={next(iter(self._pending))}" if len(self._pending) == 1 else None
 
     def _read(self) -> None:
-        """Look at everything as it is."""
+        """List and judge all objects."""
         found, version = self._api.read_all(self._resource, fields=self._fields())
         by_name = {obj["metadata"]["name"]: obj for obj in found}
         pending = list(self._pending)
@@ -145,7 +142,7 @@ class Waiter:
         self._version = version
 
     def _watch(self) -> bool:
-        """Follow what happens, until it is enough, the watch ends or time is up. Tell whether anything was heard."""
+        """Judge the events of one watch until all is done, the watch ends, or the deadline. Return whether any came."""
         watcher, is_heard = self._api.clone(), False
         try:
             seconds = min(self._left(), WATCH_SECONDS)
@@ -157,7 +154,9 @@ class Waiter:
                 name = metadata.get("name")
                 if event["type"] != "BOOKMARK" and name in self._pending:
                     self._consider(name, None if event["type"] == "DELETED" else event["object"])
-                self._version = metadata.get("resourceVersion")  # only now: what could not be judged comes again
+                self._version = metadata.get(
+                    "resourceVersion"
+                )  # after the judgement: an event that could not be judged comes again
                 if not self._pending or self._left() <= 0:
                     break
         finally:
@@ -171,9 +170,9 @@ class Waiter:
             del self._pending[name]
 
     def _note_trouble(self, error: VirtError) -> None:
-        """Remember why nothing could be looked at; raise it if it will not pass."""
+        """Remember why a read failed; raise the error if it will not pass."""
         status = error.status if isinstance(error, ApiError) else 0
-        if status == _GONE:  # the server does not know any more what came after our version
+        if status == _GONE:  # the server has dropped the events since our version
             return
         if status and status not in _PASSING:
             raise error

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a connection becomes a WebSocket (RFC 6455, section 4.1). Frames are the business of whoever reads the stream."""
+"""How a connection becomes a WebSocket (RFC 6455, section 4.1). The caller handles the frames."""
 
 from __future__ import annotations
 

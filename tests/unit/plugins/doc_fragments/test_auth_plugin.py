@@ -42,7 +42,7 @@ def test_plugins_have_the_options_of_modules() -> None:
 
 
 def test_plugins_read_the_variables_of_modules() -> None:
-    read = {name: {one["name"] for one in option["env"]} for name, option in OPTIONS.items() if "env" in option}
+    read = {name: {item["name"] for item in option["env"]} for name, option in OPTIONS.items() if "env" in option}
 
     assert read == {name: set(variables) for name, variables in FALLBACKS.items()}
 

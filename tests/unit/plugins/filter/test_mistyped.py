@@ -144,7 +144,7 @@ def test_what_somebody_else_may_well_have_is_left_alone(name: str) -> None:
 
 def test_no_known_name_is_taken_for_another() -> None:
     for name in OPTIONS:
-        assert mistyped([name], [one for one in OPTIONS if one != name], alike=ALIKE) == []
+        assert mistyped([name], [item for item in OPTIONS if item != name], alike=ALIKE) == []
 
 
 @pytest.mark.parametrize("known", OPTIONS)
@@ -159,7 +159,7 @@ def test_one_wrong_letter_is_seen_wherever_it_is_in_a_name(known: str) -> None:
     assert mistyped(wrong, [known], alike=ALIKE) == [f"{name} (is {known} meant?)" for name in wrong]
 
 
-@pytest.mark.parametrize("known", [one for one in OPTIONS if len(one) > 30])
+@pytest.mark.parametrize("known", [item for item in OPTIONS if len(item) > 30])
 def test_two_exchanges_are_seen_in_a_long_name(known: str) -> None:
     wrong = [known[1::-1] + known[2:at] + known[at : at + 2][::-1] + known[at + 2 :] for at in range(2, len(known) - 1)]
 

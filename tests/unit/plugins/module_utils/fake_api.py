@@ -137,10 +137,10 @@ class World:
                 raise Refused(409, "Conflict", "the object has been modified", name=name)
             new = copy.deepcopy(old) if old is not None else {"metadata": {"name": name, "namespace": namespace}}
             managed = new["metadata"].pop("managedFields", [])
-            before = next((one["fieldsV1"] for one in managed if _is_applier(one, manager)), {})
+            before = next((item["fieldsV1"] for item in managed if _is_applier(item, manager)), {})
             fields = fake_fields.fields_of(body, keyed=self.keyed_lists)
-            others = [one for one in managed if not _is_applier(one, manager)]
-            fake_fields.take_away(new, before, fields, [one["fieldsV1"] for one in others])
+            others = [item for item in managed if not _is_applier(item, manager)]
+            fake_fields.take_away(new, before, fields, [item["fieldsV1"] for item in others])
             fake_fields.put_in(new, body, keyed=self.keyed_lists)
             if old is not None:
                 others = fake_fields.after_apply(others, _content(old), new, keyed=self.keyed_lists)
@@ -271,7 +271,7 @@ class World:
         up = instance is not None and instance["status"]["phase"] == "Running"
         vm = copy.deepcopy(vm)
         ready = {"type": "Ready", "status": str(up), "reason": "" if instance else "VMINotExists"}
-        trouble = [one for one in (instance or {}).get("status", {}).get("conditions", ()) if one["type"] != "Ready"]
+        trouble = [item for item in (instance or {}).get("status", {}).get("conditions", ()) if item["type"] != "Ready"]
         vm["status"] = {
             "created": instance is not None, "ready": up, "conditions": [ready, *trouble],
             "printableStatus": "Running" if up else "ErrorUnschedulable" if instance else "Stopped",
@@ -450,8 +450,8 @@ def _is_about(event: Object, namespace: str, name: str | None) -> bool:
 
 
 def _chosen(world: World, plural: str, namespace: str, query: dict[str, str]) -> list[Object]:
-    fields = dict(one.split("=", 1) for one in query.get("fieldSelector", "").split(",") if one)
-    labels = dict(one.split("=", 1) for one in query.get("labelSelector", "").split(",") if one)
+    fields = dict(item.split("=", 1) for item in query.get("fieldSelector", "").split(",") if item)
+    labels = dict(item.split("=", 1) for item in query.get("labelSelector", "").split(",") if item)
     found = []
     for (kind, where, name), obj in sorted(world.objects.items()):
         about = (obj.get("involvedObject") or {}).get("name")

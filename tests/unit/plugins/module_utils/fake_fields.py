@@ -14,15 +14,15 @@ from typing import Any
 
 Object = dict[str, Any]
 _NOBODYS = frozenset({"f:apiVersion", "f:kind", "f:status"})
-_NOBODYS_METADATA = frozenset(f"f:{one}" for one in ("name", "namespace", "uid", "resourceVersion", "generation"))
+_NOBODYS_METADATA = frozenset(f"f:{item}" for item in ("name", "namespace", "uid", "resourceVersion", "generation"))
 
 
 def fields_of(value: Any, *, keyed: bool) -> Object:
     """Return the field set of a value."""
     if isinstance(value, dict):
         return {f"f:{key}": fields_of(inner, keyed=keyed) for key, inner in value.items()}
-    if keyed and isinstance(value, list) and value and all(isinstance(one, dict) and "name" in one for one in value):
-        return {"k:" + json.dumps({"name": one["name"]}): fields_of(one, keyed=keyed) for one in value}
+    if keyed and isinstance(value, list) and value and all(isinstance(item, dict) and "name" in item for item in value):
+        return {"k:" + json.dumps({"name": item["name"]}): fields_of(item, keyed=keyed) for item in value}
     return {}
 
 
@@ -40,12 +40,12 @@ def after_update(managed: list[Object], old: Object, new: Object, manager: str, 
         changed.get("f:metadata", {}).pop(key, None)
     mine: Object = {}
     found = []
-    for one in copy.deepcopy(managed):
-        _lose(one["fieldsV1"], changed)
-        if (one["manager"], one["operation"]) == (manager, "Update"):
-            mine = one["fieldsV1"]
-        elif one["fieldsV1"]:
-            found.append(one)
+    for item in copy.deepcopy(managed):
+        _lose(item["fieldsV1"], changed)
+        if (item["manager"], item["operation"]) == (manager, "Update"):
+            mine = item["fieldsV1"]
+        elif item["fieldsV1"]:
+            found.append(item)
     _gain(mine, changed)
     return [*found, entry(manager, "Update", mine)] if mine else found
 
@@ -54,9 +54,9 @@ def after_apply(others: list[Object], old: Object, new: Object, *, keyed: bool) 
     """Return what others own after an apply that is forced: not what it changed."""
     changed = _changed(old, new, keyed=keyed)
     found = copy.deepcopy(others)
-    for one in found:
-        _lose(one["fieldsV1"], changed)
-    return [one for one in found if one["fieldsV1"]]
+    for item in found:
+        _lose(item["fieldsV1"], changed)
+    return [item for item in found if item["fieldsV1"]]
 
 
 def _changed(old: Any, new: Any, *, keyed: bool) -> Object:
@@ -78,8 +78,8 @@ def _changed(old: Any, new: Any, *, keyed: bool) -> Object:
 def _parts(value: Any, *, keyed: bool) -> Object:
     if isinstance(value, dict):
         return {f"f:{key}": inner for key, inner in value.items()}
-    if keyed and isinstance(value, list) and all(isinstance(one, dict) and "name" in one for one in value):
-        return {"k:" + json.dumps({"name": one["name"]}): one for one in value}
+    if keyed and isinstance(value, list) and all(isinstance(item, dict) and "name" in item for item in value):
+        return {"k:" + json.dumps({"name": item["name"]}): item for item in value}
     return {}
 
 
@@ -102,19 +102,19 @@ def take_away(obj: Any, before: Object, now: Object, others: list[Object]) -> No
     """Remove what an applier declared before and does not now, unless another manager owns it too."""
     for key, inner in before.items():
         kind, _unused, text = key.partition(":")
-        theirs = [one[key] for one in others if key in one]
+        theirs = [item[key] for item in others if key in item]
         if kind == "f" and isinstance(obj, dict) and text in obj:
             if key in now or theirs:
                 take_away(obj[text], inner, now.get(key, {}), theirs)
             else:
                 del obj[text]
         elif kind == "k" and isinstance(obj, list):
-            named = [one for one in obj if one.get("name") == json.loads(text)["name"]]
+            named = [item for item in obj if item.get("name") == json.loads(text)["name"]]
             if key in now:
-                for one in named:
-                    take_away(one, inner, now[key], theirs)
+                for item in named:
+                    take_away(item, inner, now[key], theirs)
             elif not theirs:
-                obj[:] = [one for one in obj if one not in named]
+                obj[:] = [item for item in obj if item not in named]
 
 
 def put_in(obj: Object, body: Object, *, keyed: bool) -> None:
@@ -122,10 +122,10 @@ def put_in(obj: Object, body: Object, *, keyed: bool) -> None:
     for key, value in body.items():
         if isinstance(value, dict):
             put_in(obj.setdefault(key, {}), value, keyed=keyed)
-        elif keyed and isinstance(value, list) and all(isinstance(one, dict) and "name" in one for one in value):
-            there = {one["name"]: one for one in obj.get(key, [])}
-            for one in value:
-                put_in(there.setdefault(one["name"], {}), one, keyed=keyed)
+        elif keyed and isinstance(value, list) and all(isinstance(item, dict) and "name" in item for item in value):
+            there = {item["name"]: item for item in obj.get(key, [])}
+            for item in value:
+                put_in(there.setdefault(item["name"], {}), item, keyed=keyed)
             obj[key] = list(there.values())
         else:
             obj[key] = value

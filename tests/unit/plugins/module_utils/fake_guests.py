@@ -26,7 +26,7 @@ def admit(plural: str, old: Object | None, new: Object) -> bool:
     if plural == "services":
         new["spec"] = {"type": "ClusterIP", "clusterIP": "10.0.0.7", **new["spec"]}
         if new["spec"]["type"] != "ClusterIP":
-            new["spec"]["ports"] = [{"nodePort": 30000 + one["port"], **one} for one in new["spec"]["ports"]]
+            new["spec"]["ports"] = [{"nodePort": 30000 + item["port"], **item} for item in new["spec"]["ports"]]
     if plural == INSTANCES:
         new.setdefault("spec", {}).setdefault("domain", {}).setdefault("machine", {"type": "q35"})
         if old is not None and old.get("spec") != new["spec"]:
@@ -78,7 +78,7 @@ def operate(world: World, method: str, where: tuple[str, str], verb: str, body: 
         return _tell(world, vmi, verb)
     if vmi is None:
         raise _refused(404, "NotFound", f"virtualmachineinstance {where[1]} not found", name=where[1])
-    is_paused = any(one["type"] == "Paused" for one in vmi["status"]["conditions"])
+    is_paused = any(item["type"] == "Paused" for item in vmi["status"]["conditions"])
     fits = is_paused if verb == "unpause" else not is_paused or verb == "reset"
     if vmi["status"]["phase"] != "Running" or not fits:
         raise _refused(409, "Conflict", f"{where[1]}: VMI is not as {verb} needs it", name=where[1])
@@ -89,7 +89,7 @@ def operate(world: World, method: str, where: tuple[str, str], verb: str, body: 
         if verb == "pause":
             _pause(new)
         elif verb == "unpause":
-            kept = [one for one in vmi["status"]["conditions"] if one["type"] not in ("Ready", "Paused")]
+            kept = [item for item in vmi["status"]["conditions"] if item["type"] not in ("Ready", "Paused")]
             new["status"]["conditions"] = [_true("Ready"), *kept]
         elif verb in ("freeze", "unfreeze"):
             new["status"]["fsFreezeStatus"] = "frozen" if verb == "freeze" else ""
@@ -112,7 +112,7 @@ def _tell(world: World, vmi: Object | None, what: str) -> Object:
 def _pause(vmi: Object) -> None:
     ready = {"type": "Ready", "status": "False", "reason": "Paused"}
     paused = {"type": "Paused", "status": "True", "reason": "PausedByUser"}
-    kept = [one for one in vmi["status"]["conditions"] if one["type"] not in ("Ready", "Paused")]
+    kept = [item for item in vmi["status"]["conditions"] if item["type"] not in ("Ready", "Paused")]
     vmi["status"]["conditions"] = [*kept, ready, paused]
 
 

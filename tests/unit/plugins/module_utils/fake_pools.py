@@ -28,7 +28,7 @@ def scale(world: World, pool: Object) -> None:
     namespace, wanted = meta["namespace"], spec.get("replicas", 1)
     world.put(POOLS, pool)
     machines = [f"{meta['name']}-{number}" for number in range(wanted)]
-    for name in [one["metadata"]["name"] for one in owned(world, pool)]:
+    for name in [item["metadata"]["name"] for item in owned(world, pool)]:
         if name not in machines:
             world.drop(INSTANCES, namespace, name)
             world.drop(MACHINES, namespace, name)
@@ -37,7 +37,7 @@ def scale(world: World, pool: Object) -> None:
             _make(world, pool, name)
         elif world.pools_change and "unmanaged" not in (spec.get("updateStrategy") or {}):
             change(world, pool, name)
-    up = sum(bool(one["status"].get("ready")) for one in owned(world, pool))
+    up = sum(bool(item["status"].get("ready")) for item in owned(world, pool))
     pool = copy.deepcopy(pool)
     pool["status"] = {"replicas": wanted, "readyReplicas": up, "labelSelector": "app=web"}
     world.put(POOLS, pool)
@@ -49,16 +49,16 @@ def owned(world: World, pool: Object) -> list[Object]:
     return [
         obj
         for (plural, _namespace, _name), obj in list(world.objects.items())
-        if plural == MACHINES and any(one["uid"] == uid for one in obj["metadata"].get("ownerReferences", ()))
+        if plural == MACHINES and any(item["uid"] == uid for item in obj["metadata"].get("ownerReferences", ()))
     ]
 
 
 def collect(world: World, pool: Object) -> None:
     """Take away what a pool owned that is gone, unless nothing collects it."""
     namespace = pool["metadata"]["namespace"]
-    for one in owned(world, pool) if world.pools_change else ():
-        world.drop(INSTANCES, namespace, one["metadata"]["name"])
-        world.drop(MACHINES, namespace, one["metadata"]["name"])
+    for item in owned(world, pool) if world.pools_change else ():
+        world.drop(INSTANCES, namespace, item["metadata"]["name"])
+        world.drop(MACHINES, namespace, item["metadata"]["name"])
 
 
 def change(world: World, pool: Object, name: str) -> None:

@@ -34,7 +34,7 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_a
 
 
 def volumes(world: World) -> list[str]:
-    return [one["name"] for one in value_at(world.vm("web"), shape.VOLUMES)]
+    return [item["name"] for item in value_at(world.vm("web"), shape.VOLUMES)]
 
 
 def running(world: World) -> set[str]:
@@ -94,7 +94,7 @@ OF_INSTANCES: dict[str, Callable[[World], bool]] = {
 OF_SETS: dict[str, Callable[[World], bool]] = {
     "Keep two guests running and wait until they are ready": lambda world: ready_replicas(world) == 2,
     "Scale them to three": lambda world: ready_replicas(world) == 3,
-    "Have nobody make or delete instances for a while": lambda world: replica_set(world)["spec"]["paused"],
+    "Stop creating and deleting instances for a while": lambda world: replica_set(world)["spec"]["paused"],
     "Go on": lambda world: not replica_set(world)["spec"]["paused"],
     "Declare one as the API has it": lambda world: ready_replicas(world, "others") == 1,
     "Delete the set with its instances": lambda world: (SETS, "default", "workers") not in world.objects,
@@ -112,7 +112,7 @@ OF_POOLS: dict[str, Callable[[World], bool]] = {
     "Have machines that are too many go by their numbers, the highest first": lambda world: (
         pool(world)["scaleInStrategy"] == {"proactive": {"selectionPolicy": {"sortPolicy": "DescendingOrder"}}}
     ),
-    "Have nobody make, change or delete machines for a while": lambda world: pool(world)["paused"],
+    "Stop creating, changing and deleting machines for a while": lambda world: pool(world)["paused"],
     "Go on, and leave running machines as they are when the template changes": lambda world: (
         (pool(world)["paused"], pool(world)["updateStrategy"]) == (False, {"opportunistic": {}})
     ),

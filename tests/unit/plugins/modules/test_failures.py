@@ -113,5 +113,5 @@ def test_a_warning_about_a_node_is_ansible_s_own() -> None:
     with serving(World()) as url:
         result, output = run("kubevirt_migration", host=url, from_node="node-9")
 
-    assert [one for one in result["warnings"] if "no node node-9" in str(one)], output
+    assert [item for item in result["warnings"] if "no node node-9" in str(item)], output
     assert not result.get("deprecations"), output

@@ -26,12 +26,12 @@ def node(world: World, name: str) -> str:
 
 
 def unfinished(world: World) -> list[str]:
-    found = [one for key, one in world.objects.items() if key[0] == fake_migrations.MIGRATIONS]
-    return [one["spec"]["vmiName"] for one in found if "status" not in one]
+    found = [item for key, item in world.objects.items() if key[0] == fake_migrations.MIGRATIONS]
+    return [item["spec"]["vmiName"] for item in found if "status" not in item]
 
 
 DONE: dict[str, tuple[str, Callable[[World], bool], bool]] = {
-    "Move a machine to any other node, each time anew, and wait": ("", lambda w: node(w, "web") == "node-2", True),
+    "Move a machine to any other node with each run, and wait": ("", lambda w: node(w, "web") == "node-2", True),
     "Have it on a certain node": ("", lambda w: node(w, "web") == "node-3", False),
     "Have two machines on nodes with fast disks": ("", lambda w: node(w, "database") == "node-2", False),
     "Move it away from a node, if it is there": ("node-1", lambda w: node(w, "web") == "node-2", False),

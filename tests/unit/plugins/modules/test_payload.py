@@ -33,7 +33,7 @@ LOADED = {
     "_vm.merge": "compare keyed_lists overlay",
     "_vm.request": "argspec manifest shape vm_request",
     "_vm.write": "ensure_state outcome update",
-    "kubevirt_api": "asked names run_strategies",
+    "kubevirt_api": "desired names run_strategies",
 }
 COSTLY = {"asyncio", "concurrent.futures", "kubernetes", "queue", "urllib.request", "xml", "yaml"}
 """What is dear, and ansible-core itself does not load. A kubeconfig that is JSON, as here, needs no YAML."""

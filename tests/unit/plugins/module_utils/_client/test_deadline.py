@@ -95,7 +95,7 @@ class Server:
         self.asked.append((self.clock.now, target))
         self.clock.now += 0.01
         path, _unused, query = target.partition("?")
-        of = next((one for one in self._good if f"/{one}" in path), None)
+        of = next((item for item in self._good if f"/{item}" in path), None)
         if of is None:
             return self._behave(self.clock, timeout)
         if "watch=" in query:
@@ -291,7 +291,7 @@ VMI = {"kind": "VirtualMachineInstance", "metadata": METADATA, "status": {"phase
 
 def why_in_vain(api: Api, clock: Clock) -> VirtError:
     resource = kinds.VM.resource("default")
-    done = wait_for.wait_for(api, resource, {"web": Goal("running")}, timeout_seconds=SECONDS, began=clock.now)
+    done = wait_for.wait_for(api, resource, {"web": Goal("running")}, timeout_seconds=SECONDS, start=clock.now)
     assert isinstance(done["web"], VirtError)
     return done["web"]
 

@@ -54,7 +54,7 @@ def a_config() -> dict[str, Any]:
 
 def changed(path: str, value: Any) -> dict[str, Any]:
     config: Any = a_config()
-    steps = [int(one) if one.isdigit() else one for one in path.replace("]", "").replace("[", ".").split(".")]
+    steps = [int(item) if item.isdigit() else item for item in path.replace("]", "").replace("[", ".").split(".")]
     where = config
     for step in steps[:-1]:
         where = where[step]

@@ -91,7 +91,7 @@ class Server:
 
     def __init__(self, clock: Clock, chance: random.Random, mix: tuple[str, ...], share: float) -> None:
         self.clock, self._chance, self._share = clock, chance, share
-        self._of_watches, self._of_reads = mix, [one for one in mix if one in OF_READS]
+        self._of_watches, self._of_reads = mix, [item for item in mix if item in OF_READS]
         self._ready_at = clock.now + chance.uniform(30, 90)
         self.asked: list[float] = []
 

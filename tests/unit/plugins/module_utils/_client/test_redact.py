@@ -60,7 +60,7 @@ URL = "https://joe:canary@images.example.org/a.img"
     ],
 )
 def test_a_password_in_any_text_is_hidden_and_the_rest_is_shown(obj: dict[str, Any]) -> None:
-    assert any("canary" in one for one in redact.secrets_in_arguments({"spec": obj}, {"spec": {"type": "dict"}}))
+    assert any("canary" in item for item in redact.secrets_in_arguments({"spec": obj}, {"spec": {"type": "dict"}}))
     assert "canary" not in str(redact.redacted(obj))
     assert "canary" in str(obj), "the object itself stays as it is"
 
@@ -83,7 +83,7 @@ def test_an_address_without_a_password_is_shown(text: str) -> None:
 @pytest.mark.parametrize("env", [{"KEY": "canary"}, ["KEY=canary"], "KEY=canary", [{"name": "K", "value": "canary"}]])
 def test_a_credential_plugins_environment_is_secret_however_it_is_written(env: Any) -> None:
     found = set(redact.secrets_in({"user": {"exec": {"command": "seen", "env": env}}}))
-    assert any("canary" in one for one in found)
+    assert any("canary" in item for item in found)
     assert "seen" not in found
 
 

@@ -51,7 +51,7 @@ def test_a_number_in_a_secrets_place_is_one() -> None:
     """YAML reads a password of digits as a number, and the module says that it must be a text."""
     users = [{"name": "u", "user": {"token": 31415926, "password": 27.1828}}]
     found = shown({"kubeconfig": {"users": users}, "api_kye": 16180339})
-    assert not [one for one in ("31415926", "27.1828", "16180339") if one in found]
+    assert not [item for item in ("31415926", "27.1828", "16180339") if item in found]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
-    head = "".join(f"{one}\r\n" for one in (*headers, f"Content-Length: {len(body)}"))
+    head = "".join(f"{item}\r\n" for item in (*headers, f"Content-Length: {len(body)}"))
     return f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body
 
 

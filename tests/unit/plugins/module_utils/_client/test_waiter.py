@@ -73,7 +73,7 @@ class Server:
         if self.refusals:
             raise self.refusals.pop(0)
         chosen = fields.partition("metadata.name=")[2] if fields else None
-        return [one for name, one in self.things.items() if chosen in (None, name)], str(self.version)
+        return [item for name, item in self.things.items() if chosen in (None, name)], str(self.version)
 
     def bounded(self, _deadline: float) -> AbstractContextManager[None]:
         return nullcontext()
@@ -107,10 +107,10 @@ def ends_at_once(_server: Server, _seconds: float) -> Iterator[Object]:
 
 def telling(*events: Object | Exception) -> Callable[[Server, float], Iterator[Object]]:
     def behave(_server: Server, _seconds: float) -> Iterator[Object]:
-        for one in events:
-            if isinstance(one, Exception):
-                raise one
-            yield one
+        for item in events:
+            if isinstance(item, Exception):
+                raise item
+            yield item
 
     return behave
 

@@ -152,7 +152,7 @@ def test_every_key_that_the_vocabulary_has_for_nodes_is_taken_off_them(part: str
     """Also a value of somebody's own: nobody is left who would heed it."""
     node = {"metadata": {"name": "n1", part: {key: "maintenance"}}}
 
-    assert [one["metadata"][part] for one in assess(definition(**OURS), nodes=[node]).node_patches] == [{key: None}]
+    assert [item["metadata"][part] for item in assess(definition(**OURS), nodes=[node]).node_patches] == [{key: None}]
 
 
 def test_the_vocabulary_has_keys_for_nodes() -> None:

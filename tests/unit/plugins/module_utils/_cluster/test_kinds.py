@@ -22,8 +22,8 @@ def kinds_of_the_role() -> set[tuple[str, str]]:
 
 
 def test_all_kinds_that_the_role_makes_are_known() -> None:
-    assert kinds_of_the_role() == {(one.api_version, one.kind) for one in MADE_KINDS}
+    assert kinds_of_the_role() == {(item.api_version, item.kind) for item in MADE_KINDS}
 
 
 def test_all_kinds_that_are_waited_for_are_known() -> None:
-    assert set(RULES) <= {one.kind for one in MADE_KINDS}
+    assert set(RULES) <= {item.kind for item in MADE_KINDS}

@@ -22,7 +22,7 @@ def an_object(kind: str, name: str, namespace: str | None = None, **metadata: An
 
 
 def titles(objects: list[dict[str, Any]]) -> list[str]:
-    return [owned_objects.title(one) for one in objects]
+    return [owned_objects.title(item) for item in objects]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,9 @@ def test_configuration_goes_first_then_webhooks_then_components_then_what_they_m
         an_object("KubeVirt", "kubevirt", "kubevirt"),
     ]
 
-    assert [one["kind"] for one in owned_objects.owned(found, "kubevirt")] == [one["kind"] for one in reversed(found)]
+    assert [item["kind"] for item in owned_objects.owned(found, "kubevirt")] == [
+        item["kind"] for item in reversed(found)
+    ]
 
 
 POLICY = an_object("NetworkPolicy", "virt-api", "kubevirt")

@@ -37,8 +37,8 @@ class Cluster:
 
     def read_all(self, resource: Resource, *, fields: str | None) -> tuple[list[dict[str, Any]], str]:
         name = (fields or "").removeprefix("metadata.name=")
-        of_kind = [one for one in self.objects if one["kind"] == resource.kind]
-        return [one for one in of_kind if one["metadata"]["name"] == (name or one["metadata"]["name"])], "1"
+        of_kind = [item for item in self.objects if item["kind"] == resource.kind]
+        return [item for item in of_kind if item["metadata"]["name"] == (name or item["metadata"]["name"])], "1"
 
     def list(self, resource: Resource, *, labels: str = "") -> list[dict[str, Any]]:
         assert (labels == "kubevirt.io=it") == (resource.kind != "Node")

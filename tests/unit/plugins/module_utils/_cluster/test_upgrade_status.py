@@ -76,10 +76,10 @@ def test_who_is_in_no_other_launcher(found: Any) -> None:
     ],
 )
 def test_who_is_in_another_launcher_and_why_it_does_not_move(found: Any, reason: str) -> None:
-    (one,) = in_other_launchers([found], NEW)
+    (item,) = in_other_launchers([found], NEW)
 
-    assert (one["namespace"], one["name"], one["node"], one["launcher"]) == ("shop", "web", "node-1", OLD)
-    assert (one["can_move"], one["reason"]) == (not reason, reason)
+    assert (item["namespace"], item["name"], item["node"], item["launcher"]) == ("shop", "web", "node-1", OLD)
+    assert (item["can_move"], item["reason"]) == (not reason, reason)
 
 
 @pytest.mark.parametrize(
@@ -88,14 +88,14 @@ def test_who_is_in_another_launcher_and_why_it_does_not_move(found: Any, reason:
         pytest.param(instance(OLD, MOVES), False, id="it can move"),
         pytest.param(instance(OLD, STAYS), False, id="it cannot"),
         pytest.param(instance(OLD), True, id="its node has not looked"),
-        *(pytest.param(instance(OLD, MOVES, phase=one), True, id=f"starting: {one}") for one in STARTING),
+        *(pytest.param(instance(OLD, MOVES, phase=item), True, id=f"starting: {item}") for item in STARTING),
         pytest.param(instance(OLD, MOVES, phase="Unknown"), False, id="its node is lost"),
     ],
 )
 def test_of_whom_it_will_be_said_yet(found: Any, expected: bool) -> None:
-    assert [one["undecided"] for one in in_other_launchers([found], NEW)] == [expected]
+    assert [item["undecided"] for item in in_other_launchers([found], NEW)] == [expected]
 
 
 def test_they_come_by_name() -> None:
     found = [instance(OLD, name="b"), instance(OLD, name="a")]
-    assert [one["name"] for one in in_other_launchers(found, NEW)] == ["a", "b"]
+    assert [item["name"] for item in in_other_launchers(found, NEW)] == ["a", "b"]

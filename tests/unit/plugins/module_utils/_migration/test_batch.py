@@ -19,7 +19,7 @@ BOTH = [{"name": "web"}, {"name": "database"}]
 
 def test_each_of_several_is_told_with_its_object_and_all_are_counted(migrate: Migrate) -> None:
     result = migrate(vms=BOTH, target_node="node-3", diff=True)
-    assert [(one["name"], one["node"], one["result"]["spec"]["vmiName"]) for one in result["results"]] == [
+    assert [(item["name"], item["node"], item["result"]["spec"]["vmiName"]) for item in result["results"]] == [
         ("web", "node-3", "web"),
         ("database", "node-3", "database"),
     ]
@@ -36,7 +36,7 @@ def test_one_that_fails_keeps_nobody_else(migrate: Migrate, world: World) -> Non
     facts = caught.value.facts
     assert facts["changed"] is True
     assert facts["summary"] == {"moved": 1, "cancelled": 0, "unchanged": 0, "unmovable": 1, "failed": 1}
-    assert [one["name"] for one in facts["unmovable"]] == ["web"]
+    assert [item["name"] for item in facts["unmovable"]] == ["web"]
     assert facts["results"][0]["failed"] is True
 
 
@@ -46,7 +46,7 @@ def test_all_machines_of_a_node_are_moved_in_all_namespaces_and_then_nothing(mig
     world.put("virtualmachineinstances", a_guest("foreign", namespace="other"))
     world.put("virtualmachineinstances", a_guest("going"))["metadata"]["deletionTimestamp"] = "2026-01-31T12:00:00Z"
     result = migrate(from_node="node-1")
-    assert sorted(one["name"] for one in result["results"]) == ["database", "foreign", "web"]
+    assert sorted(item["name"] for item in result["results"]) == ["database", "foreign", "web"]
     assert result["changed"] is True
     again = migrate(from_node="node-1")
     assert (again["changed"], again["results"]) == (False, [])
@@ -69,7 +69,7 @@ def test_a_node_to_be_left_that_does_not_exist_is_named(
     migrate: Migrate, options: dict[str, object], named: list[str]
 ) -> None:
     """It may have been removed when all had left it, so it is no failure."""
-    assert [one.partition(",")[0] for one in migrate(**options).get("warnings", [])] == [
+    assert [item.partition(",")[0] for item in migrate(**options).get("warnings", [])] == [
         f"from_node: the cluster has no node {name}" for name in named
     ]
 
@@ -77,7 +77,7 @@ def test_a_node_to_be_left_that_does_not_exist_is_named(
 def test_all_machines_of_a_node_may_be_those_of_a_namespace(migrate: Migrate, world: World) -> None:
     world.put("virtualmachineinstances", a_guest("foreign", namespace="other"))
     result = migrate(from_node="node-1", namespace="other")
-    assert [one["name"] for one in result["results"]] == ["foreign"]
+    assert [item["name"] for item in result["results"]] == ["foreign"]
 
 
 def test_what_cannot_be_moved_may_be_left(migrate: Migrate, world: World) -> None:
@@ -117,8 +117,8 @@ def test_no_more_than_so_many_are_under_way_at_a_time(migrate: Migrate, world: W
 
     def under_way() -> list[str]:
         with world.lock:
-            found = [key[2] for key, one in world.objects.items() if key[0] == MIGRATIONS]
-            return [one for one in found if "status" not in world.objects[MIGRATIONS, "default", one]]
+            found = [key[2] for key, item in world.objects.items() if key[0] == MIGRATIONS]
+            return [item for item in found if "status" not in world.objects[MIGRATIONS, "default", item]]
 
     def look(method: str, _path: str) -> None:
         if method == "POST":

@@ -39,7 +39,7 @@ def several(world: World) -> World:
 )
 def test_what_is_found(read: Migrate, several: World, options: dict[str, Any], names: list[str]) -> None:
     found = read(**options)
-    assert (found["api_found"], [one["metadata"]["name"] for one in found["resources"]]) == (True, names)
+    assert (found["api_found"], [item["metadata"]["name"] for item in found["resources"]]) == (True, names)
 
 
 def test_a_cluster_that_does_not_know_the_kind_says_so(read: Migrate, world: World) -> None:
@@ -54,7 +54,7 @@ def test_they_are_waited_for_until_they_are_over(read: Migrate, several: World) 
     for timer in timers:
         timer.start()
     found = read(unfinished=True, wait=True)["resources"]
-    assert [one["status"]["phase"] for one in found] == ["Succeeded", "Succeeded"]
+    assert [item["status"]["phase"] for item in found] == ["Succeeded", "Succeeded"]
 
 
 def test_one_that_is_not_over_in_time_is_told(read: Migrate, several: World) -> None:

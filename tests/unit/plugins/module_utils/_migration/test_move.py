@@ -28,7 +28,7 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_m
 
 
 def migrations(world: World) -> list[dict[str, Any]]:
-    return [one for (plural, *_rest), one in world.objects.items() if plural == MIGRATIONS]
+    return [item for (plural, *_rest), item in world.objects.items() if plural == MIGRATIONS]
 
 
 def under_way(world: World, name: str = "m1", **spec: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_a_machine_is_moved_and_waited_for(migrate: Migrate, world: World) -> No
     assert (result["changed"], result["method"], result["node"], result["phase"]) == (
         True, "create", "node-2", "Succeeded",
     )  # fmt: skip
-    assert [one["phase"] for one in result["phases"]] == ["Scheduling", "Succeeded"]
+    assert [item["phase"] for item in result["phases"]] == ["Scheduling", "Succeeded"]
     assert result["result"]["spec"] == {"vmiName": "web"}
     assert result["vmi"]["status"]["nodeName"] == "node-2"
     assert "duration" in result
@@ -128,7 +128,7 @@ def test_a_failure_tells_where_it_stands_and_why(migrate: Migrate, world: World)
         migrate()
     facts = caught.value.facts
     assert (facts["changed"], facts["phase"], facts["node"]) == (True, "Failed", "node-1")
-    assert [one["phase"] for one in facts["phases"]] == ["Scheduling", "Failed"]
+    assert [item["phase"] for item in facts["phases"]] == ["Scheduling", "Failed"]
 
 
 def test_a_wait_in_vain_tells_what_the_targets_pod_says(migrate: Migrate, world: World) -> None:
@@ -276,7 +276,7 @@ def test_check_mode_asks_the_server_and_makes_nothing(migrate: Migrate, world: W
     result = migrate(check_mode=True, diff=True, target_node="node-3")
     assert (result["changed"], result["node"]) == (True, "node-1")
     assert result["diff"]["after"]["spec"]["vmiName"] == "web"
-    assert any("dryRun=All" in one for one in world.sent("POST"))
+    assert any("dryRun=All" in item for item in world.sent("POST"))
     assert migrations(world) == []
     world.refuse_next = []
     world.mischief = lambda method, _path: (

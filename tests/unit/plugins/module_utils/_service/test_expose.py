@@ -57,7 +57,7 @@ def test_without_an_owner_one_request_is_enough(world: World, expose: Expose) ->
 
 def test_ports_of_the_interfaces_are_the_default_of_a_new_one(world: World, expose: Expose) -> None:
     expose(vm="web")
-    ports = [(one["name"], one["port"], one["protocol"]) for one in world.objects[KEY]["spec"]["ports"]]
+    ports = [(item["name"], item["port"], item["protocol"]) for item in world.objects[KEY]["spec"]["ports"]]
     assert ports == [("port-22", 22, "TCP"), ("dns", 53, "UDP")]
     with pytest.raises(BadArgument, match="ports are missing: VirtualMachineInstance default/bare declares none"):
         expose(vmi="bare")
@@ -76,7 +76,7 @@ def test_what_is_not_said_stays(world: World, expose: Expose) -> None:
 def test_a_port_that_is_not_listed_is_taken_away(world: World, expose: Expose) -> None:
     expose(vm="web", ports=[{"name": "a", "port": 80}, {"name": "b", "port": 81, "target_port": "http"}])
     assert expose(vm="web", ports=[{"name": "a", "port": 80}])["changed"] is True
-    assert [one["port"] for one in world.objects[KEY]["spec"]["ports"]] == [80]
+    assert [item["port"] for item in world.objects[KEY]["spec"]["ports"]] == [80]
     assert (
         expose(vm="web", ports=[{"port": 80, "target_port": "8080"}])["result"]["spec"]["ports"][0]["targetPort"]
         == 8080
@@ -105,7 +105,7 @@ def test_the_owner_of_the_same_name_that_is_gone_makes_way_and_others_stay(world
     assert expose(vm="web", ports=PORT)["changed"] is False
     world.vm("web")["metadata"]["uid"] = "new"
     assert expose(vm="web", ports=PORT)["changed"] is True
-    assert [one["uid"] for one in world.objects[KEY]["metadata"]["ownerReferences"]] == ["other", "new"]
+    assert [item["uid"] for item in world.objects[KEY]["metadata"]["ownerReferences"]] == ["other", "new"]
 
 
 def test_a_rivals_port_is_not_overwritten(world: World, expose: Expose) -> None:

@@ -53,6 +53,6 @@ def test_a_hundred_tasks_end_right(in_the_way: World, task: Task) -> None:
         return [task(name=f"vm-{n}", state="started", wait=True, wait_timeout=60, **MACHINE) for n in range(100)]
 
     first, second = run(), run()
-    assert [one["changed"] for one in first] == [True] * 100
-    assert {one["result"]["status"]["printableStatus"] for one in first} == {"Running"}
-    assert [one["changed"] for one in second] == [False] * 100
+    assert [item["changed"] for item in first] == [True] * 100
+    assert {item["result"]["status"]["printableStatus"] for item in first} == {"Running"}
+    assert [item["changed"] for item in second] == [False] * 100

@@ -19,7 +19,7 @@ MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
 def test_entries_may_have_states_of_their_own(world: World, task: Task) -> None:
     task(vms=[{"name": "vm-0"}, {"name": "vm-1"}], **MACHINE)
     result = task(vms=[{"name": "vm-0", "state": "absent"}, {"name": "vm-1", "state": "stopped"}])
-    assert [one["method"] for one in result["results"]] == ["delete", "stop"]
+    assert [item["method"] for item in result["results"]] == ["delete", "stop"]
     assert list(world.objects) == [("virtualmachines", "default", "vm-1")]
 
 

@@ -25,7 +25,7 @@ def test_a_hundred_vms_that_are_right_cost_one_request(world: World, task: Task)
     world.requests.clear()
     result = task(vms=names(100), **MACHINE)
     assert result["changed"] is False
-    assert [one["name"] for one in result["results"]] == [one["name"] for one in names(100)]
+    assert [item["name"] for item in result["results"]] == [item["name"] for item in names(100)]
     assert world.requests == [("GET", "/apis/kubevirt.io/v1/namespaces/default/virtualmachines?limit=500")]
 
 
@@ -35,7 +35,7 @@ def test_one_failure_does_not_keep_the_others_from_being_done(world: World, task
         task(vms=[*names(2), wrong], diff=True, **MACHINE)
     assert caught.value.message.startswith("1 of 3 VMs failed: cannot apply VirtualMachine default/wrong: spec.colour")
     assert caught.value.facts["changed"] is True
-    assert [one.get("failed", False) for one in caught.value.facts["results"]] == [False, False, True]
+    assert [item.get("failed", False) for item in caught.value.facts["results"]] == [False, False, True]
     assert len(caught.value.facts["diff"]) == 2
     assert world.vm("vm-0")
     assert world.vm("vm-1")
@@ -43,7 +43,7 @@ def test_one_failure_does_not_keep_the_others_from_being_done(world: World, task
 
 def test_each_result_has_the_name_that_the_server_made(world: World, task: Task) -> None:
     result = task(vms=[{"generate_name": "vm-"}, {"generate_name": "vm-"}], **MACHINE)
-    assert sorted(one["name"] for one in result["results"]) == sorted(
+    assert sorted(item["name"] for item in result["results"]) == sorted(
         name for kind, _unused, name in world.objects if kind == "virtualmachines"
     )
 
@@ -59,4 +59,4 @@ def test_a_made_name_is_told_of_a_machine_that_is_waited_for_in_vain(world: Worl
 def test_what_was_not_created_has_an_empty_name(task: Task) -> None:
     with pytest.raises(VirtError) as caught:
         task(vms=[{"generate_name": "vm-", "definition": {"spec": {"colour": 1, "template": {}}}}], **MACHINE)
-    assert [one["name"] for one in caught.value.facts["results"]] == [""]
+    assert [item["name"] for item in caught.value.facts["results"]] == [""]

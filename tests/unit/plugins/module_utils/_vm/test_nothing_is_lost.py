@@ -23,9 +23,9 @@ EFI = {"bootloader": {"efi": {}}}
 
 
 def a_definition(*volumes: dict[str, Any], **machine: Any) -> dict[str, Any]:
-    disks = [{"name": one["name"], "disk": {"bus": "virtio"}} for one in volumes]
+    disks = [{"name": entry["name"], "disk": {"bus": "virtio"}} for entry in volumes]
     domain = {"devices": {"disks": disks}, **machine.pop("domain", {})}
-    spec = {"domain": domain, "volumes": [dict(one) for one in volumes], **machine}
+    spec = {"domain": domain, "volumes": [dict(entry) for entry in volumes], **machine}
     return {"spec": {"runStrategy": "Halted", "template": {"spec": spec}}}
 
 
@@ -40,7 +40,7 @@ def disks(world: World) -> list[dict[str, Any]]:
 
 
 def names(items: list[dict[str, Any]]) -> list[str]:
-    return [one["name"] for one in items]
+    return [entry["name"] for entry in items]
 
 
 def plug(world: World, item: dict[str, Any]) -> None:

@@ -72,7 +72,7 @@ def test_every_record_of_a_directory_has_an_even_length() -> None:
             lengths.append(image[at])
             at += image[at]
         assert len(lengths) == 2 + 5
-        assert {one % 2 for one in lengths} == {0}
+        assert {item % 2 for item in lengths} == {0}
 
 
 @pytest.mark.parametrize(

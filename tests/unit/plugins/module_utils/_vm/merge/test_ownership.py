@@ -62,7 +62,7 @@ def test_what_another_applied_as_well_is_not_ours_to_take() -> None:
     labels = {"f:metadata": {"f:labels": {"f:a": {}, "f:b": {}}}}
     theirs = {"f:metadata": {"f:labels": {"f:b": {}}}}
     entries = [("me", labels), ("other", theirs)]
-    managed = [{"manager": name, "operation": "Apply", "fieldsV1": one} for name, one in entries]
+    managed = [{"manager": name, "operation": "Apply", "fieldsV1": item} for name, item in entries]
     live = {"metadata": {"labels": {"a": "1", "b": "2"}, "managedFields": managed}}
     after = ownership.without_dropped(live, ownership.applied_fields(live, "me") or {}, {})
     assert after["metadata"]["labels"] == {"b": "2"}
@@ -104,7 +104,7 @@ def a_vm(*names: str, declared: tuple[str, ...] | None = None, listed: Any = Non
 def test_items_of_others_stay(live: dict[str, Any], declared: list[str], left: list[str]) -> None:
     fields = ownership.applied_fields(live, "me") or {}
     after = ownership.without_dropped(live, fields, a_vm(*declared))
-    assert [one["name"] for one in after["spec"]["template"]["spec"]["volumes"]] == left
+    assert [item["name"] for item in after["spec"]["template"]["spec"]["volumes"]] == left
 
 
 def test_a_note_holds_names_of_fields_and_no_values() -> None:

@@ -130,7 +130,7 @@ def test_bad_options_are_refused_by_name(params: dict[str, Any], words: str) -> 
 @pytest.mark.parametrize(
     ("kind", "place"),
     [(VM, ("spec", "template")), (REPLICA_SET, ("spec", "template")), (VMI, ())],
-    ids=lambda one: getattr(one, "name", None),
+    ids=lambda entry: getattr(entry, "name", None),
 )
 def test_how_a_run_is_tried_and_evicted_is_said_where_its_kind_has_it(kind: Kind, place: tuple[str, ...]) -> None:
     params = {**NAMED, "further_attempts": 0, "run_timeout": 90, "eviction_strategy": "LiveMigrate"}

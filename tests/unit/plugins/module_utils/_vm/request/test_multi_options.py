@@ -35,15 +35,15 @@ def test_several_instances_are_frozen_and_thawed_by_one_task_each(world: World, 
     world.has_agents = True
     both = [{"name": "a"}, {"name": "b"}]
     made = of_instances(vmis=both, wait=True, **MACHINE)
-    assert [(one["name"], one["method"]) for one in made["results"]] == [("a", "create"), ("b", "create")]
+    assert [(item["name"], item["method"]) for item in made["results"]] == [("a", "create"), ("b", "create")]
 
     frozen = of_instances(vmis=[{"name": "a", "unfreeze_timeout": 7}, {"name": "b"}], state="frozen", wait=True)
     assert frozen["changed"]
-    assert [one["result"]["status"]["fsFreezeStatus"] for one in frozen["results"]] == ["frozen", "frozen"]
+    assert [item["result"]["status"]["fsFreezeStatus"] for item in frozen["results"]] == ["frozen", "frozen"]
     assert of_instances(vmis=both, state="frozen", wait=True)["changed"] is False
 
     mixed = of_instances(vmis=[{"name": "a", "state": "unfrozen"}, {"name": "b", "state": "absent"}], wait=True)
-    assert [one["method"] for one in mixed["results"]] == ["unfreeze", "delete"]
+    assert [item["method"] for item in mixed["results"]] == ["unfreeze", "delete"]
 
 
 def test_what_is_wrong_with_instances_is_told_by_entry(world: World, of_instances: Task) -> None:
@@ -55,4 +55,4 @@ def test_what_is_wrong_with_instances_is_told_by_entry(world: World, of_instance
 
     with pytest.raises(VirtError, match=r"1 of 2 VMIs failed: .*default/gone") as failed:
         of_instances(vmis=[{"name": "here", "state": "present", **MACHINE}, {"name": "gone", "state": "paused"}])
-    assert [one["changed"] for one in failed.value.facts["results"]] == [True, False]
+    assert [item["changed"] for item in failed.value.facts["results"]] == [True, False]

@@ -62,7 +62,7 @@ def test_those_go_that_the_vm_owns(
     if volume_of is not None:
         volume(world, named[volume_of])
 
-    found = [one["metadata"]["name"] for one in deleted_with(api, world.vm("web"), "default")]
+    found = [item["metadata"]["name"] for item in deleted_with(api, world.vm("web"), "default")]
 
     assert found == (["root"] if goes else [])
 

@@ -54,10 +54,10 @@ def test_options_of_a_machine_go_where_a_pool_has_them(world: World, of_pools: T
     machine = pool(world)["virtualMachineTemplate"]["spec"]
     assert machine["runStrategy"] == "Halted"
     assert machine["instancetype"] == {"name": "small"}
-    assert [one["metadata"]["name"] for one in machine["dataVolumeTemplates"]] == ["root"]
+    assert [item["metadata"]["name"] for item in machine["dataVolumeTemplates"]] == ["root"]
     assert machine["template"]["metadata"]["annotations"] == {"virtops.kubevirt/further-attempts": "2"}
     assert machine["template"]["spec"]["domain"]["cpu"] == {"cores": 2}
-    assert [one["name"] for one in machine["template"]["spec"]["domain"]["devices"]["disks"]] == ["containerdisk"]
+    assert [item["name"] for item in machine["template"]["spec"]["domain"]["devices"]["disks"]] == ["containerdisk"]
     assert pool(world)["nameGeneration"] == {"appendIndexToConfigMapRefs": True}
     assert not {"template", "runStrategy", "dataVolumeTemplates"} & set(pool(world))
 
@@ -293,7 +293,7 @@ def test_pools_are_read_and_waited_for(of_pools: Task, api: Api) -> None:
     of_pools(replicas=2, **MACHINE)
     options = {"label_selectors": [], "field_selectors": [], "name": "web", "namespace": "default", "wait": True}
     found = info.pools({**options, "wait_timeout": 2}, api)
-    assert [one["status"]["readyReplicas"] for one in found["resources"]] == [2]
+    assert [item["status"]["readyReplicas"] for item in found["resources"]] == [2]
 
 
 def test_one_that_is_being_deleted_is_named(world: World, of_pools: Task) -> None:

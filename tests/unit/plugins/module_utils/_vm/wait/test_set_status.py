@@ -147,7 +147,7 @@ def test_sets_are_read_and_waited_for(of_sets: Task, api: Api) -> None:
     of_sets(replicas=2, **MACHINE)
     options = {"label_selectors": [], "field_selectors": [], "name": "web", "namespace": "default", "wait": True}
     found = info.replica_sets({**options, "wait_timeout": 2}, api)
-    assert [one["status"]["readyReplicas"] for one in found["resources"]] == [2]
+    assert [item["status"]["readyReplicas"] for item in found["resources"]] == [2]
 
 
 def test_what_holds_a_set_that_is_deleted_is_told(world: World, of_sets: Task) -> None:

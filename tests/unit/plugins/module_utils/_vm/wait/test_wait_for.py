@@ -88,7 +88,7 @@ def test_the_reason_of_a_pod_goes_before_the_others(world: World, task: Task) ->
 
 def test_one_list_serves_all_vms_of_a_namespace(world: World, task: Task) -> None:
     result = task(wait=True, vms=[{"name": name} for name in "abcdef"], **MACHINE)
-    assert [one["result"]["status"]["ready"] for one in result["results"]] == [True] * 6
+    assert [item["result"]["status"]["ready"] for item in result["results"]] == [True] * 6
     listed = [path for method, path in world.requests if method == "GET" and "virtualmachines?" in path]
     assert len(listed) == 2, "one before the changes, one to wait"
 
@@ -115,7 +115,7 @@ def test_who_may_not_list_instances_has_each_read(world: World, task: Task) -> N
 
     result = task(wait=True, vms=[{"name": name} for name in "abcd"], **MACHINE)
 
-    assert [one["result"]["status"]["ready"] for one in result["results"]] == [True] * 4
+    assert [item["result"]["status"]["ready"] for item in result["results"]] == [True] * 4
     assert instances_read(world)[1] == 4
 
 
@@ -135,7 +135,7 @@ def test_an_event_is_judged_by_the_instance_as_it_is_then(world: World, task: Ta
     thread.start()
     found = wait(api, *"abcd")
     thread.join()
-    assert [one["status"]["printableStatus"] for one in found.values()] == ["Running"] * 4
+    assert [item["status"]["printableStatus"] for item in found.values()] == ["Running"] * 4
     assert instances_read(world) == (1, 4)
 
 
@@ -191,10 +191,10 @@ def test_what_cannot_be_waited_for_tells_of_each_whether_it_was_changed(world: W
 
     with pytest.raises(VirtError) as caught:
         task(vms=[{"name": "web"}, {"name": "new", "memory": "1Gi"}], wait=True, run_strategy="Always", wait_timeout=1)
-    assert [one["changed"] for one in caught.value.facts["results"]] == [True, True]
+    assert [item["changed"] for item in caught.value.facts["results"]] == [True, True]
     with pytest.raises(VirtError) as caught:
         task(vms=[{"name": "web"}, {"name": "newer", "memory": "1Gi"}], wait=True, state="started", wait_timeout=1)
-    assert [one["changed"] for one in caught.value.facts["results"]] == [False, True]
+    assert [item["changed"] for item in caught.value.facts["results"]] == [False, True]
 
 
 def test_what_somebody_deletes_is_not_waited_for(api: Api) -> None:

@@ -65,7 +65,7 @@ def test_a_definition_is_the_whole(world: World, task: Task, keyed: bool) -> Non
     result = task(definition=definition, diff=True)
     assert (result["changed"], result["method"]) == (True, "apply")
     assert world.vm("web")["metadata"]["labels"] == {"one": "1", "foreign": "3"}
-    assert [one["name"] for one in world.vm("web")["spec"]["template"]["spec"]["volumes"]] == ["a"]
+    assert [item["name"] for item in world.vm("web")["spec"]["template"]["spec"]["volumes"]] == ["a"]
     assert result["diff"]["before"]["metadata"]["labels"]["two"] == "2"
     assert task(definition=definition)["changed"] is False
 

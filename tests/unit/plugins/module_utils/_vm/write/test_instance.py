@@ -129,7 +129,7 @@ def test_a_guest_is_operated_through_its_instance(world: World, of_instances: Ta
 def test_pausing_is_idempotent_and_the_result_shows_it(of_instances: Task) -> None:
     of_instances(**MACHINE)
     paused = of_instances(state="paused", wait=True)["result"]
-    assert "Paused" in [one["type"] for one in paused["status"]["conditions"]]
+    assert "Paused" in [item["type"] for item in paused["status"]["conditions"]]
     assert of_instances(state="paused", wait=True)["changed"] is False
     assert of_instances(state="unpaused", wait=True)["changed"] is True
     assert of_instances(state="unpaused", wait=True)["changed"] is False
@@ -144,7 +144,7 @@ def test_check_mode_foresees_and_does_nothing(world: World, of_instances: Task) 
     for state in ("paused", "reset", "softrebooted", "absent"):
         assert of_instances(check_mode=True, state=state)["changed"] is True
     assert of_instances(check_mode=True, state="unpaused")["changed"] is False
-    assert [one.rpartition("/")[2] for one in world.sent("PUT")] == ["pause"], "the others have no dry run"
+    assert [item.rpartition("/")[2] for item in world.sent("PUT")] == ["pause"], "the others have no dry run"
     assert world.objects[KEY]["metadata"]["resourceVersion"] == version
 
 

@@ -16,7 +16,7 @@ PATCH_HALTED = Operation(None, {"spec": {"runStrategy": "Halted", "running": Non
 
 
 def a_vm(strategy: str, *asked: str) -> dict[str, Any]:
-    return {"spec": {"runStrategy": strategy}, "status": {"stateChangeRequests": [{"action": one} for one in asked]}}
+    return {"spec": {"runStrategy": strategy}, "status": {"stateChangeRequests": [{"action": item} for item in asked]}}
 
 
 def a_vmi(phase: str, *, deleting: bool = False) -> dict[str, Any]:

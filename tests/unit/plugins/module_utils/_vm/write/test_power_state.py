@@ -19,7 +19,7 @@ INSTANCE = ("virtualmachineinstances", "default", "web")
 
 
 def conditions(world: World) -> set[str]:
-    return {one["type"] for one in world.objects[INSTANCE]["status"]["conditions"] if one["status"] == "True"}
+    return {item["type"] for item in world.objects[INSTANCE]["status"]["conditions"] if item["status"] == "True"}
 
 
 def test_a_vm_is_paused_and_unpaused_through_its_instance(world: World, task: Task) -> None:
@@ -145,7 +145,7 @@ def test_check_mode_shows_the_run_strategy_that_a_power_state_ends_with(
         foreseen = task(check_mode=True, diff=True, **options, **machine)
         assert ("virtualmachines", "default", "web") not in world.objects or not machine
         done = task(diff=True, **options, **machine)
-        kept = [{key: one.get(key) for key in ("changed", "method")} for one in (foreseen, done)]
+        kept = [{key: item.get(key) for key in ("changed", "method")} for item in (foreseen, done)]
         assert kept[0] == kept[1]
         assert foreseen["result"]["spec"].get("runStrategy") == done["result"]["spec"].get("runStrategy")
         strategy = {"run_strategy": "Always"} if options["state"] == "stopped" else {"run_strategy": "Halted"}
