@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""By whose word callers at the door are virt-api: the authority's bundle, as API servers have it of virt-api itself.
+"""The CA of virt-api's client certificates, read from the APIService of virt-api.
 
-It stands in the APIService in clear, and virt-controller keeps it there through every exchange of the authority. So a
-virt-handler reads no Secret for it.
+virt-controller keeps the bundle there, in clear, also while the CA is rotated. So virt-handler reads no Secret.
 """
 
 from __future__ import annotations

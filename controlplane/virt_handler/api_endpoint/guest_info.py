@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers what virt-api asks about a guest: finds the launcher that is meant, and has its guest's agent asked.
+"""Answers questions of virt-api about a guest: finds the launcher, and asks the guest's agent.
 
-Nothing of it is kept longer than a moment or written anywhere. That the guest is the VMI's is proven as in power.py.
+Nothing is kept or written. That the guest is the VMI's is proven as in power.py.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waits for the word that a person has paused a guest: nobody is told that it is paused before its VMI says so.
+"""Waits until a VMI's status reports a user's pause: the request is answered only then.
 
-libvirt does not tell a person's pause from a migration's (docs/adr/0016). The condition of the VMI does, here after a
-restart and at the node to which the guest moves.
+libvirt does not tell a user's pause from a migration's (docs/adr/0016). The VMI's condition does, also after a restart
+and on the node to which the guest moves.
 """
 
 from __future__ import annotations

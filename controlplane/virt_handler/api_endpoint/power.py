@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers what virt-api asks about a guest's power: finds the launcher that is meant, and carries the verb out there.
+"""Carries out power requests of virt-api: finds the launcher, and executes the request there.
 
-That the guest is the VMI's is proven as for everything else: the Pod of that UID is on this node, that VMI controls it,
-and the domain in it carries both. Which state allows what: vmi.person. Nothing is written here: what came of a verb is
-seen at the domain, and told in the VMI's status like anything that happens to it. A pause is answered when it is told.
+That the guest is the VMI's is proven as everywhere: the Pod of that UID is on this node, that VMI controls it, and the
+domain in it carries both. What a state allows: vmi/user_requests. Nothing is written here: the outcome is observed at
+the domain and reported in the VMI's status. A pause is answered once the status reports it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where virt-api asks about guests of this node: a TLS listener that nobody else gets a word in at.
+"""The TLS endpoint at which virt-api asks about guests of this node. Nobody else is answered.
 
-What may be asked is in controlplane.links.handler; what is answered, whoever is in the table says. virt-api shows its
-client pair, by the authority of the control plane: one connection, one question, so that no connection outlives what
-it was let in by. Which certificate is served: own_pair.
+The requests are in controlplane.links.handler; a table maps each to its handler. virt-api proves itself by a client
+certificate of the control plane's CA. One connection carries one request, so no connection outlives its certificate.
 """
 
 from __future__ import annotations

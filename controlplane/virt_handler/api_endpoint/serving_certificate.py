@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pair that this virt-handler serves with: made anew by each process, and known to nobody else.
+"""The self-signed key pairs of this process: one for the endpoint, one for migrations.
 
-It is made by a child: what makes keys and certificates takes 10 MiB that no process on a node should hold for good.
-How others learn which certificate it is: controlplane.links.handler.
+Each process makes its own. A child makes them: the libraries for keys and certificates take 10 MiB, which no process on
+a node should hold for good. How others learn the certificate: controlplane.links.handler.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a launcher's domain is, by its description: read once in a connection, and anew when its agent came or went.
+"""Reads a launcher's domain description: once in a connection, and again when its agent came or went.
 
-When a domain is looked at is not decided here (session.py), nor what follows from what it is.
+When to look is decided in connection.py.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Looks whether a guest has taken the memory that it was asked to have, or given it back: ever less often.
+"""Looks whether a guest has plugged or unplugged the memory that was requested, ever less often.
 
-libvirt has an event of that, which comes with a text that the launcher chooses; so it is not asked for.
+libvirt has an event for this, but its text is chosen by the launcher, so it is not subscribed to.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keeps this node on the list of those that take machines, while this process serves. What is written is in node.
+"""Keeps this node schedulable while this process serves. The content of the label is in labels.py.
 
-virt-controller takes a node off when its virt-handler was silent, and only virt-handler puts it on again: it looks
-after its label when it is heard again after a silence, and now and then, since virt-controller's write may come a
-moment later. While its Lease does not get through it writes nothing, though its Node might: virt-controller would take
-that back, and the node flap. It asks; a watch would need the right to read every Node.
+virt-controller makes a node unschedulable when its virt-handler is silent; only virt-handler undoes that.
+It looks at its label when it is heard again after a silence, and every minute, because virt-controller's write may come
+later. While its Lease does not get through it writes nothing: virt-controller would take that back, and the node would
+flap. It polls: a watch would need the right to read every Node.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What this process says about its Node: labels and annotations, of its own keys only. Pure; __main__ sends it.
+"""Labels and annotations that this process writes to its Node, of its own keys only. Pure; __main__ sends them.
 
-That virt-handler lives is told by a Lease (controlplane.kube.lease), not by the Node: a Node is watched by everyone.
+Liveness is shown by a Lease (controlplane.kube.lease), not by the Node: many components watch Nodes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The door to virt-node, for what only root can do: one connection, kept; requests and their answers.
+"""The client of virt-node, for what needs root: one kept connection, requests and responses.
 
-What comes back is checked before it is believed: virt-node is root, but a socket can be anybody's. No retry of a
-request: who asked knows whether it still wants to.
+Responses are checked before use: virt-node is root, but a socket can be anybody's. Requests are not retried here: the
+caller knows whether it still needs the result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Doing one thing for many, a few at once, and waiting for it no longer than one likes. No decisions."""
+"""Runs one job for many things with a limit, and a background job with a bounded wait. No decisions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ends the orphans that were found when a node came back (clearing), until they are down. What is done: vmi/orphans."""
+"""Ends the orphans that were found when the node came back, until they are down. What is done: orphans.py."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said of the launchers that a node was not cleared of in time (clearing), and about whom. Pure."""
+"""The Events about launchers that a node did not get rid of in time, and the objects of these Events. Pure."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-handler remembers between two passes over a VMI and no object says. Values only.
+"""What virt-handler remembers of a VMI between two reconciles, and can lose. Values only.
 
-By key, for the VMI that has the name now: whoever took another's name begins with nothing, whether or not the end of
-the former was ever told. So there is never more in here than there are VMIs and launchers on the node.
+By key, for the VMI that has the name now: a new VMI of the same name starts with nothing, even if the deletion of the
+former one was missed. So there are never more entries than VMIs and launchers on the node.
 """
 
 from __future__ import annotations
