@@ -20,6 +20,7 @@ from controlplane.kube.client import Selection, fit_limit
 from controlplane.kube.watch import HistoryRewoundError, Timing, WatchCache
 from tests.controlplane.kube.fake_api import FakeApi, Json, a_client, status
 from tests.controlplane.kube.streaming import Streaming
+from tests.support.clock import SimulatedClock
 
 PODS = "/api/v1/namespaces/ns/pods"
 LIST = f"{PODS}?limit"
@@ -27,23 +28,12 @@ WATCH = f"{PODS}?watch"
 FAST = Timing(back_off_first=0.001, back_off_limit=0.002, refused_limit=0.002)
 
 
-@dataclass
-class Clock:
-    seconds: float = 1000.0
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def now(self) -> float:
-        return self.seconds
-
-
 @dataclass(kw_only=True)
 class Watched(Streaming):
     """A running cache and its server."""
 
     cache: WatchCache
-    clock: Clock
+    clock: SimulatedClock
     changes: list[tuple[str, str]] = field(default_factory=list)
 
     def changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
@@ -56,7 +46,7 @@ class Watched(Streaming):
 
 @asynccontextmanager
 async def watching(api: FakeApi, timing: Timing = FAST, jitter: float = 0.5) -> AsyncIterator[Watched]:
-    clock = Clock()
+    clock = SimulatedClock(1000.0)
     async with a_client(api) as client:
         cache = WatchCache(client, Selection(POD, "ns"), clock, timing=timing, jitter=lambda: jitter)
         watched = Watched(api=api, cache=cache, clock=clock)
@@ -226,7 +216,7 @@ async def test_a_list_that_is_older_than_asked_for_is_not_taken_in(api: FakeApi)
 
 async def test_a_history_that_went_back_ends_the_process(api: FakeApi) -> None:
     async with a_client(api) as client:
-        cache = WatchCache(client, Selection(POD, "ns"), Clock(), timing=FAST)
+        cache = WatchCache(client, Selection(POD, "ns"), SimulatedClock(1000.0), timing=FAST)
         cache.move(104)
         async with asyncio.timeout(5):
             with pytest.raises(HistoryRewoundError, match="resourceVersion '103', this cache is at 104"):
@@ -265,7 +255,7 @@ async def test_an_answer_whose_object_came_and_went_unseen_ends_with_the_relist_
         overlay.subscribe(lambda key, _before, after: told.append((key.name, after)))
         await watched.cache.wait_synced()
         told.clear()
-        overlay.note(Key("ns", "d"), api.put(f"{PODS}/d", a_pod()))
+        overlay.record_write(Key("ns", "d"), api.put(f"{PODS}/d", a_pod()))
         api.drop(f"{PODS}/d")
         api.compact()
         assert overlay.get(Key("ns", "d")) is not None
@@ -282,7 +272,7 @@ async def test_an_answer_about_what_left_the_selection_ends_with_a_bookmark_and_
         await watched.cache.wait_synced()
         told.clear()
         elsewhere = api.put("/api/v1/namespaces/other/pods/d", a_pod())
-        overlay.note(Key("ns", "d"), elsewhere)
+        overlay.record_write(Key("ns", "d"), elsewhere)
         api.bookmark(PODS, 104)
         await watched.until(lambda: watched.cache.resource_version == 104)
 

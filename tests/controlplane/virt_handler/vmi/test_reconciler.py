@@ -187,6 +187,13 @@ def test_nothing_is_remembered_of_who_is_gone(node: Node) -> None:
     assert len(node.reconciler.controller_state) == 0
 
 
+def test_an_orphan_s_time_counts_from_the_first_look(node: Node) -> None:
+    node.sessions.launchers = (a_launcher(),)
+    first = node.world().orphaned_since
+    node.clock.seconds += 40
+    assert node.world().orphaned_since == first == node.clock.seconds - 40
+
+
 def test_an_orphan_s_minute_begins_anew_after_its_vmi_was_seen(node: Node) -> None:
     """A watch that shows a VMI late now and then must not sum up to the minute after which its guest is ended."""
     node.sessions.launchers = (a_launcher(),)
