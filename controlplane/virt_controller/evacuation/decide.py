@@ -13,9 +13,9 @@ def decide(world: World) -> Plan[Action]:
     """Choose the next action."""
     if not _is_due(world):
         return Plan()
-    left = world.waits_for
-    if left > 0:
-        return Plan(requeue_after=left)
+    remaining = world.waits_for
+    if remaining > 0:
+        return Plan(requeue_after=remaining)
     return Plan((CreateMigration(world.next_name, because="it is to leave its node"),))
 
 

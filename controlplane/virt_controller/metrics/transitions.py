@@ -96,10 +96,10 @@ def _read(raw: bytes) -> _Seen | None:
         return None
 
 
-def _entered(seen: _Seen, phase: str) -> float | None:
+def _entered(vmi: _Seen, phase: str) -> float | None:
     stamps = (
         transition.phase_transition_timestamp
-        for transition in seen.status.phase_transition_timestamps
+        for transition in vmi.status.phase_transition_timestamps
         if transition.phase == phase
     )
     return read_timestamp(next(stamps, None))

@@ -67,17 +67,17 @@ class MigrationWriter:
         api: Api,
         clock: Clock,
         events: Events,
-        memories: ControllerState,
+        state: ControllerState,
         unfinished: UnfinishedMigrations,
         build: Callable[[World], dict[str, Any]],
     ) -> None:
-        """build: builds the target Pod; ValueError. memories, unfinished: are informed of what was written."""
+        """build: builds the target Pod; ValueError. state, unfinished: are informed of what was written."""
         self._vmis = vmis
         self._policies = policies
         self._api = api
         self._clock = clock
         self._events = events
-        self._memories = memories
+        self._state = state
         self._unfinished = unfinished
         self._build = build
 
@@ -99,9 +99,9 @@ class MigrationWriter:
             case DeleteMigration():
                 await self._delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key(meta.namespace, action.name), action.uid)
             case ConfirmVmi():
-                self._memories.of(world.migration).vmi = version_of(await self._ask_for_vmi(world))
+                self._state.of(world.migration).vmi = version_of(await self._read_vmi_from_api(world))
             case ConfirmPodAbsent():
-                await self._look_for_pod(world, action.name)
+                await self._confirm_pod_absent(world, action.name)
             case _:
                 await self._write_instance(world, action)
 
@@ -141,13 +141,13 @@ class MigrationWriter:
             await self._api.create(POD, key.namespace, body)
         except AlreadyExists as error:
             # Either ours, from a write whose response was lost, or a foreign Pod.
-            found = decode(await self._api.get(POD, Key(key.namespace, name)), Pod)
-            if vmi is None or not is_controlled(found, vmi):
+            existing = decode(await self._api.get(POD, Key(key.namespace, name)), Pod)
+            if vmi is None or not is_controlled(existing, vmi):
                 raise Invalid(f"cannot create Pod {name}: one of this name exists, not ours; delete it") from error
-            self._memories.note_target_created(world.migration)
+            self._state.note_target_created(world.migration)
             raise Conflict(str(error)) from error
-        self._memories.note_target_created(world.migration)
-        self._tell(world, "SuccessfulCreate", f"Created the migration's target pod {name}")
+        self._state.note_target_created(world.migration)
+        self._record(world, "SuccessfulCreate", f"Created the migration's target pod {name}")
 
     async def _hand_over(self, world: World, pod: Pod) -> None:
         """Replace the VMI's migrationState. The target label, which is for other clients, follows later."""
@@ -158,13 +158,15 @@ class MigrationWriter:
             raise Conflict(f"cannot hand over {key}: the Pod that has the guest is not known yet")
         await self._confirm(world)
         await self._patch_vmi(world, {"status": replace_state_patch(raw, new)}, is_status=True)
-        self._tell(world, "SuccessfulHandOver", f"The guest is to move to pod {pod.metadata.name} on {new.target_node}")
+        self._record(
+            world, "SuccessfulHandOver", f"The guest is to move to pod {pod.metadata.name} on {new.target_node}"
+        )
 
     async def _confirm(self, world: World) -> None:
         """Confirm that the migration is unchanged: another leader may have ended it. Raises Conflict."""
-        seen = world.migration.metadata
-        found = (await self._api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key_of(world.migration)))["metadata"]
-        if (found["uid"], found["resourceVersion"]) != (seen.uid, seen.resource_version):
+        observed = world.migration.metadata
+        current = (await self._api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key_of(world.migration)))["metadata"]
+        if (current["uid"], current["resourceVersion"]) != (observed.uid, observed.resource_version):
             raise Conflict(
                 f"cannot go on with VirtualMachineInstanceMigration {key_of(world.migration)}: it has changed"
             )
@@ -172,14 +174,14 @@ class MigrationWriter:
     async def _delete_target(self, world: World, action: DeleteTarget) -> None:
         """Delete the target Pod, unless the API server says that the guest may be in it: the cache may predate the
         hand-over."""
-        vmi = await self._ask_for_vmi(world)
+        vmi = await self._read_vmi_from_api(world)
         moving = None if vmi is None else vmi.status.migration_state
         is_mine = moving is not None and moving.migration_uid == world.uid
         if vmi is not None and (action.uid in vmi.status.active_pods or (is_mine and not (moving and moving.failed))):
             raise Conflict(f"cannot delete Pod {action.name}: the guest may be there")
         await self._delete_pod(world, action)
 
-    async def _ask_for_vmi(self, world: World) -> VirtualMachineInstance | None:
+    async def _read_vmi_from_api(self, world: World) -> VirtualMachineInstance | None:
         """Read the VMI from the API server. The read-your-writes cache takes the response in."""
         key = Key(world.migration.metadata.namespace, world.migration.spec.vmi_name)
         try:
@@ -187,24 +189,24 @@ class MigrationWriter:
         except NotFound:
             return None
 
-    async def _look_for_pod(self, world: World, name: str) -> None:
+    async def _confirm_pod_absent(self, world: World, name: str) -> None:
         """Read a Pod from the API server. A Pod of that name with another UID is a different Pod."""
         try:
-            found = decode(await self._api.get(POD, Key(world.migration.metadata.namespace, name)), Pod)
+            pod = decode(await self._api.get(POD, Key(world.migration.metadata.namespace, name)), Pod)
         except NotFound:
-            found = None
-        if found is None or not self._is_its(world, found):
-            self._memories.of(world.migration).absent.add(name)
+            pod = None
+        if pod is None or not self._is_its(world, pod):
+            self._state.of(world.migration).absent.add(name)
 
     @staticmethod
     def _is_its(world: World, pod: Pod) -> bool:
-        vmi, left = world.vmi, world.last_state
+        vmi, last_state = world.vmi, world.last_state
         is_target = vmi is not None and pod.metadata.name == world.target_pod and is_made_for(pod, vmi, world.uid)
-        return is_target or (left is not None and pod.uid == left.source_pod_uid)
+        return is_target or (last_state is not None and pod.uid == last_state.source_pod_uid)
 
     async def _delete_pod(self, world: World, action: DeleteTarget | DeleteSource) -> None:
         await self._delete(POD, Key(world.migration.metadata.namespace, action.name), action.uid)
-        self._tell(world, "SuccessfulDelete", f"Deleted pod {action.name}: {action.because}", occurrence=action.uid)
+        self._record(world, "SuccessfulDelete", f"Deleted pod {action.name}: {action.because}", occurrence=action.uid)
 
     async def _delete(self, resource: Resource, key: Key, uid: str) -> None:
         try:
@@ -230,7 +232,7 @@ class MigrationWriter:
             uid=meta.uid,
         )
 
-    def _tell(self, world: World, reason: str, message: str, *, occurrence: str = "") -> None:
+    def _record(self, world: World, reason: str, message: str, *, occurrence: str = "") -> None:
         self._events.record(regarding(world), "Normal", reason, message, occurrence=occurrence or world.uid)
 
 

@@ -42,10 +42,10 @@ class ControllerState:
         """Return the confirmations for the current version of the migration."""
         meta = migration.metadata
         key, version = Key(meta.namespace, meta.name), f"{meta.uid} {meta.resource_version}"
-        memory = self._by_migration.get(key)
-        if memory is None or memory.version != version:
-            memory = self._by_migration[key] = ConfirmedReads(version)
-        return memory
+        reads = self._by_migration.get(key)
+        if reads is None or reads.version != version:
+            reads = self._by_migration[key] = ConfirmedReads(version)
+        return reads
 
     def is_confirmed(self, migration: VirtualMachineInstanceMigration, vmi: VirtualMachineInstance | None) -> bool:
         """Tell whether the API server confirmed this version of the VMI, or its absence."""

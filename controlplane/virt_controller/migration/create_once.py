@@ -20,15 +20,15 @@ async def create_once(api: Api, body: Json, *, uid: str, version: str) -> None:
     owner may have chosen on purpose; other VMIs do not wait for it.
     """
     meta, vmi = body["metadata"], Key(body["metadata"]["namespace"], body["spec"]["vmiName"])
-    found = (await api.get(VIRTUAL_MACHINE_INSTANCE, vmi))["metadata"]
-    if (found["uid"], found["resourceVersion"]) != (uid, version):
+    current = (await api.get(VIRTUAL_MACHINE_INSTANCE, vmi))["metadata"]
+    if (current["uid"], current["resourceVersion"]) != (uid, version):
         raise Conflict(f"cannot move VirtualMachineInstance {vmi}: it has changed meanwhile")
     try:
         await api.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, vmi.namespace, body)
     except AlreadyExists as error:
         # Either another leader's, or ours from a write whose response was lost.
-        there = await api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key(vmi.namespace, meta["name"]))
-        if there["spec"].get("vmiName") != vmi.name:
+        existing = await api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key(vmi.namespace, meta["name"]))
+        if existing["spec"].get("vmiName") != vmi.name:
             raise Forbidden(
                 f"cannot move VirtualMachineInstance {vmi}: the name that its migration must have, {meta['name']}, is "
                 "another instance's migration's; delete that one"

@@ -82,10 +82,10 @@ def _begin(world: World) -> Plan[Action]:
 def _wait(world: World) -> Plan[Action]:
     if world.target is None:
         return Plan((_look(world.target_pod),))
-    left = seconds_left(world)
-    if left is not None:  # other migrations may begin to wait meanwhile; no event reports that
-        left = min(left, BLOCKING_SECONDS + 1.0)
-    return Plan(requeue_after=left)
+    remaining = seconds_left(world)
+    if remaining is not None:  # other migrations may begin to wait meanwhile; no event reports that
+        remaining = min(remaining, BLOCKING_SECONDS + 1.0)
+    return Plan(requeue_after=remaining)
 
 
 def _hand_over(world: World) -> Plan[Action]:
@@ -115,21 +115,21 @@ def _follow(world: World) -> Plan[Action]:
 
 def _until_begun(world: World) -> Plan[Action]:
     """Fail a migration that has not begun. If a virt-handler begins it meanwhile, this write gets a conflict."""
-    left = seconds_left(world)
-    ended = _end_unbegun(world, left)
+    remaining = seconds_left(world)
+    ended = _end_unbegun(world, remaining)
     if ended is not None:
         return Plan((ended,))
     if world.target is None:
         return Plan((_look(world.target_pod),))
-    return Plan(_label(world).steps, requeue_after=left)
+    return Plan(_label(world).steps, requeue_after=remaining)
 
 
-def _end_unbegun(world: World, left: float | None) -> FailMigration | None:
+def _end_unbegun(world: World, remaining: float | None) -> FailMigration | None:
     if world.is_cancelled:
         return FailMigration(CANCELLED, because="it is being deleted")
     if world.vmi is not None and world.vmi.metadata.deletion_timestamp is not None:
         return FailMigration("the VirtualMachineInstance is being deleted", because="its instance is to end")
-    if left is not None and left <= 0:
+    if remaining is not None and remaining <= 0:
         return FailMigration("it did not begin in time", because="nobody has begun it")
     if world.unowned_target is not None:
         return FailMigration(LOST_OWNER, because="nobody owns it any more")
@@ -160,8 +160,8 @@ def _clear(world: World) -> Plan[Action]:
 
 def _clear_source(world: World) -> Plan[Action]:
     """Clean up after a successful migration."""
-    pod, left = world.source, world.last_state
-    name = "" if left is None else left.source_pod
+    pod, last_state = world.source, world.last_state
+    name = "" if last_state is None else last_state.source_pod
     if pod is None and name and name not in world.absent and world.vmi is not None and not _has_let_go(world):
         return Plan((_look(name),))
     if pod is not None and not _has_the_guest(world, pod) and _is_staying(world, pod):

@@ -40,12 +40,12 @@ def end_events(world: World, status: Status) -> list[MigrationEvent]:
     if status.phase != FAILED:
         return []
     why = why_failed(world)
-    found = [MigrationEvent("Warning", "FailedMigration", f"The guest stays where it is: {why}")]
+    events = [MigrationEvent("Warning", "FailedMigration", f"The guest stays where it is: {why}")]
     if why in (UNSCHEDULABLE, UNSCHEDULABLE_BLOCKS_OTHERS):
-        found.insert(0, MigrationEvent("Warning", "migrationTargetPodUnschedulable", why))
+        events.insert(0, MigrationEvent("Warning", "migrationTargetPodUnschedulable", why))
     if world.is_cancelled:
-        found.append(MigrationEvent("Normal", "SuccessfulAbortMigration", "The migration was cancelled"))
-    return found
+        events.append(MigrationEvent("Normal", "SuccessfulAbortMigration", "The migration was cancelled"))
+    return events
 
 
 def failure_reason(problem: RefusedStep[Action]) -> str:

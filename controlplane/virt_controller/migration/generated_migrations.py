@@ -31,27 +31,27 @@ class GeneratedMigrations:
     """Annotation that marks them."""
     vmi_uid: str
 
-    def next_name(self, known: Migrations) -> str:
+    def next_name(self, migrations: Migrations) -> str:
         """Return the next name. All leaders derive the same name, so a second create fails with AlreadyExists."""
-        last = max((self._number_of(migration) for migration in known), default=0)
+        last = max((self._number_of(migration) for migration in migrations), default=0)
         return f"{self._stem}{last + 1}"
 
-    def ours(self, known: Migrations) -> list[VirtualMachineInstanceMigration]:
+    def ours(self, migrations: Migrations) -> list[VirtualMachineInstanceMigration]:
         """Return those of this cause and this VMI, not of a former VMI of the same name."""
         return [
             migration
-            for migration in known
+            for migration in migrations
             if self.annotation in migration.metadata.annotations and self._number_of(migration)
         ]
 
-    def failures(self, known: Migrations) -> list[VirtualMachineInstanceMigration]:
+    def failures(self, migrations: Migrations) -> list[VirtualMachineInstanceMigration]:
         """List the latest failures in a row, newest first."""
-        newest_first = sorted(self.ours(known), key=self._number_of, reverse=True)
+        newest_first = sorted(self.ours(migrations), key=self._number_of, reverse=True)
         return list(takewhile(lambda migration: migration.status.phase == FAILED, newest_first))
 
-    def waits_for(self, known: Migrations, now: float) -> float:
+    def waits_for(self, migrations: Migrations, now: float) -> float:
         """Return the remaining back-off in seconds. now: seconds since the epoch."""
-        failures = self.failures(known)
+        failures = self.failures(migrations)
         return (
             remaining_seconds(back_off_seconds(len(failures)), now - max(map(_ended_at, failures))) if failures else 0.0
         )

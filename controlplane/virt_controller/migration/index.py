@@ -39,17 +39,17 @@ def vmi_name_of(raw: bytes) -> str:
 def migrations_of(migrations: Cache, vmi: Key, made: Key | None) -> list[VirtualMachineInstanceMigration]:
     """List the migrations of a VMI. made: the last one that this process created, which the index may not have yet."""
     keys = {*migrations.indexed(BY_VMI, str(vmi)), *([] if made is None else [made])}
-    found = []
+    migrations_ = []
     for raw in map(migrations.get, sorted(keys)):
         try:
-            one = None if raw is None else decode(raw, VirtualMachineInstanceMigration)
+            migration = None if raw is None else decode(raw, VirtualMachineInstanceMigration)
         except DecodeError:
             continue
-        if one is not None and one.spec.vmi_name == vmi.name:
-            found.append(one)
-    return found
+        if migration is not None and migration.spec.vmi_name == vmi.name:
+            migrations_.append(migration)
+    return migrations_
 
 
-def index_by_vmi(seen: PartialObject) -> Iterable[str]:
+def index_by_vmi(partial: PartialObject) -> Iterable[str]:
     """Index a migration by its VMI."""
-    return (f"{seen.metadata.namespace}/{vmi_name_of(seen.raw)}",)
+    return (f"{partial.metadata.namespace}/{vmi_name_of(partial.raw)}",)

@@ -48,13 +48,13 @@ def merge(policy: MigrationPolicy | None, settings: MigrationConfiguration) -> M
     """Return the settings, overridden by those that the policy sets."""
     if policy is None:
         return settings
-    said = {
+    overrides = {
         "bandwidth_per_migration": policy.spec.bandwidth_per_migration,
         "completion_timeout_per_gib": policy.spec.completion_timeout_per_gib,
         "allow_auto_converge": policy.spec.allow_auto_converge,
         "allow_workload_disruption": policy.spec.allow_workload_disruption,
     }
-    return msgspec.structs.replace(settings, **{name: value for name, value in said.items() if value is not None})
+    return msgspec.structs.replace(settings, **{name: value for name, value in overrides.items() if value is not None})
 
 
 class _Namespace(Object, frozen=True, kw_only=True):
@@ -76,21 +76,21 @@ class Policies:
 
     async def of(self, vmi: VirtualMachineInstance) -> MigrationPolicy | None:
         """Return the policy of a VMI. Reads its namespace if a policy selects by namespace labels."""
-        known, meta = self._known(), vmi.metadata
+        policies, meta = self._known(), vmi.metadata
         namespace: Mapping[str, str] = {}
-        if any(policy.spec.selectors.namespace_selector for policy in known):
-            found = await self._api.get(NAMESPACE, Key("", meta.namespace))
-            namespace = decode(found, _Namespace).metadata.labels
-        return choose(known, meta.labels, namespace)
+        if any(policy.spec.selectors.namespace_selector for policy in policies):
+            raw = await self._api.get(NAMESPACE, Key("", meta.namespace))
+            namespace = decode(raw, _Namespace).metadata.labels
+        return choose(policies, meta.labels, namespace)
 
     def _known(self) -> list[MigrationPolicy]:
-        found = []
+        policies = []
         for key in sorted(self._policies.keys()):
             raw = self._policies.get(key)
             try:
-                found += [] if raw is None else [decode(raw, MigrationPolicy)]
+                policies += [] if raw is None else [decode(raw, MigrationPolicy)]
             except DecodeError as error:
                 log.warning(
                     "policy passed over: it does not fit its schema", extra={"key": str(key), "error": str(error)}
                 )
-        return found
+        return policies

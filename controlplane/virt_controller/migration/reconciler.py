@@ -75,15 +75,15 @@ class MigrationReconciler:
         self._kept_from = kept_from
         self._node_labels = node_labels
         self._enqueue: Callable[[Key], None] = lambda _key: None
-        self._memories = ControllerState()
+        self._state = ControllerState()
         self._unfinished = unfinished
-        self._hand = MigrationWriter(
+        self._writer = MigrationWriter(
             vmis=vmis,
             policies=self._policies,
             api=api,
             clock=clock,
             events=events,
-            memories=self._memories,
+            state=self._state,
             unfinished=unfinished,
             build=self._build_target,
         )
@@ -94,9 +94,9 @@ class MigrationReconciler:
             raise Unavailable(f"cannot judge VirtualMachineInstanceMigration {key}: not everything is known yet")
         migration = self._read(key)
         if migration is None:
-            self._memories.forget(key)
+            self._state.forget(key)
             return None
-        uid, configuration, memory = migration.metadata.uid, self._configuration(), self._memories.of(migration)
+        uid, configuration, reads = migration.metadata.uid, self._configuration(), self._state.of(migration)
         vmi = self._read_vmi(Key(key.namespace, migration.spec.vmi_name))
         world = World(
             migration=migration,
@@ -112,37 +112,37 @@ class MigrationReconciler:
             ),
             now=self._clock.now(),
             configuration=configuration,
-            has_created_target=self._memories.has_created_target(migration),
-            is_vmi_confirmed=self._memories.is_confirmed(migration, vmi),
-            absent=frozenset(memory.absent),
+            has_created_target=self._state.has_created_target(migration),
+            is_vmi_confirmed=self._state.is_confirmed(migration, vmi),
+            absent=frozenset(reads.absent),
         )
         return self._with_pods(world)
 
     def _with_pods(self, world: World) -> World:
         """Add the target Pod, by name, and the source Pod, by the name and UID in the hand-over."""
-        left = world.last_state
+        last_state = world.last_state
         namespace = world.migration.metadata.namespace
-        name = world.target_pod or ("" if left is None else left.target_pod)
+        name = world.target_pod or ("" if last_state is None else last_state.target_pod)
         named = self._pod(Key(namespace, name)) if name else None
         target = named if named is not None and world.vmi is not None and is_controlled(named, world.vmi) else None
         unowned_target = named if named is not None and is_unowned_target(named, world.uid) else None
-        source = None if left is None else self._pod(Key(namespace, left.source_pod))
-        if source is not None and (left is None or source.uid != left.source_pod_uid):
+        source = None if last_state is None else self._pod(Key(namespace, last_state.source_pod))
+        if source is not None and (last_state is None or source.uid != last_state.source_pod_uid):
             source = None
         pods = [pod for pod in (target, unowned_target, source) if pod is not None]
         sent = {pod.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.uid)}
         if self._migrations.is_delete_sent(key_of(world.migration), world.uid):
             sent.add(world.uid)
-        found = replace(
+        completed = replace(
             world, target=target, unowned_target=unowned_target, source=source, deletes_sent=frozenset(sent)
         )
-        if target is None or target.is_up or found.migration.status.phase != SCHEDULING:
-            return found
-        entries, settings = list(self._unfinished.entries()), found.configuration.migrations
+        if target is None or target.is_up or completed.migration.status.phase != SCHEDULING:
+            return completed
+        entries, settings = list(self._unfinished.entries()), completed.configuration.migrations
         return replace(
-            found,
-            blocks_others=found.is_unschedulable and blocks_others(found.uid, entries, settings),
-            should_yield=should_yield(found.uid, entries, settings),
+            completed,
+            blocks_others=completed.is_unschedulable and blocks_others(completed.uid, entries, settings),
+            should_yield=should_yield(completed.uid, entries, settings),
         )
 
     def decide(self, world: World) -> Plan[Action]:
@@ -152,11 +152,11 @@ class MigrationReconciler:
         return derive_status(world, problem)
 
     async def apply(self, world: World, action: Action) -> None:
-        await self._hand.apply(world, action)
+        await self._writer.apply(world, action)
 
     async def write_status(self, world: World, status: Status) -> None:
         old = world.migration
-        await self._hand.patch(world, {"status": merge_patch(encode(old.status), encode(status))}, is_status=True)
+        await self._writer.patch(world, {"status": merge_patch(encode(old.status), encode(status))}, is_status=True)
         for told in end_events(world, status):
             self._events.record(regarding(world), told.kind, told.reason, told.message, occurrence=world.uid)
 
@@ -173,8 +173,8 @@ class MigrationReconciler:
 
     def next_in_turn(self) -> list[Key]:
         """Return the waiting migrations that may begin now."""
-        found = next_to_begin(self._unfinished.entries(), self._configuration().migrations)
-        return [key_of(entry.migration) for entry in found]
+        entries = next_to_begin(self._unfinished.entries(), self._configuration().migrations)
+        return [key_of(entry.migration) for entry in entries]
 
     def _build_target(self, world: World) -> dict[str, Any]:
         """Build the target Pod. ValueError."""

@@ -63,9 +63,9 @@ def may_begin(uid: str, entries: Iterable[QueueEntry], settings: MigrationConfig
 
 def blocks_others(uid: str, entries: Iterable[QueueEntry], settings: MigrationConfiguration) -> bool:
     """Tell whether another migration that could begin has to wait because of this one."""
-    known = list(entries)
-    others = [entry for entry in known if entry.migration.metadata.uid != uid]
-    return len(next_to_begin(others, settings)) > len(next_to_begin(known, settings))
+    queue = list(entries)
+    others = [entry for entry in queue if entry.migration.metadata.uid != uid]
+    return len(next_to_begin(others, settings)) > len(next_to_begin(queue, settings))
 
 
 def should_yield(uid: str, entries: Iterable[QueueEntry], settings: MigrationConfiguration) -> bool:
@@ -74,19 +74,19 @@ def should_yield(uid: str, entries: Iterable[QueueEntry], settings: MigrationCon
     One at a time: the oldest of the namespace with the most places. It never yields to a lower priority, nor to a
     namespace that would have as many places afterwards: nobody loses their only place.
     """
-    known = list(entries)
-    begun = [entry for entry in known if not entry.is_waiting]
+    queue = list(entries)
+    begun = [entry for entry in queue if not entry.is_waiting]
     places = Counter(entry.namespace for entry in begun)
 
-    def is_due(held: QueueEntry) -> bool:
+    def is_due(blocked: QueueEntry) -> bool:
         heirs = [
             entry
-            for entry in known
+            for entry in queue
             if entry.is_waiting
-            and places[entry.namespace] + 1 < places[held.namespace]
-            and entry.order[0] <= held.order[0]
+            and places[entry.namespace] + 1 < places[blocked.namespace]
+            and entry.order[0] <= blocked.order[0]
         ]
-        return blocks_others(held.migration.metadata.uid, [*begun, *heirs], settings)
+        return blocks_others(blocked.migration.metadata.uid, [*begun, *heirs], settings)
 
     due = [entry for entry in begun if entry.migration.status.phase == SCHEDULING and is_due(entry)]
     first = min(due, key=lambda entry: (-places[entry.namespace], *entry.order[1:]), default=None)
@@ -97,23 +97,23 @@ def next_to_begin(
     entries: Iterable[QueueEntry], settings: MigrationConfiguration, *, trying: str = ""
 ) -> list[QueueEntry]:
     """List the migrations that may begin now, in order. trying: UID of one that counts as able even if refused."""
-    known = list(entries)
-    begun = [entry for entry in known if not entry.is_waiting]
+    queue = list(entries)
+    begun = [entry for entry in queue if not entry.is_waiting]
     able = [
         entry
-        for entry in known
+        for entry in queue
         if entry.is_waiting and entry.source and (entry.can_begin or entry.migration.metadata.uid == trying)
     ]
     free = settings.parallel_migrations_per_cluster - len(begun)
     leaving = Counter(entry.source for entry in begun)
-    found: list[QueueEntry] = []
+    chosen: list[QueueEntry] = []
     for entry in _in_turns(able, begun):
-        if len(found) >= free:
+        if len(chosen) >= free:
             break
         if leaving[entry.source] < settings.parallel_outbound_migrations_per_node:
-            found.append(entry)
+            chosen.append(entry)
             leaving[entry.source] += 1
-    return found
+    return chosen
 
 
 def _in_turns(waiting: Iterable[QueueEntry], begun: Iterable[QueueEntry]) -> list[QueueEntry]:

@@ -174,8 +174,8 @@ def seconds_left(world: World) -> float | None:
 
 
 def _limit(world: World, annotation: str, usual: float) -> float:
-    said = world.migration.metadata.annotations.get(annotation, "")
-    return min(LONGEST_SECONDS, float(said)) if said.isascii() and said.isdecimal() and len(said) < 99 else usual
+    text = world.migration.metadata.annotations.get(annotation, "")
+    return min(LONGEST_SECONDS, float(text)) if text.isascii() and text.isdecimal() and len(text) < 99 else usual
 
 
 def _unset(_unused: World) -> str:
@@ -247,7 +247,7 @@ def _conditions(
         listed = conditions.put(listed, Condition(type=ABORT_REQUESTED, status="True"), stamp)
     refused = problem is not None and isinstance(problem.step, CreateTarget)
     if refused and problem is not None and "exceeded quota" in str(problem.error):
-        said = Condition(type=BY_QUOTA, status="True", reason="ExceededQuota", message=str(problem.error)[:1024])
-        return conditions.put(listed, said, stamp)
+        condition = Condition(type=BY_QUOTA, status="True", reason="ExceededQuota", message=str(problem.error)[:1024])
+        return conditions.put(listed, condition, stamp)
     is_made = new.phase not in (UNSET, PENDING)
     return conditions.remove(listed, BY_QUOTA) if is_made else listed

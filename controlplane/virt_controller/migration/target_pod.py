@@ -82,16 +82,16 @@ def _pinned(body: Json, source: Pod) -> Json:
     return body
 
 
-def _pin(asked: str, said: str) -> str:
+def _pin(reference: str, reported: str) -> str:
     """Pin an image reference to the digest that the source's kubelet reports for the same repository.
 
     Without a matching digest the reference stays as it is.
     """
-    repository, _unused, digest = said.partition(DIGEST)
+    repository, _unused, digest = reported.partition(DIGEST)
     is_digest = len(digest) == 64 and set(digest) <= set("0123456789abcdef")
-    own = _repository_of(asked)
-    is_same = is_digest and DIGEST not in asked and _in_full(repository) == _in_full(own)
-    return f"{own}{DIGEST}{digest}" if is_same else asked
+    own = _repository_of(reference)
+    is_same = is_digest and DIGEST not in reference and _in_full(repository) == _in_full(own)
+    return f"{own}{DIGEST}{digest}" if is_same else reference
 
 
 def _repository_of(reference: str) -> str:

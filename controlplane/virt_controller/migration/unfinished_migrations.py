@@ -71,25 +71,25 @@ class UnfinishedMigrations:
         raw = self._migrations.get(key)
         if raw is None:
             return None
-        known = self._known[key]
-        if raw is not known[0]:
+        cached = self._known[key]
+        if raw is not cached[0]:
             try:
-                known = self._known[key] = raw, decode(raw, VirtualMachineInstanceMigration)
+                cached = self._known[key] = raw, decode(raw, VirtualMachineInstanceMigration)
             except DecodeError:
                 return None
-        return None if is_over(known[1]) else known[1]
+        return None if is_over(cached[1]) else cached[1]
 
     def _instance(self, key: Key) -> VirtualMachineInstance | None:
-        raw, known = self._vmis.get(key), self._instances.get(key)
+        raw, cached = self._vmis.get(key), self._instances.get(key)
         if raw is None:
             self._instances.pop(key, None)
             return None
-        if known is None or raw is not known[0]:
+        if cached is None or raw is not cached[0]:
             try:
-                known = self._instances[key] = raw, decode_vmi(raw)
+                cached = self._instances[key] = raw, decode_vmi(raw)
             except DecodeError:
                 return None
-        return known[1]
+        return cached[1]
 
     def _changed(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
         try:

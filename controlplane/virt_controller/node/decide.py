@@ -20,9 +20,9 @@ def decide(world: World) -> Plan[Action]:
     if not world.takes_machines:
         return Plan()
     duration = duration_seconds(world.lease)
-    left = duration - world.unrenewed_for
-    if left > 0:
-        return Plan(requeue_after=left)
+    remaining = duration - world.unrenewed_for
+    if remaining > 0:
+        return Plan(requeue_after=remaining)
     what = "its Lease was not renewed" if world.lease is not None else "it has no Lease"
     return Plan((MarkUnschedulable(f"virt-handler is silent: {what} for {duration} s"),))
 

@@ -26,8 +26,8 @@ class LeaseObservations:
         """Note the renewal that a Lease has; return for how many seconds it has been unchanged. 0 before `begin`."""
         if self._seen is None:
             return 0.0
-        known, since = self._seen.setdefault(node, (renewal, monotonic))
-        if known != renewal:
+        former, since = self._seen.setdefault(node, (renewal, monotonic))
+        if former != renewal:
             since = monotonic
             self._seen[node] = (renewal, since)
         return monotonic - since

@@ -68,11 +68,11 @@ class NodeReconciler:
     async def _confirm(self, key: Key, lease: Lease | None) -> None:
         """Read the Lease from the API server: a broken watch makes every Lease look silent. Raises Conflict."""
         try:
-            found = decode(await self._api.get(LEASE, self._lease_key(key)), Lease)
+            current = decode(await self._api.get(LEASE, self._lease_key(key)), Lease)
         except NotFound:
-            found = None
-        self._observe_lease(key.name, found)
-        if _renewal(found) != _renewal(lease):
+            current = None
+        self._observe_lease(key.name, current)
+        if _renewal(current) != _renewal(lease):
             raise Conflict(f"the Lease of virt-handler on {key} was renewed meanwhile")
 
     def derive_status(self, _world: World, _problem: RefusedStep[Action] | None) -> None:

@@ -92,10 +92,12 @@ class OrphanReconciler:
             deletes_sent=frozenset(pod.uid for pod in spare if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
         )
 
-    def _missing(self, key: Key, told: Iterable[tuple[str, int]], known: Collection[str | None]) -> frozenset[str]:
+    def _missing(
+        self, key: Key, referenced: Iterable[tuple[str, int]], existing: Collection[str | None]
+    ) -> frozenset[str]:
         """Return the UIDs of deleted migrations. Later writes of the objects that refer to one do not hide it."""
         before = self._told.pop(key, {})
-        unseen = {uid: min(version, before.get(uid, version)) for uid, version in told if uid not in known}
+        unseen = {uid: min(version, before.get(uid, version)) for uid, version in referenced if uid not in existing}
         if unseen:
             self._told[key] = unseen
         return frozenset(uid for uid, version in unseen.items() if version <= self._migrations.resource_version)
@@ -153,8 +155,8 @@ class OrphanReconciler:
 
     def _spare(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
         keys, active = self._pods.indexed("owner", vmi.metadata.uid), vmi.status.active_pods
-        found = (decode(raw, Pod) for raw in map(self._pods.get, sorted(keys)) if raw is not None)
-        return tuple(pod for pod in found if is_controlled(pod, vmi) and pod.uid not in active)
+        launchers = (decode(raw, Pod) for raw in map(self._pods.get, sorted(keys)) if raw is not None)
+        return tuple(pod for pod in launchers if is_controlled(pod, vmi) and pod.uid not in active)
 
     async def _patch(self, world: World, patch: dict[str, Any], *, is_status: bool = False) -> None:
         await self._api.patch(

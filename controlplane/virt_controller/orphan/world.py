@@ -65,8 +65,8 @@ class World:
         done = [migration for migration in self.migrations if migration.status.phase == SUCCEEDED]
         is_target = bool(job) and job not in self.gone and job not in {migration.metadata.uid for migration in done}
         is_source = moving is not None and moving.source_pod_uid == pod.uid and moving.migration_uid not in self.gone
-        told = (migration.status.migration_state for migration in done)
-        return is_target or is_source or any(state is not None and state.source_pod_uid == pod.uid for state in told)
+        states = (migration.status.migration_state for migration in done)
+        return is_target or is_source or any(state is not None and state.source_pod_uid == pod.uid for state in states)
 
 
 def may_have_guest(vmi: VirtualMachineInstance, pod: str) -> bool:

@@ -39,10 +39,10 @@ def decide(world: World) -> Plan[Action]:
     return Plan((Quarantine(worst, world.now + world.seconds, staying, _why(worst.failures)),))
 
 
-def staying_without(world: World, one: ObservedNode) -> tuple[str, ...] | None:
+def staying_without(world: World, candidate: ObservedNode) -> tuple[str, ...] | None:
     """Return the nodes that take machines without this one; None if fewer than half would."""
     fit = [node for node in world.nodes if node.is_fit]
-    staying = tuple(node.name for node in fit if node.mark is None and node.name != one.name)
+    staying = tuple(node.name for node in fit if node.mark is None and node.name != candidate.name)
     return staying if len(staying) * 2 >= len(fit) else None
 
 
@@ -54,20 +54,20 @@ def newly_withheld(world: World) -> tuple[ObservedNode, ...]:
     return tuple(node for node in spared if world.withheld.get(node.name) != node.failures)
 
 
-def seconds_left(world: World, one: ObservedNode) -> float | None:
+def seconds_left(world: World, node: ObservedNode) -> float | None:
     """Return the rest of a quarantine by virt-controller: by its time, or by how long this process has seen it."""
-    until = None if one.mark is None else parse_label(one.mark)
-    return None if until is None else min(until - world.now, world.seconds - one.quarantined_for)
+    until = None if node.mark is None else parse_label(node.mark)
+    return None if until is None else min(until - world.now, world.seconds - node.quarantined_for)
 
 
-def _is_over(world: World, one: ObservedNode) -> bool:
-    left = seconds_left(world, one)
-    return left is not None and left <= 0
+def _is_over(world: World, node: ObservedNode) -> bool:
+    remaining = seconds_left(world, node)
+    return remaining is not None and remaining <= 0
 
 
 def _next_end(world: World) -> float | None:
-    left = [seconds for seconds in (seconds_left(world, node) for node in world.nodes) if seconds is not None]
-    return min(left, default=None)
+    ends = [seconds for seconds in (seconds_left(world, node) for node in world.nodes) if seconds is not None]
+    return min(ends, default=None)
 
 
 def _deserving(world: World) -> list[ObservedNode]:
@@ -76,8 +76,8 @@ def _deserving(world: World) -> list[ObservedNode]:
     return [node for node in judged if world.seconds > 0 and _is_enough(world, node.failures)]
 
 
-def _recent(world: World, one: ObservedNode) -> tuple[AttributedFailure, ...]:
-    return tuple(failure for failure in one.failures if world.monotonic - failure.at < WINDOW_SECONDS)
+def _recent(world: World, node: ObservedNode) -> tuple[AttributedFailure, ...]:
+    return tuple(failure for failure in node.failures if world.monotonic - failure.at < WINDOW_SECONDS)
 
 
 def _is_enough(world: World, failures: tuple[AttributedFailure, ...]) -> bool:

@@ -26,10 +26,10 @@ def render_label(until: float) -> str:
 def parse_label(value: str) -> float | None:
     """Parse a time that virt-controller wrote, as seconds since the epoch; None for any other value."""
     try:
-        found = datetime.strptime(value, _FORM).replace(tzinfo=UTC)
+        parsed = datetime.strptime(value, _FORM).replace(tzinfo=UTC)
     except ValueError:
         return None
-    return found.timestamp() if found.strftime(_FORM) == value else None
+    return parsed.timestamp() if parsed.strftime(_FORM) == value else None
 
 
 def label_of(node: Node) -> str | None:

@@ -137,10 +137,10 @@ class QuarantineReconciler:
         """Confirm with the API server that the other nodes take machines: another leader may have quarantined one."""
         for name in action.staying:
             try:
-                found = decode(await self._api.get(NODE, Key("", name)), Node)
+                node = decode(await self._api.get(NODE, Key("", name)), Node)
             except NotFound:
                 raise Conflict(f"node {name} is gone meanwhile") from None
-            if label_of(found) is not None or not ObservedNode(node=found).is_fit:
+            if label_of(node) is not None or not ObservedNode(node=node).is_fit:
                 raise Conflict(f"node {name} takes no machines any more")
 
     async def _write(self, node: Node, mark: str | None) -> None:

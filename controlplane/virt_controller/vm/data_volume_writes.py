@@ -37,15 +37,15 @@ async def create_data_volume(api: Api, events: Events, world: World, name: str) 
 
 async def adopt_data_volume(api: Api, world: World, name: str) -> None:
     """Adopt a DataVolume that had no controller when it was observed."""
-    found: DataVolume = world.data_volumes.by_name[name]
+    data_volume: DataVolume = world.data_volumes.by_name[name]
     await _insist_on_vm(api, world.vm)
-    owners = [encode(owner) for owner in found.metadata.owner_references if owner.uid != world.vm.metadata.uid]
+    owners = [encode(owner) for owner in data_volume.metadata.owner_references if owner.uid != world.vm.metadata.uid]
     await api.patch(
         DATA_VOLUME,
         Key(world.vm.metadata.namespace, name),
         {"metadata": {"ownerReferences": [*owners, owner_reference(world.vm)]}},
-        resource_version=found.metadata.resource_version,
-        uid=found.metadata.uid,
+        resource_version=data_volume.metadata.resource_version,
+        uid=data_volume.metadata.uid,
     )
 
 

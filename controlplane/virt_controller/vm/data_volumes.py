@@ -45,10 +45,10 @@ def next_data_volume_action(world: World, *, is_to_run: bool) -> CreateDataVolum
     if not is_to_run and world.vm.metadata.annotations.get(WHEN_STARTED) == "false":
         return None
     for name in _made(world):
-        found = world.data_volumes.by_name.get(name)
-        if found is None:
+        data_volume = world.data_volumes.by_name.get(name)
+        if data_volume is None:
             return CreateDataVolume(name, because="the VM has a template of it and none exists")
-        if controller_of(found.metadata) is None and found.metadata.deletion_timestamp is None:
+        if controller_of(data_volume.metadata) is None and data_volume.metadata.deletion_timestamp is None:
             return AdoptDataVolume(name, because="a DataVolume of its name belongs to nobody")
     return None
 
@@ -59,8 +59,8 @@ def is_ready(world: World) -> bool:
 
 
 def _is_startable(world: World, name: str) -> bool:
-    found = world.data_volumes.by_name.get(name)
-    return found is not None and _is_own(world, found) and found.status.phase in STARTABLE
+    data_volume = world.data_volumes.by_name.get(name)
+    return data_volume is not None and _is_own(world, data_volume) and data_volume.status.phase in STARTABLE
 
 
 def why_unusable(world: World) -> str | None:
@@ -69,8 +69,12 @@ def why_unusable(world: World) -> str | None:
     if names and not world.data_volumes.is_served:
         return "the cluster does not serve DataVolumes (cdi.kubevirt.io/v1beta1); install CDI"
     for name in names:
-        found = world.data_volumes.by_name.get(name)
-        if found is not None and controller_of(found.metadata) is not None and not _is_own(world, found):
+        data_volume = world.data_volumes.by_name.get(name)
+        if (
+            data_volume is not None
+            and controller_of(data_volume.metadata) is not None
+            and not _is_own(world, data_volume)
+        ):
             return f"DataVolume {name} exists and belongs to another object; delete it, or use another name"
     return None
 
@@ -78,18 +82,18 @@ def why_unusable(world: World) -> str | None:
 def status_word(world: World, *, is_error: bool) -> str:
     """Return DataVolumeError (is_error) or Provisioning if a DataVolume of a volume is in that state, else ""."""
     named = claim_names(world.vm.spec.template.spec.volumes)
-    found = [(name, world.data_volumes.by_name[name]) for name in named if name in world.data_volumes.by_name]
+    existing = [(name, world.data_volumes.by_name[name]) for name in named if name in world.data_volumes.by_name]
     if is_error:
-        return printable_statuses.DATA_VOLUME_ERROR if any(one.trouble is not None for _name, one in found) else ""
-    return printable_statuses.PROVISIONING if any(_is_filling(world, *data_volume) for data_volume in found) else ""
+        return printable_statuses.DATA_VOLUME_ERROR if any(one.trouble is not None for _name, one in existing) else ""
+    return printable_statuses.PROVISIONING if any(_is_filling(world, *data_volume) for data_volume in existing) else ""
 
 
 def import_failure_of(world: World) -> tuple[str, str] | None:
     """Return the first DataVolume of a volume that CDI cannot fill, and why."""
     for name in claim_names(world.vm.spec.template.spec.volumes):
-        found = world.data_volumes.by_name.get(name)
-        if found is not None and found.trouble is not None:
-            return name, found.trouble
+        data_volume = world.data_volumes.by_name.get(name)
+        if data_volume is not None and data_volume.trouble is not None:
+            return name, data_volume.trouble
     return None
 
 
@@ -117,12 +121,12 @@ def _made(world: World) -> tuple[str, ...]:
     return tuple(template.metadata.name for template in world.vm.spec.data_volume_templates)
 
 
-def _is_own(world: World, found: DataVolume) -> bool:
-    owner = controller_of(found.metadata)
+def _is_own(world: World, data_volume: DataVolume) -> bool:
+    owner = controller_of(data_volume.metadata)
     return owner is not None and owner.uid == world.vm.metadata.uid
 
 
-def _is_filling(world: World, name: str, found: DataVolume) -> bool:
-    if found.status.phase == WAIT_FOR_FIRST_CONSUMER:
+def _is_filling(world: World, name: str, data_volume: DataVolume) -> bool:
+    if data_volume.status.phase == WAIT_FOR_FIRST_CONSUMER:
         return name in world.bound_claims
-    return found.status.phase not in FILLED
+    return data_volume.status.phase not in FILLED

@@ -79,8 +79,8 @@ def _first(world: World) -> Action | None:
     because = why_drop(world)
     if because is None:
         return None
-    dropped, *left = world.pending_requests
-    return DropRequest(dropped, tuple(left), because)
+    dropped, *remaining = world.pending_requests
+    return DropRequest(dropped, tuple(remaining), because)
 
 
 def why_start(world: World) -> str | None:
@@ -178,5 +178,5 @@ def _end(world: World) -> Plan[Action]:
 
 def _last_words(own: VirtualMachineInstance) -> str:
     """Return why a run failed: its VMI, which reports that, is about to be deleted."""
-    said = conditions.find(own.status.conditions, SYNCHRONIZED) if own.status.phase == FAILED else None
-    return f" ({said.reason}: {said.message[:WORDS]})" if said is not None else ""
+    synchronized = conditions.find(own.status.conditions, SYNCHRONIZED) if own.status.phase == FAILED else None
+    return f" ({synchronized.reason}: {synchronized.message[:WORDS]})" if synchronized is not None else ""

@@ -103,14 +103,14 @@ def has_grown(own: VirtualMachineInstance) -> bool:
 
 def _placement(world: World, own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec) -> Json:
     """Return the patch of node selector, affinity and tolerations."""
-    template, found, has = plain_template(world.template), {}, own.spec
+    template, patch, has = plain_template(world.template), {}, own.spec
     if has.node_selector != wanted.node_selector:
-        found.update(merge_patch({"nodeSelector": has.node_selector}, {"nodeSelector": template.get("nodeSelector")}))
+        patch.update(merge_patch({"nodeSelector": has.node_selector}, {"nodeSelector": template.get("nodeSelector")}))
     if has.affinity != wanted.affinity:
-        found.update(merge_patch({"affinity": has.affinity}, {"affinity": template.get("affinity")}))
+        patch.update(merge_patch({"affinity": has.affinity}, {"affinity": template.get("affinity")}))
     if has.tolerations != wanted.tolerations:
-        found["tolerations"] = template.get("tolerations")
-    return found
+        patch["tolerations"] = template.get("tolerations")
+    return patch
 
 
 def _with_cpus(world: World, domain: DomainSpec, *, sockets: int, added: int) -> Json:

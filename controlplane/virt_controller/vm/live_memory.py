@@ -26,19 +26,19 @@ def refuse_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpe
     """Return why the guest does not get the template's memory while it runs; "" if it does or has it."""
     if not added_memory(own, wanted):
         return ""
-    asked, most = _named(wanted), most_bytes(own.spec.domain)
-    told = own.status.memory
-    boot = 0 if told is None else amount_in_bytes(told.guest_at_boot)
+    requested, most = _named(wanted), most_bytes(own.spec.domain)
+    status = own.status.memory
+    boot = 0 if status is None else amount_in_bytes(status.guest_at_boot)
     can_move = conditions.find(own.status.conditions, condition_types.LIVE_MIGRATABLE)
     reasons = {
         "it is changed by a migration, and it cannot be migrated": can_move is not None and can_move.status == "False",
-        "it was started without room for more": not most or (told is not None and told.guest_requested is None),
+        "it was started without room for more": not most or (status is not None and status.guest_requested is None),
         "what it began with is not known": not boot,
-        f"it can have {quantity.from_bytes(most)} at most while it runs (maxGuest)": asked > most,
-        f"it began with {quantity.from_bytes(boot)}, and no less is possible while it runs": asked < boot,
+        f"it can have {quantity.from_bytes(most)} at most while it runs (maxGuest)": requested > most,
+        f"it began with {quantity.from_bytes(boot)}, and no less is possible while it runs": requested < boot,
     }
     first = next((reason for reason, applies in reasons.items() if applies), "")
-    return first or refuse_room(asked, most)
+    return first or refuse_room(requested, most)
 
 
 def with_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec, named: Resources) -> Json:
@@ -54,9 +54,9 @@ def with_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec,
     return {"memory": {"guest": guest}, **({"resources": resources} if resources else {})}
 
 
-def merged(one: Json, other: Json) -> Json:
+def merged(first: Json, other: Json) -> Json:
     """Merge two patches recursively."""
-    both = dict(one)
+    both = dict(first)
     for field, value in other.items():
         old = both.get(field)
         both[field] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
@@ -65,9 +65,11 @@ def merged(one: Json, other: Json) -> Json:
 
 def has_other_memory(own: VirtualMachineInstance) -> bool:
     """Tell whether the VMI's memory was changed since it was created."""
-    told = own.status.memory
+    status = own.status.memory
     return (
-        told is not None and told.guest_at_boot is not None and amount_in_bytes(told.guest_at_boot) != _named(own.spec)
+        status is not None
+        and status.guest_at_boot is not None
+        and amount_in_bytes(status.guest_at_boot) != _named(own.spec)
     )
 
 

@@ -187,10 +187,10 @@ class VmReconciler:
         """Confirm with the API server that the VMI is gone: removing the VM's finalizer cannot be undone. Raises
         Conflict."""
         try:
-            found = await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
+            existing = await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
         except NotFound:
             return
-        if ownership_of(vm, decode_vmi(found)) is Ownership.OWN:
+        if ownership_of(vm, decode_vmi(existing)) is Ownership.OWN:
             raise Conflict(f"cannot let go of VirtualMachine {_key(vm)}: its instance still exists")
 
     def _has_read_so_far(self, vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> bool:
@@ -279,8 +279,8 @@ class VmReconciler:
             self._events.record(_regarding(vm), "Normal", "SuccessfulDelete", text, occurrence=meta.uid)
 
     async def _drop(self, vm: VirtualMachine, action: DropRequest) -> None:
-        left = [encode(request) for request in action.left]
-        await self._patch(vm, {"status": {"stateChangeRequests": left or None}}, is_status=True)
+        remaining = [encode(request) for request in action.left]
+        await self._patch(vm, {"status": {"stateChangeRequests": remaining or None}}, is_status=True)
         text = f"Dropped the request to {action.dropped.action[:64].lower()} {_key(vm)}: {action.because}"
         self._events.record(_regarding(vm), "Warning", "RequestDropped", text, occurrence=vm.metadata.resource_version)
 

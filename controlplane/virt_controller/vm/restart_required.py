@@ -54,8 +54,8 @@ def restart_required(world: World) -> Condition | None:
 
 def _named(world: World, own: VirtualMachineInstance) -> str:
     following = next_run(world)
-    found = set(_differing(_of_this_template(own.spec, world.vm.spec.template.spec), following))
-    fields = sorted(found.difference(_consequences(own, found, following.domain)))
+    differing = set(_differing(_of_this_template(own.spec, world.vm.spec.template.spec), following))
+    fields = sorted(differing.difference(_consequences(own, differing, following.domain)))
     if not fields:
         return ""  # a field that only a newer version knows
     more = f" and {len(fields) - NAMED_FIELDS} more" if len(fields) > NAMED_FIELDS else ""
@@ -88,10 +88,10 @@ def _consequences(own: VirtualMachineInstance, fields: Collection[str], next_dom
             yield f"domain.resources.{field}"
 
 
-def _differing(one: msgspec.Struct, other: msgspec.Struct, path: str = "") -> Iterator[str]:
+def _differing(ours: msgspec.Struct, other: msgspec.Struct, path: str = "") -> Iterator[str]:
     """Yield the paths of fields that differ; lists and maps as a whole, because their entries have the user's names."""
-    for field in msgspec.structs.fields(one):
-        a, b = getattr(one, field.name), getattr(other, field.name)
+    for field in msgspec.structs.fields(ours):
+        a, b = getattr(ours, field.name), getattr(other, field.name)
         if a == b:
             continue
         if isinstance(a, msgspec.Struct) and isinstance(b, msgspec.Struct):

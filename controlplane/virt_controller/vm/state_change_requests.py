@@ -24,8 +24,8 @@ def why_drop(world: World) -> str | None:
     if request is None:
         return None
     match request.action, world.vm.run_strategy:
-        case "Start", _ if asked := _unbuilt(request):
-            return f"starting with {asked} is not built in this version"
+        case "Start", _ if options := _unbuilt(request):
+            return f"starting with {options} is not built in this version"
         case "Start", "Halted" if not switches_on(request, world.vm.metadata.generation):
             return f"run strategy is {HALTED}; start the machine again, or change the strategy"
         case "Stop", "Once":
@@ -82,5 +82,5 @@ def _unbuilt(request: StateChangeRequest) -> str:
     """Return the options that this version does not know: to ignore one would start something else."""
     understood = {GENERATION} | ({PAUSED} if asks_paused(request) else set())
     options = request.data.items()
-    asked = {name: value for name, value in options if value.lower() != "false" and name not in understood}
-    return ", ".join(f"{name[:64]}={value[:64]}" for name, value in sorted(asked.items())[:8])
+    unknown = {name: value for name, value in options if value.lower() != "false" and name not in understood}
+    return ", ".join(f"{name[:64]}={value[:64]}" for name, value in sorted(unknown.items())[:8])

@@ -155,11 +155,11 @@ def _observed_generation(world: World) -> int:
 
     A template that changes after a change of the run strategy would have the later generation forgotten.
     """
-    found, old, newest = _instance_generation(world), world.vm.status, world.vm.metadata.generation
-    if not found:
+    generation, old, newest = _instance_generation(world), world.vm.status, world.vm.metadata.generation
+    if not generation:
         return old.observed_generation
     is_of_this_run = old.created and old.observed_generation <= newest
-    return max(found, old.observed_generation) if is_of_this_run else found
+    return max(generation, old.observed_generation) if is_of_this_run else generation
 
 
 def _instance_generation(world: World) -> int:
@@ -191,13 +191,13 @@ def _conditions(world: World, problem: RefusedStep[Action] | None) -> conditions
 def _mirrored(listed: conditions.Conditions, source: conditions.Conditions) -> conditions.Conditions:
     """Copy the VMI's conditions unchanged, and drop copies of those that it lost."""
     theirs = {condition.type: condition for condition in source if condition.type not in KEPT}
-    held = tuple(
+    kept = tuple(
         _newer(condition, theirs.get(condition.type))
         for condition in listed
         if condition.type in KEPT or condition.type in theirs
     )
-    known = {condition.type for condition in held}
-    return (*held, *(one for kind, one in theirs.items() if kind not in known))
+    kept_types = {condition.type for condition in kept}
+    return (*kept, *(one for kind, one in theirs.items() if kind not in kept_types))
 
 
 def _newer(ours: Condition, theirs: Condition | None) -> Condition:
@@ -255,8 +255,8 @@ def _failed_start(world: World) -> Condition | None:
         text = f"{why.reason}: {why.message}" if why is not None else "its instance ended before the guest ran"
         return _failed(condition_types.FAILED_START, text)
     waits = (own is None or is_final(own.status.phase)) and next_start_failure(world) is not None
-    said = conditions.find(world.vm.status.conditions, condition_types.FAILURE)
-    return said if waits and said is not None and said.reason == condition_types.FAILED_START else None
+    failure = conditions.find(world.vm.status.conditions, condition_types.FAILURE)
+    return failure if waits and failure is not None and failure.reason == condition_types.FAILED_START else None
 
 
 def _failed(reason: str, message: str) -> Condition:

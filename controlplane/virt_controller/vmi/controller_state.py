@@ -42,7 +42,7 @@ class VmiState:
     uid: str
     begun: int = 0
     """The latest attempt whose Pod is known to have existed."""
-    absence: set[PodLookup] = field(default_factory=set)
+    absent_lookups: set[PodLookup] = field(default_factory=set)
     """Lookups that the API server answered with: no Pod."""
     gone_nodes: set[str] = field(default_factory=set)
     nodes_read: dict[str, str] = field(default_factory=dict)
@@ -52,9 +52,9 @@ class VmiState:
     """The last state of removed Pods that had ended: granted Pods and a migration's target, by UID."""
     pods: frozenset[Key] = frozenset()
     """Keys of Pods that concern this VMI, whatever owner they name."""
-    heard: dict[str, Failure] = field(default_factory=dict)
+    event_troubles: dict[str, Failure] = field(default_factory=dict)
     """Why a Pod does not start, by Events, by the Pod's UID: one at most."""
-    heard_at: float = float("-inf")
+    event_at: float = float("-inf")
     """When (monotonic) the last such Event came."""
     pod_uids: frozenset[str] = frozenset()
     placed: tuple[str, float] = ("", 0.0)
@@ -111,15 +111,15 @@ class ControllerState:
     def of(self, vmi: VirtualMachineInstance) -> VmiState:
         """Return the state of exactly this VMI, not of a former one of its name."""
         key = Key(vmi.metadata.namespace, vmi.metadata.name)
-        memory = self._by_vmi.get(key)
-        if memory is None or memory.uid != vmi.metadata.uid:
+        state = self._by_vmi.get(key)
+        if state is None or state.uid != vmi.metadata.uid:
             self.forget(key)
-            memory = self._by_vmi[key] = VmiState(vmi.metadata.uid)
-        return memory
+            state = self._by_vmi[key] = VmiState(vmi.metadata.uid)
+        return state
 
     def forget(self, key: Key) -> None:
-        memory = self._by_vmi.pop(key, None)
-        for pod in () if memory is None else memory.pods:
+        state = self._by_vmi.pop(key, None)
+        for pod in () if state is None else state.pods:
             self._looked_at.pop(pod, None)
 
     def vmi_of(self, pod: Key) -> Key | None:
@@ -128,17 +128,17 @@ class ControllerState:
 
     def note_pods(self, vmi: VirtualMachineInstance, pods: Collection[Pod]) -> VmiState:
         """Note the Pods of a VMI."""
-        memory = self.of(vmi)
-        memory.begun = max([memory.begun, *(_attempt_of(pod, vmi) for pod in pods)])
-        memory.granted = frozenset(vmi.status.active_pods) | _targets(vmi)
-        memory.pod_uids = frozenset(pod.uid for pod in pods)
-        seen = frozenset({*pod_keys(vmi), *(Key(pod.metadata.namespace, pod.metadata.name) for pod in pods)})
-        for gone in memory.pods - seen:
+        state = self.of(vmi)
+        state.begun = max([state.begun, *(_attempt_of(pod, vmi) for pod in pods)])
+        state.granted = frozenset(vmi.status.active_pods) | _targets(vmi)
+        state.pod_uids = frozenset(pod.uid for pod in pods)
+        keys = frozenset({*pod_keys(vmi), *(Key(pod.metadata.namespace, pod.metadata.name) for pod in pods)})
+        for gone in state.pods - keys:
             self._looked_at.pop(gone, None)
         key = Key(vmi.metadata.namespace, vmi.metadata.name)
-        self._looked_at.update(dict.fromkeys(seen - memory.pods, key))
-        memory.pods = seen
-        return memory
+        self._looked_at.update(dict.fromkeys(keys - state.pods, key))
+        state.pods = keys
+        return state
 
     def note_event(self, raw: bytes, monotonic: float) -> Key | None:
         """Note an Event about a Pod that does not start. Return the VMI to enqueue, None if nothing changed.
@@ -151,32 +151,32 @@ class ControllerState:
         except DecodeError:
             return None
         owner = self._looked_at.get(Key(event.metadata.namespace, event.involved_object.name))
-        memory = None if owner is None else self._by_vmi.get(owner)
-        if memory is None or event.reason not in EVENT_REASONS:
+        state = None if owner is None else self._by_vmi.get(owner)
+        if state is None or event.reason not in EVENT_REASONS:
             return None
         uid, trouble = event.involved_object.uid, Failure(event.reason, sanitize(event.message))
-        if memory.pod_uids and uid not in memory.pod_uids:
+        if state.pod_uids and uid not in state.pod_uids:
             return None  # the first Event may come before the Pod is in the cache
-        is_said_again = memory.heard.get(uid) == trouble
-        if uid in memory.heard and not is_said_again and monotonic - memory.heard_at < EVENT_HOLD_SECONDS:
+        is_said_again = state.event_troubles.get(uid) == trouble
+        if uid in state.event_troubles and not is_said_again and monotonic - state.event_at < EVENT_HOLD_SECONDS:
             return None
-        memory.heard, memory.heard_at = {uid: trouble}, monotonic
+        state.event_troubles, state.event_at = {uid: trouble}, monotonic
         return None if is_said_again else owner
 
     def note_removal(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         """Keep the last state of a removed Pod that had ended: it cannot be read again."""
         owner = self._looked_at.get(key)
-        memory = None if owner is None or before is None or after is not None else self._by_vmi.get(owner)
-        if memory is None or before is None:
+        state = None if owner is None or before is None or after is not None else self._by_vmi.get(owner)
+        if state is None or before is None:
             return
         pod = decode(before, Pod)
-        if pod.uid in memory.granted and (pod.is_over or pod.compute.terminated is not None):
-            memory.last_words[pod.uid] = pod
+        if pod.uid in state.granted and (pod.is_over or pod.compute.terminated is not None):
+            state.last_words[pod.uid] = pod
 
 
-def pod_lookup(vmi: VirtualMachineInstance, memory: VmiState) -> PodLookup:
+def pod_lookup(vmi: VirtualMachineInstance, state: VmiState) -> PodLookup:
     """Identify the lookup of a VMI's Pods."""
-    granted, was_begun = frozenset(vmi.status.active_pods), memory.was_begun(vmi.status.attempt)
+    granted, was_begun = frozenset(vmi.status.active_pods), state.was_begun(vmi.status.attempt)
     return vmi.metadata.deletion_timestamp is not None, granted, attempts(vmi)[-1], was_begun
 
 
@@ -184,8 +184,8 @@ def pod_keys(vmi: VirtualMachineInstance) -> list[Key]:
     """List the keys of Pods that this run can have. A number that somebody else wrote adds a few keys at most."""
     moving = vmi.status.migration_state
     moved = () if moving is None else (moving.source_pod, moving.target_pod)
-    found = [*(pod_name(vmi, number) for number in attempts(vmi)), *moved]
-    return [Key(vmi.metadata.namespace, name) for name in dict.fromkeys(found) if name]
+    pod_names = [*(pod_name(vmi, number) for number in attempts(vmi)), *moved]
+    return [Key(vmi.metadata.namespace, name) for name in dict.fromkeys(pod_names) if name]
 
 
 def _targets(vmi: VirtualMachineInstance) -> frozenset[str]:

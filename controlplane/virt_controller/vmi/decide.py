@@ -66,8 +66,8 @@ def decide(world: World) -> Plan[Action]:
     if not is_final(world.vmi.status.phase) and find_arrived_migration(world) is not None:
         return Plan((CommitMigration(because="its guest has moved"),))
     plan = rule.deleted(world) if world.is_deleting else rule.wanted(world)
-    left = seconds_until_presumed_dead(world)
-    return replace(plan, requeue_after=min(left, plan.requeue_after or left)) if left > 0 else plan
+    remaining = seconds_until_presumed_dead(world)
+    return replace(plan, requeue_after=min(remaining, plan.requeue_after or remaining)) if remaining > 0 else plan
 
 
 def _bring_to_node(world: World) -> Plan[Action]:
@@ -89,7 +89,7 @@ def _with_pod(world: World, pod: Pod) -> Plan[Action]:
         return Plan((WriteStatus(because="a further attempt is recorded before this one is given up"),))
     if pod.is_deleting or pod.is_over or pod.compute.terminated is not None:
         return Plan((WriteStatus(because="its Pod ended before the guest was started"),))
-    if world.is_to_be_made_anew:
+    if world.must_be_recreated:
         return Plan((WriteStatus(because="another Pod is recorded before this one, which has no node, is given up"),))
     if pod.is_up:
         return Plan((GrantStart(pod, because="its launcher is up"),))
@@ -98,10 +98,10 @@ def _with_pod(world: World, pod: Pod) -> Plan[Action]:
 
 def _until_up(world: World, pod: Pod) -> Plan[Action]:
     """Wait for the launcher until its start timeout."""
-    left = seconds_left(world)
-    if left is not None and left <= 0:
+    remaining = seconds_left(world)
+    if remaining is not None and remaining <= 0:
         return Plan((WriteStatus(because="its launcher did not come up in time"),))
-    return Plan(_label(world, pod.spec.node_name).steps, requeue_after=left)
+    return Plan(_label(world, pod.spec.node_name).steps, requeue_after=remaining)
 
 
 def _without_pod(world: World) -> Plan[Action]:
@@ -129,13 +129,13 @@ def _lacks(world: World) -> str:
     return ""
 
 
-def _watch_over(world: World) -> Plan[Action]:
+def _watch(world: World) -> Plan[Action]:
     """Watch the granted Pod: the node's virt-handler writes the phase."""
     pod = world.source
     if pod is not None:
         if not is_adopted(pod, world.vmi):
             return _claim(pod)
-        return Plan((*_let_serve(world, pod), *_label(world, world.vmi.status.node_name).steps))
+        return Plan((*_set_unpaused(world, pod), *_label(world, world.vmi.status.node_name).steps))
     return _look_for_proof(world)
 
 
@@ -186,9 +186,9 @@ RULES: dict[str, Rule] = {
     "": Rule(_bring_to_node),
     PENDING: Rule(_bring_to_node),
     SCHEDULING: Rule(_bring_to_node),
-    SCHEDULED: Rule(_watch_over),
-    RUNNING: Rule(_watch_over),
-    UNKNOWN: Rule(_watch_over),
+    SCHEDULED: Rule(_watch),
+    RUNNING: Rule(_watch),
+    UNKNOWN: Rule(_watch),
     SUCCEEDED: Rule(_clean_up),
     FAILED: Rule(_clean_up),
 }
@@ -199,7 +199,7 @@ def _claim(pod: Pod) -> Plan[Action]:
     return Plan((AdoptPod(pod.metadata.name, pod.uid, because="it lost what it is known by"),))
 
 
-def _let_serve(world: World, pod: Pod) -> tuple[IndependentActions[Action], ...]:
+def _set_unpaused(world: World, pod: Pod) -> tuple[IndependentActions[Action], ...]:
     """Let Services send to the Pod that a guest has moved to, unless the guest is paused."""
     is_paused = conditions.is_true(world.vmi.status.conditions, condition_types.PAUSED)
     if is_paused or pod.is_deleting or pod.is_over or not pod.is_kept_from_services:

@@ -76,7 +76,7 @@ def derive_launch(
         guest=guest,
         plan=build_plan(vmi, guest, container_disk_limit(configuration), claims, network=network, is_target=is_target),
         network=network,
-        resources=build_resources(vmi.spec.domain, configuration.developer_configuration, space, _held_bytes(vmi)),
+        resources=build_resources(vmi.spec.domain, configuration.developer_configuration, space, _excess_bytes(vmi)),
         run_bytes=space.run,
         mounted=tuple(mounted for volume in needed for mounted in volume.mounted),
         pull_secrets=tuple(sorted({*image_pull_secrets, *(volume.pull_secret for volume in needed)} - {""})),
@@ -149,9 +149,11 @@ def _dhcp(vmi: VirtualMachineInstance, guest: GuestIdentity, network: GuestNetwo
     )
 
 
-def _held_bytes(vmi: VirtualMachineInstance) -> int:
+def _excess_bytes(vmi: VirtualMachineInstance) -> int:
     """Return the memory that a guest may have at the moment if that is more than its spec asks for; else 0."""
-    told = vmi.status.memory
-    held = 0 if told is None else max(amount_in_bytes(told.guest_requested), amount_in_bytes(told.guest_current))
-    held = min(held, most_bytes(vmi.spec.domain))
-    return held if held > guest_bytes(vmi.spec.domain) else 0
+    status = vmi.status.memory
+    current = (
+        0 if status is None else max(amount_in_bytes(status.guest_requested), amount_in_bytes(status.guest_current))
+    )
+    current = min(current, most_bytes(vmi.spec.domain))
+    return current if current > guest_bytes(vmi.spec.domain) else 0

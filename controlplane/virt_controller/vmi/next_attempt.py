@@ -64,10 +64,10 @@ def find_retriable_failure(world: World) -> FailedStart | None:
     """Return the failure of the current attempt if a further attempt follows."""
     if len(world.vmi.status.failed_attempts) >= max_further_attempts(world):
         return None
-    return _find_setback(world)
+    return _find_failure(world)
 
 
-def _find_setback(world: World) -> FailedStart | None:
+def _find_failure(world: World) -> FailedStart | None:
     pod = world.source
     if pod is None or not pod.spec.node_name or pod.is_deleting or world.is_deleting or world.is_granted:
         return None
@@ -75,14 +75,14 @@ def _find_setback(world: World) -> FailedStart | None:
         return None
     ended = pod.compute.terminated
     if pod.is_over or ended is not None:
-        return _refused(pod)
+        return _failure_of_ended_pod(pod)
     if lacks_launcher_image(pod):
         return FailedStart(find_start_failure(pod) or Failure("ErrImagePull", ""), _is_pull_unspoilt(world, pod))
     timeout = find_timeout(world)
     return None if timeout is None else FailedStart(timeout, _is_sandbox_unspoilt(pod, world))
 
 
-def _refused(pod: Pod) -> FailedStart | None:
+def _failure_of_ended_pod(pod: Pod) -> FailedStart | None:
     """Return why a Pod ended if the node or the container runtime is the cause, not the launcher in it."""
     ended, reason = pod.compute.terminated, pod.status.reason
     if ended is not None:
@@ -124,16 +124,16 @@ def _mounted(world: World) -> list[Mounted]:
 
 
 def record_failed_attempt(
-    world: World, setback: FailedStart, status: VirtualMachineInstanceStatus
+    world: World, failure: FailedStart, status: VirtualMachineInstanceStatus
 ) -> VirtualMachineInstanceStatus:
     """Record the failed attempt, and begin the next."""
     node = world.source.spec.node_name if world.source is not None else ""
     failed = FailedAttempt(
         attempt=world.attempt,
         node_name=node,
-        reason=setback.trouble.reason,
-        message=sanitize(setback.trouble.message)[:MESSAGE_LENGTH],
-        node_fault=setback.is_nodes,
+        reason=failure.trouble.reason,
+        message=sanitize(failure.trouble.message)[:MESSAGE_LENGTH],
+        node_fault=failure.is_nodes,
     )
     return msgspec.structs.replace(status, attempt=world.attempt + 1, failed_attempts=(*status.failed_attempts, failed))
 
@@ -143,9 +143,9 @@ def explain_next_attempt(world: World, failed: tuple[FailedAttempt, ...]) -> Fai
     if not failed:
         return None
     last, count = failed[-1], max_further_attempts(world)
-    left = max(count - len(failed), 0)
+    more = max(count - len(failed), 0)
     return Failure(
         condition_types.FURTHER_ATTEMPT,
         f"attempt {last.attempt} failed on node {last.node_name}: {last.reason}: {last.message}; "
-        f"attempt {last.attempt + 1} follows when its Pod is gone, on another node if one fits; {left} more may follow",
+        f"attempt {last.attempt + 1} follows when its Pod is gone, on another node if one fits; {more} more may follow",
     )

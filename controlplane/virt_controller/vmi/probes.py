@@ -40,14 +40,14 @@ def build_probes(spec: VirtualMachineInstanceSpec, *, is_target: bool = False) -
 
 def agent_probes(spec: VirtualMachineInstanceSpec, *, is_target: bool = False) -> tuple[AgentProbe, ...]:
     """Return what the launcher asks the guest agent or libvirt, for probes of the kubelet."""
-    asked = [
+    probes = [
         AgentProbe(name=name, command=probe.exec.command if probe.exec else (), timeout_seconds=_timeout(probe))
         for name, probe in _named(spec).items()
         if _is_agent_asked(probe)
     ]
     if is_target and _waits_for_the_guest(spec):
-        asked.append(AgentProbe(name=_STARTUP, command=(), timeout_seconds=1))
-    return tuple(asked)
+        probes.append(AgentProbe(name=_STARTUP, command=(), timeout_seconds=1))
+    return tuple(probes)
 
 
 def _waits_for_the_guest(spec: VirtualMachineInstanceSpec) -> bool:

@@ -88,8 +88,8 @@ class VmiReconciler:
         self._launcher_image = launcher_image
         self._image_pull_secrets = image_pull_secrets
         self._kept_from = kept_from
-        self._memories = ControllerState()
-        pods.subscribe(self._memories.note_removal)
+        self._state = ControllerState()
+        pods.subscribe(self._state.note_removal)
 
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable until all of them are synced: before that, absence proves nothing."""
@@ -98,29 +98,29 @@ class VmiReconciler:
         raw = self._vmis.get(key)
         vmi = None if raw is None else _read(raw, key)
         if raw is None or vmi is None:
-            self._memories.forget(key)
+            self._state.forget(key)
             return None
         pods, configuration = self._launchers(vmi), self._configuration()
-        memory = self._memories.note_pods(vmi, pods)
+        state = self._state.note_pods(vmi, pods)
         world = World(
             vmi=vmi,
             pods=pods,
-            last_words=tuple(memory.last_words.values()),
-            node=memory.judge_node(vmi.status.node_name, self._nodes.get(Key("", vmi.status.node_name))),
+            last_words=tuple(state.last_words.values()),
+            node=state.judge_node(vmi.status.node_name, self._nodes.get(Key("", vmi.status.node_name))),
             now=self._clock.now(),
             configuration=configuration,
             problems=_problems(raw, configuration) if vmi.status.attempt == 0 else (),
-            is_absence_confirmed=pod_lookup(vmi, memory) in memory.absence,
-            was_begun=memory.was_begun(vmi.status.attempt),
-            heard=memory.heard,
+            is_absence_confirmed=pod_lookup(vmi, state) in state.absent_lookups,
+            was_begun=state.was_begun(vmi.status.attempt),
+            event_troubles=state.event_troubles,
             claims=self._read_claims(vmi.metadata.namespace, vmi.spec.volumes),
             data_volumes=self._read_data_volumes(vmi.metadata.namespace, claim_names(vmi.spec.volumes)),
             kept_from=self._kept_from(),
             deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
         )
         now = self._clock.monotonic()
-        dead_for = memory.dead_for(world.is_granted and isinstance(world.evidence, Dead), now)
-        return replace(world, placed_for=memory.placed_for(world.source, now), dead_for=dead_for)
+        dead_for = state.dead_for(world.is_granted and isinstance(world.evidence, Dead), now)
+        return replace(world, placed_for=state.placed_for(world.source, now), dead_for=dead_for)
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
@@ -148,9 +148,9 @@ class VmiReconciler:
                 if (moving := find_arrived_migration(world)) is not None:
                     await self.write_status(world, commit_migration(world, moving))
             case ConfirmPodsAbsent():
-                await self._look_for_pods(world)
+                await self._confirm_pods_absent(world)
             case ConfirmNode():
-                await self._look_for_node(world, action)
+                await self._confirm_node(world, action)
             case _:
                 assert_never(action)
 
@@ -163,7 +163,7 @@ class VmiReconciler:
             case AdoptPod():
                 await self._claim(world, action)
             case SetUnpausedCondition():
-                await self._let_serve(world, action)
+                await self._set_unpaused(world, action)
             case _:
                 assert_never(action)
 
@@ -179,21 +179,21 @@ class VmiReconciler:
 
     def vmi_of(self, pod: Key) -> Key | None:
         """Return the VMI that a Pod of this name concerns."""
-        return self._memories.vmi_of(pod)
+        return self._state.vmi_of(pod)
 
     def note_event(self, raw: bytes) -> Key | None:
         """Note an Event about a Pod; return the VMI to enqueue, if any."""
-        return self._memories.note_event(raw, self._clock.monotonic())
+        return self._state.note_event(raw, self._clock.monotonic())
 
     def _launchers(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
         """List the Pods that the VMI controls or was granted to, whatever labels and owners they have."""
         granted = vmi.status.active_pods
         keys = sorted({*self._pods.indexed("owner", vmi.metadata.uid), *pod_keys(vmi)})
-        found = (decode(raw, Pod) for raw in map(self._pods.get, keys) if raw is not None)
-        return tuple(pod for pod in found if is_controlled(pod, vmi) or pod.uid in granted)
+        launchers = (decode(raw, Pod) for raw in map(self._pods.get, keys) if raw is not None)
+        return tuple(pod for pod in launchers if is_controlled(pod, vmi) or pod.uid in granted)
 
     async def _create(self, world: World, action: CreatePod) -> None:
-        vmi, memory = world.vmi, self._memories.of(world.vmi)
+        vmi, state = world.vmi, self._state.of(world.vmi)
         try:
             body = build_launcher_pod(
                 vmi,
@@ -213,9 +213,9 @@ class VmiReconciler:
             key = Key(vmi.metadata.namespace, body["metadata"]["name"])
             if not is_controlled(decode(await self._api.get(POD, key), Pod), vmi):
                 raise Invalid(f"cannot create Pod {key}: one of this name exists and is not ours; delete it") from error
-            memory.begun = max(memory.begun, action.attempt)  # it may be deleted before the cache shows it
+            state.begun = max(state.begun, action.attempt)  # it may be deleted before the cache shows it
             raise Conflict(str(error)) from error
-        memory.begun = max(memory.begun, action.attempt)
+        state.begun = max(state.begun, action.attempt)
 
     async def _claim(self, world: World, action: AdoptPod) -> None:
         pod = next(pod for pod in world.pods if pod.uid == action.uid)
@@ -229,7 +229,7 @@ class VmiReconciler:
         version = pod.metadata.resource_version
         await self._api.patch(POD, _pod_key(pod), patch, uid=pod.uid, resource_version=version)
 
-    async def _let_serve(self, world: World, action: SetUnpausedCondition) -> None:
+    async def _set_unpaused(self, world: World, action: SetUnpausedCondition) -> None:
         """Add the condition of the readiness gate, with the Pod's observed resourceVersion as precondition."""
         key = Key(world.vmi.metadata.namespace, action.name)
         raw = self._pods.get(key)
@@ -253,7 +253,7 @@ class VmiReconciler:
         text = f"Deleted virtual machine pod {action.name}: {action.because}"
         self._events.record(_regarding(world.vmi), "Normal", "SuccessfulDelete", text, occurrence=action.uid)
 
-    async def _look_for_pods(self, world: World) -> None:
+    async def _confirm_pods_absent(self, world: World) -> None:
         """Read every Pod that this run can have. The read-your-writes cache takes the responses in.
 
         A granted run depends on its granted Pod; one that is not granted, or is being deleted, on any Pod of it.
@@ -261,23 +261,23 @@ class VmiReconciler:
         vmi, granted = world.vmi, world.vmi.status.active_pods
         for name in pod_keys(vmi):
             try:
-                found = decode(await self._api.get(POD, name), Pod)
+                pod = decode(await self._api.get(POD, name), Pod)
             except NotFound:
                 continue
             is_any_enough = world.is_deleting or not granted
-            if found.uid in granted or (is_any_enough and is_controlled(found, vmi)):
+            if pod.uid in granted or (is_any_enough and is_controlled(pod, vmi)):
                 return
-        memory = self._memories.of(vmi)
-        memory.absence.add(pod_lookup(vmi, memory))
+        state = self._state.of(vmi)
+        state.absent_lookups.add(pod_lookup(vmi, state))
 
-    async def _look_for_node(self, world: World, action: ConfirmNode) -> None:
-        memory = self._memories.of(world.vmi)
+    async def _confirm_node(self, world: World, action: ConfirmNode) -> None:
+        state = self._state.of(world.vmi)
         try:
-            found = await self._api.get(NODE, Key("", action.name))
+            node = await self._api.get(NODE, Key("", action.name))
         except NotFound:
-            memory.gone_nodes.add(action.name)
+            state.gone_nodes.add(action.name)
         else:
-            memory.nodes_read[action.name] = found["metadata"]["resourceVersion"]
+            state.nodes_read[action.name] = node["metadata"]["resourceVersion"]
 
     async def _patch(self, vmi: VirtualMachineInstance, patch: dict[str, Any], *, is_status: bool = False) -> None:
         await self._api.patch(
@@ -306,8 +306,8 @@ def _problems(raw: bytes, configuration: KubeVirtConfiguration) -> tuple[str, ..
 def unpaused_patch(status: dict[str, Any], now: str) -> dict[str, Any]:
     """Build the status patch that sets the Pod's readiness gate and keeps its other conditions."""
     others = [condition for condition in status.get("conditions", ()) if condition["type"] != condition_types.UNPAUSED]
-    said = {"type": condition_types.UNPAUSED, "status": "True", "reason": condition_types.NOT_PAUSED}
-    return {"status": {"conditions": [*others, {**said, "lastTransitionTime": now}]}}
+    unpaused = {"type": condition_types.UNPAUSED, "status": "True", "reason": condition_types.NOT_PAUSED}
+    return {"status": {"conditions": [*others, {**unpaused, "lastTransitionTime": now}]}}
 
 
 def _key(vmi: VirtualMachineInstance) -> Key:

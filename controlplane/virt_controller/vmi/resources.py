@@ -40,23 +40,23 @@ def overhead_bytes(domain: DomainSpec, *, is_emulated: bool) -> int:
 
 
 def build_resources(
-    domain: DomainSpec, developer: DeveloperConfiguration, space: DiskSpace, held_bytes: int = 0
+    domain: DomainSpec, developer: DeveloperConfiguration, space: DiskSpace, current_bytes: int = 0
 ) -> dict[str, dict[str, str]]:
     """Build the compute container's `resources`: the user's values plus the overhead.
 
-    held_bytes: memory that a migrated guest still has if it is more than its spec asks for.
+    current_bytes: memory that a migrated guest still has if it is more than its spec asks for.
     """
-    asked, is_emulated = domain.resources, developer.use_emulation
+    requested, is_emulated = domain.resources, developer.use_emulation
     overhead = overhead_bytes(domain, is_emulated=is_emulated)
     requests = {
         "cpu": _cpu_request(domain, developer),
         "memory": str(_memory_request(domain) + overhead),
         "ephemeral-storage": str(REQUEST_BYTES),
     }
-    most = max(_memory_limit(domain), _with_margin(domain, held_bytes))
+    most = max(_memory_limit(domain), _with_margin(domain, current_bytes))
     limits = {"memory": str(most + overhead), "ephemeral-storage": str(space.pod)}
-    if "cpu" in asked.limits:
-        limits["cpu"] = str(asked.limits["cpu"])
+    if "cpu" in requested.limits:
+        limits["cpu"] = str(requested.limits["cpu"])
     if not is_emulated:
         limits[KVM_DEVICE] = "1"
     if domain.devices.interfaces:
@@ -66,9 +66,9 @@ def build_resources(
 
 def _memory_limit(domain: DomainSpec) -> int:
     """Return the user's limit; else one that kills a broken QEMU before it uses up its node's memory."""
-    asked = domain.resources.limits.get("memory")
-    if asked is not None:
-        return quantity.to_bytes(asked)
+    limit = domain.resources.limits.get("memory")
+    if limit is not None:
+        return quantity.to_bytes(limit)
     return _with_margin(domain, max(guest_bytes(domain), _memory_request(domain)))
 
 
@@ -78,15 +78,15 @@ def _with_margin(domain: DomainSpec, size: int) -> int:
 
 
 def _cpu_request(domain: DomainSpec, developer: DeveloperConfiguration) -> str:
-    asked = domain.resources
-    named = asked.requests.get("cpu", asked.limits.get("cpu"))
+    requested = domain.resources
+    named = requested.requests.get("cpu", requested.limits.get("cpu"))
     if named is not None:
         return str(named)
     return quantity.from_milli(max(1, domain.vcpus * 1000 // max(1, developer.cpu_allocation_ratio)))
 
 
 def _memory_request(domain: DomainSpec) -> int:
-    asked = domain.resources.requests.get("memory")
-    if asked is not None:
-        return quantity.to_bytes(asked)
+    request = domain.resources.requests.get("memory")
+    if request is not None:
+        return quantity.to_bytes(request)
     return guest_bytes(domain)

@@ -35,13 +35,13 @@ def seconds_left(world: World) -> float | None:
     pod = world.source
     if pod is None or world.is_granted or not pod.spec.node_name or pod.is_up or pod.is_deleting or pod.is_over:
         return None
-    asked = asked_seconds(world)
-    if asked == 0 or (asked is None and not _is_nodes_silence(world, pod)):
+    configured = configured_seconds(world)
+    if configured == 0 or (configured is None and not _is_nodes_silence(world, pod)):
         return None
-    return (USUAL_SECONDS if asked is None else asked) - world.placed_for
+    return (USUAL_SECONDS if configured is None else configured) - world.placed_for
 
 
-def asked_seconds(world: World) -> int | None:
+def configured_seconds(world: World) -> int | None:
     """Return the timeout that the machine or the KubeVirt object sets, if any."""
     own = _own_seconds(world)
     return world.configuration.run_timeout_seconds if own is None else own
@@ -61,15 +61,15 @@ def _own_seconds(world: World) -> int | None:
 
 def find_timeout(world: World) -> Failure | None:
     """Describe a launcher that did not start in time, and why, as far as known."""
-    pod, left = world.source, seconds_left(world)
-    if pod is None or left is None or left > 0:
+    pod, remaining = world.source, seconds_left(world)
+    if pod is None or remaining is None or remaining > 0:
         return None
-    why = find_start_failure(pod, world.heard.get(pod.uid))
-    known = f"{why.reason}: {why.message}" if why is not None else "its kubelet says nothing of why"
-    asked = asked_seconds(world)
-    seconds = USUAL_SECONDS if asked is None else asked
+    why = find_start_failure(pod, world.event_troubles.get(pod.uid))
+    cause = f"{why.reason}: {why.message}" if why is not None else "its kubelet says nothing of why"
+    configured = configured_seconds(world)
+    seconds = USUAL_SECONDS if configured is None else configured
     return Failure(
-        RUN_TIMED_OUT, f"the launcher on node {pod.spec.node_name} did not come up within {seconds} s; {known}"
+        RUN_TIMED_OUT, f"the launcher on node {pod.spec.node_name} did not come up within {seconds} s; {cause}"
     )
 
 
@@ -80,8 +80,8 @@ def has_sandbox(pod: Pod) -> bool:
 
 def _is_nodes_silence(world: World, pod: Pod) -> bool:
     """Tell whether the Pod waits for its node, and for nothing that the machine may cause."""
-    heard, waiting = world.heard.get(pod.uid), pod.compute.waiting
+    event_troubles, waiting = world.event_troubles.get(pod.uid), pod.compute.waiting
     reason = "" if waiting is None else waiting.reason
     if reason in PREPARING:
-        return not has_sandbox(pod) and (heard is None or heard.reason not in WAITS_FOR_VOLUMES)
+        return not has_sandbox(pod) and (event_troubles is None or event_troubles.reason not in WAITS_FOR_VOLUMES)
     return reason not in PULLING or lacks_launcher_image(pod)

@@ -22,12 +22,12 @@ def with_silent_handler(
     listed: conditions.Conditions, node: NodeState | None, phase: str, stamp: str
 ) -> conditions.Conditions:
     """Set or remove the condition after the hand-over, unless virt-handler has written Synchronized itself."""
-    told = conditions.find(listed, condition_types.SYNCHRONIZED)
-    if told is not None and told.reason != condition_types.VIRT_HANDLER_SILENT:
+    synchronized = conditions.find(listed, condition_types.SYNCHRONIZED)
+    if synchronized is not None and synchronized.reason != condition_types.VIRT_HANDLER_SILENT:
         return listed
     if node is None or not node.takes_none or phase != SCHEDULED:
         return conditions.remove(listed, condition_types.SYNCHRONIZED)
-    said = (
+    text = (
         f"waiting for virt-handler on {node.name}, which is to start the guest: the node takes no machines now "
         f"(label {SCHEDULABLE} is false), because it is silent or is being replaced"
     )
@@ -37,7 +37,7 @@ def with_silent_handler(
             type=condition_types.SYNCHRONIZED,
             status="False",
             reason=condition_types.VIRT_HANDLER_SILENT,
-            message=said,
+            message=text,
         ),
         stamp,
     )

@@ -77,10 +77,10 @@ def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualM
     new = old if step.phase == old.phase else _enter(world, step)
     if new.node_name not in ("", new.evacuation_node_name):  # marked by a client that had read it before the migration
         new = msgspec.structs.replace(new, evacuation_node_name="")
-    setback = find_retriable_failure(world)
-    if setback is not None:
-        new = record_failed_attempt(world, setback, new)
-    elif world.is_to_be_made_anew and new is old:
+    failure = find_retriable_failure(world)
+    if failure is not None:
+        new = record_failed_attempt(world, failure, new)
+    elif world.must_be_recreated and new is old:
         new = msgspec.structs.replace(old, attempt=world.attempt + 1)
     if not world.is_deleting or new.phase != old.phase:
         new = msgspec.structs.replace(new, conditions=_conditions(world, step, problem, new))
@@ -230,10 +230,10 @@ def _conditions(
         listed = with_data_volumes(listed, world, stamp)
     trouble = _trouble(world, step, problem, new)
     if trouble is not None:
-        said = _false(condition_types.SYNCHRONIZED, trouble)
+        condition = _false(condition_types.SYNCHRONIZED, trouble)
         if new.failed_attempts != world.vmi.status.failed_attempts:
-            listed, said = _said_anew(listed, said)
-        return conditions.put(listed, said, stamp)
+            listed, condition = _ignoring_numbers(listed, condition)
+        return conditions.put(listed, condition, stamp)
     if world.vmi.status.phase in BEFORE_HAND_OVER:
         return conditions.remove(listed, condition_types.SYNCHRONIZED)
     return with_silent_handler(
@@ -241,13 +241,13 @@ def _conditions(
     )  # virt-handler owns Synchronized after the hand-over
 
 
-def _said_anew(listed: conditions.Conditions, said: Condition) -> tuple[conditions.Conditions, Condition]:
+def _ignoring_numbers(listed: conditions.Conditions, condition: Condition) -> tuple[conditions.Conditions, Condition]:
     """Ignore differences in numbers when comparing a condition with its predecessor."""
-    old = conditions.find(listed, said.type)
-    if old is None or old.status != said.status:
-        return listed, said
-    since = msgspec.structs.replace(said, last_transition_time=old.last_transition_time)
-    return conditions.remove(listed, said.type), since
+    old = conditions.find(listed, condition.type)
+    if old is None or old.status != condition.status:
+        return listed, condition
+    since = msgspec.structs.replace(condition, last_transition_time=old.last_transition_time)
+    return conditions.remove(listed, condition.type), since
 
 
 def _ready(world: World, phase: str) -> Condition:
@@ -289,7 +289,7 @@ def _trouble(
     pod, failed = world.source, new.failed_attempts
     if pod is None or failed != world.vmi.status.failed_attempts:
         return (missing_claim(world) if pod is None else None) or explain_next_attempt(world, failed)
-    return find_start_failure(pod, world.heard.get(pod.uid) or _heard_before(world)) or explain_next_attempt(
+    return find_start_failure(pod, world.event_troubles.get(pod.uid) or _former_trouble(world)) or explain_next_attempt(
         world, failed
     )
 
@@ -299,10 +299,14 @@ def _is_of_former_attempt(world: World, problem: RefusedStep[Action]) -> bool:
     return isinstance(problem.step, CreatePod) and problem.step.attempt < world.attempt
 
 
-def _heard_before(world: World) -> Failure | None:
+def _former_trouble(world: World) -> Failure | None:
     """Return the trouble that the former leader reported from Events: the kubelet repeats Events rarely."""
-    said = conditions.find(world.vmi.status.conditions, condition_types.SYNCHRONIZED)
-    return Failure(said.reason, said.message) if said is not None and said.reason in EVENT_REASONS else None
+    synchronized = conditions.find(world.vmi.status.conditions, condition_types.SYNCHRONIZED)
+    return (
+        Failure(synchronized.reason, synchronized.message)
+        if synchronized is not None and synchronized.reason in EVENT_REASONS
+        else None
+    )
 
 
 def refusal_reason(problem: RefusedStep[Action]) -> str:

@@ -25,17 +25,17 @@ PREALLOCATION = "/storage.preallocation"
 
 def volume_status(world: World) -> tuple[VolumeStatus, ...]:
     """Describe the volumes whose claims are known; other fields of volumeStatus stay."""
-    known = {volume.name: volume for volume in world.vmi.status.volume_status}
+    by_name = {volume.name: volume for volume in world.vmi.status.volume_status}
     for volume in world.vmi.spec.volumes:
         name = claim_name(volume)
         claim = world.claims.get(name) if name is not None else None
         if name is not None and claim is not None:
-            before = known.get(volume.name, VolumeStatus(name=volume.name))
+            before = by_name.get(volume.name, VolumeStatus(name=volume.name))
             info = describe(name, claim)
-            known[volume.name] = VolumeStatus(
+            by_name[volume.name] = VolumeStatus(
                 name=before.name, target=before.target, size=before.size, persistent_volume_claim_info=info
             )
-    return tuple(known.values())[:MOST_VOLUMES_TOLD]
+    return tuple(by_name.values())[:MOST_VOLUMES_TOLD]
 
 
 def _storage(amounts: Mapping[str, str | int | float]) -> Storage | None:
@@ -61,21 +61,21 @@ def with_data_volumes(listed: conditions.Conditions, world: World, stamp: str) -
     if not any(volume.data_volume is not None for volume in world.vmi.spec.volumes) and not world.unfilled:
         return conditions.remove(listed, condition_types.DATA_VOLUMES_READY)
     missing = world.unfilled
-    said = Condition(
+    condition = Condition(
         type=condition_types.DATA_VOLUMES_READY,
         status="False" if missing else "True",
         reason="NotAllDVsReady" if missing else "AllDVsReady",
         message=_waits(world, missing) if missing else "All of the VMI's DVs are bound and ready",
     )
-    return conditions.put(listed, said, stamp)
+    return conditions.put(listed, condition, stamp)
 
 
 def failed_import(world: World) -> Failure | None:
     """Return why a disk will never be filled: CDI has given up its DataVolume."""
     for name in world.unfilled:
-        found = world.data_volumes.by_name.get(name)
-        if found is not None and found.status.phase == FAILED:
-            text = f"DataVolume {world.vmi.metadata.namespace}/{name} has failed: {(found.trouble or '')[:256]}"
+        data_volume = world.data_volumes.by_name.get(name)
+        if data_volume is not None and data_volume.status.phase == FAILED:
+            text = f"DataVolume {world.vmi.metadata.namespace}/{name} has failed: {(data_volume.trouble or '')[:256]}"
             return Failure(condition_types.FAILED_DATA_VOLUME_IMPORT, text)
     return None
 

@@ -56,7 +56,7 @@ class World:
     """The API server confirmed that the Pod it depends on (while deleting: any Pod of it) does not exist."""
     was_begun: bool = False
     """A Pod of the current attempt is known to have existed."""
-    heard: Mapping[str, Failure] = field(default_factory=dict)
+    event_troubles: Mapping[str, Failure] = field(default_factory=dict)
     """Why Pods do not start, by Events, by the Pod's UID."""
     claims: Claims = field(default_factory=lambda: NO_CLAIMS)
     """PersistentVolumeClaims that the spec names, if they are known to exist."""
@@ -109,7 +109,7 @@ class World:
         return unfilled(self.vmi.spec.volumes, self.claims, self.data_volumes)
 
     @property
-    def waits_for_kvm_in_vain(self) -> bool:
+    def requests_unneeded_kvm(self) -> bool:
         """Tell whether its Pod has no node and requests KVM, which it does not need any more.
 
         A Pod's resources cannot be changed. A Pod that has a node stays: its launcher may be up already.
@@ -121,7 +121,7 @@ class World:
         return self.configuration.developer_configuration.use_emulation and pod.was_given(KVM_DEVICE) and not is_placed
 
     @property
-    def waits_for_a_node_in_vain(self) -> bool:
+    def excludes_available_node(self) -> bool:
         """Tell whether its Pod has no node and excludes a node that takes machines again."""
         pod = self.source
         if (
@@ -136,9 +136,9 @@ class World:
         return bool(left_out - self.kept_from)
 
     @property
-    def is_to_be_made_anew(self) -> bool:
+    def must_be_recreated(self) -> bool:
         """Tell whether its Pod, which has no node, has outdated requirements and must be recreated."""
-        return self.waits_for_kvm_in_vain or self.waits_for_a_node_in_vain
+        return self.requests_unneeded_kvm or self.excludes_available_node
 
     def role_of(self, pod: Pod) -> Role:
         """Derive the Pod's role from the grant. Labels are writable by users."""

@@ -44,9 +44,9 @@ class ControllerState:
         return max(0.0, self.of(uid).not_before - self._clock.monotonic())
 
     def refuse(self, uid: str) -> None:
-        known = self._kept(uid)
-        known.refusals += 1
-        known.not_before = self._clock.monotonic() + back_off_seconds(known.refusals)
+        state = self._kept(uid)
+        state.refusals += 1
+        state.not_before = self._clock.monotonic() + back_off_seconds(state.refusals)
 
     def hold(self, uid: str) -> None:
         """Wait a moment after a conflict, and go on with other VMIs."""

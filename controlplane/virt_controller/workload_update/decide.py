@@ -76,17 +76,17 @@ def _moves(world: World) -> list[Action]:
     """
     limits = world.kubevirt.spec.configuration.migrations
     free, leaving = limits.parallel_migrations_per_cluster - world.under_way, Counter(world.leaving)
-    found: list[Action] = []
+    actions: list[Action] = []
     for candidate in sorted(_movable(world), key=lambda candidate: candidate.order):
-        if len(found) >= free:
+        if len(actions) >= free:
             break
         instance = candidate.instance
         if candidate.waits_for(world.now) > 0 or leaving[instance.node] >= limits.parallel_outbound_migrations_per_node:
             continue
         leaving[instance.node] += 1
         priority = SYSTEM_CRITICAL if instance.is_outdated else USER_TRIGGERED
-        found.append(CreateMigration(instance, candidate.next_name, priority, because=candidate.reason))
-    return found
+        actions.append(CreateMigration(instance, candidate.next_name, priority, because=candidate.reason))
+    return actions
 
 
 def _evictions(world: World) -> list[Action]:
@@ -125,10 +125,10 @@ def _evictable(world: World) -> Iterator[Candidate]:
             yield candidate
 
 
-def _is_due(one: Candidate) -> bool:
+def _is_due(candidate: Candidate) -> bool:
     """Tell whether a VMI runs in one Pod, has a reason to move, and nothing is being done about it."""
-    instance = one.instance
+    instance = candidate.instance
     if instance.is_outdated != instance.is_labelled:
         return False  # decisions wait for the version that has the right label
-    is_free = one.is_served and not one.is_moving and not one.is_evicted
-    return instance.is_running and bool(instance.pod) and bool(one.reason) and is_free
+    is_free = candidate.is_served and not candidate.is_moving and not candidate.is_evicted
+    return instance.is_running and bool(instance.pod) and bool(candidate.reason) and is_free

@@ -61,8 +61,8 @@ class InstanceView:
 
 def read_instance(raw: bytes, launcher_image: str) -> InstanceView:
     """Decode the view. Raises msgspec.DecodeError."""
-    seen = _decoder.decode(raw)
-    meta, status = seen.metadata, seen.status
+    vmi = _decoder.decode(raw)
+    meta, status = vmi.metadata, vmi.status
     image, moving = status.launcher_container_image_version, status.migration_state
     is_moving = moving is not None and moving.is_under_way
     return InstanceView(

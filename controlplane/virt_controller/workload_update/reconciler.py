@@ -204,21 +204,21 @@ class WorkloadUpdateReconciler:
 
     def _instances(self, ours: Sequence[QueueEntry]) -> list[InstanceView]:
         """List the VMIs to update, and those whose migrations may be obsolete."""
-        found = {instance.key: instance for instance in self._candidates()}
-        for key in {Key(entry.namespace, entry.migration.spec.vmi_name) for entry in ours} - found.keys():
+        by_key = {instance.key: instance for instance in self._candidates()}
+        for key in {Key(entry.namespace, entry.migration.spec.vmi_name) for entry in ours} - by_key.keys():
             if (instance := self._candidates.instance_of(key)) is not None:
-                found[key] = instance
-        return list(found.values())
+                by_key[key] = instance
+        return list(by_key.values())
 
     def _candidate(self, instance: InstanceView) -> Candidate:
-        known = self._memory.of(instance.uid)
+        state = self._memory.of(instance.uid)
         return Candidate(
             instance=instance,
-            migrations=tuple(migrations_of(self._migrations, instance.key, known.made)),
-            refusals=known.refusals,
+            migrations=tuple(migrations_of(self._migrations, instance.key, state.made)),
+            refusals=state.refusals,
             backs_off_for=self._memory.backs_off_for(instance.uid),
             is_served=self.rollout.has_reached(instance.node),
-            is_evicted=bool(instance.pod) and known.evicted == instance.pod,
+            is_evicted=bool(instance.pod) and state.evicted == instance.pod,
         )
 
     def _tell(self, instance: InstanceView, kind: str, reason: str, text: str, *, occurrence: str = "") -> None:

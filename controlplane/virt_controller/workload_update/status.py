@@ -36,8 +36,8 @@ def derive_status(world: World) -> StatusUpdate | None:
     old = world.kubevirt.status
     if world.kubevirt.metadata.deletion_timestamp is not None:
         return None
-    found = count_outdated([candidate.instance for candidate in world.candidates])
-    new = msgspec.structs.replace(old, outdated_virtual_machine_instance_workloads=found)
+    outdated = count_outdated([candidate.instance for candidate in world.candidates])
+    new = msgspec.structs.replace(old, outdated_virtual_machine_instance_workloads=outdated)
     back_offs = tuple(_back_offs(world))
     if new == old and not back_offs:
         return None
@@ -45,9 +45,9 @@ def derive_status(world: World) -> StatusUpdate | None:
 
 
 def _back_offs(world: World) -> list[BackOffNotice]:
-    found = []
+    back_offs = []
     for candidate in world.candidates:
         failures = candidate.failures
         if failures and candidate.waits_for(world.now) > 0 and failures[0].metadata.uid not in world.announced:
-            found.append(BackOffNotice(candidate.instance, failures[0].metadata.uid, len(failures)))
-    return found
+            back_offs.append(BackOffNotice(candidate.instance, failures[0].metadata.uid, len(failures)))
+    return back_offs

@@ -87,8 +87,8 @@ class Candidate:
     @property
     def order(self) -> tuple[int, str, str, str]:
         """Sort key: fewer failures first, then the older one."""
-        one = self.instance
-        return self.refusals + len(self.failures), one.created, one.key.namespace, one.key.name
+        instance = self.instance
+        return self.refusals + len(self.failures), instance.created, instance.key.namespace, instance.key.name
 
     @property
     def _series(self) -> GeneratedMigrations:
@@ -120,8 +120,8 @@ class World:
         last = read_timestamp(self.kubevirt.status.last_workload_eviction)
         if last is None:
             return 0.0
-        found = seconds(self.strategy.batch_eviction_interval)
-        interval = max(SHORTEST_INTERVAL, USUAL_INTERVAL if found is None else found)
+        configured = seconds(self.strategy.batch_eviction_interval)
+        interval = max(SHORTEST_INTERVAL, USUAL_INTERVAL if configured is None else configured)
         return remaining_seconds(interval, self.now - last)
 
 

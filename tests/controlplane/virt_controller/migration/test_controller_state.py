@@ -10,7 +10,7 @@ from tests.controlplane.virt_controller.migration.worlds import a_migration
 
 
 def test_the_pod_of_one_is_none_of_the_next_one_of_its_name() -> None:
-    memories, former, later = ControllerState(), a_migration(uid="former"), a_migration(uid="later")
-    memories.note_target_created(former)
-    assert memories.has_created_target(former)
-    assert not memories.has_created_target(later)
+    state, former, later = ControllerState(), a_migration(uid="former"), a_migration(uid="later")
+    state.note_target_created(former)
+    assert state.has_created_target(former)
+    assert not state.has_created_target(later)

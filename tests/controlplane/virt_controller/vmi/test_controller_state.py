@@ -110,7 +110,7 @@ def test_another_vmi_of_the_name_knows_nothing_of_the_former(memories: Controlle
 def test_what_a_pods_status_does_not_say_is_heard(memories: ControllerState, reason: str) -> None:
     memory = memories.note_pods(FIRST, [a_pod()])
     assert memories.note_event(said(reason), 0.0) == VMI
-    assert memory.heard[POD_UID].reason == reason
+    assert memory.event_troubles[POD_UID].reason == reason
     assert reason in EVENT_REASONS
 
 
@@ -122,7 +122,7 @@ def test_what_a_pods_status_does_not_say_is_heard(memories: ControllerState, rea
 def test_what_concerns_nobody_is_not_heard(memories: ControllerState, event: bytes) -> None:
     memory = memories.note_pods(FIRST, [a_pod()])
     assert memories.note_event(event, 0.0) is None
-    assert memory.heard == {}
+    assert memory.event_troubles == {}
 
 
 def test_first_words_may_come_before_the_pod_is_seen(memories: ControllerState) -> None:
@@ -143,9 +143,9 @@ def test_a_word_stands_against_others_for_its_time(memories: ControllerState) ->
     memory = memories.note_pods(FIRST, [a_pod()])
     memories.note_event(said(), 0.0)
     assert memories.note_event(said(message="another"), EVENT_HOLD_SECONDS - 1) is None
-    assert memory.heard[POD_UID].message == "no such Secret"
+    assert memory.event_troubles[POD_UID].message == "no such Secret"
     assert memories.note_event(said(message="another"), EVENT_HOLD_SECONDS) == VMI
-    assert memory.heard[POD_UID].message == "another"
+    assert memory.event_troubles[POD_UID].message == "another"
 
 
 def test_the_next_pods_word_takes_the_place_of_the_former_ones(memories: ControllerState) -> None:
@@ -153,7 +153,7 @@ def test_the_next_pods_word_takes_the_place_of_the_former_ones(memories: Control
     memories.note_event(said(), 0.0)
     memory = memories.note_pods(SECOND, [a_pod(attempt=2, uid="second")])
     assert memories.note_event(said(of=a_pod(attempt=2), uid="second"), 1.0) == VMI
-    assert set(memory.heard) == {"second"}
+    assert set(memory.event_troubles) == {"second"}
 
 
 # last words of a granted Pod

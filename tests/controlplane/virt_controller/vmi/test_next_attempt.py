@@ -77,7 +77,7 @@ def annotated(pod: Pod) -> Pod:
 LACKING = waiting("ImagePullBackOff", 'Back-off pulling image "launcher:1": not found')
 SANDBOX = (a_condition("PodReadyToStartContainers", "True"),)
 CASES: dict[str, tuple[World, str | None, bool]] = {
-    # world, reason of the setback (None: not tried again), whether it is the node's alone
+    # world, reason of the failure (None: not tried again), whether it is the node's alone
     "a device plugin fails": (vmi_world(VMI, refused("UnexpectedAdmissionError")), "UnexpectedAdmissionError", True),
     "the node has no room after all": (vmi_world(VMI, refused("OutOfcpu")), "OutOfcpu", False),
     "the node is shut down": (vmi_world(VMI, refused("NodeShutdown")), "NodeShutdown", False),

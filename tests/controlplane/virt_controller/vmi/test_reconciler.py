@@ -419,7 +419,7 @@ async def test_a_node_that_was_gone_once_is_asked_for_again(stage: Stage) -> Non
     stage.catch_up()
     world = stage.reconciler.observe(WEB)
     assert world is not None
-    stage.reconciler._memories.of(world.vmi).gone_nodes.add("node-1")
+    stage.reconciler._state.of(world.vmi).gone_nodes.add("node-1")
     stage.store.create(NODE, "", {"metadata": {"name": "node-1"}, "spec": {}})
     stage.catch_up()
     again = stage.reconciler.observe(WEB)

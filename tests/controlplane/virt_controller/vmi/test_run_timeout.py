@@ -53,8 +53,8 @@ NEVER = KubeVirtConfiguration(run_timeout_seconds=0)
 CASES: dict[str, tuple[World, float | None]] = {
     "the kubelet says nothing": (vmi_world(a_vmi_with(), SILENT, placed_for=1.0), 599.0),
     "no sandbox, nothing said": (vmi_world(a_vmi_with(), waiting("ContainerCreating")), 600.0),
-    "no sandbox, said to be refused": (vmi_world(a_vmi_with(), SILENT, heard=NO_SANDBOX), 600.0),
-    "a Secret is waited for": (vmi_world(a_vmi_with(), SILENT, heard=MISSING), None),
+    "no sandbox, said to be refused": (vmi_world(a_vmi_with(), SILENT, event_troubles=NO_SANDBOX), 600.0),
+    "a Secret is waited for": (vmi_world(a_vmi_with(), SILENT, event_troubles=MISSING), None),
     "images are pulled": (vmi_world(a_vmi_with(), PULLING), None),
     "a user's image cannot be": (vmi_world(a_vmi_with(), waiting("ErrImagePull", message='"disk:1"')), None),
     "the launcher's cannot be": (vmi_world(a_vmi_with(), waiting("ErrImagePull", message='"launcher:1"')), 600.0),
@@ -69,7 +69,10 @@ CASES: dict[str, tuple[World, float | None]] = {
     ),
     "asked for, images are pulled": (vmi_world(a_vmi_with("100"), PULLING, placed_for=30.0), 70.0),
     "configured, images are pulled": (vmi_world(a_vmi_with(), PULLING, configuration=ASKED), 100.0),
-    "configured, a Secret is waited for": (vmi_world(a_vmi_with(), SILENT, heard=MISSING, configuration=ASKED), 100.0),
+    "configured, a Secret is waited for": (
+        vmi_world(a_vmi_with(), SILENT, event_troubles=MISSING, configuration=ASKED),
+        100.0,
+    ),
     "configured, and the machine says never": (vmi_world(a_vmi_with("0"), SILENT, configuration=ASKED), None),
     "configured never, and the machine says so": (vmi_world(a_vmi_with("50"), SILENT, configuration=NEVER), 50.0),
     "configured never": (vmi_world(a_vmi_with(), SILENT, configuration=NEVER), None),
@@ -91,7 +94,7 @@ def test_a_run_whose_attempts_have_all_timed_out_says_so_with_what_was_heard() -
     world = vmi_world(
         a_vmi_with(),
         SILENT,
-        heard=NO_SANDBOX,
+        event_troubles=NO_SANDBOX,
         placed_for=600.0,
         configuration=KubeVirtConfiguration(further_attempts=0),
     )

@@ -266,19 +266,23 @@ TROUBLES: dict[str, tuple[World, RefusedStep[Any] | None, tuple[str, str, str] |
     ),
     "being created": (vmi_world(LABELLED, a_pod(compute=CREATING)), None, None),
     "no Secret": (
-        vmi_world(LABELLED, a_pod(compute=CREATING), heard=NO_SECRET),
+        vmi_world(LABELLED, a_pod(compute=CREATING), event_troubles=NO_SECRET),
         None,
         ("Synchronized", "FailedMount", 'secret "seed" not found'),
     ),
     "no Secret, and no container yet": (
-        vmi_world(LABELLED, a_pod(), heard=NO_SECRET),
+        vmi_world(LABELLED, a_pod(), event_troubles=NO_SECRET),
         None,
         ("Synchronized", "FailedMount", 'secret "seed" not found'),
     ),
-    "no Secret at first": (vmi_world(LABELLED, a_running_pod(), heard=NO_SECRET), None, None),
-    "no Secret for another Pod": (vmi_world(LABELLED, a_pod(compute=CREATING), heard={"other": MOUNT}), None, None),
+    "no Secret at first": (vmi_world(LABELLED, a_running_pod(), event_troubles=NO_SECRET), None, None),
+    "no Secret for another Pod": (
+        vmi_world(LABELLED, a_pod(compute=CREATING), event_troubles={"other": MOUNT}),
+        None,
+        None,
+    ),
     "no image after no Secret": (
-        vmi_world(LABELLED, a_pod(compute=WAITING), heard=NO_SECRET),
+        vmi_world(LABELLED, a_pod(compute=WAITING), event_troubles=NO_SECRET),
         None,
         ("Synchronized", "ImagePullBackOff", "no such image"),
     ),

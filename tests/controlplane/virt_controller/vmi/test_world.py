@@ -81,5 +81,5 @@ def test_a_pod_that_waits_for_kvm_without_need(
     vmi: VirtualMachineInstance, options: dict[str, object], is_in_vain: bool
 ) -> None:
     world = vmi_world(vmi, a_pod(has_kvm=True, **options), configuration=EMULATED)
-    assert world.waits_for_kvm_in_vain is is_in_vain
-    assert not vmi_world(vmi, a_running_pod(), configuration=EMULATED).waits_for_kvm_in_vain
+    assert world.requests_unneeded_kvm is is_in_vain
+    assert not vmi_world(vmi, a_running_pod(), configuration=EMULATED).requests_unneeded_kvm
