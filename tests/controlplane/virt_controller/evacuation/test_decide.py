@@ -80,14 +80,14 @@ TABLE: dict[str, tuple[World, str]] = {
 
 
 @pytest.mark.parametrize("case", TABLE)
-def test_who_gets_a_migration(case: str) -> None:
+def test_which_vmis_get_a_migration(case: str) -> None:
     world, expected = TABLE[case]
     plan = decide(world)
     assert steps(plan) == expected
     assert (derive_back_off(world) is not None) == (plan.requeue_after is not None)
 
 
-def test_a_back_off_is_told_once_for_each_failure() -> None:
+def test_a_back_off_is_recorded_once_per_failure() -> None:
     world = a_world({}, evacuation(1, ago=5))
     told = derive_back_off(world)
     assert told is not None

@@ -50,7 +50,7 @@ async def test_it_gets_one_of_two_leaders(stage: Stage) -> None:
     assert len(migrations(stage)) == 1
 
 
-async def test_it_gets_one_whose_answer_is_lost(stage: Stage) -> None:
+async def test_a_migration_is_created_once_though_the_response_is_lost(stage: Stage) -> None:
     stage.lossy.lost = "create VirtualMachineInstanceMigration"
     await reconcile(stage.evacuation, WEB)
     stage.lossy.lost = ""
@@ -65,7 +65,7 @@ async def test_own_writes_count_before_the_cache_has_them(stage: Stage) -> None:
     assert stage.calls.count("create VirtualMachineInstanceMigration") == 1
 
 
-async def test_one_whose_mark_was_taken_off_meanwhile_stays(stage: Stage) -> None:
+async def test_a_vmi_whose_evacuation_was_withdrawn_stays(stage: Stage) -> None:
     cancel = {"status": {"evacuationNodeName": None}}
     key, resource = WEB, next(cache for cache in stage.caches if cache.kind == "VirtualMachineInstance")
     stage.store.patch(resource, key, cancel, subresource="status")
@@ -104,7 +104,7 @@ async def test_one_that_fails_is_followed_by_another_after_a_while(stage: Stage)
     assert stage.reasons.count("MigrationBackoff") == 1
 
 
-async def test_one_whose_name_is_taken_says_so(stage: Stage) -> None:
+async def test_a_taken_name_is_reported(stage: Stage) -> None:
     uid = stage.instance()["metadata"]["uid"].replace("-", "")[:8]
     body = {"metadata": {"name": f"kubevirt-evacuation-{uid}-1"}, "spec": {"vmiName": "decoy"}}
     stage.store.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, "default", body)
@@ -119,5 +119,5 @@ async def test_nothing_is_decided_before_all_is_known(stage: Stage) -> None:
         stage.evacuation.observe(WEB)
 
 
-async def test_an_instance_that_is_gone_is_nobodys(stage: Stage) -> None:
+async def test_a_deleted_vmi_needs_nothing(stage: Stage) -> None:
     assert stage.evacuation.observe(Key("default", "nobody")) is None

@@ -92,14 +92,14 @@ def test_what_is_being_sent_is_ended_by_proof_alone() -> None:
             assert not state.startswith("given")
 
 
-def test_nothing_is_given_up_for_what_nobody_has_said() -> None:
+def test_no_migration_fails_for_an_unconfirmed_reason() -> None:
     doubtful = ("no Pod", "another", "VMI over", "no VMI")
     for phase, state, _unused in CELLS:
         if state in doubtful and phase not in FINAL:
             assert outcome(phase, state, False)[1] != FAILED, (phase, state)
 
 
-def test_a_pod_is_made_for_one_whose_turn_it_is_and_that_nobody_has_cancelled() -> None:
+def test_a_target_is_created_for_a_migration_that_may_begin() -> None:
     made = {(phase, state) for phase, state, gone in CELLS if "CreateTarget" in outcome(phase, state, gone)[0] and gone}
     assert made == set()
     made = {(phase, state) for phase, state, gone in CELLS if "CreateTarget" in outcome(phase, state, gone)[0]}
@@ -108,7 +108,7 @@ def test_a_pod_is_made_for_one_whose_turn_it_is_and_that_nobody_has_cancelled() 
 
 
 @pytest.mark.parametrize("state", [BEGUN, ARRIVED])
-def test_an_ended_target_is_told_once(state: dict[str, str]) -> None:
+def test_an_ended_target_is_recorded_once(state: dict[str, str]) -> None:
     over = an_instance({**state, "failed": True, "completed": True})
     world = a_world(a_migration("Running"), over, target=a_target("Failed"))
     assert steps(decide(world)) == "WriteStatus"

@@ -29,7 +29,7 @@ def test_it_names_both_pods_and_nodes_and_the_settings() -> None:
     assert new.migration_configuration is not None
 
 
-def test_none_of_a_run_whose_pod_is_not_known_or_not_one() -> None:
+def test_there_is_no_hand_over_without_exactly_one_known_pod() -> None:
     migration, target = a_migration("Scheduled"), a_target()
     assert hand_over_state(a_world(migration, an_instance(), launchers=()), target) is None
     assert hand_over_state(a_world(migration, None), target) is None
@@ -37,7 +37,7 @@ def test_none_of_a_run_whose_pod_is_not_known_or_not_one() -> None:
     assert hand_over_state(a_world(migration, two, launchers=(a_running_pod(),)), target) is None
 
 
-def test_whatever_was_told_before_is_replaced() -> None:
+def test_the_former_migration_state_is_replaced() -> None:
     new = hand_over_state(a_world(a_migration("Scheduled"), an_instance()), a_target())
     assert new is not None
     old = {

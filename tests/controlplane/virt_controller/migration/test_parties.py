@@ -89,7 +89,9 @@ async def go_on(stage: Stage, phase: str) -> None:
 
 
 @pytest.mark.parametrize(("party", "phase", "guest", "migration"), CELLS)
-async def test_who_fails_and_when(party: Callable[[Stage], None], phase: str, guest: str, migration: str) -> None:
+async def test_which_migrations_fail_and_when(
+    party: Callable[[Stage], None], phase: str, guest: str, migration: str
+) -> None:
     stage = Stage()
     await stage.until(phase)
     party(stage)

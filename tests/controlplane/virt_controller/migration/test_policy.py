@@ -94,7 +94,7 @@ async def test_the_hand_over_names_it_and_its_settings() -> None:
     assert stage.state["migrationConfiguration"] == {"bandwidthPerMigration": "64Mi"}
 
 
-async def test_one_that_cannot_be_read_is_passed_over_and_a_namespace_is_not_asked_for_in_vain() -> None:
+async def test_an_unreadable_policy_is_skipped_and_no_namespace_is_read_needlessly() -> None:
     stage = Stage()
     stage.store.create(MIGRATION_POLICY, "", {"metadata": {"name": "broken"}, "spec": {"selectors": 7}})
     stage.store.create(MIGRATION_POLICY, "", body("all", allowAutoConverge=True))

@@ -84,7 +84,7 @@ async def test_the_target_pod_is_a_launcher_of_this_migration(stage: Stage) -> N
     assert len(stage.target.name) <= 63
 
 
-async def test_a_second_migration_replaces_all_that_was_told_of_the_first(stage: Stage) -> None:
+async def test_a_second_migration_replaces_the_state_of_the_first(stage: Stage) -> None:
     await stage.until("Running")
     stage.fail()
     stage.tell(somethingNew={"of": "a later version"}, abortStatus="Failed")
@@ -223,7 +223,7 @@ async def test_a_dead_source_is_the_death_of_the_guest(stage: Stage) -> None:
     assert stage.target not in stage.pods
 
 
-async def test_a_dead_source_whose_target_has_all_is_the_end_of_the_migration(stage: Stage) -> None:
+async def test_a_dead_source_with_an_arrived_guest_ends_the_migration(stage: Stage) -> None:
     await stage.until("ready")
     stage.end_pod(stage.source)
     await stage.work()
@@ -279,7 +279,7 @@ async def test_an_instance_that_is_deleted_when_its_guest_has_left_is_ended_wher
     assert stage.pods == []
 
 
-async def test_one_whose_instance_is_not_seen_yet_is_not_given_up(stage: Stage) -> None:
+async def test_a_migration_whose_vmi_the_cache_lacks_does_not_fail(stage: Stage) -> None:
     """A cache may know of the migration first."""
     await stage.run_guest()
     late = Stage(stage.store)
@@ -292,7 +292,7 @@ async def test_one_whose_instance_is_not_seen_yet_is_not_given_up(stage: Stage) 
     assert late.phase() == "Pending"
 
 
-async def test_one_whose_instance_is_gone_goes_with_it(stage: Stage) -> None:
+async def test_a_migration_is_deleted_with_its_vmi(stage: Stage) -> None:
     stage.migrate(vmi="nobody")
     await stage.work()
     assert stage.phase() == "gone"
@@ -397,7 +397,7 @@ async def test_a_lost_answer_costs_nothing(stage: Stage, call: str) -> None:
     assert len(stage.pods) == 2
 
 
-async def test_a_quota_is_said_and_tried_again(stage: Stage) -> None:
+async def test_a_quota_refusal_is_reported_and_retried(stage: Stage) -> None:
     await stage.run_guest()
     stage.migrate()
     stage.direct.refusals["create Pod"] = Forbidden("pods is forbidden: exceeded quota: compute")
@@ -411,7 +411,7 @@ async def test_a_quota_is_said_and_tried_again(stage: Stage) -> None:
     assert "conditions" not in stage.job["status"]
 
 
-async def test_one_that_a_quota_refuses_keeps_nobody_waiting(stage: Stage) -> None:
+async def test_a_migration_that_a_quota_refuses_blocks_nobody(stage: Stage) -> None:
     await stage.run_guest()
     await stage.run_guest("db")
     stage.configuration = stage.limit(cluster=1)
@@ -437,7 +437,7 @@ async def test_one_that_a_quota_has_refused_is_not_the_next_one_of_its_name(stag
     assert stage.reconciler.next_in_turn() == [JOB]
 
 
-async def test_one_that_is_cancelled_keeps_nobody_waiting(stage: Stage) -> None:
+async def test_a_cancelled_migration_blocks_nobody(stage: Stage) -> None:
     await stage.run_guest()
     await stage.run_guest("db")
     stage.configuration = stage.limit(cluster=1)
@@ -513,7 +513,7 @@ async def with_another(stage: Stage, **limits: int) -> None:
 
 
 @pytest.mark.parametrize("limits", [{"cluster": 1}, {"node": 1}])
-async def test_a_target_that_finds_no_node_keeps_nobody_waiting_for_long(stage: Stage, limits: dict[str, int]) -> None:
+async def test_an_unschedulable_target_blocks_others_for_a_limited_time(stage: Stage, limits: dict[str, int]) -> None:
     await with_another(stage, **limits)
     outcome = await stage.work()
     assert outcome.requeue_after is not None
@@ -544,7 +544,7 @@ async def test_no_annotation_has_others_wait_for_long_for_a_target_that_finds_no
     assert (stage.phase(), stage.phase(SECOND)) == ("Failed", "Scheduling")
 
 
-async def test_a_target_that_finds_no_node_is_waited_for_where_nobody_waits(stage: Stage) -> None:
+async def test_an_unschedulable_target_that_blocks_nobody_is_waited_for(stage: Stage) -> None:
     await with_another(stage)
     stage.clock.advance(200)
     outcome = await stage.work()
@@ -588,7 +588,7 @@ async def test_a_target_that_has_a_node_and_does_not_come_up_keeps_another_names
 
 
 @pytest.mark.parametrize("ahead", [30, 300, 3600, 10**9])
-async def test_a_clock_that_was_ahead_has_nobody_wait_for_more_than_as_long_again(stage: Stage, ahead: int) -> None:
+async def test_a_fast_clock_delays_by_one_more_pause_at_most(stage: Stage, ahead: int) -> None:
     """Of the leader before this one, which has written since when the target Pod is waited for."""
     stage.clock.advance(ahead)
     await with_another(stage, cluster=1)
@@ -625,7 +625,7 @@ async def test_a_target_that_finds_no_node_has_the_time_that_its_migration_asks_
     assert stage.phase() == "Scheduling"
 
 
-async def test_one_that_nobody_begins_is_given_up(stage: Stage) -> None:
+async def test_a_migration_that_does_not_begin_fails(stage: Stage) -> None:
     await stage.until("TargetReady")
     outcome = await stage.work()
     assert outcome.requeue_after is not None
@@ -665,7 +665,7 @@ async def test_a_target_pod_that_has_ended_ends_what_is_being_sent(stage: Stage)
         pytest.param("PreCopy", [], [], id="it was sent while it ran"),
     ],
 )
-async def test_what_is_ended_for_a_source_that_is_away_tells_whose_pause_it_leaves(
+async def test_a_migration_that_is_ended_for_an_unreachable_source_reports_the_pause(
     stage: Stage, mode: str, before: list[str], told: list[str]
 ) -> None:
     """The next hand-over takes the mode with it."""
@@ -736,7 +736,7 @@ def take_owner_off(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("phase", ["Scheduling", "PreparingTarget", "TargetReady"])
-async def test_one_whose_pod_has_lost_its_owner_fails_and_the_pod_goes(stage: Stage, phase: str) -> None:
+async def test_a_target_without_an_owner_fails_the_migration_and_is_deleted(stage: Stage, phase: str) -> None:
     await stage.until(phase)
     take_owner_off(stage)
     await stage.work()
@@ -745,7 +745,7 @@ async def test_one_whose_pod_has_lost_its_owner_fails_and_the_pod_goes(stage: St
     assert "finalizers" not in stage.job["metadata"]
 
 
-async def test_a_pod_that_somebody_else_owns_stays(stage: Stage) -> None:
+async def test_a_foreign_pod_stays(stage: Stage) -> None:
     await stage.until("Scheduling")
     theirs = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "theirs", "uid": "theirs", "controller": True}
     stage.store.patch(POD, stage.target, {"metadata": {"ownerReferences": [theirs]}})
@@ -792,7 +792,7 @@ async def test_what_is_left_of_an_instance_that_is_gone_goes(stage: Stage) -> No
     assert stage.pods == [stage.source]
 
 
-async def test_another_pod_of_the_name_of_its_own_keeps_nobody(stage: Stage) -> None:
+async def test_a_foreign_pod_with_the_targets_name_does_not_block(stage: Stage) -> None:
     await stage.until("Scheduling")
     target = stage.target
     stage.lose_pod(target)
@@ -804,7 +804,7 @@ async def test_another_pod_of_the_name_of_its_own_keeps_nobody(stage: Stage) -> 
     assert target in stage.pods
 
 
-async def test_another_pod_of_the_name_of_the_one_that_was_left_keeps_nobody(stage: Stage) -> None:
+async def test_a_foreign_pod_with_the_sources_name_does_not_block(stage: Stage) -> None:
     await stage.until("ready")
     source = stage.source
     stage.leave()

@@ -108,7 +108,7 @@ def test_one_that_was_refused_tries_again_when_it_is_looked_at() -> None:
         pytest.param([one("b", can_begin=False)], 1, 1, False, id="one cannot begin anyway"),
     ],
 )
-def test_who_keeps_others_waiting(others: list[QueueEntry], cluster: int, node: int, expected: bool) -> None:
+def test_which_migrations_block_others(others: list[QueueEntry], cluster: int, node: int, expected: bool) -> None:
     settings = MigrationConfiguration(
         parallel_migrations_per_cluster=cluster, parallel_outbound_migrations_per_node=node
     )
@@ -138,7 +138,7 @@ TWO = [one("b", "Running")]
         ),
     ],
 )
-def test_who_gives_its_place_to_a_namespace_that_has_fewer(others: list[QueueEntry], expected: bool) -> None:
+def test_which_migration_yields_to_a_namespace_with_fewer(others: list[QueueEntry], expected: bool) -> None:
     settings = MigrationConfiguration(
         parallel_migrations_per_cluster=1 + sum(not other.is_waiting for other in others),
         parallel_outbound_migrations_per_node=9,

@@ -90,7 +90,7 @@ def test_the_sources_kubelet_chooses_no_repository(asked: str, said: str, expect
 
 
 @pytest.mark.parametrize("said", ["sha256:" + "0" * 64, "registry.example/os:latest", ""])
-def test_an_image_whose_source_says_no_digest_is_left_as_it_is(said: str) -> None:
+def test_an_image_without_a_reported_digest_is_not_pinned(said: str) -> None:
     name, asked = image_of(build(None))
     assert image_of(build(a_source(name, said))) == (name, asked)
 
@@ -101,7 +101,7 @@ def test_an_image_that_was_pinned_once_stays_so_where_the_kubelet_says_no_digest
     assert image_of(build(moved))[1] == PINNED
 
 
-def test_services_send_nothing_to_it_before_it_is_said_that_its_guest_is_there() -> None:
+def test_a_target_has_a_readiness_gate() -> None:
     assert build(None)["spec"]["readinessGates"] == [{"conditionType": "kubevirt.io/virtual-machine-unpaused"}]
 
 
@@ -153,7 +153,7 @@ def test_an_emulated_guest_goes_anywhere() -> None:
     assert "cpu-model" not in str(build(a_source("root", PINNED), EPYC)["spec"]["nodeSelector"])
 
 
-def test_a_guest_whose_node_does_not_say_what_its_processor_is_goes_nowhere() -> None:
+def test_a_guest_on_a_node_without_cpu_labels_fits_no_node() -> None:
     with pytest.raises(ValueError, match="does not say which processor"):
         build(on_kvm())
 

@@ -18,7 +18,7 @@ def test_what_is_seen_first_has_stood_still_for_no_time() -> None:
     assert lease_observations.observe("n", FIRST, 130.0) == 30.0
 
 
-def test_every_renewal_begins_anew_and_so_does_a_lease_that_goes_or_comes() -> None:
+def test_each_renewal_restarts_the_time() -> None:
     lease_observations = LeaseObservations()
     lease_observations.begin()
     for second, renewal in enumerate((FIRST, SECOND, None, SECOND)):
@@ -50,7 +50,7 @@ def test_what_a_follower_saw_counts_for_nothing() -> None:
     assert lease_observations.observe("n", FIRST, 1001.0) == 1.0
 
 
-def test_who_leads_again_begins_again() -> None:
+def test_a_new_term_starts_at_zero() -> None:
     lease_observations = LeaseObservations()
     for start in (0.0, 1000.0):
         lease_observations.begin()

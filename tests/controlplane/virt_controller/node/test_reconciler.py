@@ -107,7 +107,7 @@ async def test_a_virt_handler_that_renews_keeps_its_node_on_the_list(stage: Stag
     assert outcome.requeue_after == pytest.approx(40)
 
 
-async def test_a_silent_one_is_taken_off_once_and_an_event_tells_why(stage: Stage) -> None:
+async def test_a_silent_node_is_marked_once_with_an_event(stage: Stage) -> None:
     assert (await stage.look()).requeue_after == pytest.approx(40)
 
     await stage.look(after=40)
@@ -146,7 +146,7 @@ async def test_a_new_leader_watches_for_a_whole_duration_first(stage: Stage) -> 
     assert stage.label == "false"
 
 
-async def test_a_watch_that_stands_still_takes_nobody_off(stage: Stage) -> None:
+async def test_a_broken_watch_marks_no_node(stage: Stage) -> None:
     await stage.look()
     stage.leases.stands_still = True
 

@@ -79,7 +79,7 @@ async def test_one_that_was_begun_is_cancelled_and_its_source_ends_it(stage: Sta
     assert MIGRATION_TARGET_NODE not in stage.instance()["metadata"]["labels"]
 
 
-async def test_one_whose_target_ended_fails_by_that(stage: Stage) -> None:
+async def test_an_ended_target_fails_the_migration(stage: Stage) -> None:
     await stage.until("Running")
     wipe(stage)
     stage.end_pod(stage.target)
@@ -138,7 +138,7 @@ async def test_it_is_looked_at_again_once_when_enough_was_read(stage: Stage) -> 
     assert (stage.pods, woken) == ([stage.source], [WEB])
 
 
-async def test_who_keeps_writing_what_tells_of_one_does_not_hide_that_it_is_gone(stage: Stage) -> None:
+async def test_later_writes_do_not_hide_a_deleted_migration(stage: Stage) -> None:
     await stage.until("Scheduling")
     wipe(stage)
     stage.catch_up(VIRTUAL_MACHINE_INSTANCE_MIGRATION)
@@ -194,7 +194,7 @@ async def test_the_pod_that_was_left_goes_though_a_later_one_was_handed_over(sta
     assert (stage.phase(AGAIN), len(stage.pods)) == ("PreparingTarget", 2)
 
 
-async def test_a_pod_that_somebody_else_controls_stays(stage: Stage) -> None:
+async def test_a_pod_with_another_controller_stays(stage: Stage) -> None:
     await stage.until("Scheduling")
     wipe(stage)
     (mine,) = stage.store.get(POD, stage.target)["metadata"]["ownerReferences"]
@@ -276,7 +276,7 @@ async def test_a_pod_that_says_what_it_is_not_stays_where_the_guest_is(stage: St
     assert stage.phase() == "Running"
 
 
-async def test_what_is_refused_is_told(stage: Stage) -> None:
+async def test_a_refusal_is_recorded(stage: Stage) -> None:
     await stage.until("Scheduling")
     wipe(stage)
     stage.catch_up()

@@ -46,7 +46,7 @@ def test_a_node_is_charged_when_the_run_has_come_up_on_another() -> None:
     assert failures.of("good") == ()
 
 
-def test_nobody_is_charged_before_it_is_up_or_when_it_never_is() -> None:
+def test_no_failure_is_attributed_before_the_guest_runs() -> None:
     """What fails everywhere is no node's fault: a tenant's broken machines charge nobody."""
     failures = FailureAttribution()
     for before, after in (("Scheduling", "Scheduled"), ("Scheduling", "Failed"), ("Scheduled", "Failed")):
@@ -54,7 +54,7 @@ def test_nobody_is_charged_before_it_is_up_or_when_it_never_is() -> None:
     assert failures.of("bad") == ()
 
 
-def test_nobody_is_charged_for_what_a_tenant_can_bring_about() -> None:
+def test_failures_that_a_tenant_can_cause_are_not_attributed() -> None:
     failures = FailureAttribution()
     comes_up(failures, failed(is_nodes=False))
     assert failures.of("bad") == ()

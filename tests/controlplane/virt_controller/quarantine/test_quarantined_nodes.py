@@ -12,7 +12,7 @@ from tests.controlplane.virt_controller.small_world import SmallWorld
 LABEL = "virtops.kubevirt/quarantined"
 
 
-def test_each_node_is_marked_and_let_go_by_itself() -> None:
+def test_each_node_is_quarantined_and_released_by_itself() -> None:
     world = SmallWorld()
     for name in ("a", "b", "c"):
         world.store.create(NODE, "", {"metadata": {"name": name, "labels": {LABEL: "maintenance"}}, "spec": {}})

@@ -108,7 +108,7 @@ async def test_a_node_where_runs_do_not_begin_gets_no_machines_for_a_while(stage
     assert (stage.mark_of("bad"), stage.calls) == (None, [])
 
 
-async def test_a_node_that_a_person_has_let_go_is_judged_anew(stage: Stage) -> None:
+async def test_a_node_that_an_administrator_released_starts_over(stage: Stage) -> None:
     stage.three_come_up()
     await stage.work()
     stage.woken.clear()
@@ -122,7 +122,7 @@ async def test_a_node_that_a_person_has_let_go_is_judged_anew(stage: Stage) -> N
     assert stage.mark_of("bad") is None
 
 
-async def test_who_lets_a_node_go_before_anybody_has_seen_its_mark_is_heeded_too(stage: Stage) -> None:
+async def test_an_administrators_release_counts_before_the_label_is_observed(stage: Stage) -> None:
     """The watch lists anew and shows it without a mark, as it was."""
     stage.three_come_up()
     await reconcile(stage.quarantine, ALL_NODES)
@@ -173,7 +173,7 @@ async def test_half_of_the_nodes_stay_whatever_fails_there(stage: Stage) -> None
     assert [stage.mark_of(name) is not None for name in ("bad", "good")].count(True) <= 1
 
 
-async def test_that_a_node_is_spared_is_said_once() -> None:
+async def test_a_spared_node_is_reported_once() -> None:
     stage = Stage("bad")
     stage.three_come_up()
     for _unused in range(3):
@@ -191,7 +191,7 @@ async def test_that_a_node_is_spared_is_said_once() -> None:
     ],
     ids=["marked by another leader", "taken off the list", "cordoned"],
 )
-async def test_a_node_that_is_counted_on_takes_machines_by_the_api_servers_own_word(stage: Stage, other: Any) -> None:
+async def test_the_api_server_confirms_the_nodes_that_stay(stage: Stage, other: Any) -> None:
     """Nobody's watch has told yet that it does not any more: fewer than half would stay."""
     stage.three_come_up()
     stage.store.patch(NODE, Key("", "good"), other)
@@ -217,7 +217,7 @@ async def test_a_node_that_is_gone_meanwhile_is_not_counted_on(stage: Stage) -> 
     assert stage.mark_of("bad") is None
 
 
-async def test_a_mark_whose_answer_is_lost_is_said_to_be_in_doubt_and_not_set_twice(
+async def test_a_quarantine_without_a_response_is_reported_as_doubtful(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.three_come_up()
@@ -240,7 +240,7 @@ async def test_a_mark_whose_answer_is_lost_is_said_to_be_in_doubt_and_not_set_tw
     assert stage.mark_of("bad") is None
 
 
-async def test_a_new_leader_waits_until_what_the_last_one_asked_for_has_happened(stage: Stage) -> None:
+async def test_a_new_leader_waits_for_the_former_leaders_writes(stage: Stage) -> None:
     stage.quarantine.begin()
     stage.three_come_up()
     assert (await stage.work()).requeue_after == pytest.approx(60)
@@ -259,7 +259,7 @@ async def test_a_mark_that_a_new_process_finds_ends_in_time(stage: Stage) -> Non
     assert stage.mark_of("bad") is None
 
 
-async def test_a_mark_that_somebody_exchanges_for_another_time_is_watched_anew(stage: Stage) -> None:
+async def test_a_label_with_a_new_time_is_observed_from_then_on(stage: Stage) -> None:
     stage.label("bad", "20990101T000000Z")
     await stage.work()
     stage.clock.advance(600)
@@ -267,7 +267,7 @@ async def test_a_mark_that_somebody_exchanges_for_another_time_is_watched_anew(s
     assert (await stage.work()).requeue_after == pytest.approx(900)
 
 
-async def test_who_does_not_lead_looks_and_does_nothing(stage: Stage) -> None:
+async def test_a_replica_that_does_not_lead_only_observes(stage: Stage) -> None:
     standby = QuarantineReconciler(
         nodes=stage.overlays[NODE],
         vmis=stage.overlays[VIRTUAL_MACHINE_INSTANCE],

@@ -107,7 +107,7 @@ def test_another_vmi_of_the_name_knows_nothing_of_the_former(memories: Controlle
 @pytest.mark.parametrize(
     "reason", sorted(["FailedMount", "FailedMapVolume", "FailedAttachVolume", "FailedCreatePodSandBox"])
 )
-def test_what_a_pods_status_does_not_say_is_heard(memories: ControllerState, reason: str) -> None:
+def test_events_about_a_pod_are_kept(memories: ControllerState, reason: str) -> None:
     memory = memories.note_pods(FIRST, [a_pod()])
     assert memories.note_event(said(reason), 0.0) == VMI
     assert memory.event_troubles[POD_UID].reason == reason
@@ -119,18 +119,18 @@ def test_what_a_pods_status_does_not_say_is_heard(memories: ControllerState, rea
     [said("Scheduled"), said(uid="another"), said(of=a_pod(attempt=9)), b"{", b"[" * 100_000],
     ids=["a reason that the status has", "another Pod of the name", "a name nobody looks at", "no JSON", "nested"],
 )
-def test_what_concerns_nobody_is_not_heard(memories: ControllerState, event: bytes) -> None:
+def test_foreign_events_are_ignored(memories: ControllerState, event: bytes) -> None:
     memory = memories.note_pods(FIRST, [a_pod()])
     assert memories.note_event(event, 0.0) is None
     assert memory.event_troubles == {}
 
 
-def test_first_words_may_come_before_the_pod_is_seen(memories: ControllerState) -> None:
+def test_the_first_event_may_come_before_the_pod(memories: ControllerState) -> None:
     memories.note_pods(FIRST, [])
     assert memories.note_event(said(), 0.0) == VMI
 
 
-def test_a_word_that_is_said_again_wakes_nobody_and_goes_on_standing(memories: ControllerState) -> None:
+def test_a_repeated_event_enqueues_nothing_and_is_kept(memories: ControllerState) -> None:
     memories.note_pods(FIRST, [a_pod()])
     memories.note_event(said(), 0.0)
     assert memories.note_event(said(), EVENT_HOLD_SECONDS - 1) is None
@@ -139,7 +139,7 @@ def test_a_word_that_is_said_again_wakes_nobody_and_goes_on_standing(memories: C
     )
 
 
-def test_a_word_stands_against_others_for_its_time(memories: ControllerState) -> None:
+def test_an_event_is_kept_against_others_for_its_time(memories: ControllerState) -> None:
     memory = memories.note_pods(FIRST, [a_pod()])
     memories.note_event(said(), 0.0)
     assert memories.note_event(said(message="another"), EVENT_HOLD_SECONDS - 1) is None
@@ -148,7 +148,7 @@ def test_a_word_stands_against_others_for_its_time(memories: ControllerState) ->
     assert memory.event_troubles[POD_UID].message == "another"
 
 
-def test_the_next_pods_word_takes_the_place_of_the_former_ones(memories: ControllerState) -> None:
+def test_an_event_of_the_next_pod_replaces_the_former_ones(memories: ControllerState) -> None:
     memories.note_pods(FIRST, [a_pod()])
     memories.note_event(said(), 0.0)
     memory = memories.note_pods(SECOND, [a_pod(attempt=2, uid="second")])
@@ -187,7 +187,7 @@ def test_a_launcher_that_ended_beside_something_that_runs_on_has_ended(memories:
     ],
     ids=["it ran", "it is there", "it was never seen", "it came", "it was not granted", "it is nobody's"],
 )
-def test_nothing_else_is_a_last_word(
+def test_other_removals_keep_no_last_state(
     memories: ControllerState, name: Key, before: bytes | None, after: bytes | None
 ) -> None:
     memory = memories.note_pods(GRANTED, [a_running_pod()])
@@ -235,7 +235,7 @@ def test_the_taint_counts_in_the_state_that_the_api_server_itself_has_shown(
     assert (state.looks_out_of_service, state.is_out_of_service) == (True, is_off)
 
 
-def test_a_node_without_the_taint_is_in_service_whoever_says_so(memories: ControllerState) -> None:
+def test_a_node_without_the_taint_is_in_service(memories: ControllerState) -> None:
     memory = memories.of(FIRST)
     memory.nodes_read = {"node-1": "7"}
     state = memory.judge_node("node-1", raw(NODE))
@@ -244,9 +244,7 @@ def test_a_node_without_the_taint_is_in_service_whoever_says_so(memories: Contro
 
 
 @pytest.mark.parametrize(("label", "takes_none"), [("false", True), ("true", False), (None, False)])
-def test_a_node_that_is_said_to_take_no_machines_is_known_as_that(
-    memories: ControllerState, label: str | None, *, takes_none: bool
-) -> None:
+def test_an_unschedulable_node_is_recognized(memories: ControllerState, label: str | None, *, takes_none: bool) -> None:
     """One of which nothing is said may be served at any moment."""
     labels = {} if label is None else {"kubevirt.io/schedulable": label}
     node = {**NODE, "metadata": {**NODE["metadata"], "labels": labels}}

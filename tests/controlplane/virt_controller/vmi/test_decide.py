@@ -306,7 +306,7 @@ def test_silence_of_the_cache_is_never_taken_for_death(phase: str, finalizer: tu
 
 
 @pytest.mark.parametrize("deleting", [False, True], ids=["wanted", "deleted"])
-def test_a_pod_is_made_or_granted_only_where_nobody_was_granted(deleting: bool) -> None:
+def test_a_pod_is_created_or_granted_only_without_a_grant(deleting: bool) -> None:
     """The full product of what can be known after the hand-over."""
     pods = ((), (a_running_pod(),), (a_running_pod(deleting=True),), (a_pod("Failed"),), (TARGET,), (STRIPPED,))
     for phase, some, absent, begun, node in product(

@@ -59,7 +59,7 @@ def test_every_directory_of_the_pod_that_can_be_written_to_is_bounded() -> None:
         assert int(container["resources"]["requests"]["ephemeral-storage"]) == 64 * MIB
 
 
-def test_the_launcher_is_told_the_bound_that_its_room_was_made_for() -> None:
+def test_the_launch_plan_has_the_limit_that_the_pods_disk_space_is_for() -> None:
     vmi = a_vmi(spec={"volumes": [IMAGE]})
     launch = derive_launch(vmi, attempt=1, image="x", configuration=configured({"containerDiskLimit": "1G"}))
 

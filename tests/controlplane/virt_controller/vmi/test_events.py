@@ -34,7 +34,7 @@ def ended(exit_code: int, message: str = "") -> Json:
         pytest.param(ended(0), "The VirtualMachineInstance was shut down.", id="succeeded"),
     ],
 )
-async def test_a_run_that_has_ended_is_told_once(stage: Stage, status: Json, told: str) -> None:
+async def test_the_end_of_a_run_is_recorded_once(stage: Stage, status: Json, told: str) -> None:
     stage.place(await stage.until_running(), status)
     for _unused in range(2):
         await stage.work()
@@ -42,7 +42,7 @@ async def test_a_run_that_has_ended_is_told_once(stage: Stage, status: Json, tol
     assert [message for _unused, reason, message in stage.told.events if reason == "Stopped"] == [told]
 
 
-async def test_a_kernel_that_panicked_is_told_before_the_end_that_it_is(stage: Stage) -> None:
+async def test_a_kernel_panic_is_recorded_before_the_end(stage: Stage) -> None:
     stage.place(await stage.until_running(), ended(1, KERNEL_PANICKED))
     await stage.work()
 
@@ -59,7 +59,7 @@ async def test_a_guest_that_never_ran_has_not_stopped(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("ready", ["False", "True"], ids=["all is said", "it left it ready"])
-async def test_what_virt_handler_has_written_it_has_told(stage: Stage, ready: str) -> None:
+async def test_an_end_that_virt_handler_wrote_is_not_recorded_again(stage: Stage, ready: str) -> None:
     key = await stage.until_running()
     stage.patch_status({"phase": "Succeeded", "conditions": [{"type": "Ready", "status": ready}]})
     stage.place(key, ended(0))

@@ -70,5 +70,5 @@ def test_a_person_reads_what_would_be_proof() -> None:
     ],
     ids=["there", "not seen", "gone", "looks off", "off"],
 )
-def test_a_node_is_asked_for_as_long_as_only_the_cache_has_spoken(node: NodeState, is_asked_for: bool) -> None:
+def test_a_node_is_confirmed_while_only_the_cache_has_evidence(node: NodeState, is_asked_for: bool) -> None:
     assert node.is_to_be_asked_for is is_asked_for

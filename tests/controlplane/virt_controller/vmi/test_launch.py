@@ -43,7 +43,7 @@ def plan_of(vmi: VirtualMachineInstance) -> LaunchPlan:
     return build_plan(vmi, guest_identity(vmi), 1 << 30, network=guest_network(vmi, is_target=False))
 
 
-def test_the_plan_says_whose_it_is_and_what_to_make() -> None:
+def test_the_plan_has_the_domain_and_its_steps() -> None:
     volumes = [
         {"name": "root", "containerDisk": {"image": "guest:1", "path": "/disk/a.qcow2"}},
         {"name": "scratch", "emptyDisk": {"capacity": "1Gi"}},
@@ -142,7 +142,7 @@ def test_the_pod_carries_the_network_of_its_plan() -> None:
     assert decode(pod, Pod).guest_network == GuestNetwork("net", mac_of(vmi), "10.0.2.0/24")
 
 
-def test_the_guest_hears_one_name_from_everybody() -> None:
+def test_the_guest_gets_one_host_name() -> None:
     """DHCP, cloud-init, the Pod's own host name and its label."""
     volumes = [{"name": "seed", "cloudInitNoCloud": {"userData": "x"}}]
     vmi = with_spec(NIC, volumes=volumes, hostname="mail")

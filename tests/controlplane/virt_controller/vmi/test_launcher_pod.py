@@ -117,7 +117,7 @@ def build(
 
 
 @pytest.mark.parametrize(("name", "case"), CASES.items(), ids=CASES.keys())
-def test_the_pod_is_as_told(name: str, case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+def test_the_pod_has_these_fields(name: str, case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     text = yaml.safe_dump(build(*case), sort_keys=False, width=1000)
     golden = GOLDEN / f"{name}.yaml"
     if os.environ.get("UPDATE_GOLDEN"):
@@ -193,7 +193,7 @@ def test_a_service_may_name_the_ports_of_the_guest() -> None:
     assert "ports" not in build(*CASES["usual"])["spec"]["containers"][0]
 
 
-def test_nobody_but_the_control_plane_says_what_a_launcher_makes() -> None:
+def test_users_cannot_set_the_launch_plan() -> None:
     planted = {"kubevirt.io/launch-plan": "{}", "kubevirt.io/domain": "another"}
     pod = build(*CASES["minimal"], annotations={**planted, "k8s.v1.cni.cncf.io/networks": "other/secret"})
     assert "k8s.v1.cni.cncf.io/networks" not in pod["metadata"]["annotations"]

@@ -73,7 +73,7 @@ def outcome(*cell: Any) -> str:
     return does if after == "Running" else f"{does} > {after}"
 
 
-def test_what_becomes_of_a_run_whose_guest_moves() -> None:
+def test_every_state_of_a_migrating_run() -> None:
     tables = {}
     for title, is_deleting in (("there", False), ("being deleted", True)):
 
@@ -86,7 +86,7 @@ def test_what_becomes_of_a_run_whose_guest_moves() -> None:
     check("vmi_moving", tables)
 
 
-def test_a_run_is_given_away_by_the_sources_word_or_by_proof_alone() -> None:
+def test_a_commit_needs_the_sources_report_or_proof() -> None:
     for cell in CELLS:
         move, source, target, _unused = cell
         if "CommitMigration" in outcome(*cell):
@@ -95,18 +95,18 @@ def test_a_run_is_given_away_by_the_sources_word_or_by_proof_alone() -> None:
             assert move in ("left", "left, cancelled") or by_proof, cell
 
 
-def test_one_whose_source_has_said_so_is_given_away_whatever_else_is_known() -> None:
+def test_the_sources_report_is_enough_for_a_commit() -> None:
     for cell in product(("left", "left, cancelled"), SOURCES, TARGETS, (False, True)):
         assert outcome(*cell) == "CommitMigration", cell
 
 
-def test_the_pod_of_a_migration_that_is_under_way_stays() -> None:
+def test_the_pods_of_a_running_migration_stay() -> None:
     for cell in CELLS:
         if not cell[3]:
             assert "DeletePod" not in outcome(*cell), cell
 
 
-def test_a_run_is_given_away_once() -> None:
+def test_a_run_is_committed_once() -> None:
     vmi = an_instance(LEFT, activePods=THERE, nodeName="node-2", node="node-2")
     assert find_arrived_migration(vmi_world(vmi, a_running_pod(), a_target())) is None
     assert steps(decide(vmi_world(vmi, a_running_pod(), a_target()))) == "-"

@@ -187,7 +187,7 @@ CASES: dict[str, tuple[World, str | None, bool]] = {
 
 
 @pytest.mark.parametrize("title", CASES)
-def test_what_is_tried_again_and_whose_fault_it_is(title: str) -> None:
+def test_which_failures_are_retried_and_which_count_for_the_node(title: str) -> None:
     world, reason, is_nodes = CASES[title]
     found = find_retriable_failure(world)
     assert (found.trouble.reason if found else None) == reason
@@ -198,7 +198,7 @@ def test_what_is_tried_again_and_whose_fault_it_is(title: str) -> None:
     ("annotation", "configured", "is_tried"),
     [(None, 2, True), (None, 0, False), ("0", 2, False), ("1", 0, True), ("many", 2, True), ("many", 0, False)],
 )
-def test_how_often_is_the_machines_word_then_the_configurations(
+def test_the_machines_limit_of_attempts_overrides_the_configuration(
     annotation: str | None, configured: int, is_tried: bool
 ) -> None:
     vmi = a_vmi(node="node-1", **S)
@@ -252,7 +252,7 @@ def test_the_condition_of_a_second_failure_names_the_second_node() -> None:
     assert "attempt 2 failed on node node-1" in said.message
 
 
-def test_what_is_said_stays_until_the_grant() -> None:
+def test_the_failed_attempt_is_reported_until_the_grant() -> None:
     vmi = a_vmi("Scheduling", attempt=2, failedAttempts=[OLD])
     assert explain_next_attempt(vmi_world(vmi), vmi.status.failed_attempts) is not None
     first = derive_status(vmi_world(vmi), None)
@@ -262,7 +262,7 @@ def test_what_is_said_stays_until_the_grant() -> None:
     ]
 
 
-def test_a_refusal_of_the_former_pod_is_not_told_of_the_next_attempt() -> None:
+def test_a_refusal_of_the_former_pod_is_not_reported_for_the_next_attempt() -> None:
     """Another leader has begun the next attempt, while this one was refused the Pod of the former."""
     vmi = a_vmi("Scheduling", attempt=2, failedAttempts=[OLD])
     reasons = []

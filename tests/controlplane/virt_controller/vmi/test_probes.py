@@ -31,7 +31,7 @@ def test_what_connects_to_the_pod_stays_as_it_is() -> None:
     assert agent_probes(a_spec(readinessProbe=probe)) == ()
 
 
-def test_what_asks_the_agent_becomes_a_command_that_carries_no_word_of_a_user_s() -> None:
+def test_agent_probes_become_commands_without_user_input() -> None:
     spec = a_spec(livenessProbe={"exec": {"command": ["rm", "-rf"]}, "timeoutSeconds": 4, "initialDelaySeconds": 60})
 
     assert build_probes(spec) == {
@@ -57,7 +57,7 @@ def test_a_ping_has_no_command_and_a_second_by_default() -> None:
 
 
 @pytest.mark.parametrize("way", ["httpGet", "tcpSocket"])
-def test_where_a_guest_is_yet_to_come_the_network_is_asked_for_it_once_it_goes_on(way: str) -> None:
+def test_network_probes_of_a_target_start_when_the_guest_has_arrived(way: str) -> None:
     probe = {way: {"port": 80}, "periodSeconds": 3}
     spec = a_spec(livenessProbe=probe)
 
@@ -78,7 +78,7 @@ def test_where_a_guest_is_yet_to_come_the_network_is_asked_for_it_once_it_goes_o
         {"readinessProbe": {"httpGet": {"port": 80}}},
     ],
 )
-def test_where_a_guest_is_yet_to_come_what_ends_nothing_is_asked_at_once(probes: dict[str, Any]) -> None:
+def test_probes_that_end_nothing_start_at_once_on_a_target(probes: dict[str, Any]) -> None:
     spec = a_spec(**probes)
 
     assert build_probes(spec, is_target=True) == build_probes(spec)

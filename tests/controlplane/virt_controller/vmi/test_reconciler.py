@@ -79,7 +79,7 @@ async def test_what_waits_for_kvm_notices_that_emulation_will_do(stage: Stage) -
     assert (stage.status["phase"], stage.status["attempt"], stage.status["epoch"]) == ("Scheduled", 2, 1)
 
 
-async def test_a_further_attempt_whose_pod_somebody_deletes_is_over(stage: Stage) -> None:
+async def test_a_deleted_pod_ends_a_further_attempt(stage: Stage) -> None:
     """What was asked about the attempt before is no answer, and its Pod is none of this one."""
     await stage.until_begun()
     stage.configuration = KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(use_emulation=True))
@@ -104,7 +104,7 @@ async def test_a_process_that_knows_nothing_goes_on_with_a_further_attempt(stage
     assert key.name.endswith("-2")
 
 
-async def test_a_run_that_a_node_refuses_is_tried_on_another_and_told_of(stage: Stage) -> None:
+async def test_a_refused_run_is_retried_on_another_node_and_reported(stage: Stage) -> None:
     """One Pod at a time, and nothing of the failure stays on an instance that came up, but the record."""
     first = await stage.until_begun()
     stage.place(first, {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "no kvm"})
@@ -128,7 +128,7 @@ async def test_a_run_that_a_node_refuses_is_tried_on_another_and_told_of(stage: 
     assert [one["nodeName"] for one in stage.status["failedAttempts"]] == ["node-1"]
 
 
-async def test_its_machine_is_told_of_the_attempt_as_well(stage: Stage) -> None:
+async def test_the_vm_gets_an_event_about_the_attempt(stage: Stage) -> None:
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "web", "uid": "vm", "controller": True}
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"ownerReferences": [owner]}})
     stage.catch_up()
@@ -137,7 +137,7 @@ async def test_its_machine_is_told_of_the_attempt_as_well(stage: Stage) -> None:
     assert len([event for event in stage.told.events if event[1] == "FurtherAttempt"]) == 2
 
 
-async def test_what_is_no_machine_and_owns_it_is_not_told_as_one(stage: Stage) -> None:
+async def test_an_owner_that_is_not_a_vm_gets_no_event(stage: Stage) -> None:
     """There may be a machine of that name: its owner would read of a run that is not theirs."""
     kind = "VirtualMachineInstanceReplicaSet"
     owner = {"apiVersion": "kubevirt.io/v1", "kind": kind, "name": "webs", "uid": "set", "controller": True}
@@ -205,7 +205,7 @@ async def test_nothing_is_concluded_before_everything_is_known(stage: Stage, unr
     assert (type(outcome.error), stage.calls) == (Unavailable, [])
 
 
-async def test_a_grant_meets_whoever_wrote_in_between(stage: Stage) -> None:
+async def test_a_grant_conflicts_with_a_concurrent_write(stage: Stage) -> None:
     """The VMI was deleted after it was looked at: the right to start is not given any more."""
     key = await stage.until_begun()
     stage.place(key)
@@ -304,7 +304,7 @@ async def test_a_lost_pod_holds_a_deleted_vmi_until_there_is_proof(stage: Stage)
         stage.store.get(VIRTUAL_MACHINE_INSTANCE, WEB)
 
 
-async def test_that_its_pod_is_deleted_and_why_is_told_once_of_the_instance(stage: Stage) -> None:
+async def test_the_deletion_of_its_pod_is_recorded_once(stage: Stage) -> None:
     key = await stage.until_running()
     stage.told.events.clear()
     stage.delete()
@@ -314,7 +314,7 @@ async def test_that_its_pod_is_deleted_and_why_is_told_once_of_the_instance(stag
     assert stage.told.events == [("default/web", "SuccessfulDelete", text)]
 
 
-async def test_a_pod_that_was_gone_already_is_told_by_whoever_deleted_it(stage: Stage) -> None:
+async def test_a_pod_that_was_gone_already_is_not_recorded(stage: Stage) -> None:
     key = await stage.until_running()
     stage.told.events.clear()
     stage.store.delete(POD, key, grace_period_seconds=0)  # not seen yet
@@ -325,7 +325,7 @@ async def test_a_pod_that_was_gone_already_is_told_by_whoever_deleted_it(stage: 
     assert "SuccessfulDelete" not in [reason for _unused, reason, _unused2 in stage.told.events]
 
 
-async def test_the_last_word_counts_for_a_launcher_that_ended_beside_a_sidecar(stage: Stage) -> None:
+async def test_the_last_state_counts_for_a_launcher_that_ended_beside_a_sidecar(stage: Stage) -> None:
     key = await stage.until_running()
     uid = stage.pod(key)["metadata"]["uid"]
     stage.store.set_pod(key, uid, status={"phase": "Running", **FAILED})
@@ -370,7 +370,7 @@ async def test_a_pod_without_its_owner_gets_it_back(stage: Stage) -> None:
     assert stage.pod(key)["metadata"]["ownerReferences"][0]["uid"] == stage.vmi["metadata"]["uid"]
 
 
-async def test_last_words_are_kept_of_the_granted_pod_only(stage: Stage) -> None:
+async def test_only_the_granted_pods_last_state_is_kept(stage: Stage) -> None:
     """A hundred Pods that name the VMI as their owner would be kept for as long as it runs."""
     await stage.until_running()
     meta = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web", "controller": True}
@@ -401,7 +401,7 @@ async def test_a_tenant_s_label_on_a_pending_pod_starts_no_search(stage: Stage) 
     assert stage.status["phase"] == "Scheduled"
 
 
-async def test_a_pod_that_was_found_before_its_grant_is_asked_for_each_time_that_it_is_not_seen(stage: Stage) -> None:
+async def test_a_pod_is_confirmed_again_each_time_the_cache_lacks_it(stage: Stage) -> None:
     """An answer that it is there is no answer that it is not, however often the cache loses it."""
     await stage.until_begun()
     for number in range(3):
@@ -413,7 +413,7 @@ async def test_a_pod_that_was_found_before_its_grant_is_asked_for_each_time_that
     assert stage.status["phase"] == "Scheduling"
 
 
-async def test_a_node_that_was_gone_once_is_asked_for_again(stage: Stage) -> None:
+async def test_a_node_that_was_gone_once_is_confirmed_again(stage: Stage) -> None:
     stage.lose(await stage.until_running())
     stage.store.delete(NODE, NODE_1)
     stage.catch_up()
@@ -450,7 +450,7 @@ async def test_the_end_of_a_node_is_proof(stage: Stage, proof: str, deleted: boo
         assert (stage.status["phase"], stage.status["reason"][:4]) == ("Failed", "Node")
 
 
-async def test_a_node_that_the_cache_lost_is_asked_for(stage: Stage) -> None:
+async def test_a_node_that_the_cache_lost_is_confirmed(stage: Stage) -> None:
     """A cache's silence about a Node is no proof either."""
     stage.lose(await stage.until_running())
     stage.caches[NODE].forget()
@@ -485,7 +485,7 @@ async def test_a_taint_of_long_ago_is_no_proof(stage: Stage) -> None:
     assert stage.status["reason"] == "NodeOutOfService"
 
 
-async def test_a_node_is_asked_about_each_state_of_it_that_would_be_proof(stage: Stage) -> None:
+async def test_each_node_version_that_would_be_proof_is_confirmed(stage: Stage) -> None:
     """It was asked about once, then taken out of service and brought back; the watch has seen the former only."""
     await lose_a_run_of_a_node_that_was_off(stage)
     await stage.work()
@@ -498,7 +498,7 @@ async def test_a_node_is_asked_about_each_state_of_it_that_would_be_proof(stage:
     assert stage.status["phase"] == "Unknown"
 
 
-async def test_an_api_server_that_cannot_be_asked_has_not_said_that_the_node_is_gone(stage: Stage) -> None:
+async def test_an_unreachable_api_server_does_not_confirm_that_a_node_is_gone(stage: Stage) -> None:
     stage.lose(await stage.until_running())
     stage.caches[NODE].forget()
     stage.direct.refusals["get Node"] = Unavailable("no answer")
@@ -507,7 +507,7 @@ async def test_an_api_server_that_cannot_be_asked_has_not_said_that_the_node_is_
     assert stage.status["phase"] == "Running"
 
 
-async def test_the_kubelet_s_last_word_is_kept(stage: Stage) -> None:
+async def test_the_pods_last_state_is_kept(stage: Stage) -> None:
     """A Pod that failed and was removed before anybody looked has still failed."""
     key = await stage.until_running()
     uid = stage.pod(key)["metadata"]["uid"]
@@ -519,7 +519,7 @@ async def test_the_kubelet_s_last_word_is_kept(stage: Stage) -> None:
     assert stage.calls == ["patch status of VirtualMachineInstance [uid+version]"]
 
 
-async def test_the_last_words_of_a_former_vmi_s_pod_are_not_its_own(stage: Stage) -> None:
+async def test_the_last_state_of_a_former_vmis_pod_does_not_count(stage: Stage) -> None:
     await stage.until_running()
     meta = {"name": "theirs", "labels": {ROLE: LAUNCHER_ROLE}, "ownerReferences": [FORMER]}
     body = stage.store.create(POD, "default", {"metadata": meta, "spec": {}})
@@ -545,7 +545,7 @@ async def test_a_vmi_inherits_nothing_that_was_learned_about_its_namesake(stage:
     assert (stage.status["phase"], len(stage.store.list(POD))) == ("Scheduling", 1)
 
 
-async def test_absence_is_asked_anew_for_every_grant_and_for_the_end(stage: Stage) -> None:
+async def test_absence_is_confirmed_again_for_every_grant_and_for_the_end(stage: Stage) -> None:
     """What was answered about a VMI that was not deleted, or granted to another Pod, answers nothing else."""
     stage.lose(await stage.until_running())
     await stage.work()
@@ -558,7 +558,7 @@ async def test_absence_is_asked_anew_for_every_grant_and_for_the_end(stage: Stag
     assert stage.calls.count("get Pod") == 1
 
 
-async def test_absence_is_asked_anew_for_a_further_attempt(stage: Stage) -> None:
+async def test_absence_is_confirmed_again_for_a_further_attempt(stage: Stage) -> None:
     """Another leader has begun it, and its Pod has lost our label since: nobody has said that it is gone."""
     first = await stage.until_begun()
     body = stage.pod(first)
@@ -622,7 +622,7 @@ async def test_a_granted_pod_without_owner_is_still_there(stage: Stage) -> None:
     assert stage.status["phase"] == "Running"
 
 
-async def test_a_granted_pod_that_was_found_without_owner_is_not_told_to_be_absent(stage: Stage) -> None:
+async def test_a_granted_pod_without_an_owner_is_not_absent(stage: Stage) -> None:
     """Though nothing comes of the claim, and it is out of sight again: it is there, and its guest runs."""
     key = await stage.until_running()
     stage.store.patch(POD, key, {"metadata": {"labels": None, "ownerReferences": None}})
@@ -636,7 +636,7 @@ async def test_a_granted_pod_that_was_found_without_owner_is_not_told_to_be_abse
     assert not world.is_absence_confirmed
 
 
-async def test_services_are_told_of_a_guest_that_has_moved_once_and_other_conditions_are_left(stage: Stage) -> None:
+async def test_the_readiness_gate_is_set_once_and_other_conditions_stay(stage: Stage) -> None:
     key = await until_moved(stage)
     await stage.work()
     assert stage.calls.count("patch status of Pod [uid+version]") == 1
@@ -652,7 +652,7 @@ async def test_services_are_told_of_a_guest_that_has_moved_once_and_other_condit
     assert stage.calls.count("patch status of Pod [uid+version]") == 0
 
 
-async def test_services_are_told_of_the_pod_that_was_decided_on_and_of_no_other(stage: Stage) -> None:
+async def test_the_readiness_gate_is_set_on_the_observed_pod_only(stage: Stage) -> None:
     key = await until_moved(stage)
     world = stage.reconciler.observe(WEB)
     assert world is not None
@@ -672,7 +672,7 @@ async def test_what_a_kubelet_says_meanwhile_is_not_taken_back(stage: Stage) -> 
     assert stage.pod(key)["status"]["conditions"] == [{"type": "Ready", "status": "Unknown"}]
 
 
-async def test_that_a_guest_is_not_there_is_said_no_more_once_it_is(stage: Stage) -> None:
+async def test_the_readiness_gate_becomes_true_when_the_guest_has_arrived(stage: Stage) -> None:
     key = await until_moved(stage)
     stage.store.patch(POD, key, {"status": {"conditions": [{"type": UNPAUSED, "status": "False"}]}})
     stage.catch_up()
@@ -680,7 +680,7 @@ async def test_that_a_guest_is_not_there_is_said_no_more_once_it_is(stage: Stage
     assert [condition["status"] for condition in stage.pod(key)["status"]["conditions"]] == ["True"]
 
 
-async def test_the_nodes_label_is_written_though_services_cannot_be_told(stage: Stage) -> None:
+async def test_the_node_label_is_written_even_if_the_readiness_gate_is_refused(stage: Stage) -> None:
     await until_moved(stage)
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"labels": {NODE_NAME: "another"}}})
     stage.catch_up()
@@ -760,7 +760,7 @@ async def test_a_delete_names_the_pod_that_was_decided_on(stage: Stage) -> None:
 @pytest.mark.parametrize(
     "refusal", [Forbidden("exceeded quota"), Invalid("bad"), Throttled("later"), WebhookFailed("webhook")], ids=repr
 )
-async def test_a_refused_pod_is_told_and_backs_off(stage: Stage, refusal: ApiError) -> None:
+async def test_a_refused_pod_is_reported_and_backs_off(stage: Stage, refusal: ApiError) -> None:
     stage.direct.refusals["create Pod"] = refusal
     outcome = await stage.work()
     assert outcome.error is refusal
@@ -769,7 +769,7 @@ async def test_a_refused_pod_is_told_and_backs_off(stage: Stage, refusal: ApiErr
 
 
 @pytest.mark.parametrize("refusal", [Forbidden("policy"), Invalid("bound"), Throttled("later")], ids=repr)
-async def test_a_refused_grant_is_told_and_nothing_starts(stage: Stage, refusal: ApiError) -> None:
+async def test_a_refused_grant_is_reported_and_starts_nothing(stage: Stage, refusal: ApiError) -> None:
     key = await stage.until_begun()
     stage.place(key)
     stage.direct.refusals["patch status of VirtualMachineInstance"] = refusal
@@ -788,7 +788,7 @@ async def test_a_great_number_of_attempts_costs_a_few_reads(stage: Stage) -> Non
     assert stage.calls.count("get Pod") == 3
 
 
-async def test_a_finalizer_goes_only_after_the_api_server_was_asked(stage: Stage) -> None:
+async def test_the_finalizer_is_removed_only_after_the_api_server_confirmed(stage: Stage) -> None:
     stage.lose(await stage.until_begun())
     stage.delete()
     await stage.work()
@@ -880,7 +880,7 @@ def about(pod: Json, *, reason: str = "FailedMount", message: str = 'secret "see
     return msgspec.json.encode(event)
 
 
-async def test_a_volume_that_cannot_be_mounted_is_told_by_an_event_alone(stage: Stage) -> None:
+async def test_a_volume_that_cannot_be_mounted_is_reported_from_an_event(stage: Stage) -> None:
     key = await stage.until_begun()
     stage.place(key, {"phase": "Pending"})
     assert stage.reconciler.note_event(about(stage.pod(key))) == WEB
@@ -897,7 +897,7 @@ async def test_a_volume_that_cannot_be_mounted_is_told_by_an_event_alone(stage: 
     assert [condition for condition in stage.status["conditions"] if condition["type"] == "Synchronized"] == []
 
 
-async def test_words_about_a_former_pod_of_the_name_are_not_about_this_one(stage: Stage) -> None:
+async def test_events_about_a_former_pod_of_the_name_are_ignored(stage: Stage) -> None:
     key = await stage.until_begun()
     stage.place(key, {"phase": "Pending"})
     stage.reconciler.note_event(about(stage.pod(key), uid="of another life"))
@@ -905,7 +905,7 @@ async def test_words_about_a_former_pod_of_the_name_are_not_about_this_one(stage
     assert [condition["type"] for condition in stage.status["conditions"]] == ["Ready"]
 
 
-async def test_words_about_no_pod_of_it_do_not_take_the_place_of_those_about_its_pod(stage: Stage) -> None:
+async def test_foreign_events_do_not_replace_those_about_its_pod(stage: Stage) -> None:
     """Whoever may make Events may name any UID."""
     key = await stage.until_begun()
     stage.place(key, {"phase": "Pending"})
@@ -916,7 +916,7 @@ async def test_words_about_no_pod_of_it_do_not_take_the_place_of_those_about_its
     assert stage.said == ("FailedMount", 'secret "seed" not found')
 
 
-async def test_words_may_come_before_their_pod_is_seen(stage: Stage) -> None:
+async def test_events_may_come_before_their_pod(stage: Stage) -> None:
     stage.direct.refusals["create Pod"] = Throttled("later")
     await stage.work()
     pod = {"metadata": {"name": pod_name(decode_vmi(stage.vmi), 1), "uid": "not seen yet"}}
@@ -944,7 +944,7 @@ async def test_two_volumes_that_cannot_be_mounted_do_not_take_turns(stage: Stage
     assert stage.said == ("FailedMount", "secret network-data not found"), "the other one is there by now"
 
 
-async def test_a_new_leader_goes_on_saying_what_the_one_before_it_has_heard(stage: Stage) -> None:
+async def test_a_new_leader_keeps_the_former_leaders_report(stage: Stage) -> None:
     key = await stage.until_begun()
     stage.place(key, {"phase": "Pending"})
     stage.reconciler.note_event(about(stage.pod(key)))
@@ -965,18 +965,18 @@ NOBODYS = {
 
 
 @pytest.mark.parametrize("pod", NOBODYS.values(), ids=NOBODYS.keys())
-async def test_what_is_said_of_others_is_not_kept(stage: Stage, pod: Json) -> None:
+async def test_events_about_other_pods_are_not_kept(stage: Stage, pod: Json) -> None:
     await stage.until_begun()
     assert stage.reconciler.note_event(about(pod)) is None
 
 
-async def test_of_a_pod_only_what_its_status_does_not_say_is_heard(stage: Stage) -> None:
+async def test_only_events_with_known_reasons_count(stage: Stage) -> None:
     key = await stage.until_begun()
     assert stage.reconciler.note_event(about(stage.pod(key), reason="Unhealthy")) is None
     assert stage.reconciler.note_event(b'{"involvedObject": 7}') is None
 
 
-async def test_long_words_are_cut_before_they_are_kept(stage: Stage) -> None:
+async def test_long_event_messages_are_cut(stage: Stage) -> None:
     key = await stage.until_begun()
     stage.place(key, {"phase": "Pending"})
     stage.reconciler.note_event(about(stage.pod(key), message="no\x1b " * 100_000))
@@ -1017,7 +1017,7 @@ async def test_of_two_pods_the_one_that_lost_its_owner_gets_it_back(stage: Stage
     assert stage.pod(key)["metadata"]["labels"][ROLE] == LAUNCHER_ROLE
 
 
-async def test_somebody_else_s_pod_of_the_name_holds_no_deleted_vmi(stage: Stage) -> None:
+async def test_a_foreign_pod_of_the_name_does_not_keep_a_deleted_vmi(stage: Stage) -> None:
     key = await stage.until_begun()
     stage.lose(key)
     stage.store.create(POD, "default", {"metadata": {"name": key.name}, "spec": {}})

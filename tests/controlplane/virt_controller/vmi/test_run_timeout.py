@@ -86,11 +86,11 @@ def test_how_long_it_may_still_take(title: str) -> None:
     assert seconds_left(world) == expected
 
 
-def test_who_waits_looks_again_when_the_time_is_over() -> None:
+def test_a_waiting_vmi_is_requeued_at_its_timeout() -> None:
     assert decide(vmi_world(a_vmi_with(), SILENT, placed_for=100.0)).requeue_after == 500.0
 
 
-def test_a_run_whose_attempts_have_all_timed_out_says_so_with_what_was_heard() -> None:
+def test_a_run_that_timed_out_reports_the_events() -> None:
     world = vmi_world(
         a_vmi_with(),
         SILENT,

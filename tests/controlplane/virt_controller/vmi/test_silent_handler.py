@@ -41,7 +41,7 @@ def told(reason: str) -> tuple[Any, ...]:
         pytest.param("Unknown", told("LauncherLost"), SILENT, "LauncherLost", id="it is lost, and that is said"),
     ],
 )
-def test_a_granted_start_that_nobody_is_there_to_make_says_so(
+def test_a_granted_start_with_a_silent_virt_handler_is_reported(
     phase: str, before: tuple[Any, ...], node: NodeState | None, expected: str
 ) -> None:
     vmi = a_vmi(phase, conditions=list(before), **GRANTED)

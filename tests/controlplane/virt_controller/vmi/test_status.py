@@ -184,7 +184,7 @@ def test_the_first_write_records_attempt_and_both_phases() -> None:
         ({"sockets": 3}, (1, 3, 1)),
     ],
 )
-def test_the_first_write_records_the_processors_that_the_pod_is_asked_for(
+def test_the_first_write_records_the_cpu_topology(
     cpu: dict[str, int] | None, topology: tuple[int, int, int] | None
 ) -> None:
     domain = {"memory": {"guest": "64Mi"}, **({} if cpu is None else {"cpu": cpu})}
@@ -204,7 +204,7 @@ def test_the_start_is_granted_to_exactly_one_pod_in_one_write() -> None:
 
 
 @pytest.mark.parametrize("kind", ["PodScheduled", "Synchronized"])
-def test_what_kept_it_from_starting_is_not_said_of_a_start_that_is_granted(kind: str) -> None:
+def test_the_grant_removes_the_start_trouble(kind: str) -> None:
     """In the same write: nobody says it after the hand-over, so nobody would take it back."""
     old = a_vmi(conditions=[a_condition(kind, "False", "ErrImagePull")], **S)
     assert [condition.type for condition in grant(vmi_world(old, a_running_pod()), a_running_pod()).conditions] == [
@@ -212,7 +212,7 @@ def test_what_kept_it_from_starting_is_not_said_of_a_start_that_is_granted(kind:
     ]
 
 
-def test_who_was_named_before_has_the_start_no_more() -> None:
+def test_a_grant_replaces_the_former_pod() -> None:
     vmi = a_vmi(activePods={"another": "node-2"}, epoch=7, **S)
     granted = grant(vmi_world(vmi, a_running_pod()), a_running_pod())
     assert (granted.active_pods, granted.epoch) == ({POD_UID: "node-1"}, 8)
@@ -226,13 +226,13 @@ def test_the_reason_of_a_phase_goes_with_it() -> None:
 
 
 @pytest.mark.parametrize("phase", sorted(FINAL))
-def test_nothing_is_added_to_what_was_said_at_the_end(phase: str) -> None:
+def test_a_final_status_is_not_changed(phase: str) -> None:
     for pod in (a_running_pod(), a_pod("Succeeded"), a_pod("Failed", compute=ENDED)):
         assert derive_status(vmi_world(a_vmi(phase, **GRANTED), pod), None) is None
 
 
 @pytest.mark.parametrize("phase", ["WaitingForSync", "Bogus"])
-def test_a_phase_that_nobody_here_knows_is_left_and_said(phase: str) -> None:
+def test_an_unknown_phase_is_kept_and_reported(phase: str) -> None:
     status = derive_status(vmi_world(a_vmi(phase, **GRANTED)), None)
     assert status is not None
     assert (status.phase, status.active_pods) == (phase, {POD_UID: "node-1"})
@@ -322,7 +322,7 @@ TROUBLES: dict[str, tuple[World, RefusedStep[Any] | None, tuple[str, str, str] |
 
 
 @pytest.mark.parametrize(("world", "problem", "said"), TROUBLES.values(), ids=TROUBLES.keys())
-def test_what_keeps_it_from_starting_is_said(
+def test_what_keeps_it_from_starting_is_reported(
     world: World, problem: RefusedStep[Any] | None, said: tuple[str, str, str] | None
 ) -> None:
     status = derive_status(world, problem)
@@ -356,7 +356,7 @@ def test_claims_that_are_not_there_are_named_until_they_are() -> None:
     assert [condition.type for condition in after.conditions] == ["Ready"]
 
 
-def test_trouble_that_is_over_is_said_no_more() -> None:
+def test_trouble_that_is_over_is_removed() -> None:
     old = [a_condition("Synchronized", "False", "FailedCreate"), *UNPLACED]
     status = derived(vmi_world(a_vmi(node="node-1", conditions=old, **S), a_pod(node="node-1")))
     assert [condition.type for condition in status.conditions] == ["Ready"]
@@ -413,7 +413,7 @@ def test_a_guest_that_goes_on_is_ready_again() -> None:
     assert conditions.is_true(new.conditions, "Ready")
 
 
-def test_an_instance_that_is_to_leave_its_node_says_so_until_nobody_wants_that_any_more() -> None:
+def test_an_evacuation_is_reported_until_it_is_withdrawn() -> None:
     marked = a_vmi("Running", evacuationNodeName="node-1", **GRANTED)
     status = derived(vmi_world(marked, a_running_pod()))
     said = conditions.find(status.conditions, "EvictionRequested")
@@ -509,7 +509,7 @@ def test_no_other_pod_is_given_up(world: World) -> None:
     assert status is None or status.attempt == 1
 
 
-def test_of_a_further_attempt_nothing_is_said_that_the_one_before_it_met() -> None:
+def test_a_further_attempt_does_not_report_the_former_ones_refusal() -> None:
     told = a_vmi("Scheduling", attempt=2, conditions=[NO_NODE_HAS_KVM])
     status = derive_status(vmi_world(told, **WITHOUT_KVM), None)
     assert status is not None

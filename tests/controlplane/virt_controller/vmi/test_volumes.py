@@ -91,7 +91,7 @@ def test_its_condition_says_whether_they_are_filled(
     assert words in (said.message if said is not None else "")
 
 
-def test_what_nobody_makes_is_a_claim_that_is_not_found() -> None:
+def test_a_claim_that_no_data_volume_creates_is_not_found() -> None:
     new = derive_status(a_world(DISK, {}, known()), None)
     assert new is not None
     said = conditions.find(new.conditions, condition_types.SYNCHRONIZED)
@@ -130,7 +130,7 @@ def test_a_claim_is_described_as_it_is() -> None:
     assert not describe("disk", a_claim()).preallocated
 
 
-def test_claims_are_told_with_the_first_phase_and_as_they_are_at_the_grant_with_no_write_of_their_own() -> None:
+def test_claims_are_described_with_the_first_phase_and_the_grant() -> None:
     fresh = vmi_world(a_vmi(spec={"volumes": [DISK]}), claims=PENDING, data_volumes=of("PendingPopulation"))
     begun = derive_status(fresh, None)
     assert begun is not None
@@ -147,7 +147,7 @@ def test_claims_are_told_with_the_first_phase_and_as_they_are_at_the_grant_with_
     )
 
 
-def test_of_a_machine_with_very_many_disks_a_status_tells_the_first() -> None:
+def test_the_status_describes_a_limited_number_of_disks() -> None:
     """More would be refused by the schema, and the run would wait for that for ever."""
     names = [f"disk-{number}" for number in range(MOST_VOLUMES_TOLD + 9)]
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]

@@ -200,7 +200,7 @@ def test_batches_are_as_large_and_as_rare_as_the_strategy_says() -> None:
     assert planned(a_kubevirt(EVICT, last=NOW + 61), *many).count("Evict") == 10, "a clock that was ahead"
 
 
-def test_it_looks_again_when_somebody_has_waited() -> None:
+def test_it_is_requeued_at_the_end_of_a_back_off() -> None:
     def look(methods: list[str], *candidates: Candidate, **options: Any) -> float | None:
         return decide(World(kubevirt=a_kubevirt(methods, **options), candidates=candidates, now=NOW)).requeue_after
 
@@ -214,7 +214,7 @@ def test_it_looks_again_when_somebody_has_waited() -> None:
     assert look(EVICT, a_candidate(is_evicted=True), last=NOW - 10) is None
 
 
-def test_who_has_failed_less_comes_first() -> None:
+def test_fewer_failures_come_first() -> None:
     kubevirt = a_kubevirt(MOVE, limits={"parallelMigrationsPerCluster": 1})
     candidates = (a_candidate("a", refusals=1, **CAN), a_candidate("b", **CAN))
     (step,) = decide(World(kubevirt=kubevirt, candidates=candidates, now=NOW)).steps
@@ -241,7 +241,7 @@ def test_names_are_counted_from_what_is_there() -> None:
     assert a_candidate("web", an_update(3), a_migration()).next_name == "kubevirt-workload-update-webuid-4"
 
 
-def test_those_that_run_and_are_outdated_are_counted_and_a_back_off_is_told_once() -> None:
+def test_outdated_vmis_are_counted_and_a_back_off_is_reported_once() -> None:
     candidates = (
         a_candidate("web", an_update(1, ago=5), **CAN),
         a_candidate("stopped", is_running=False),

@@ -63,7 +63,7 @@ class Rolling:
         *("one that never had a virt-handler", "ours takes none"),
     ],
 )
-def test_who_takes_machines_and_is_not_ours_is_waited_for(
+def test_nodes_that_take_machines_and_are_not_updated_are_waited_for(
     node: Json, outdated_nodes: tuple[str, ...], has_come: bool
 ) -> None:
     found = Rolling(node).rollout
@@ -74,7 +74,7 @@ def test_a_control_plane_that_does_not_know_what_it_is_takes_virt_handlers_like_
     assert Rolling(a_node(None), image="").rollout.outdated_nodes == ()
 
 
-def test_somebody_is_woken_when_it_has_come_and_not_by_every_change_of_a_node() -> None:
+def test_the_callback_runs_when_the_result_changes() -> None:
     rolling = Rolling(a_node("another"))
     rolling.write({"metadata": {"labels": {"zone": "a"}}})
     assert rolling.woken == 0

@@ -125,7 +125,7 @@ async def test_one_is_labelled_counted_and_moved_once() -> None:
 
 
 @pytest.mark.parametrize(("limits", "made"), [((1, 2), 1), ((5, 2), 2)], ids=["of the cluster", "of a node"])
-async def test_what_it_has_made_itself_counts_before_it_is_told_of_it(limits: tuple[int, int], made: int) -> None:
+async def test_own_migrations_count_before_the_watch_reports_them(limits: tuple[int, int], made: int) -> None:
     stage = await a_stage("LiveMigrate")
     await stage.run_guest("db")
     await stage.run_guest("mail")
@@ -165,7 +165,7 @@ async def test_without_methods_it_is_labelled_and_stays() -> None:
     assert (stage.migrations, stage.evicted) == ([], [])
 
 
-async def test_one_in_the_launcher_that_is_deployed_is_nobodys() -> None:
+async def test_a_vmi_in_the_deployed_launcher_is_no_candidate() -> None:
     stage = await a_stage("LiveMigrate", "Evict", image="launcher:1")
     await stage.update()
     assert (stage.migrations, stage.evicted, stage.labels().get(OUTDATED_LAUNCHER)) == ([], [], None)
@@ -199,7 +199,7 @@ async def test_one_that_takes_long_to_shut_down_is_not_evicted_in_the_next_batch
     assert len(stage.evicted) == 1
 
 
-async def test_no_batch_is_begun_whose_time_could_not_be_written() -> None:
+async def test_no_batch_begins_before_its_time_is_written() -> None:
     stage = await a_stage("Evict")
     stage.direct.refusals["patch status of KubeVirt"] = Forbidden("no")
     await stage.update()
@@ -221,7 +221,7 @@ def mark(stage: Updating, name: str, **spec: str) -> None:
     stage.catch_up()
 
 
-async def test_migrations_that_cannot_begin_take_nobodys_place() -> None:
+async def test_migrations_that_cannot_begin_use_no_place() -> None:
     """An instance that is off can have any number of them."""
     stage = await a_stage("LiveMigrate")
     one = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
@@ -232,7 +232,7 @@ async def test_migrations_that_cannot_begin_take_nobodys_place() -> None:
     assert {body["spec"]["vmiName"] for body in stage.migrations} == {"is-off", "web"}
 
 
-async def test_one_whose_pod_a_quota_refuses_takes_nobodys_place() -> None:
+async def test_a_migration_that_a_quota_refuses_uses_no_place() -> None:
     stage = await a_stage("LiveMigrate")
     await stage.run_guest("db", node="node-2")
     one = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
@@ -254,7 +254,7 @@ async def test_another_leader_counts_from_the_batch_that_was_written_down() -> N
     assert len(stage.evicted) == 1
 
 
-async def test_one_whose_eviction_is_refused_is_told_and_holds_up_nobody() -> None:
+async def test_a_refused_eviction_is_reported_and_delays_nobody() -> None:
     stage = await a_stage("Evict")
     await stage.run_guest("other")
     stage.refusal = Throttled("cannot evict Pod: it is to stay")
@@ -268,7 +268,7 @@ async def test_one_whose_eviction_is_refused_is_told_and_holds_up_nobody() -> No
     assert len(stage.evicted) == 2
 
 
-async def test_one_whose_migration_is_refused_is_told_and_holds_up_nobody() -> None:
+async def test_a_refused_migration_is_reported_and_delays_nobody() -> None:
     stage = await a_stage("LiveMigrate")
     stage.direct.refusals["create VirtualMachineInstanceMigration"] = Forbidden("quota")
     outcome = await stage.update()
@@ -314,7 +314,7 @@ def take(stage: Updating, name: str) -> None:
     stage.catch_up()
 
 
-async def test_one_whose_name_is_taken_is_told_and_holds_up_nobody() -> None:
+async def test_a_taken_name_is_reported_and_delays_nobody() -> None:
     stage = await a_stage("LiveMigrate")
     for name in ("b", "c"):
         await stage.run_guest(name, node="node-2")
@@ -331,7 +331,7 @@ async def test_one_whose_name_is_taken_is_told_and_holds_up_nobody() -> None:
     assert stage.state["outdatedVirtualMachineInstanceWorkloads"] == 3
 
 
-async def test_one_that_changes_all_the_time_keeps_nobody_waiting() -> None:
+async def test_a_vmi_that_changes_often_delays_nobody() -> None:
     stage = await a_stage("LiveMigrate", "Evict")
     await stage.run_guest("b", node="node-2")
     stage.tell_instance({"conditions": [{"type": "LiveMigratable", "status": "False"}]}, Key("default", "b"))
@@ -387,7 +387,7 @@ async def test_one_that_has_no_reason_any_more_is_dropped_before_it_has_begun() 
     assert left["metadata"]["deletionTimestamp"]
 
 
-async def test_whoever_has_migrations_waiting_all_the_time_keeps_nobody_from_the_queue() -> None:
+async def test_waiting_migrations_of_others_do_not_block_the_queue() -> None:
     """Two of a node at a time, and two are under way, which say that they are updates. Anybody can say so."""
     reason: MoveReason = lambda vmi, _pod: "it is to move" if vmi.metadata.name == "web" else None  # noqa: E731
     stage = await a_stage("LiveMigrate", reasons=(reason,), image="launcher:1")
@@ -400,7 +400,7 @@ async def test_whoever_has_migrations_waiting_all_the_time_keeps_nobody_from_the
     assert sorted(migration["spec"]["vmiName"] for migration in stage.migrations) == ["db", "mail", "web"]
 
 
-async def test_a_reason_is_found_anew_when_the_pod_is_known() -> None:
+async def test_the_reason_is_derived_again_when_the_pod_is_known() -> None:
     """A new leader lists instances before Pods."""
     stage = await a_stage("LiveMigrate")
     pods = LaggingCache(stage.store, POD)
@@ -414,7 +414,7 @@ async def test_a_reason_is_found_anew_when_the_pod_is_known() -> None:
     assert candidates() == []
 
 
-async def test_nobody_is_moved_before_virt_handlers_are_what_this_process_is() -> None:
+async def test_no_vmi_is_moved_during_a_rollout_of_virt_handler() -> None:
     stage = await a_stage("LiveMigrate")
     other, ours = ({"annotations": {CONTROL_PLANE_IMAGE: image}} for image in ("another", None))
 
