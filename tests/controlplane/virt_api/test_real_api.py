@@ -375,7 +375,7 @@ async def test_an_eviction_is_answered_by_the_strategy_of_its_machine(installed:
     external = await client.get(VIRTUAL_MACHINE_INSTANCE, Key("default", "evict-external"))
 
     assert said["None"] == said["LiveMigrateIfPossible"] == "evicted"
-    assert "not live-migratable (no way to move it); stop it to let its node go" in said["LiveMigrate"]
+    assert "not live-migratable (no way to move it); stop it to free its node" in said["LiveMigrate"]
     assert 'Eviction triggered evacuation of VMI "default/evict-external"' in said["External"]
     assert external["status"]["evacuationNodeName"] == "node-1"
     assert external["metadata"]["annotations"]["kubevirt.io/eviction-source"] == "descheduler"
