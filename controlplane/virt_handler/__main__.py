@@ -43,7 +43,7 @@ from controlplane.process.signals import run_until_signal
 from controlplane.virt_handler.api_endpoint.client_ca import API_SERVICE_SELECTOR, use_client_ca
 from controlplane.virt_handler.api_endpoint.guest_info import GuestInfo
 from controlplane.virt_handler.api_endpoint.power import PowerRequests
-from controlplane.virt_handler.api_endpoint.server import Door, EndpointTls
+from controlplane.virt_handler.api_endpoint.server import ApiEndpoint, EndpointTls
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair, make_self_signed_pair
 from controlplane.virt_handler.incoming.reconciler import IncomingReconciler
 from controlplane.virt_handler.incoming.world import Action as IncomingAction
@@ -140,9 +140,9 @@ class Handler:
             observed=self._metrics.observed,
         )
         known.subscribe(lambda key, _before, _after: self._enqueue(key))
-        self._door_tls = EndpointTls(pair)
-        self._door = Door(
-            self._door_tls,
+        self._endpoint_tls = EndpointTls(pair)
+        self._endpoint = ApiEndpoint(
+            self._endpoint_tls,
             settings.namespace,
             {
                 Power: PowerRequests(settings.node, self._registry, known, self._clock, self._tell).answer,
@@ -150,7 +150,7 @@ class Handler:
             },
         )
         self._callers = WatchCache(client, Selection(API_SERVICE, field_selector=API_SERVICE_SELECTOR), self._clock)
-        self._callers.subscribe(lambda _unused, __, after: use_client_ca(self._door_tls, after))
+        self._callers.subscribe(lambda _unused, __, after: use_client_ca(self._endpoint_tls, after))
         self._health = Health(settings.port, self._metrics.registry, self._waiting_for, address=settings.address)
         self._missing = {"virt-node"}
         self._heartbeat = self._make_heartbeat()
@@ -172,7 +172,7 @@ class Handler:
         )
         await self._health.start()
         try:
-            await self._door.open(self._settings.address, self._settings.door_port)
+            await self._endpoint.open(self._settings.address, self._settings.door_port)
             caches = (self._pods.run, self._vmis.run, self._coming.run, self._callers.run)
             async with asyncio.TaskGroup() as group:
                 for job in (self._node.run, *caches, self._registry.run, self._work):
@@ -182,7 +182,7 @@ class Handler:
                 group.create_task(self._offer_node(group))
         finally:
             await self._leave()
-            await self._door.close()
+            await self._endpoint.close()
             await self._health.close()
 
     def _select_pods(self) -> Selection:

@@ -76,7 +76,7 @@ class EndpointTls:
         return None
 
 
-class Door:
+class ApiEndpoint:
     """Listens until closed."""
 
     def __init__(self, tls: EndpointTls, namespace: str, answers: Answers) -> None:

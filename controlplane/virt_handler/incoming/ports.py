@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the target's reconciler needs: doors. controlplane.virt_handler.migration implements them."""
+"""What the target's reconciler needs: tunnels. controlplane.virt_handler.migration implements them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Protocol
 
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.engine.errors import Invalid
-from controlplane.virt_handler.incoming.world import Door
+from controlplane.virt_handler.incoming.world import TunnelAddress
 
 
 class NoMigrationAddress(Invalid):
     """This node has no address at which it may wait for a migration, and will have none by itself."""
 
 
-class Doors(Protocol):
-    """Doors for sources, each for one migration. Who opens or loses one has the instance looked at again."""
+class Tunnels(Protocol):
+    """The tunnel servers of this node, each for one migration. Opening or losing one enqueues the instance."""
 
-    def door(self, migration_uid: str) -> Door | None: ...
+    def door(self, migration_uid: str) -> TunnelAddress | None: ...
 
     def open_for(self, vmi_uid: str) -> frozenset[str]:
         """Return the UIDs of the migrations of an instance for which a door is open."""

@@ -15,7 +15,7 @@ from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Cache, Clock
 from controlplane.virt_handler.incoming.decide import decide
-from controlplane.virt_handler.incoming.ports import Doors
+from controlplane.virt_handler.incoming.ports import Tunnels
 from controlplane.virt_handler.incoming.status import derive_status
 from controlplane.virt_handler.incoming.world import Action, CloseTunnel, OpenTunnel, World
 from controlplane.virt_handler.vmi.ports import NoContact, OperationInputs, Sessions
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 class IncomingReconciler:
     """Implements engine.plan.Reconciler."""
 
-    def __init__(self, node: str, vmis: Cache, launchers: Sessions, doors: Doors, *, api: Api, clock: Clock) -> None:
+    def __init__(self, node: str, vmis: Cache, launchers: Sessions, doors: Tunnels, *, api: Api, clock: Clock) -> None:
         """vmis: those whose migration names this node as target."""
         self._node = node
         self._vmis = vmis

@@ -14,7 +14,7 @@ from controlplane.virt_handler.vmi.world import Destroy, Dial, Launcher, Prepare
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class TunnelAddress:
     """Where the source's virt-handler is waited for."""
 
     address: str
@@ -28,7 +28,7 @@ class World:
     """Its migration names this node as target. None: it does not any more, and doors may be open yet."""
     launcher: Launcher | None
     """The Pod that it is to come to."""
-    door: Door | None
+    door: TunnelAddress | None
     """None: none is open for this migration."""
     open_tunnels: frozenset[str] = frozenset()
     """UIDs of migrations of this instance for which one is open."""

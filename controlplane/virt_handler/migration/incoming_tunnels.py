@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Doors for sources, as incoming/ has them opened and closed. Each is for one migration and has an end."""
+"""Opens and closes the tunnel servers of this node, each for one migration and for a bounded time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from controlplane.api.objects.migration_state import MigrationState
 from controlplane.engine.errors import Unavailable
 from controlplane.engine.ports import Api
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
-from controlplane.virt_handler.incoming.world import Door
+from controlplane.virt_handler.incoming.world import TunnelAddress
 from controlplane.virt_handler.launchers.ports import Node, NodeError
 from controlplane.virt_handler.migration.copy_thread import CopyThread
 from controlplane.virt_handler.migration.handshake import Channel, migration_identity
@@ -34,14 +34,14 @@ DOOR_SECONDS = 86400.0
 @dataclass(frozen=True, slots=True)
 class _Open:
     vmi_uid: str
-    door: Door
+    door: TunnelAddress
     entrance: TunnelServer
     lane: CopyThread
     timer: asyncio.TimerHandle
 
 
 class IncomingTunnels:
-    """Implements incoming.ports.Doors."""
+    """Implements incoming.ports.Tunnels."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class IncomingTunnels:
         self._changed = changed
         self._open: dict[str, _Open] = {}
 
-    def door(self, migration_uid: str) -> Door | None:
+    def door(self, migration_uid: str) -> TunnelAddress | None:
         found = self._open.get(migration_uid)
         return None if found is None else found.door
 
@@ -85,7 +85,7 @@ class IncomingTunnels:
             lane.end()
             raise Unavailable(f"cannot listen for a migration: {error}") from error
         timer = asyncio.get_running_loop().call_later(DOOR_SECONDS, self._end, uid)
-        self._open[uid] = _Open(vmi_uid, Door(address, port), entrance, lane, timer)
+        self._open[uid] = _Open(vmi_uid, TunnelAddress(address, port), entrance, lane, timer)
         log.info("waiting for a migration", extra={"uid": uid, "port": port})
 
     async def close(self, migration_uid: str) -> None:

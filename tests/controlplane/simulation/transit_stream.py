@@ -26,7 +26,7 @@ from controlplane.hypervisor.connection import Connection
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, WrongState
 from controlplane.hypervisor.events import ConnectionClosed
 from controlplane.hypervisor.guest import Guest, Progress
-from controlplane.virt_handler.incoming.world import Door
+from controlplane.virt_handler.incoming.world import TunnelAddress
 from controlplane.virt_handler.launchers.ports import Result, TransferRequest
 from controlplane.virt_handler.migration.sender import Sender
 from tests.controlplane.simulation.launcher import DomainError
@@ -46,7 +46,7 @@ SHUT = "shut the door for"
 
 @dataclass(slots=True)
 class OpenDoor:
-    door: Door
+    door: TunnelAddress
     vmi_uid: str
     moving: MigrationState
     node: Node
@@ -55,7 +55,7 @@ class OpenDoor:
 
 @dataclass(slots=True)
 class Fabric:
-    """Doors, and streams that go through them."""
+    """Tunnels, and streams that go through them."""
 
     nodes: Mapping[str, Node]
     rng: random.Random
@@ -67,7 +67,7 @@ class Fabric:
 
     def listen(self, vmi_uid: str, moving: MigrationState, node: Node) -> OpenDoor:
         self.ports += 1
-        found = OpenDoor(Door(node.name, self.ports), vmi_uid, moving, node)
+        found = OpenDoor(TunnelAddress(node.name, self.ports), vmi_uid, moving, node)
         self.doors.append(found)
         return found
 
@@ -250,13 +250,13 @@ class TransitSending(Sender):
 
 
 class TransitDoors:
-    """Doors of one process. Implements incoming.ports.Doors."""
+    """Tunnels of one process. Implements incoming.ports.Tunnels."""
 
     def __init__(self, fabric: Fabric, node: Node) -> None:
         self._fabric, self._node = fabric, node
         self._open: dict[str, OpenDoor] = {}
 
-    def door(self, migration_uid: str) -> Door | None:
+    def door(self, migration_uid: str) -> TunnelAddress | None:
         found = self._open.get(migration_uid)
         return None if found is None else found.door
 

@@ -14,7 +14,7 @@ import pytest
 from controlplane.api.objects.guest_info import GuestAgentInfo, GuestFileSystem, GuestFileSystems, GuestUser
 from controlplane.api.objects.vmi.status import GuestOsInfo
 from controlplane.links.handler import Answer, Details, Done, Guest, Inquire, NotDone
-from controlplane.virt_handler.api_endpoint.server import Door
+from controlplane.virt_handler.api_endpoint.server import ApiEndpoint
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from tests.controlplane.virt_api.served import USER, serving
 from tests.controlplane.virt_api.subresources.test_power_requests import VMI, Stage, a_vmi, pair
@@ -39,7 +39,7 @@ class Inquired(Stage):
         super().__init__(served, own)
         self.inquired: list[Inquire] = []
         self.says = Details(TOLD)
-        self.door = Door(self.tls, "virt", {Inquire: self._tell})
+        self.door = ApiEndpoint(self.tls, "virt", {Inquire: self._tell})
 
     async def _tell(self, asked: Inquire) -> Answer:
         self.inquired.append(asked)

@@ -23,7 +23,7 @@ from controlplane.tls.certificates import KeyPair, Subject, issue
 from controlplane.tls.contexts import VIRT_API_CLIENT, load_pair, role_uri
 from controlplane.virt_api.subresources import handler_client
 from controlplane.virt_api.subresources.handler_client import HandlerClient, NotSentError, read_endpoint
-from controlplane.virt_handler.api_endpoint.server import Door, EndpointTls
+from controlplane.virt_handler.api_endpoint.server import ApiEndpoint, EndpointTls
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair, make_self_signed_pair
 from controlplane.virt_handler.node.labels import door_annotations
 from tests.controlplane.kube.fake_api import a_client
@@ -78,7 +78,7 @@ class Stage:
         self.response: Answer = Done()
         self.tls = EndpointTls(pair)
         self.tls.use_authority(self.authority.certificate)
-        self.door = Door(self.tls, "virt", {Power: self._answer})
+        self.door = ApiEndpoint(self.tls, "virt", {Power: self._answer})
 
     async def _answer(self, question: Power) -> Answer:
         self.questions.append(question)

@@ -26,7 +26,7 @@ from controlplane.tls.contexts import VIRT_API_CLIENT, client_context, role_uri
 from controlplane.virt_handler.api_endpoint import server as door_module
 from controlplane.virt_handler.api_endpoint import serving_certificate as own_pair
 from controlplane.virt_handler.api_endpoint.client_ca import use_client_ca
-from controlplane.virt_handler.api_endpoint.server import Door, EndpointTls
+from controlplane.virt_handler.api_endpoint.server import ApiEndpoint, EndpointTls
 from controlplane.virt_handler.api_endpoint.serving_certificate import PairError, SelfSignedPair, make_self_signed_pair
 from tests.controlplane.virt_api.served import DAY, an_authority, now
 
@@ -54,7 +54,7 @@ class Opened:
         self.answer: Answer = Done()
         self.may_end = asyncio.Event()
         self.may_end.set()
-        self.door = Door(self.tls, NAMESPACE, {Power: self._answer})
+        self.door = ApiEndpoint(self.tls, NAMESPACE, {Power: self._answer})
         self.port = 0
 
     async def _answer(self, asked: Power) -> Answer:

@@ -16,7 +16,7 @@ from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.virt_handler.incoming.decide import decide
 from controlplane.virt_handler.incoming.ports import NoMigrationAddress
 from controlplane.virt_handler.incoming.status import TRIES, derive_status
-from controlplane.virt_handler.incoming.world import Action, CloseTunnel, Door, OpenTunnel, World
+from controlplane.virt_handler.incoming.world import Action, CloseTunnel, OpenTunnel, TunnelAddress, World
 from controlplane.virt_handler.vmi.world import Destroy, Dial, FailedOperation, Launcher, LauncherStatus, PrepareNetwork
 from tests.controlplane.virt_handler.builders import ETH0, NODE, NOW, OTHER, RUNNING, a_launcher, a_pod, observed, seen
 from tests.controlplane.virt_handler.moving import (
@@ -31,7 +31,7 @@ from tests.controlplane.virt_handler.moving import (
     ready,
 )
 
-DOOR = Door("10.244.1.9", 4711)
+DOOR = TunnelAddress("10.244.1.9", 4711)
 PREPARE = PrepareNetwork(TARGET_POD, "a guest is to come to its launcher")
 DIAL = Dial(TARGET_POD, "a guest is to come to its launcher")
 OPEN = OpenTunnel(MIGRATION, "a guest is to come")
@@ -51,7 +51,7 @@ def launcher(status: LauncherStatus, **fields: Any) -> Launcher:
 
 
 def world(
-    vmi: VirtualMachineInstance | None, one: Launcher | None = None, *, door: Door | None = None, **fields: Any
+    vmi: VirtualMachineInstance | None, one: Launcher | None = None, *, door: TunnelAddress | None = None, **fields: Any
 ) -> World:
     is_open = frozenset({MIGRATION}) if door is not None else frozenset()
     known: dict[str, Any] = {"open_tunnels": is_open, "now": NOW, "monotonic": 1000.0, **fields}
@@ -122,10 +122,13 @@ TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
     "a door, and no contact yet": (world(moving(), launcher(SET_UP), door=DOOR), None),
     "told": (world(ready(), launcher(target()), door=DOOR), None),
     "another door, of another process": (
-        world(ready(), launcher(target()), door=Door("10.244.1.8", 5000)),
+        world(ready(), launcher(target()), door=TunnelAddress("10.244.1.8", 5000)),
         {"target_node_address": "10.244.1.8", "target_direct_migration_node_ports": {"5000": 0}},
     ),
-    "another door, and it has begun": (world(begun(), launcher(target()), door=Door("10.244.1.8", 5000)), None),
+    "another door, and it has begun": (
+        world(begun(), launcher(target()), door=TunnelAddress("10.244.1.8", 5000)),
+        None,
+    ),
     "on its way": (
         world(begun(), launcher(target(BY_MIGRATION)), door=DOOR),
         {"target_node_domain_detected": True, "target_node_domain_ready_timestamp": None},
