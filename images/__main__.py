@@ -75,12 +75,12 @@ def _build(chosen: argparse.Namespace) -> None:
     built = []
     for name in chosen.only or NAMES:
         started = time.monotonic()
-        one = make(name, store, chosen.output, options)
-        built.append(one)
+        image = make(name, store, chosen.output, options)
+        built.append(image)
         if not chosen.json:
-            print(_line(one, time.monotonic() - started), flush=True)
+            print(_line(image, time.monotonic() - started), flush=True)
     if chosen.json:
-        print(json.dumps([_described(one) for one in built]))
+        print(json.dumps([_described(image) for image in built]))
 
 
 def _line(built: Built, seconds: float) -> str:

@@ -94,7 +94,7 @@ def _layers(name: str, store: Store, options: Options, collection: Path) -> tupl
     base = f"{rootfs_key}-{rootfs.stat().st_mtime_ns}"
     tree = functools.cache(lambda: read_tar(rootfs))
     inputs = Inputs(collection, tree, functools.cache(lambda: _interpreter(store, name, base, tree)))
-    return [_layer(store, making, one, inputs, base) for one in making.layers], making
+    return [_layer(store, making, layer, inputs, base) for layer in making.layers], making
 
 
 def plan(name: str, store: Store, output: Path | None, options: Options, collection: Path = COLLECTION) -> Built:
@@ -119,14 +119,14 @@ def _interpreter(store: Store, name: str, base: str, tree: Callable[[], Mapping[
     return interpreter_command(store.piece(f"{name}-python", key_of(base), make))
 
 
-def _layer(store: Store, making: Recipe, one: LayerRecipe, inputs: Inputs, base: str) -> Layer:
-    key = key_of(one.key(inputs.collection), base if one.uses_rootfs else "", hash_of(COLLECTION / "images/oci.py"))
+def _layer(store: Store, making: Recipe, layer: LayerRecipe, inputs: Inputs, base: str) -> Layer:
+    key = key_of(layer.key(inputs.collection), base if layer.uses_rootfs else "", hash_of(COLLECTION / "images/oci.py"))
 
     def make(path: Path) -> None:
         with LayerWriter(path) as writer:
-            write_layer(one.make(inputs), writer)
+            write_layer(layer.make(inputs), writer)
 
-    return store.layer(f"{making.name}-{one.name}", key, make)
+    return store.layer(f"{making.name}-{layer.name}", key, make)
 
 
 def _archive(store: Store, making: Recipe, layers: list[Layer], reference: str) -> Built:
@@ -147,8 +147,8 @@ def _is_copy(path: Path, kept: Path) -> bool:
     """Tell whether a file is the copy of a kept archive: it has its time, to the nanosecond."""
     if not path.exists():
         return False
-    one, other = path.stat(), kept.stat()
-    return (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
+    copy, original = path.stat(), kept.stat()
+    return (copy.st_size, copy.st_mtime_ns) == (original.st_size, original.st_mtime_ns)
 
 
 def _copy(kept: Path, path: Path) -> None:
@@ -173,9 +173,9 @@ def assemble(name: str, root: Path, output: Path, collection: Path = COLLECTION)
     tree = functools.cache(lambda: read_directory(root))
     inputs = Inputs(collection, tree, lambda: [sys.executable])
     made = []
-    for one in recipe(name).layers:
-        path = output / one.name
+    for layer in recipe(name).layers:
+        path = output / layer.name
         shutil.rmtree(path, ignore_errors=True)
-        write_directory(one.make(inputs), path)
+        write_directory(layer.make(inputs), path)
         made.append(path)
     return made

@@ -76,5 +76,5 @@ def _place(name: str, path: Path) -> str:
 def _data_beside(name: str, path: Path) -> dict[str, Path]:
     if path.name != "__init__.py":
         return {}
-    found = (one for one in path.parent.iterdir() if one.suffix in _DATA_SUFFIXES)
-    return {f"{name.replace('.', '/')}/{one.name}": one for one in found}
+    files = (file for file in path.parent.iterdir() if file.suffix in _DATA_SUFFIXES)
+    return {f"{name.replace('.', '/')}/{file.name}": file for file in files}

@@ -201,7 +201,7 @@ def write_archive(path: Path, reference: str, layers: Iterable[Layer], config: C
             _put_bytes(sink, "index.json", index)
             for blob in (manifest, configured):
                 _put_bytes(sink, f"blobs/sha256/{hashlib.sha256(blob).hexdigest()}", blob)
-            for layer in {one.sha256: one for one in held}.values():
+            for layer in {layer.sha256: layer for layer in held}.values():
                 _put_file(sink, f"blobs/sha256/{layer.sha256}", layer.path)
             sink.write(b"\0" * (2 * tarfile.BLOCKSIZE))
         partial.replace(path)

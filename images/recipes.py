@@ -85,7 +85,7 @@ def packages_file(collection: Path, name: str) -> Path:
 
 def recipe(name: str) -> Recipe:
     """Return a recipe by the image's name; KeyError if there is none."""
-    return {one.name: one for one in (_control_plane(), _virt_launcher(), _test_guest())}[name]
+    return {recipe.name: recipe for recipe in (_control_plane(), _virt_launcher(), _test_guest())}[name]
 
 
 def _virt_launcher() -> Recipe:
@@ -140,9 +140,9 @@ def _guest_root(inputs: Inputs) -> Path:
 
 
 def _guest_key(collection: Path) -> str:
-    sources = sorted(one for one in (collection / "images/test-guest").rglob("*") if one.is_file())
+    sources = sorted(path for path in (collection / "images/test-guest").rglob("*") if path.is_file())
     code = [collection / "images" / name for name in ("guest.py", "bootdisk.py", "cpio.py")]
-    return key_of([(str(one.relative_to(collection)), hash_of(one)) for one in (*sources, *code)])
+    return key_of([(str(path.relative_to(collection)), hash_of(path)) for path in (*sources, *code)])
 
 
 def _packages_layer(name: str) -> LayerRecipe:
@@ -152,8 +152,8 @@ def _packages_layer(name: str) -> LayerRecipe:
         return collection / "images" / name / "keep"
 
     def key(collection: Path) -> str:
-        code = [collection / "images" / one for one in ("tree.py", "trim.py", "precompile.py")]
-        return key_of([hash_of(one) for one in (keep_list(collection), *code)])
+        code = [collection / "images" / name for name in ("tree.py", "trim.py", "precompile.py")]
+        return key_of([hash_of(path) for path in (keep_list(collection), *code)])
 
     def make(inputs: Inputs) -> dict[str, Node]:
         kept = trim(inputs.rootfs(), parse_keep_list(keep_list(inputs.collection).read_text()))
@@ -178,8 +178,8 @@ def _wheels_layer() -> LayerRecipe:
             return {**kept, **compiled(kept, inputs.interpreter())}
 
     def key(collection: Path) -> str:
-        code = [collection / "images" / one for one in ("wheels.py", "trim.py", "precompile.py")]
-        return key_of([hash_of(one) for one in (requirements(collection), keep_list(collection), *code)])
+        code = [collection / "images" / name for name in ("wheels.py", "trim.py", "precompile.py")]
+        return key_of([hash_of(path) for path in (requirements(collection), keep_list(collection), *code)])
 
     return LayerRecipe("wheels", key, make, uses_rootfs=False)
 
@@ -203,7 +203,7 @@ def _code_layer(
         }
 
     def key(collection: Path) -> str:
-        code = [hash_of(collection / "images" / one) for one in ("recipes.py", "precompile.py")]
+        code = [hash_of(collection / "images" / name) for name in ("recipes.py", "precompile.py")]
         return key_of(code, [(name, hash_of(path)) for name, path in sources(collection).items()])
 
     def make(inputs: Inputs) -> dict[str, Node]:

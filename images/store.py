@@ -104,8 +104,8 @@ class Store:
 
     def _forget_old(self, name: str) -> None:
         key_length = len(key_of())
-        pieces = [one for one in self.root.glob(f"{name}-*") if len(one.name) == len(name) + 1 + key_length]
-        for old in sorted(pieces, key=lambda one: one.stat().st_mtime_ns, reverse=True)[_KEPT:]:
+        pieces = [path for path in self.root.glob(f"{name}-*") if len(path.name) == len(name) + 1 + key_length]
+        for old in sorted(pieces, key=lambda piece: piece.stat().st_mtime_ns, reverse=True)[_KEPT:]:
             if time.time() - old.stat().st_mtime < _IN_USE_SECONDS:
                 continue
             _remove(old)

@@ -66,9 +66,9 @@ def lock(pyproject: Path, requirements: Path) -> None:
 def render_lock(resolved: list[dict[str, Any]]) -> str:
     """Render the `install` list of a pip report as a lock file."""
     lines = ["# The wheels of the control-plane image. Made by `python3 -m images lock`; do not edit.\n"]
-    for one in sorted(resolved, key=lambda one: str(one["metadata"]["name"]).lower()):
-        digest = one["download_info"]["archive_info"]["hashes"]["sha256"]
-        lines.append(f"{one['metadata']['name']}=={one['metadata']['version']} --hash=sha256:{digest}\n")
+    for package in sorted(resolved, key=lambda package: str(package["metadata"]["name"]).lower()):
+        digest = package["download_info"]["archive_info"]["hashes"]["sha256"]
+        lines.append(f"{package['metadata']['name']}=={package['metadata']['version']} --hash=sha256:{digest}\n")
     return "".join(lines)
 
 

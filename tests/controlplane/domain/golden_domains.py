@@ -41,7 +41,7 @@ class Case:
 
 
 def read_facts(raw: dict[str, Any]) -> Facts:
-    disks = tuple(ImageFile(**one) for one in raw.get("container_disks", ()))
+    disks = tuple(ImageFile(**item) for item in raw.get("container_disks", ()))
     return Facts(
         pod_uid="0f2d5a80-3c0e-4d38-a6c0-9b3f1d4c1e77",
         epoch=3,

@@ -101,7 +101,7 @@ def test_the_guests_system_is_read() -> None:
 
 
 def addresses(*listed: Any) -> list[dict[str, Any]]:
-    return [{"ip-address-type": "ipv4", "ip-address": one, "prefix": 24} for one in listed]
+    return [{"ip-address-type": "ipv4", "ip-address": item, "prefix": 24} for item in listed]
 
 
 def test_the_guests_interfaces_are_read_but_for_the_loopback() -> None:

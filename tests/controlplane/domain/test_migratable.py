@@ -43,6 +43,6 @@ MEMORY = {"memory": {"guest": "1Gi"}}
     ],
 )
 def test_no_more_than_this_is_sent(domain: dict[str, Any], volumes: list[dict[str, Any]], bytes_at_most: int) -> None:
-    disks = [{"name": one["name"], "disk": {"bus": "virtio"}} for one in volumes]
+    disks = [{"name": volume["name"], "disk": {"bus": "virtio"}} for volume in volumes]
     vmi = a_vmi("Running", domain={**domain, "devices": {"disks": disks}}, volumes=volumes)
     assert most_to_send(vmi) == bytes_at_most

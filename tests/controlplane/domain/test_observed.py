@@ -49,7 +49,7 @@ def test_how_many_cpus_a_guest_has_of_those_that_it_can_have(vcpu: str, expected
 
 
 def channels(*targets: str) -> str:
-    listed = "".join(f"<channel type='unix'><source mode='bind'/><target {one}/></channel>" for one in targets)
+    listed = "".join(f"<channel type='unix'><source mode='bind'/><target {target}/></channel>" for target in targets)
     return f"<domain><devices>{listed}</devices></domain>"
 
 

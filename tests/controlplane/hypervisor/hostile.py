@@ -241,8 +241,8 @@ class Lingering:
             sending.join(LET_GO_SECONDS)
 
     def release(self) -> None:
-        for one in (self._listener, *self._peers):
-            one.close()
+        for item in (self._listener, *self._peers):
+            item.close()
 
 
 def give_lingering(lingering: Lingering, procedure: int) -> Behaviour:
@@ -406,7 +406,7 @@ class Hostile:
         self.calls: list[int] = []
         """Procedures that were called, on all connections."""
         self._behave, self._hangs_up = behave, hangs_up
-        self._wires: list[socket.socket] = []
+        self._connections: list[socket.socket] = []
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
         self._listener.listen(0 if not accepts else 16)
@@ -419,18 +419,18 @@ class Hostile:
     @property
     def descriptors(self) -> int:
         """How many it holds."""
-        return sum(one.fileno() >= 0 for one in (self._listener, *self._wires))
+        return sum(item.fileno() >= 0 for item in (self._listener, *self._connections))
 
     @property
     def callers(self) -> int:
         """How many it has accepted; those with which it filled its own queue among them."""
-        return len(self._wires)
+        return len(self._connections)
 
     def close(self) -> None:
-        for one in (self._listener, *self._wires):
+        for item in (self._listener, *self._connections):
             with suppress(OSError):  # it is no connection any more
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                item.shutdown(socket.SHUT_RDWR)
+            item.close()
         for thread in self._threads:
             thread.join()
 
@@ -443,7 +443,7 @@ class Hostile:
         """Call ourselves until nobody else gets through."""
         while True:
             transport = socket.socket(socket.AF_UNIX)
-            self._wires.append(transport)
+            self._connections.append(transport)
             transport.setblocking(False)
             try:
                 transport.connect(path)
@@ -456,7 +456,7 @@ class Hostile:
                 transport, _unused = self._listener.accept()
             except OSError:
                 return
-            self._wires.append(transport)
+            self._connections.append(transport)
             if self._hangs_up:
                 transport.close()
             else:

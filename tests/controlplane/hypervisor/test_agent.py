@@ -37,8 +37,8 @@ def spawn(tmp_path: Path) -> Iterator[SPAWN]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for item in made:
+        item.close()
 
 
 async def reach(server: Hostile) -> tuple[Connection, Guest]:
@@ -93,6 +93,6 @@ async def test_a_question_that_is_never_answered_leaves_no_thread(
         with suppress(asyncio.CancelledError):
             await asking
     async with asyncio.timeout(10):
-        while [one for one in threading.enumerate() if "ask the agent" in one.name]:  # noqa: ASYNC110
+        while [thread for thread in threading.enumerate() if "ask the agent" in thread.name]:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     await made.close()

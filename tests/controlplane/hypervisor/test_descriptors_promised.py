@@ -40,7 +40,7 @@ async def main():
             print(type(error).__name__)
     await made.close()
     await asyncio.sleep(1.5)  # a keepalive would be due
-    while any(one.name.startswith("libvirt: ") for one in threading.enumerate()):
+    while any(thread.name.startswith("libvirt: ") for thread in threading.enumerate()):
         await asyncio.sleep(0.01)
     print("left")
 

@@ -54,6 +54,6 @@ def test_a_text_of_any_length_becomes_a_readable_one(on_fake: OnFake) -> None:
 
 
 def test_no_error_of_ours_is_one_of_libvirts() -> None:
-    kinds = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.HypervisorError)]
+    kinds = [var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, errors.HypervisorError)]
     assert len(kinds) == 9
     assert not any(issubclass(kind, libvirt.libvirtError) for kind in kinds)

@@ -59,7 +59,7 @@ def test_events_tell_why_a_guest_crashes(on_fake: OnFake) -> None:
 
 def test_the_last_cause_counts() -> None:
     stopped, reset = LifecycleChanged("web", "stopped"), LifecycleChanged("web", "watchdog")
-    panicked, expired = (LifecycleChanged("web", "crashed", one) for one in ("panicked", "watchdog"))
+    panicked, expired = (LifecycleChanged("web", "crashed", item) for item in ("panicked", "watchdog"))
     assert cause_of_end(()) == cause_of_end((stopped, reset, AgentChanged("web", False))) == ""
     assert cause_of_end((panicked, stopped)) == "panicked"
     assert cause_of_end((panicked, expired, stopped)) == "watchdog"
@@ -122,6 +122,6 @@ async def test_a_flood_of_events_costs_only_the_oldest() -> None:
 async def test_what_has_happened_meanwhile_is_taken_at_once() -> None:
     queue = EventQueue()
     events = [LifecycleChanged(str(number), "stopped") for number in range(3)]
-    for one in events:
-        queue.put(one)
+    for event in events:
+        queue.put(event)
     assert (queue.drain(), queue.drain()) == (events, [])

@@ -57,8 +57,8 @@ def spawn(tmp_path: Path) -> Iterator[SPAWN]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for item in made:
+        item.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -87,7 +87,7 @@ class Census:
         return bool(threads - self._threads) or descriptors > self._descriptors
 
     def _count(self) -> tuple[set[str], int]:
-        calls = {one.name for one in threading.enumerate() if one.name.startswith("libvirt")}
+        calls = {thread.name for thread in threading.enumerate() if thread.name.startswith("libvirt")}
         return calls, len(os.listdir("/proc/self/fd")) - self._server.descriptors
 
 
@@ -351,10 +351,10 @@ async def test_of_many_that_leave_messages_unfinished_whoever_holds_most_is_cut_
             await made[-1].ping(5)
     async with asyncio.timeout(10):
         assert await made[-1].events.get() == ConnectionClosed(PARTIAL_MESSAGES_EXCEEDED)
-    assert [one.events.drain() for one in made[:-1]] == [[], []]
+    assert [entry.events.drain() for entry in made[:-1]] == [[], []]
     await neighbour.ping(5)
-    for one in made:
-        await one.close()
+    for item in made:
+        await item.close()
 
 
 async def test_what_is_whole_is_held_no_more(spawn: SPAWN, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,7 +368,7 @@ async def test_what_is_whole_is_held_no_more(spawn: SPAWN, monkeypatch: pytest.M
     for _unused in range(10):
         await guest.state()
         await guest.described(str)
-    assert all(isinstance(one, LifecycleChanged) for one in made.events.drain())
+    assert all(isinstance(item, LifecycleChanged) for item in made.events.drain())
     await made.close()
 
 

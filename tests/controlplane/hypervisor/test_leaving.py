@@ -31,7 +31,7 @@ async def main():
         made = await open_connection(sys.argv[1], keepalive_seconds=1)
         await made.guest("web")
         await made.close()
-    while any(one.name.startswith("libvirt: ") for one in threading.enumerate()):
+    while any(thread.name.startswith("libvirt: ") for thread in threading.enumerate()):
         await asyncio.sleep(0.01)
     await asyncio.sleep(1.5)  # a keepalive would be due
     print("left")

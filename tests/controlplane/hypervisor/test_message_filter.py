@@ -150,8 +150,8 @@ async def test_what_nobody_asked_for_ends_it(between: Between, said: bytes) -> N
 
 async def test_who_says_it_in_many_pieces_is_left(between: Between) -> None:
     with suppress(BrokenPipeError):
-        for one in ANSWER * 20:
-            between.other.send(bytes([one]))
+        for item in ANSWER * 20:
+            between.other.send(bytes([item]))
             await asyncio.sleep(0)
             await asyncio.sleep(0)
     seen = 0

@@ -24,9 +24,11 @@ def test_whoever_holds_most_is_cut_and_whoever_came_last_is_not() -> None:
     large.count_received(300, 0.0)
     large.count_received(250, 0.0)
     honest.count_received(100, 0.0)
-    assert [one.because for one in (small, large, honest)] == ["", PARTIAL_MESSAGES_EXCEEDED, ""]
+    assert [item.because for item in (small, large, honest)] == ["", PARTIAL_MESSAGES_EXCEEDED, ""]
     honest.count_received(300, 0.0)
-    assert [one.because for one in (small, large, honest)] == ["", PARTIAL_MESSAGES_EXCEEDED, ""], "there is room again"
+    assert [entry.because for entry in (small, large, honest)] == ["", PARTIAL_MESSAGES_EXCEEDED, ""], (
+        "there is room again"
+    )
 
 
 def test_nothing_is_held_of_what_is_whole(together: PartialMessages) -> None:

@@ -82,8 +82,8 @@ class Valve:
         if channel == "disks":
             return there
         near, far = socket.socketpair()
-        for one in (near, far):
-            one.setblocking(False)
+        for item in (near, far):
+            item.setblocking(False)
         self._connections += [far, there]
         for way in ((far, there), (there, far)):
             self._pumps.add(asyncio.create_task(self._pump(*way)))
@@ -111,9 +111,9 @@ class Valve:
                 if passed >= SOME_BYTES and not self.is_open.is_set():
                     self.is_full.set()
                     await self.is_open.wait()
-        for one in (source, target):
+        for item in (source, target):
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                item.shutdown(socket.SHUT_RDWR)
 
 
 @dataclasses.dataclass

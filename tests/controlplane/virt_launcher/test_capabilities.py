@@ -23,7 +23,7 @@ def nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_without_libvirtd_it_ends_well_and_leaves_nothing_wrong(nothing: Path) -> None:
     assert capabilities.main([str(nothing / "out")]) == 0
-    assert [one.name for one in (nothing / "out").iterdir()] == ["emulation"]
+    assert [path.name for path in (nothing / "out").iterdir()] == ["emulation"]
     assert list((nothing / "out" / "emulation").iterdir()) == []
 
 
@@ -80,7 +80,7 @@ class Probe:
         monkeypatch.setattr(capabilities, "_probe", probe)
         target.mkdir()
         capabilities._attempt(target)
-        self.left = {one.name: one.read_text() for one in target.iterdir()}
+        self.left = {path.name: path.read_text() for path in target.iterdir()}
 
 
 def test_an_emulated_cpu_is_asked_for_all_its_features_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,7 +141,7 @@ async def test_a_guest_that_its_watchdog_resets_boots_again_in_its_pod(launch: C
 async def test_qemu_takes_every_model_of_a_panic_device_at_once(launch: Callable[[str], LauncherPod]) -> None:
     pod = launch("#!/bin/sh\n")
     connection = await connect(pod)
-    every = [{"model": one} for one in ("isa", "pvpanic", "hyperv")]
+    every = [{"model": item} for item in ("isa", "pvpanic", "hyperv")]
     guest = await define(pod, connection, a_domain(pod, {"panicDevices": every}))
 
     await guest.start()

@@ -34,7 +34,7 @@ def on_node(pod: LauncherPod, path: str) -> pathlib.Path:
 def opened(pod: LauncherPod, program: str) -> set[str]:
     """What a program of the Pod has open, by the names in there."""
     (pid,) = pod.pids(program)
-    return {os.readlink(one) for one in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
+    return {os.readlink(path) for path in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
 
 
 async def test_an_idle_launcher_wakes_at_most_twice_a_second(pod: LauncherPod) -> None:
@@ -64,7 +64,7 @@ async def test_whoever_could_wait_for_an_event_does(pod: LauncherPod) -> None:
     await guest.start(is_paused=True)
     listened = {layout.RUN, layout.QEMU_LOGS}
     await until(lambda: listened <= opened(pod, "python3"), "supervisor that listens", pod)
-    assert not [one for one in opened(pod, "qemu-system-x86_64") if re.search(r"/dev/(ptmx|pts/)", one)]
+    assert not [item for item in opened(pod, "qemu-system-x86_64") if re.search(r"/dev/(ptmx|pts/)", item)]
 
     with on_node(pod, layout.SERIAL_LOG).open("ab") as file:
         file.write(b"a word in silence\n")

@@ -156,7 +156,7 @@ async def until_broken(moved: Moving, case: Break) -> None:
     tolls = moved.calls
     if case.is_client:
         for toll in tolls.values():
-            toll.also = [one for one in tolls.values() if one is not toll]
+            toll.also = [item for item in tolls.values() if item is not toll]
     if case.at is not None:
         at = Passing(*case.at[1:])
         tolls[case.at[0]].rule = lambda passing: "cut" if passing == at else ""

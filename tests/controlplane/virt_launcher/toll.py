@@ -91,8 +91,8 @@ class Toll:
                 await writer.drain()
                 if verdict == "cut after":
                     break
-            for one in (self, *self.also):
-                one.cut()
+            for item in (self, *self.also):
+                item.cut()
             return
         writer.close()
 

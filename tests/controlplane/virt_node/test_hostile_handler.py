@@ -67,9 +67,9 @@ class Node:
     def census(self) -> dict[str, tuple[int, int, int]]:
         """Everything below the node's directory that is not the launcher's own: mode, owner and size."""
         return {
-            str(one): (found.st_mode, found.st_uid, found.st_size)
-            for one in sorted(self.root.rglob("*"))
-            if POD_UID not in str(one) and (found := one.lstat())
+            str(path): (found.st_mode, found.st_uid, found.st_size)
+            for path in sorted(self.root.rglob("*"))
+            if POD_UID not in str(path) and (found := path.lstat())
         }
 
     async def dial(self) -> socket.socket:
@@ -116,7 +116,7 @@ async def nothing_is_left(others_closed: None, node: Node) -> AsyncIterator[None
     """No descriptor, no thread, no file, no change; and the next one is answered."""
 
     def is_calm() -> bool:
-        working = any(one.name.startswith("launcher ") for one in threading.enumerate())
+        working = any(thread.name.startswith("launcher ") for thread in threading.enumerate())
         return not working and not node.virt_node.open
 
     await until(is_calm, "an end of what came before")
@@ -133,8 +133,8 @@ async def say(node: Node, packets: list[bytes], descriptors: list[int], *, greet
     connection = await node.dial()
     if greets:
         send(connection, encode(Hello(PROTOCOL)), [])
-    for one in packets:
-        send(connection, one, descriptors)
+    for packet in packets:
+        send(connection, packet, descriptors)
     connection.shutdown(socket.SHUT_WR)
     with suppress(OSError, TimeoutError):  # until it is left
         async with asyncio.timeout(5):
@@ -206,11 +206,11 @@ async def test_whoever_takes_back_what_it_asks_leaves_nothing(node: Node) -> Non
 @pytest.mark.usefixtures("nothing_is_left")
 async def test_who_says_nothing_holds_up_nobody(node: Node) -> None:
     silent = [await node.dial() for _unused in range(4)]
-    for one in silent[:2]:
-        send(one, encode(Hello(PROTOCOL)), [])
+    for item in silent[:2]:
+        send(item, encode(Hello(PROTOCOL)), [])
     assert await node.answers()
-    for one in silent:
-        one.close()
+    for entry in silent:
+        entry.close()
 
 
 async def test_what_is_asked_rightly_is_answered(node: Node) -> None:

@@ -33,7 +33,7 @@ def looking_for(
             counter.append(1)
         if path.exists():
             return path.name
-        parent = next(one for one in path.parents if one.exists())
+        parent = next(item for item in path.parents if item.exists())
         gap = NotYet(os.open(parent, os.O_PATH | os.O_DIRECTORY))
         hook()
         raise gap
@@ -89,8 +89,8 @@ async def test_when_the_kernel_has_lost_changes_everybody_looks(
     """Nobody knows whose they were."""
     is_there: set[Path] = set()
     quiet = [tmp_path / name for name in ("a", "b")]
-    for one in quiet:
-        one.mkdir()
+    for element in quiet:
+        element.mkdir()
 
     def look_into(directory: Path) -> Callable[[], str]:
         def look() -> str:
@@ -101,13 +101,13 @@ async def test_when_the_kernel_has_lost_changes_everybody_looks(
         return look
 
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        found = [group.create_task(inotify.wait_for(look_into(one))) for one in quiet]
+        found = [group.create_task(inotify.wait_for(look_into(item))) for item in quiet]
         await settle(inotify)
         is_there.update(quiet)
         with monkeypatch.context() as meanwhile:
             meanwhile.setattr(os, "read", lambda *_unused: struct.pack("iIII", -1, 0x4000, 0, 0))
             inotify._read()
-    assert [one.result() for one in found] == ["a", "b"]
+    assert [entry.result() for entry in found] == ["a", "b"]
 
 
 async def test_a_rename_into_place_counts(tmp_path: Path, inotify: Inotify) -> None:

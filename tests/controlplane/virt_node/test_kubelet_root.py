@@ -19,10 +19,14 @@ PLUGINS = "/var/lib/kubelet/device-plugins"
 
 def mounts(**options: Any) -> dict[str, tuple[str, str]]:
     """Return volume -> path on the node, path in the container."""
-    (daemon,) = [one for one in render("virt-node.yaml.j2", **options) if one["kind"] == "DaemonSet"]
+    (daemon,) = [item for item in render("virt-node.yaml.j2", **options) if item["kind"] == "DaemonSet"]
     pod = daemon["spec"]["template"]["spec"]
-    inside = {one["name"]: one["mountPath"] for one in pod["containers"][0]["volumeMounts"]}
-    return {one["name"]: (one["hostPath"]["path"], inside[one["name"]]) for one in pod["volumes"] if "hostPath" in one}
+    inside = {entry["name"]: entry["mountPath"] for entry in pod["containers"][0]["volumeMounts"]}
+    return {
+        element["name"]: (element["hostPath"]["path"], inside[element["name"]])
+        for element in pod["volumes"]
+        if "hostPath" in element
+    }
 
 
 def test_the_usual_root_needs_no_option() -> None:
@@ -40,9 +44,16 @@ def test_the_root_stands_in_no_other_place() -> None:
     """Whoever assumes it elsewhere has to take the option there, too."""
     top = Path(__file__).resolve().parents[3]
     sources = [
-        one for part in ("controlplane", "roles", "plugins") for one in (top / part).rglob("*") if one.suffix != ".pyc"
+        path
+        for part in ("controlplane", "roles", "plugins")
+        for path in (top / part).rglob("*")
+        if path.suffix != ".pyc"
     ]
-    naming = {str(one.relative_to(top)) for one in sources if one.is_file() and "var/lib/kubelet" in one.read_text()}
+    naming = {
+        str(source.relative_to(top))
+        for source in sources
+        if source.is_file() and "var/lib/kubelet" in source.read_text()
+    }
     assert naming == {
         "controlplane/virt_node/README.md",
         "controlplane/virt_node/launcher_dir.py",  # an example in a docstring

@@ -229,8 +229,8 @@ def test_capabilities_are_written_into_directories_of_the_launcher(run: Path, di
     made = run.joinpath(*CACHE)
     assert (made / "q.xml").read_bytes() == b"<qemuCaps/>"
     assert (made / "q.xml").stat().st_mode & 0o777 == 0o644
-    assert {one.stat().st_uid for one in (made, *made.parents[:4])} == {layout.UID}
-    assert [one.name for one in made.iterdir()] == ["q.xml"]
+    assert {item.stat().st_uid for item in (made, *made.parents[:4])} == {layout.UID}
+    assert [path.name for path in made.iterdir()] == ["q.xml"]
 
 
 def test_libvirt_can_write_over_a_capability_cache_that_does_not_fit(run: Path, directory: PodsDirectory) -> None:
@@ -257,15 +257,15 @@ def test_what_was_there_already_keeps_its_owner_and_mode(run: Path, directory: P
     """To make what is missing, and to take what is there for made, hands root's files to whoever planted a name."""
     made = run.joinpath(*CACHE)
     made.mkdir(parents=True)
-    for one in (run / "cache", made):
-        os.chown(one, 4711, 4711)
-        one.chmod(0o710)
+    for entry in (run / "cache", made):
+        os.chown(entry, 4711, 4711)
+        entry.chmod(0o710)
     (made / "q.xml").write_text("root's")
     (made / "q.xml").chmod(0o600)
 
     directory.write_files(UID, CACHE, {"q.xml": b"ours", "r.xml": b"ours"})
 
-    kept = [(one.stat().st_uid, stat.S_IMODE(one.stat().st_mode)) for one in (run / "cache", made, made / "q.xml")]
+    kept = [(item.stat().st_uid, stat.S_IMODE(item.stat().st_mode)) for item in (run / "cache", made, made / "q.xml")]
     assert kept == [(4711, 0o710), (4711, 0o710), (0, 0o600)]
     assert (made / "q.xml").read_text() == "root's"
     assert (made / "r.xml").stat().st_uid == layout.UID

@@ -33,10 +33,10 @@ def set_up(barrier):
 def at_once(count):
     barrier = threading.Barrier(count)
     threads = [threading.Thread(target=set_up, args=(barrier,)) for _unused in range(count)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 at_once(1)

@@ -81,8 +81,8 @@ class Handler:
         self.task = asyncio.create_task(serve_connection(theirs, service, CurrentNodeState(NodeState())))  # type: ignore[arg-type]
 
     def say(self, *messages: FromHandler) -> None:
-        for one in messages:
-            self.socket.send(encode(one))
+        for message in messages:
+            self.socket.send(encode(message))
 
     async def hear(self) -> object:
         async with asyncio.timeout(5):

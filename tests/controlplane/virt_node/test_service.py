@@ -75,7 +75,7 @@ def after_the_first_of(looks: list[Callable[..., Any]], happens: Callable[[], No
 
         return first
 
-    return [watched(one) for one in looks]
+    return [watched(item) for item in looks]
 
 
 async def test_a_pod_whose_process_begins_while_it_is_looked_for_is_not_missed(

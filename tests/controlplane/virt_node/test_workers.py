@@ -44,7 +44,7 @@ def stall() -> Iterator[Stall]:
 
 
 def threads() -> int:
-    return sum(one.name.startswith("launcher ") for one in threading.enumerate())
+    return sum(thread.name.startswith("launcher ") for thread in threading.enumerate())
 
 
 def descriptors() -> int:
@@ -70,8 +70,8 @@ async def test_a_pod_that_stalls_holds_up_itself_alone(stall: Stall) -> None:
     await until(lambda: threads() == 1, "the neighbour's end")
     assert stall.begun == 1
     stall.end()
-    for one in waiting:
-        os.close(await one)
+    for item in waiting:
+        os.close(await item)
     assert stall.begun == 50
 
 
@@ -95,13 +95,13 @@ async def test_there_are_so_many_threads_in_all_whatever_is_named(stall: Stall) 
     workers = Workers(limit=3)
     asked = [asyncio.create_task(workers.run(f"pod-{number}", stall, os.close)) for number in range(20)]
     await until(lambda: stall.begun == 3, "the first three")
-    for one in asked[5:]:
-        one.cancel()
+    for item in asked[5:]:
+        item.cancel()
     await asyncio.sleep(0.02)
     assert (stall.begun, threads()) == (3, 3)
     stall.end()
-    for one in asked[:5]:
-        os.close(await one)
+    for entry in asked[:5]:
+        os.close(await entry)
     assert await workers.run("pod-19", lambda: 7) == 7, "who waited for a place in vain has left his turn"
 
 
@@ -142,8 +142,8 @@ async def test_of_a_pod_that_is_done_with_nothing_is_kept(stall: Stall) -> None:
     workers = Workers()
     asked = [asyncio.create_task(workers.run("pod", stall, os.close)) for _unused in range(3)]
     await until(lambda: stall.begun == 1, "the first")
-    for one in asked:
-        one.cancel()
+    for item in asked:
+        item.cancel()
     stall.end()
     await asyncio.wait(asked)
     await until(lambda: workers.waited_for == 0, "nothing kept")

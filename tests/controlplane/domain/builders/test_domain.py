@@ -50,18 +50,18 @@ def _filled(piece: Any) -> Iterator[tuple[str, str]]:
         value = getattr(piece, field.name)
         if value is not None and value != ():
             yield type(piece).__name__, field.name
-        for one in value if isinstance(value, tuple) else (value,):
-            if dataclasses.is_dataclass(one):
-                yield from _filled(one)
+        for item in value if isinstance(value, tuple) else (value,):
+            if dataclasses.is_dataclass(item):
+                yield from _filled(item)
 
 
 def _declared() -> set[tuple[str, str]]:
     found = set()
     for module in pkgutil.iter_modules(model.__path__, f"{model.__name__}."):
         loaded = importlib.import_module(module.name)
-        for one in vars(loaded).values():
-            if dataclasses.is_dataclass(one) and isinstance(one, type):
-                found |= {(one.__name__, field.name) for field in dataclasses.fields(one)}
+        for var in vars(loaded).values():
+            if dataclasses.is_dataclass(var) and isinstance(var, type):
+                found |= {(var.__name__, field.name) for field in dataclasses.fields(var)}
     return found
 
 

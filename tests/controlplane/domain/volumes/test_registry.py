@@ -136,8 +136,8 @@ def test_a_volume_means_this(row: Row) -> None:
     spec = a_vmi(volumes=[{"name": "a", **row.source}]).spec
     (needed,) = volumes_in_pod(spec, CLAIMS)
 
-    assert [one.volume for one in needed.mounted] == row.pod
-    assert [one.mount for one in needed.mounted] == [
+    assert [item.volume for item in needed.mounted] == row.pod
+    assert [entry.mount for entry in needed.mounted] == [
         {"name": volume["name"], "mountPath": where, **({"readOnly": True} if row.is_read_only else {})}
         for volume, where in zip(row.pod, row.mounts, strict=True)
     ]
@@ -154,11 +154,11 @@ def test_a_claim_in_mode_block_is_a_device() -> None:
     spec = a_vmi(volumes=[{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]).spec
     (needed,) = volumes_in_pod(spec, claims)
 
-    assert [one.volume for one in needed.mounted] == [
+    assert [item.volume for item in needed.mounted] == [
         {"name": "vol-a", "persistentVolumeClaim": {"claimName": "data"}},
     ]
-    assert [one.device for one in needed.mounted] == [{"name": "vol-a", "devicePath": "/dev/vol-a"}]
-    assert [one.mount for one in needed.mounted] == [None]
+    assert [entry.device for entry in needed.mounted] == [{"name": "vol-a", "devicePath": "/dev/vol-a"}]
+    assert [element.mount for element in needed.mounted] == [None]
     step = ClaimDisk("a", is_block=True, size_bytes=0, is_read_only=False, is_shared=True)
     assert volumes_in_plan(spec, GUEST, claims) == (step,)
     disk = volume_in_domain(spec.volumes[0], LauncherReport(block_claims=("a",)))
@@ -185,7 +185,7 @@ def test_a_claim_that_may_be_written_to_is_mounted_so() -> None:
     spec = a_vmi(volumes=[{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]).spec
     (needed,) = volumes_in_pod(spec, CLAIMS)
 
-    assert [one.mount for one in needed.mounted] == [{"name": "vol-a", "mountPath": "/img/claims/a"}]
+    assert [item.mount for item in needed.mounted] == [{"name": "vol-a", "mountPath": "/img/claims/a"}]
 
 
 @pytest.mark.parametrize(
@@ -238,6 +238,6 @@ def test_a_kernel_s_image_is_mounted_after_the_volumes() -> None:
     volumes = [{"name": "a", "emptyDisk": {"capacity": "1Gi"}}]
     *_unused, kernel = volumes_in_pod(a_vmi(firmware={"kernelBoot": {"container": container}}, volumes=volumes).spec)
 
-    assert [one.mount["mountPath"] for one in kernel.mounted] == ["/img/kernel-boot"]
-    assert [one.volume["image"] for one in kernel.mounted] == [{"reference": "kernel:1"}]
+    assert [item.mount["mountPath"] for item in kernel.mounted] == ["/img/kernel-boot"]
+    assert [entry.volume["image"] for entry in kernel.mounted] == [{"reference": "kernel:1"}]
     assert kernel.pull_secret == "registry"

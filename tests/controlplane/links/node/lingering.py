@@ -29,9 +29,9 @@ def old_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def others_closed() -> None:
     """What the tests before have left to a thread is closed: descriptors can be counted."""
-    for one in threading.enumerate():
-        if one.name == "close":
-            one.join(5)
+    for item in threading.enumerate():
+        if item.name == "close":
+            item.join(5)
 
 
 @contextmanager

@@ -110,12 +110,12 @@ DESCRIPTORS: dict[str, tuple[Open, ...]] = {
 @contextmanager
 def opened(kind: str) -> Iterator[list[int]]:
     """Open what comes along; it is closed here, as whoever sends keeps his own."""
-    made = [one() for one in DESCRIPTORS[kind]]
+    made = [descriptor() for descriptor in DESCRIPTORS[kind]]
     try:
         yield made
     finally:
-        for one in made:
-            os.close(one)
+        for item in made:
+            os.close(item)
 
 
 def send(to: socket.socket, data: bytes, descriptors: list[int]) -> None:

@@ -42,15 +42,15 @@ def interruptible() -> Iterator[None]:
 
 
 def closing() -> int:
-    return sum(one.name == "close" for one in threading.enumerate())
+    return sum(thread.name == "close" for thread in threading.enumerate())
 
 
 def stands_still() -> bool:
     """Tell whether a thread does not get on."""
-    threads = [one for one in threading.enumerate() if one.name == "close"]
-    for one in threads:
-        one.join(0.1)
-    return any(one.is_alive() for one in threads)
+    threads = [thread for thread in threading.enumerate() if thread.name == "close"]
+    for entry in threads:
+        entry.join(0.1)
+    return any(thread.is_alive() for thread in threads)
 
 
 @pytest.mark.usefixtures("patient")
@@ -139,6 +139,6 @@ async def test_a_channel_that_takes_none_has_the_kernel_refuse_them(monkeypatch:
     refused: list[socket.socket] = []
     monkeypatch.setattr("controlplane.links.node.channel.refuse_descriptors", refused.append)
     theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    for one, takes in ((theirs, True), (ours, False)):
-        Channel(one, takes_descriptors=takes).close()
+    for item, takes in ((theirs, True), (ours, False)):
+        Channel(item, takes_descriptors=takes).close()
     assert refused == [ours]

@@ -45,7 +45,9 @@ UID = "bbbb0000-1111-2222-3333-444444444444"
         Hello(1),
         OpenSocket(1, UID),
         SetUpNetwork(2, UID, Masquerade("10.0.2.0/24", (Port("tcp", 80), Port("udp", 53)))),
-        SetUpNetwork(3, UID, Masquerade("10.0.2.0/24", tuple(Port("udp", 60000 + one) for one in range(PORTS_LIMIT)))),
+        SetUpNetwork(
+            3, UID, Masquerade("10.0.2.0/24", tuple(Port("udp", 60000 + item) for item in range(PORTS_LIMIT)))
+        ),
     ],
     ids=["greeting", "socket", "network", "as many ports as may be"],
 )
@@ -68,7 +70,7 @@ def test_what_virt_node_sends_arrives_as_it_was(message: NodeState | NetworkRead
 
 def test_a_request_names_a_pod_by_its_uid_and_nothing_else() -> None:
     """No path, process, interface or machine: who asks is known by the socket, and what for is looked up by root."""
-    fields = {name for one in (*get_args(Request), Cancel, Masquerade, Port) for name in one.__struct_fields__}
+    fields = {name for item in (*get_args(Request), Cancel, Masquerade, Port) for name in item.__struct_fields__}
     assert fields == {"id", "pod_uid", "with_kvm", "wanted", "cidr", "ports", "protocol", "number", "channel"}
     assert set(get_args(MigrationChannel)) == set(layout.MIGRATION_SOCKETS)
 

@@ -132,9 +132,9 @@ def test_every_disk_of_the_plan_is_made(pod: Path) -> None:
     made = {path.name for path in (pod / "disks").iterdir() if path.suffix != ".limits"}
     assert made == {"root.qcow2", "tools.qcow2", "scratch.img", "swap.img", "seed.iso", "other.iso"}
     assert (pod / "claims" / "data" / "disk.img").stat().st_size == MIB
-    assert [(one.volume, one.path, one.format) for one in report.container_disks] == [
-        (volume, str(pod / "images" / volume / "disk" / f"{volume}.img"), "raw") for volume in ("root", "tools")
-    ]
+    assert [
+        (container_disk.volume, container_disk.path, container_disk.format) for container_disk in report.container_disks
+    ] == [(volume, str(pod / "images" / volume / "disk" / f"{volume}.img"), "raw") for volume in ("root", "tools")]
 
 
 def test_qemu_img_is_told_what_it_reads_and_has_limits(pod: Path) -> None:

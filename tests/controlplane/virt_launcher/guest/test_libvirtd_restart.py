@@ -42,11 +42,11 @@ def libvirtd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Libvirtd]:
     made = Libvirtd()
     monkeypatch.setattr(restart, "spawn", made.spawn)
     yield made
-    for one in made.made:
-        one.kill()
-        one.wait()
-        if one.stderr is not None:
-            one.stderr.close()
+    for item in made.made:
+        item.kill()
+        item.wait()
+        if item.stderr is not None:
+            item.stderr.close()
 
 
 async def end(task: asyncio.Task[None]) -> None:

@@ -174,10 +174,10 @@ async def test_following_takes_nothing_that_all_launchers_of_a_node_share(
     log.write_bytes(b"x\n")
     task = asyncio.create_task(follow_logs(ConsoleCopy(str(log), Output(reader.output)), nothing_to_trim, watch))
     await reader.until(lambda seen: seen == b"x\n")
-    kinds = {opened_kind(one) for one in os.listdir("/proc/self/fd")}
+    kinds = {opened_kind(item) for item in os.listdir("/proc/self/fd")}
     task.cancel()
     await asyncio.wait([task])
-    assert not [one for one in kinds if "inotify" in one]
+    assert not [kind for kind in kinds if "inotify" in kind]
 
 
 async def followed(log: Path, watch: Told | Deaf, output: int, done: list[str], sleeps: int = 100) -> None:
@@ -190,7 +190,7 @@ async def followed(log: Path, watch: Told | Deaf, output: int, done: list[str], 
 
     async def sleep(seconds: float) -> None:
         done.append(f"sleep {seconds:.2f}")
-        if len([one for one in done if one.startswith("sleep")]) == sleeps:
+        if len([item for item in done if item.startswith("sleep")]) == sleeps:
             raise asyncio.CancelledError
 
     with contextlib.suppress(asyncio.CancelledError):
@@ -202,7 +202,7 @@ async def test_while_nothing_is_written_nothing_is_done(tmp_path: Path, reader: 
     done: list[str] = []
     await followed(tmp_path / "none", Told(done), reader.output, done)
     assert done[:3] == ["listen", "look", "rest"]
-    assert not [one for one in done if one.startswith("sleep")]
+    assert not [item for item in done if item.startswith("sleep")]
 
 
 async def test_what_is_told_is_let_collect_and_then_copied(tmp_path: Path, reader: Reader) -> None:
@@ -219,7 +219,7 @@ async def test_a_line_that_has_begun_is_waited_for_and_not_rested_on(tmp_path: P
     log, done = tmp_path / "serial.log", list[str]()
     log.write_bytes(b"login: ")
     await followed(log, Told(done), reader.output, done)
-    slept = [float(one.split()[1]) for one in done[: done.index("rest")] if one.startswith("sleep")]
+    slept = [float(item.split()[1]) for item in done[: done.index("rest")] if item.startswith("sleep")]
     assert sum(slept) >= PARTIAL_LINE_SECONDS
     reader.read()
     assert bytes(reader.seen) == b"login: \n"
@@ -246,7 +246,7 @@ async def test_a_line_that_begins_after_a_silence_is_not_cut_where_it_was_looked
         done.append(seconds)
         if sum(done) < PARTIAL_LINE_SECONDS:
             return
-        rest = [b"lo", b"gin", b": \n"][len([one for one in done if one == 0]) :]
+        rest = [b"lo", b"gin", b": \n"][len([item for item in done if item == 0]) :]
         done.append(0)
         if not rest:
             raise asyncio.CancelledError

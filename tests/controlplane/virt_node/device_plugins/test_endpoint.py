@@ -26,16 +26,16 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def test_a_socket_goes_with_its_process(directory: Path) -> None:
     async with listening(PLUGIN, directory) as (_unused, name):
-        assert [one.name for one in directory.iterdir()] == [name]
+        assert [path.name for path in directory.iterdir()] == [name]
     assert not [*directory.iterdir()]
 
 
 async def test_a_successor_listens_beside_its_predecessor(directory: Path) -> None:
     async with listening(PLUGIN, directory) as (_unused, old):
         async with listening(PLUGIN, directory) as (_unused, new):
-            assert {one.name for one in directory.iterdir()} == {old, new}
+            assert {item.name for item in directory.iterdir()} == {old, new}
             assert len({old, new}) == 2
-        assert [one.name for one in directory.iterdir()] == [old]
+        assert [path.name for path in directory.iterdir()] == [old]
 
 
 @pytest.mark.parametrize("name", ["virtops-kvm-0123abcd.sock", "virtops-kvm.sock"])
@@ -43,7 +43,7 @@ async def test_what_a_killed_predecessor_left_is_taken_away(name: str, directory
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as killed:
         killed.bind(name)
     async with listening(PLUGIN, directory) as (_unused, ours):
-        assert [one.name for one in directory.iterdir()] == [ours]
+        assert [path.name for path in directory.iterdir()] == [ours]
 
 
 @pytest.mark.parametrize("name", ["virtops-kvm-0123abcd.sock", "virtops-kvm.sock"])
@@ -56,7 +56,7 @@ async def test_one_that_is_too_busy_to_answer_stays(name: str, directory: Path) 
         busy.listen(0)
         waiting.connect(name)
         async with listening(PLUGIN, directory) as (_unused, ours):
-            assert {one.name for one in directory.iterdir()} == {name, ours}
+            assert {path.name for path in directory.iterdir()} == {name, ours}
 
 
 @pytest.mark.parametrize("name", ["kubelet.sock", "kubevirt-kvm.sock", "virtops-tun-0123abcd.sock"])
@@ -65,4 +65,4 @@ async def test_what_others_left_is_not_ours_to_take_away(name: str, directory: P
         other.bind(name)
     async with listening(PLUGIN, directory):
         pass
-    assert [one.name for one in directory.iterdir()] == [name]
+    assert [path.name for path in directory.iterdir()] == [name]

@@ -82,8 +82,8 @@ class Kubelet:
 
     async def start(self) -> None:
         """Do as a kubelet does when it starts: clear the directory, then listen."""
-        for one in self.directory.iterdir():
-            one.unlink()
+        for path in self.directory.iterdir():
+            path.unlink()
         self._server = Server([self], codec=BytesCodec())
         await self._server.start(path=str(self.directory / KUBELET_SOCKET))
 

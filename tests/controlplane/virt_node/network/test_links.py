@@ -28,7 +28,10 @@ class Route:
     def get_addr(self) -> list[dict[str, Any]]:
         return [
             {"index": index, "family": family, "scope": scope, "attrs": [("IFA_ADDRESS", text)]}
-            for index, (family, scope, text) in [(1, (IPV4, 254, "127.0.0.1")), *((7, one) for one in self._addresses)]
+            for index, (family, scope, text) in [
+                (1, (IPV4, 254, "127.0.0.1")),
+                *((7, address) for address in self._addresses),
+            ]
         ]
 
 

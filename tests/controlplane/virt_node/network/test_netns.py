@@ -55,8 +55,8 @@ def wires() -> Iterator[Wires]:
     made.world.address("cable", f"{WORLD}/24")
     made.pod.address("eth0", f"{POD}/24", gateway=WORLD)
     yield made
-    for one in (made.world, made.pod, made.guest):
-        one.close()
+    for item in (made.world, made.pod, made.guest):
+        item.close()
 
 
 def link_address(interface: str) -> bytes:
@@ -307,7 +307,10 @@ async def test_the_pods_addresses_and_mtu_are_reported_and_taken_over(wires: Wir
 
     def mtus() -> dict[str, int]:
         with IPRoute() as route:
-            return {dict(one["attrs"])["IFLA_IFNAME"]: dict(one["attrs"])["IFLA_MTU"] for one in route.get_links()}
+            return {
+                dict(get_link["attrs"])["IFLA_IFNAME"]: dict(get_link["attrs"])["IFLA_MTU"]
+                for get_link in route.get_links()
+            }
 
     assert {name: mtu for name, mtu in wires.pod.run(mtus).items() if name in ("k6t-eth0", "tap0")} == {
         "k6t-eth0": 1400,
