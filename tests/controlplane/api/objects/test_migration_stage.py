@@ -44,3 +44,8 @@ def test_the_stage_follows_from_the_status(
 
 def test_a_vmi_without_a_migration_state_is_in_no_migration() -> None:
     assert migration_stage(None, SOURCE) is MigrationStage.NONE
+
+
+def test_a_failed_migration_has_not_moved_the_guest() -> None:
+    assert MigrationState(completed=True).has_moved
+    assert not MigrationState(completed=True, failed=True).has_moved
