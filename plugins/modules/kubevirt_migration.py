@@ -255,7 +255,7 @@ phases:
       type: str
       sample: "2026-01-31T12:00:00Z"
 method:
-  description: The request to the server: V(create) or V(delete).
+  description: The request to the server, V(create) or V(delete).
   returned: when something changed
   type: str
   sample: create

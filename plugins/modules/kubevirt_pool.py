@@ -306,7 +306,7 @@ result:
       name: web
       namespace: default
 method:
-  description: The request to the server: V(create), V(apply), V(patch), V(replace) or V(delete).
+  description: The request to the server, V(create), V(apply), V(patch), V(replace) or V(delete).
   returned: when something changed
   type: str
   sample: create
@@ -316,7 +316,7 @@ duration:
   type: float
   sample: 1.6
 reason:
-  description: Why the wait failed: what the pool could not do, or what is wrong with one of its machines.
+  description: Why the wait failed; what the pool could not do, or what is wrong with one of its machines.
   returned: failure of a wait
   type: str
   sample: "1 of 3 machines are ready, 3 are there; web-2: its instance is Scheduling (status Starting)"

@@ -77,7 +77,7 @@ resources:
   type: list
   elements: dict
 reason:
-  description: Why the wait failed: what the pool could not do, or what is wrong with one of its machines.
+  description: Why the wait failed; what the pool could not do, or what is wrong with one of its machines.
   returned: failure of a wait
   type: str
   sample: "1 of 3 machines are ready, 3 are there; web-2: its instance is Scheduling (status Starting)"

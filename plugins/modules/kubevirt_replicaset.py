@@ -174,7 +174,7 @@ result:
       name: workers
       namespace: default
 method:
-  description: The request to the server: V(create), V(apply), V(patch), V(replace) or V(delete).
+  description: The request to the server, V(create), V(apply), V(patch), V(replace) or V(delete).
   returned: when something changed
   type: str
   sample: create
@@ -184,7 +184,7 @@ duration:
   type: float
   sample: 1.6
 reason:
-  description: Why the wait failed: what the set could not do, or what is wrong with one of its instances.
+  description: Why the wait failed; what the set could not do, or what is wrong with one of its instances.
   returned: failure of a wait
   type: str
   sample: "1 of 3 instances are ready, 3 are there; workersx2f7k: its instance is Scheduling"

@@ -72,7 +72,7 @@ resources:
   type: list
   elements: dict
 reason:
-  description: Why the wait failed: what the set could not do, or what is wrong with one of its instances.
+  description: Why the wait failed; what the set could not do, or what is wrong with one of its instances.
   returned: failure of a wait
   type: str
   sample: "1 of 3 instances are ready, 3 are there; workersx2f7k: its instance is Scheduling"

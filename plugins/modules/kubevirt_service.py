@@ -198,7 +198,7 @@ result:
       name: web
       namespace: default
 method:
-  description: The request to the server: V(create), V(patch) or V(delete).
+  description: The request to the server, V(create), V(patch) or V(delete).
   returned: when something changed
   type: str
   sample: create

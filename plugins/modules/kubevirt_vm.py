@@ -660,7 +660,7 @@ result:
       namespace: default
 method:
   description: >-
-    The request to the server: V(create), V(apply), V(patch), V(replace), V(delete), V(start), V(stop), V(restart),
+    The request to the server, V(create), V(apply), V(patch), V(replace), V(delete), V(start), V(stop), V(restart),
     V(pause), V(unpause), V(reset) or V(softreboot).
   returned: when something changed, without O(vms)
   type: str
@@ -740,7 +740,7 @@ results:
       returned: when the API server refuses
       type: str
 reason:
-  description: Why the wait failed: the most specific cause in the Pod, the scheduler's report, the instance and the events.
+  description: Why the wait failed; the most specific cause in the Pod, the scheduler's report, the instance and the events.
   returned: failure of a wait
   type: str
   sample: "launcher Pod virt-launcher-web-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."

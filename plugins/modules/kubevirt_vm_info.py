@@ -79,7 +79,7 @@ resources:
   type: list
   elements: dict
 reason:
-  description: Why the wait failed: the most specific cause in the Pod, the scheduler's report, the instance and the events.
+  description: Why the wait failed; the most specific cause in the Pod, the scheduler's report, the instance and the events.
   returned: failure of a wait
   type: str
   sample: "launcher Pod virt-launcher-web-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."

@@ -396,7 +396,7 @@ result:
       namespace: default
 method:
   description: >-
-    The request to the server: V(create), V(apply), V(patch), V(replace) (deleted and created again), V(delete), V(pause),
+    The request to the server, V(create), V(apply), V(patch), V(replace) (deleted and created again), V(delete), V(pause),
     V(unpause), V(reset), V(softreboot), V(freeze) or V(unfreeze).
   returned: when something changed, without O(vmis)
   type: str
@@ -476,7 +476,7 @@ results:
       returned: when the API server refuses
       type: str
 reason:
-  description: Why the wait failed: the most specific cause in the Pod, the scheduler's report, the instance and the events.
+  description: Why the wait failed; the most specific cause in the Pod, the scheduler's report, the instance and the events.
   returned: failure of a wait
   type: str
   sample: "launcher Pod virt-launcher-probe-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."
