@@ -37,14 +37,14 @@ def label_processor(
     """Say what a processor is and has."""
     usable = {*models}
     said = (
-        *(MODEL + one for one in usable),
-        *(MIGRATION + one for one in {*usable, model}),
-        *(FEATURE + one for one in {*features, *required}),
-        *(REQUIRED + one for one in required),
+        *(MODEL + name for name in usable),
+        *(MIGRATION + name for name in {*usable, model}),
+        *(FEATURE + name for name in {*features, *required}),
+        *(REQUIRED + name for name in required),
         OF_HOST + model,
         VENDOR + vendor,
     )
-    return {one: _IS for one in sorted(said) if not one.endswith("/")}
+    return {name: _IS for name in sorted(said) if not name.endswith("/")}
 
 
 def of_processor(labels: Mapping[str, str]) -> dict[str, str]:
@@ -72,6 +72,6 @@ def needed_at_target(
     required = (name.removeprefix(REQUIRED) for name in of_node if name.startswith(REQUIRED))
     return {
         MIGRATION + host[0]: _IS,
-        **{FEATURE + one: _IS for one in required},
+        **{FEATURE + name: _IS for name in required},
         **({OF_HOST + host[0]: _IS} if model == HOST_PASSTHROUGH else {}),
     }

@@ -152,7 +152,7 @@ class LaunchPlan:
 def group_disk_sources(steps: Iterable[DiskSource]) -> dict[str, Any]:
     """Return steps as the members of a Plan that have them."""
     listed = tuple(steps)
-    return {member: tuple(one for one in listed if isinstance(one, kind)) for member, kind in _STEPS.items()}
+    return {member: tuple(entry for entry in listed if isinstance(entry, kind)) for member, kind in _STEPS.items()}
 
 
 def render_plan(plan: LaunchPlan) -> str:
@@ -177,9 +177,9 @@ def parse_plan(data: bytes) -> LaunchPlan:
         return LaunchPlan(
             **{
                 **raw,
-                **{member: tuple(kind(**one) for one in raw.pop(member, ())) for member, kind in _STEPS.items()},
+                **{member: tuple(kind(**entry) for entry in raw.pop(member, ())) for member, kind in _STEPS.items()},
                 "probes": tuple(
-                    AgentProbe(**{**one, "command": tuple(one["command"])}) for one in raw.pop("probes", ())
+                    AgentProbe(**{**entry, "command": tuple(entry["command"])}) for entry in raw.pop("probes", ())
                 ),
                 "dhcp": None if dhcp is None else Dhcp(**{**dhcp, "search": tuple(dhcp.get("search", ()))}),
             }
@@ -243,7 +243,7 @@ def parse_report(data: bytes, *, mounts: dict[str, str], claims: Collection[str]
     raw = _parse_json(data, "launcher report")
     if not isinstance(raw, dict) or raw.get("version") != VERSION or not isinstance(raw.get("container_disks"), list):
         raise ValueError(f"launcher report is not of version {VERSION}")
-    found = tuple(_found_disk(one, mounts) for one in raw["container_disks"])
+    found = tuple(_found_disk(entry, mounts) for entry in raw["container_disks"])
     if sorted(disk.volume for disk in found) != sorted(mounts):
         raise ValueError("launcher report does not list exactly the expected volumes")
     return LauncherReport(
@@ -253,7 +253,7 @@ def parse_report(data: bytes, *, mounts: dict[str, str], claims: Collection[str]
 
 def _block_claims(raw: Any, claims: Collection[str]) -> tuple[str, ...]:
     listed = [] if raw is None else raw
-    if not isinstance(listed, list) or any(not isinstance(one, str) or one not in claims for one in listed):
+    if not isinstance(listed, list) or any(not isinstance(entry, str) or entry not in claims for entry in listed):
         raise ValueError("launcher report names a device that is no volume of a claim")
     return tuple(listed)
 

@@ -176,4 +176,4 @@ KINDS: tuple[Kind, ...] = (
 
 def by_name(kinds: tuple[Kind, ...]) -> Mapping[str, Kind]:
     """Return rows by the name of their kind."""
-    return {one.resource.kind: one for one in kinds}
+    return {kind.resource.kind: kind for kind in kinds}

@@ -79,8 +79,3 @@ def claimed_volumes(volumes: Iterable[Volume]) -> frozenset[str]:
 def claim_names(volumes: Iterable[Volume]) -> tuple[str, ...]:
     """Name the claims that volumes are made of."""
     return tuple(name for name in map(claim_name, volumes) if name is not None)
-
-
-def data_volume_names(volumes: Iterable[Volume]) -> tuple[str, ...]:
-    """Name the DataVolumes that volumes are made of."""
-    return tuple(volume.data_volume.name for volume in volumes if volume.data_volume is not None)

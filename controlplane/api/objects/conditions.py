@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lists of conditions as values: find, set, remove. Nothing is changed in place."""
+"""Lists of conditions as values: find, put, remove. No list is changed in place."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Conditions = tuple[Condition, ...]
 
 def find(conditions: Iterable[Condition], kind: str) -> Condition | None:
     """Return the condition of this type, if it is there."""
-    return next((one for one in conditions if one.type == kind), None)
+    return next((condition for condition in conditions if condition.type == kind), None)
 
 
 def is_true(conditions: Iterable[Condition], kind: str) -> bool:
     """Tell whether the condition is there and True."""
-    found = find(conditions, kind)
-    return found is not None and found.status == "True"
+    condition = find(conditions, kind)
+    return condition is not None and condition.status == "True"
 
 
 def put(conditions: Conditions, new: Condition, now: str) -> Conditions:
@@ -32,8 +32,8 @@ def put(conditions: Conditions, new: Condition, now: str) -> Conditions:
 
     An existing condition is replaced if its status, reason or the fingerprint of its message differs. A changed number
     (a back-off, a count of nodes) is not worth a write. lastTransitionTime becomes `now` (RFC 3339) only
-    when the status differs. What is longer than a condition may be is cut here, once for whoever says it: the API
-    server would refuse the whole status.
+    when the status differs. A reason or message that is too long is cut here: the API server would
+    refuse the whole status.
     """
     new = msgspec.structs.replace(new, reason=new.reason[:MAX_TEXT], message=new.message[:MAX_TEXT])
     old = find(conditions, new.type)
@@ -43,17 +43,17 @@ def put(conditions: Conditions, new: Condition, now: str) -> Conditions:
         return conditions
     moved = now if old.status != new.status else old.last_transition_time
     changed = msgspec.structs.replace(new, last_transition_time=moved)
-    return tuple(changed if one.type == new.type else one for one in conditions)
+    return tuple(changed if condition.type == new.type else condition for condition in conditions)
 
 
-def put_or_remove(conditions: Conditions, kind: str, found: Condition | None, now: str) -> Conditions:
-    """Return the list with what was found for this type, or without one; see put and remove."""
-    return remove(conditions, kind) if found is None else put(conditions, found, now)
+def put_or_remove(conditions: Conditions, kind: str, new: Condition | None, now: str) -> Conditions:
+    """Put the condition, or remove the one of this type if there is none."""
+    return remove(conditions, kind) if new is None else put(conditions, new, now)
 
 
-def is_equivalent(one: Condition, other: Condition) -> bool:
-    """Tell whether two conditions of a type tell a person the same."""
-    return (one.status, one.reason, _fingerprint(one.message)) == (
+def is_equivalent(condition: Condition, other: Condition) -> bool:
+    """Tell whether two conditions of a type differ at most by numbers in the message."""
+    return (condition.status, condition.reason, _fingerprint(condition.message)) == (
         other.status,
         other.reason,
         _fingerprint(other.message),
@@ -61,10 +61,14 @@ def is_equivalent(one: Condition, other: Condition) -> bool:
 
 
 def newly_false(before: Iterable[Condition], after: Iterable[Condition], kinds: Collection[str]) -> Conditions:
-    """Return the conditions of these types that have become False since, or are so for another reason."""
-    known = {one.type: one for one in before}
-    told = (one for one in after if one.type in kinds and one.status == "False")
-    return tuple(one for one in told if one.type not in known or not is_equivalent(known[one.type], one))
+    """Return the conditions of these types that have become False, or are False for another reason."""
+    previous = {condition.type: condition for condition in before}
+    false = (condition for condition in after if condition.type in kinds and condition.status == "False")
+    return tuple(
+        condition
+        for condition in false
+        if condition.type not in previous or not is_equivalent(previous[condition.type], condition)
+    )
 
 
 def _fingerprint(message: str) -> str:
@@ -75,4 +79,4 @@ def remove(conditions: Conditions, kind: str) -> Conditions:
     """Return the list without this condition; the very same list when it is not there."""
     if find(conditions, kind) is None:
         return conditions
-    return tuple(one for one in conditions if one.type != kind)
+    return tuple(condition for condition in conditions if condition.type != kind)

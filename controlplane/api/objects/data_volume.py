@@ -85,4 +85,4 @@ def is_served(definition: bytes | None) -> bool:
     except DecodeError:
         return False
     is_there = conditions.is_true(found.status.conditions, "Established") and found.metadata.deletion_timestamp is None
-    return is_there and any(one.served and one.name == DATA_VOLUME.version for one in found.spec.versions)
+    return is_there and any(version.served and version.name == DATA_VOLUME.version for version in found.spec.versions)

@@ -74,7 +74,7 @@ def _without_nulls(plain: dict[str, Any], kind: type[T]) -> T:
 def drop_nulls(value: Any) -> Any:
     """Return plain JSON values without the members that are null."""
     if isinstance(value, dict):
-        return {key: drop_nulls(one) for key, one in value.items() if one is not None}
+        return {key: drop_nulls(member) for key, member in value.items() if member is not None}
     if isinstance(value, list):
-        return [drop_nulls(one) for one in value]
+        return [drop_nulls(member) for member in value]
     return value

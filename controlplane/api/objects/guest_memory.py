@@ -30,7 +30,7 @@ def guest_bytes(domain: DomainSpec) -> int:
     """Return what the guest is to have: memory.guest, else the request, else the limit; 0 when nothing says."""
     asked = domain.resources
     named = (domain.memory.guest if domain.memory else None, asked.requests.get("memory"), asked.limits.get("memory"))
-    return next((quantity.to_bytes(one) for one in named if one is not None), 0)
+    return next((quantity.to_bytes(amount) for amount in named if amount is not None), 0)
 
 
 def most_bytes(domain: DomainSpec) -> int:

@@ -32,8 +32,8 @@ class Node(Struct, frozen=True, kw_only=True):
 
     @property
     def is_out_of_service(self) -> bool:
-        return any(one.key == OUT_OF_SERVICE for one in self.spec.taints)
+        return any(taint.key == OUT_OF_SERVICE for taint in self.spec.taints)
 
     @property
     def is_drained(self) -> bool:
-        return any((one.key, one.effect) == (DRAIN, "NoSchedule") for one in self.spec.taints)
+        return any((taint.key, taint.effect) == (DRAIN, "NoSchedule") for taint in self.spec.taints)

@@ -46,12 +46,12 @@ def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
 
 def matcher(selector: LabelSelector) -> Callable[[Mapping[str, str]], bool]:
     """Return `matches` for one selector and many labels: its values are looked up, not gone through."""
-    requirements = [(one, frozenset(one.values)) for one in selector.match_expressions]
+    requirements = [(requirement, frozenset(requirement.values)) for requirement in selector.match_expressions]
 
     def is_met(labels: Mapping[str, str]) -> bool:
         if any(labels.get(name) != value for name, value in selector.match_labels.items()):
             return False
-        return all(_is_met(one, values, labels) for one, values in requirements)
+        return all(_is_met(requirement, values, labels) for requirement, values in requirements)
 
     return is_met
 
@@ -59,24 +59,24 @@ def matcher(selector: LabelSelector) -> Callable[[Mapping[str, str]], bool]:
 def render(selector: LabelSelector) -> str:
     """Spell a selector as Kubernetes does in queries, e.g. app=web,tier in (a,b),!old."""
     parts = [(name, f"{name}={value}") for name, value in selector.match_labels.items()]
-    parts += [(one.key, _render(one)) for one in selector.match_expressions]
+    parts += [(requirement.key, _render(requirement)) for requirement in selector.match_expressions]
     return ",".join(text for _unused, text in sorted(parts))
 
 
-def _is_met(one: LabelSelectorRequirement, values: frozenset[str], labels: Mapping[str, str]) -> bool:
-    match one.operator:
+def _is_met(requirement: LabelSelectorRequirement, values: frozenset[str], labels: Mapping[str, str]) -> bool:
+    match requirement.operator:
         case "In":
-            return one.key in labels and labels[one.key] in values
+            return requirement.key in labels and labels[requirement.key] in values
         case "NotIn":
-            return one.key not in labels or labels[one.key] not in values
+            return requirement.key not in labels or labels[requirement.key] not in values
         case "Exists":
-            return one.key in labels
+            return requirement.key in labels
         case "DoesNotExist":
-            return one.key not in labels
+            return requirement.key not in labels
     return False
 
 
-def _render(one: LabelSelectorRequirement) -> str:
-    if one.operator not in WITH_VALUES:
-        return one.key if one.operator == EXISTS else f"!{one.key}"
-    return f"{one.key} {one.operator.lower()} ({','.join(sorted(one.values))})"
+def _render(requirement: LabelSelectorRequirement) -> str:
+    if requirement.operator not in WITH_VALUES:
+        return requirement.key if requirement.operator == EXISTS else f"!{requirement.key}"
+    return f"{requirement.key} {requirement.operator.lower()} ({','.join(sorted(requirement.values))})"
