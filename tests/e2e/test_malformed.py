@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,38 +70,18 @@ def test_it_is_refused_by_name(cluster: Cluster, row: dict[str, Any]) -> None:
     assert cluster.list("vm") == []
 
 
-def seconds_of(look: Callable[[], object]) -> float:
-    """Return how long a look takes on this machine just now: the one that found something took as long."""
-    began = time.monotonic()
-    look()
-    return time.monotonic() - began
-
-
-def usual_start_seconds(cluster: Cluster) -> float:
-    """Return how long a start that succeeds takes on this machine just now, from the POST to Running."""
-    began = time.monotonic()
-    cluster.apply(a_vm("usual"))
-    cluster.wait("vmi", "usual", ".status.phase", "Running", seconds=180)
-    took = time.monotonic() - began
-    cluster.kubectl("delete", "vm", "usual")
-    cluster.wait_gone("vmi", "usual")
-    return took
-
-
 @pytest.mark.parametrize("number", range(1))
 def test_a_kernel_that_is_not_there_ends_the_run_with_its_reason(cluster: Cluster, number: int) -> None:
     """QEMU is there for some 20 ms before it finds out: a look in that moment was once a machine that runs for ever."""
     name = f"no-kernel-{number}"
     kernel = {"container": {"image": GUEST, "kernelPath": "/disk/no-such-kernel"}}
     spec = {"domain": {"memory": {"guest": "96Mi"}, "devices": {}, "firmware": {"kernelBoot": kernel}}}
-    began = time.monotonic()
     cluster.apply(
         {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance"}
         | {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
     )
 
     cluster.wait("vmi", name, ".status.phase", "Failed", seconds=60)
-    took = time.monotonic() - began
     vmi = cluster.get("vmi", name)
     assert vmi is not None
     said = {condition["type"]: condition for condition in vmi["status"]["conditions"]}
@@ -111,8 +90,6 @@ def test_a_kernel_that_is_not_there_ends_the_run_with_its_reason(cluster: Cluste
     assert "Running" not in [timestamp["phase"] for timestamp in vmi["status"]["phaseTransitionTimestamps"]]
     cluster.kubectl("delete", "vmi", name)
     cluster.wait_gone("vmi", name)
-    # From the POST, the Pod's start included. A machine that is busy with other things is measured by a usual start.
-    assert took < 5.0 or took < 2 * usual_start_seconds(cluster)
 
 
 def test_a_secret_that_is_missing_is_told_by_the_vm_until_it_is_there(cluster: Cluster) -> None:
@@ -133,9 +110,7 @@ def test_a_secret_that_is_missing_is_told_by_the_vm_until_it_is_there(cluster: C
         return next((condition["message"] for condition in conditions if condition.get("reason") == "FailedMount"), "")
 
     cluster.eventually(about_its_pod, seconds=60, what="the kubelet says that it cannot mount")
-    began = time.monotonic()
     assert '"seed" not found' in cluster.eventually(said, seconds=10, what="the VM says so")
-    assert time.monotonic() - began < 2.0 + seconds_of(said)
 
     cluster.apply(
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "seed", "namespace": "default"}}
@@ -182,7 +157,5 @@ def test_what_kubernetes_says_of_a_pod_is_said_by_the_vm(
         return any(words in condition.get("message", "") for condition in conditions)
 
     cluster.eventually(told, seconds=60, what="Kubernetes says so of the Pod")
-    began = time.monotonic()
     cluster.eventually(said, seconds=10, what="the VM says so")
-    assert time.monotonic() - began < 2.0 + seconds_of(said)
     cluster.kubectl("delete", "vm", name)

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from controlplane.hypervisor.errors import HypervisorError
@@ -50,7 +48,5 @@ def test_a_domain_without_it_is_refused(text: str) -> None:
 
 
 def test_whatever_a_launcher_says_is_searched_once() -> None:
-    began = time.monotonic()
     with pytest.raises(HypervisorError):
-        with_requested("<memory model='virtio-mem'" * 10_000, 1 << 30)
-    assert time.monotonic() - began < 0.5
+        with_requested("<memory model='virtio-mem'" * 100_000, 1 << 30)  # a search from each place would not end

@@ -190,14 +190,11 @@ BEGIN, END = b"-----BEGIN CERTIFICATE-----\n", b"-----END CERTIFICATE-----\n"
 
 @pytest.mark.parametrize(
     "bundle",
-    [BEGIN * 9000, BEGIN * 9000 + END, END * 9000, (BEGIN + END) * 4000, BEGIN + b"A" * 250_000 + END],
+    [BEGIN * 90_000, BEGIN * 90_000 + END, END * 90_000, (BEGIN + END) * 40_000, BEGIN + b"A" * 2_500_000 + END],
     ids=["begins", "one end", "ends", "empty ones", "one long one"],
 )
 def test_to_read_a_bundle_takes_time_that_grows_with_its_size_only(bundle: bytes) -> None:
-    begun = time.process_time()
-
-    assert split_bundle(bundle) == []
-    assert time.process_time() - begun < 1.0  # it was 34 s
+    assert split_bundle(bundle) == []  # a search from each place would not end
 
 
 @pytest.mark.parametrize("more", ["certificates", "bytes"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -29,7 +28,6 @@ pytestmark = pytest.mark.component
 installed = test_real_api.installed
 
 AT_ONCE = 8
-HANGS_SECONDS = 5.0
 """Of one answer: no measure of speed, which depends on the machine."""
 DRY = "?dryRun=All"
 STRICT = f"{DRY}&fieldValidation=Strict"
@@ -90,10 +88,8 @@ async def test_each_malformed_machine_is_refused_with_field_and_remedy_and_nothi
 
     async def wrong(row: Row) -> str:
         async with turns:
-            begun = time.monotonic()
             error = await offer(client, resource, relocated(row, resource))
-            hangs = time.monotonic() - begun > HANGS_SECONDS
-        return "" if answered(row, resource, error) and not hangs else f"{row.title}: {error!r}, hangs: {hangs}"
+        return "" if answered(row, resource, error) else f"{row.title}: {error!r}"
 
     answers = await asyncio.gather(*(wrong(row) for row in ROWS if fits(row, resource)))
 
@@ -131,12 +127,9 @@ async def test_what_never_ends_is_refused_before_anybody_falls(client: Client, r
     """Ten thousand objects, one in the other; and virt-api answers as before."""
     place = "spec/affinity" if resource == VIRTUAL_MACHINE_INSTANCE else "spec/template/spec/affinity"
     whole = json.dumps(golden.changed(machine(resource), place, "DEEP"))
-    begun = time.monotonic()
-
     error = await offer(client, resource, whole.replace('"DEEP"', '{"a": ' * 10_000 + "{}" + "}" * 10_000).encode())
 
     assert isinstance(error, Invalid)
-    assert time.monotonic() - begun < HANGS_SECONDS
     assert await offer(client, resource, machine(resource)) is None
 
 

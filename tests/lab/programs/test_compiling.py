@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -108,9 +107,7 @@ def test_silence_is_heard_too() -> None:
         assert next(heard) == ""
         source.write("a/b\nc\n")
         source.close()
-        began = time.monotonic()
         assert [line for line in heard if line] == ["a/b", "c"]
-        assert time.monotonic() - began < 5
 
 
 def test_sources_are_where_go_is_run() -> None:
