@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The golden cases of domains: a VMI and the facts of its launch in vmi.yaml, what libvirt is to get in domain.xml."""
+"""Golden domains: vmi.yaml has a VMI and the facts of its launch, domain.xml the domain that libvirt gets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOME = pathlib.Path(__file__).parent.parent / "golden" / "domain"
 
 @dataclass(frozen=True)
 class Case:
-    """One directory."""
+    """One directory with vmi.yaml and domain.xml."""
 
     path: pathlib.Path
 
@@ -41,7 +41,7 @@ class Case:
 
 
 def read_facts(raw: dict[str, Any]) -> Facts:
-    disks = tuple(ImageFile(**item) for item in raw.get("container_disks", ()))
+    disks = tuple(ImageFile(**disk) for disk in raw.get("container_disks", ()))
     return Facts(
         pod_uid="0f2d5a80-3c0e-4d38-a6c0-9b3f1d4c1e77",
         epoch=3,

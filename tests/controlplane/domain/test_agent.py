@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is taken of an agent's answers: what a good one says, and an end to what a bad one can."""
+"""Reading the answers of a guest agent: valid ones, and limits for hostile ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from controlplane.domain.agent import Info, Interface, Interfaces, OsInfo
 from controlplane.domain.agent_response import UnreadableResponse
 
 LIMIT = 64 << 10
-"""What hypervisor/ hands on."""
+"""The longest answer that hypervisor/ passes on."""
 
 
 def returned(value: Any) -> str:
@@ -64,20 +64,22 @@ def commands(*without: str, **enabled: Any) -> list[dict[str, Any]]:
         ),
     ],
 )
-def test_an_agent_has_the_commands_that_it_must_have(said: Any, expected: Info) -> None:
+def test_missing_required_commands_are_reported(said: Any, expected: Info) -> None:
     assert agent.read_info(returned(said)) == expected
 
 
 @pytest.mark.parametrize("longest", [0, 1], ids=["the first", "the last"])
-def test_that_addresses_of_any_interface_were_left_out_is_said(longest: int) -> None:
+def test_leaving_out_addresses_of_any_interface_marks_the_list_as_cut(longest: int) -> None:
     many = [{"ip-address": f"10.0.0.{number}"} for number in range(agent.ADDRESSES_LIMIT + 1)]
-    told = [{"name": f"eth{number}", "ip-addresses": many if number == longest else many[:1]} for number in range(2)]
+    interfaces = [
+        {"name": f"eth{number}", "ip-addresses": many if number == longest else many[:1]} for number in range(2)
+    ]
 
-    assert agent.read_interfaces(returned(told)).is_cut
+    assert agent.read_interfaces(returned(interfaces)).is_cut
 
 
-def test_the_guests_system_is_read() -> None:
-    said = {
+def test_the_operating_system_is_read() -> None:
+    answer = {
         "id": "debian",
         "name": "Debian GNU/Linux",
         "pretty-name": "Debian GNU/Linux 13 (trixie)",
@@ -88,7 +90,7 @@ def test_the_guests_system_is_read() -> None:
         "kernel-version": "#1 SMP",
         "variant": "not ours",
     }
-    assert agent.read_os(returned(said)) == OsInfo(
+    assert agent.read_os(returned(answer)) == OsInfo(
         name="Debian GNU/Linux",
         kernel_release="6.12.38",
         version="13 (trixie)",
@@ -101,26 +103,26 @@ def test_the_guests_system_is_read() -> None:
 
 
 def addresses(*listed: Any) -> list[dict[str, Any]]:
-    return [{"ip-address-type": "ipv4", "ip-address": item, "prefix": 24} for item in listed]
+    return [{"ip-address-type": "ipv4", "ip-address": address, "prefix": 24} for address in listed]
 
 
-def test_the_guests_interfaces_are_read_but_for_the_loopback() -> None:
-    said = [
+def test_all_interfaces_except_the_loopback_are_read() -> None:
+    answer = [
         {"name": "lo", "hardware-address": "00:00:00:00:00:00", "ip-addresses": addresses("127.0.0.1")},
         {"name": "eth0", "hardware-address": "02:00:00:00:00:0A", "ip-addresses": addresses("fe80::1", "10.0.2.2")},
         {"name": "tun0"},
     ]
     eth0 = Interface("eth0", "02:00:00:00:00:0a", ("10.0.2.2", "fe80::1"))
-    assert agent.read_interfaces(returned(said)) == Interfaces((eth0, Interface("tun0", "")))
+    assert agent.read_interfaces(returned(answer)) == Interfaces((eth0, Interface("tun0", "")))
 
 
-def test_what_is_no_address_is_none() -> None:
-    said = addresses("10.0.2.2", "<script>", "10.0.0.0/8", "fe80::1%eth0", 7, None, "1" * 46)
-    (read,) = agent.read_interfaces(returned([{"name": "x", "hardware-address": "no", "ip-addresses": said}])).listed
+def test_invalid_addresses_are_left_out() -> None:
+    answer = addresses("10.0.2.2", "<script>", "10.0.0.0/8", "fe80::1%eth0", 7, None, "1" * 46)
+    (read,) = agent.read_interfaces(returned([{"name": "x", "hardware-address": "no", "ip-addresses": answer}])).listed
     assert read == Interface("x", "", ("10.0.2.2",))
 
 
-def test_more_than_is_kept_is_said_to_be_cut() -> None:
+def test_more_than_the_limit_is_cut_and_marked_as_cut() -> None:
     many = addresses(*(f"10.0.0.{number}" for number in range(9)))
     assert agent.read_interfaces(returned([{"name": "x", "ip-addresses": many}])).is_cut
     assert not agent.read_interfaces(returned([{"name": "x", "ip-addresses": many[:8]}])).is_cut
@@ -128,8 +130,8 @@ def test_more_than_is_kept_is_said_to_be_cut() -> None:
     assert (len(flood.listed), flood.is_cut) == (64, True)
 
 
-def test_a_text_is_one_printable_line_of_some_length() -> None:
-    """What turns the direction of writing makes one name look like another."""
+def test_a_text_is_one_printable_line_of_limited_length() -> None:
+    """Characters that change the writing direction can make one name look like another."""
     read = agent.read_os(returned({"name": "a\u202eb\x1b[31mc\nd\u200f\u2066", "id": "x" * 1000, "machine": 7}))
     assert (read.name, read.id, read.machine) == ("ab[31mcd", "x" * 128, "")
 
@@ -151,7 +153,7 @@ def test_a_text_is_one_printable_line_of_some_length() -> None:
         '{"return":"\\ud800"}',
     ],
 )
-def test_what_cannot_be_read_is_refused_and_no_other_error_gets_out(read: Callable[[str], Any], answer: str) -> None:
+def test_an_unreadable_answer_raises_only_unreadable_response(read: Callable[[str], Any], answer: str) -> None:
     with pytest.raises(UnreadableResponse):
         read(answer)
 
@@ -165,8 +167,9 @@ def test_what_cannot_be_read_is_refused_and_no_other_error_gets_out(read: Callab
     ],
     ids=["lists", "objects", "a text that is not printable"],
 )
-def test_the_worst_answer_takes_a_moment(answer: str) -> None:
-    """It is read on virt-handler's loop; 1 to 4 ms measured. The best of some: others here make garbage."""
+def test_the_worst_answer_is_read_quickly(answer: str) -> None:
+    """virt-handler reads it on its event loop; measured: 1 to 4 ms. The best of five runs: garbage collection adds
+    time."""
 
     def once() -> float:
         began = time.thread_time()
@@ -176,7 +179,7 @@ def test_the_worst_answer_takes_a_moment(answer: str) -> None:
     assert min(once() for _unused in range(5)) < 0.1
 
 
-def test_the_largest_answers_leave_little() -> None:
+def test_the_largest_answers_are_cut_to_a_small_size() -> None:
     text = "\u20ac" * 2000
     many = [f"fd00:1111:2222:3333:4444:5555:6666:{number:x}" for number in range(100)]
     interfaces = [{"name": text, "hardware-address": text, "ip-addresses": addresses(*many)} for _unused in range(100)]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a person is told of a guest."""
+"""The guest details that a user can read."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ LIMIT = 60 << 10
 def read(**answers: Any) -> Any:
     commands = {"info": agent.INFO, "osinfo": agent.OS, "host": details.HOST_NAME, "zone": details.TIME_ZONE}
     commands |= {"users": details.USERS, "fs": details.FILE_SYSTEMS, "frozen": agent.FREEZE_STATUS}
-    said = {commands[key]: json.dumps({"return": value}) for key, value in answers.items()}
-    told = msgspec.json.decode(msgspec.json.encode(details.read_details(said, LIMIT)))
-    return {name: value for name, value in told.items() if value}
+    raw = {commands[key]: json.dumps({"return": value}) for key, value in answers.items()}
+    details_read = msgspec.json.decode(msgspec.json.encode(details.read_details(raw, LIMIT)))
+    return {name: value for name, value in details_read.items() if value}
 
 
-def test_what_an_agent_answers_has_upstreams_names() -> None:
-    told = read(
+def test_the_agents_answers_get_upstreams_field_names() -> None:
+    result = read(
         info={"version": "9.2.0", "supported_commands": [{"name": "guest-ping", "enabled": True, "success": 1}]},
         osinfo={"id": "debian", "pretty-name": "Debian"},
         host={"host-name": "web-1"},
@@ -45,7 +45,7 @@ def test_what_an_agent_answers_has_upstreams_names() -> None:
         ],
         frozen="thawed",
     )
-    assert told == {
+    assert result == {
         "guestAgentVersion": "9.2.0",
         "supportedCommands": [{"name": "guest-ping", "enabled": True}],
         "hostname": "web-1",
@@ -84,38 +84,38 @@ def test_what_an_agent_answers_has_upstreams_names() -> None:
     ],
     ids=["nothing", "numbers beyond all numbers", "strange users", "nonsense"],
 )
-def test_what_is_no_answer_is_left_out(answers: dict[str, Any], expected: Any) -> None:
+def test_invalid_answers_are_left_out(answers: dict[str, Any], expected: Any) -> None:
     assert read(**answers) == expected
 
 
-def test_a_size_that_is_none_is_nought() -> None:
-    (one,) = read(fs=[{"used-bytes": -1, "total-bytes": True}])["fsInfo"]["disks"]
-    assert (one["usedBytes"], one["totalBytes"]) == (0, 0)
+def test_an_invalid_size_is_zero() -> None:
+    (disk,) = read(fs=[{"used-bytes": -1, "total-bytes": True}])["fsInfo"]["disks"]
+    assert (disk["usedBytes"], disk["totalBytes"]) == (0, 0)
 
 
 @pytest.mark.parametrize(("said", "told"), [(0.5, 0.5), (-1, 0.0), (1 << 40, 0.0), (True, 0.0), ("7", 0.0)], ids=repr)
-def test_a_time_that_is_none_is_nought(said: Any, told: float) -> None:
-    (one,) = read(users=[{"user": "root", "login-time": said}])["userList"]
-    assert one["loginTime"] == told
+def test_an_invalid_login_time_is_zero(said: Any, told: float) -> None:
+    (user,) = read(users=[{"user": "root", "login-time": said}])["userList"]
+    assert user["loginTime"] == told
 
 
 @pytest.mark.parametrize("answer", ["", "no JSON", "[" * 60_000, '{"error":{}}', '{"return":"\ud800"}'])
-def test_an_answer_that_cannot_be_read_is_as_good_as_none(answer: str) -> None:
+def test_an_unreadable_answer_counts_as_missing(answer: str) -> None:
     every = {command for commands in details.COMMANDS.values() for command in commands}
     assert details.read_details(dict.fromkeys(every, answer), LIMIT) == GuestAgentInfo()
 
 
-def test_the_most_that_a_guest_can_tell_fits_into_an_answer() -> None:
+def test_the_largest_details_fit_into_a_response() -> None:
     text = '\u20ac"\\' * 400
     disk = {"serial": text, "bus-type": text}
     system = {"name": text, "mountpoint": text, "type": text, "disk": [disk] * 100}
-    told = read(
+    result = read(
         info={"version": text, "supported_commands": [{"name": text, "enabled": True}] * 1000},
         osinfo=dict.fromkeys(("name", "version", "pretty-name", "id", "machine", "kernel-version"), text),
         users=[{"user": text, "domain": text, "login-time": 1.0}] * 1000,
         fs=[system] * 100,
         host={"host-name": text},
     )
-    assert len(msgspec.json.encode(told)) <= LIMIT
-    assert len(told["userList"]) == 32
-    assert told["fsInfo"]["disks"]
+    assert len(msgspec.json.encode(result)) <= LIMIT
+    assert len(result["userList"]) == 32
+    assert result["fsInfo"]["disks"]

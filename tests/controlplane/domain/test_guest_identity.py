@@ -19,16 +19,16 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("hostname", "name", "expected"), NAMES.values(), ids=NAMES.keys())
-def test_the_guest_s_name_is_one_label(hostname: str, name: str, expected: str) -> None:
+def test_the_guests_host_name_is_one_dns_label(hostname: str, name: str, expected: str) -> None:
     vmi = a_vmi()
     meta = msgspec.structs.replace(vmi.metadata, name=name)
     spec = msgspec.structs.replace(vmi.spec, hostname=hostname)
     assert guest_identity(msgspec.structs.replace(vmi, metadata=meta, spec=spec)).hostname == expected
 
 
-def test_without_a_firmware_uuid_the_guest_sees_the_vmis() -> None:
+def test_without_a_firmware_uuid_the_guest_gets_the_uid_of_the_vmi() -> None:
     assert guest_identity(a_vmi()).uuid == "uid-1"
 
 
-def test_a_firmware_uuid_is_the_guests() -> None:
+def test_the_guest_gets_the_firmware_uuid() -> None:
     assert guest_identity(a_vmi(firmware={"uuid": "the-uuid"})).uuid == "the-uuid"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The node's processor by libvirt's word. The texts are cut from what libvirt 11 said."""
+"""The node's CPU as libvirt describes it. The texts are excerpts of libvirt 11's output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXPANDED = """<cpu mode='custom' match='exact'><model fallback='forbid'>EPYC</mo
   <feature policy='disable' name='svm'/></cpu>"""
 
 
-def test_a_processor_is_a_model_and_what_it_has_beyond() -> None:
+def test_a_cpu_is_a_model_with_additional_features() -> None:
     assert read_host_cpu(SAID, EXPANDED) == {
         "model": "EPYC",
         "vendor": "AMD",
@@ -38,20 +38,20 @@ def test_a_processor_is_a_model_and_what_it_has_beyond() -> None:
     }
 
 
-def test_libvirt_is_asked_for_all_features_of_the_processor_as_it_told_it() -> None:
-    asked = host_model(SAID)
-    assert asked is not None
-    assert asked.startswith('<cpu mode="custom" match="exact"><model fallback="forbid">EPYC</model>')
-    assert '<feature policy="disable" name="svm" />' in asked
+def test_the_host_model_is_passed_back_to_libvirt_to_expand_its_features() -> None:
+    cpu = host_model(SAID)
+    assert cpu is not None
+    assert cpu.startswith('<cpu mode="custom" match="exact"><model fallback="forbid">EPYC</model>')
+    assert '<feature policy="disable" name="svm" />' in cpu
 
 
-def test_where_no_guest_can_have_it_nothing_is_told() -> None:
+def test_an_unsupported_host_model_is_not_reported() -> None:
     without = SAID.replace(MODE, "<mode name='host-model' supported='no'/>")
     assert host_model(without) is None
     assert read_host_cpu(without, EXPANDED) is None
 
 
-def test_what_is_too_long_for_a_label_is_left_out() -> None:
-    found = read_host_cpu(SAID.replace("name='ss'", f"name='{'s' * 61}'"), EXPANDED)
-    assert found is not None
-    assert found["required"] == ["x2apic"]
+def test_a_feature_too_long_for_a_label_is_left_out() -> None:
+    cpu = read_host_cpu(SAID.replace("name='ss'", f"name='{'s' * 61}'"), EXPANDED)
+    assert cpu is not None
+    assert cpu["required"] == ["x2apic"]

@@ -24,8 +24,8 @@ PATHS: list[Callable[[str], str]] = [
 
 @pytest.mark.parametrize("place", PATHS)
 @pytest.mark.parametrize("volume", ["", "..", "a/b", "A", "-a", "a-", "a\n", "a" * 64], ids=repr)
-def test_no_name_of_a_volume_leads_elsewhere(place: Callable[[str], str], volume: str) -> None:
-    """Admission refuses it too; here nothing depends on admission."""
+def test_no_volume_name_escapes_its_directory(place: Callable[[str], str], volume: str) -> None:
+    """Admission refuses it too, but the layout does not rely on admission."""
     with pytest.raises(ValueError, match="is not a DNS label"):
         place(volume)
 
@@ -35,5 +35,5 @@ def test_no_name_of_a_volume_leads_elsewhere(place: Callable[[str], str], volume
     [("root", "vol-root"), ("a" * 59, "vol-" + "a" * 59), ("a" * 58 + "-b", "vol-" + "a" * 58)],
     ids=["short", "as long as admission lets in", "cut at a hyphen"],
 )
-def test_a_volume_of_the_pod_has_a_name_that_kubernetes_takes(volume: str, expected: str) -> None:
+def test_the_name_of_a_pod_volume_is_valid_for_kubernetes(volume: str, expected: str) -> None:
     assert layout.pod_volume(volume) == expected

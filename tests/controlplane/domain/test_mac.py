@@ -11,7 +11,8 @@ UID = "6a1a24a1-4061-4607-8bf4-a3963d0c5895"
 
 
 def test_a_derived_address_never_changes() -> None:
-    """Controller and handler derive it apart: a changed value would cut running guests off from DHCP."""
+    """virt-controller and virt-handler derive it independently: a changed value would cut running guests off from
+    DHCP."""
     assert guest_mac(UID, "default") == "02:fd:dc:9e:5b:fb"
 
 
@@ -39,6 +40,6 @@ def test_a_given_address_wins(given: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "given", ["gg:00:00:00:00:00", "01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff", "02:00", "00:00:00:00:00:00"]
 )
-def test_an_address_of_no_single_interface_is_refused(given: str) -> None:
+def test_an_address_that_is_not_a_unicast_address_is_refused(given: str) -> None:
     with pytest.raises(ValueError, match="is not"):
         guest_mac(UID, "default", given)

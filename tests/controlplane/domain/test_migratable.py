@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a migration has to send. Whether a guest can move at all: virt_handler/vmi/test_status.py."""
+"""The bytes that a migration sends. Whether a guest can migrate: virt_handler/vmi/test_status.py."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ MEMORY = {"memory": {"guest": "1Gi"}}
         ),
     ],
 )
-def test_no_more_than_this_is_sent(domain: dict[str, Any], volumes: list[dict[str, Any]], bytes_at_most: int) -> None:
+def test_the_most_bytes_that_a_migration_sends(
+    domain: dict[str, Any], volumes: list[dict[str, Any]], bytes_at_most: int
+) -> None:
     disks = [{"name": volume["name"], "disk": {"bus": "virtio"}} for volume in volumes]
     vmi = a_vmi("Running", domain={**domain, "devices": {"disks": disks}}, volumes=volumes)
     assert most_to_send(vmi) == bytes_at_most

@@ -24,7 +24,7 @@ def test_gateway_is_the_first_and_guest_the_second_host(cidr: str | None, gatewa
 
 
 @pytest.mark.parametrize("cidr", ["10.0.2.0/31", "10.0.2.1/32", "fd10:0:2::/120", "10.0.2", "10.0.2.0/24; reboot"])
-def test_a_network_without_room_or_sense_is_refused(cidr: str) -> None:
+def test_a_too_small_or_malformed_network_is_refused(cidr: str) -> None:
     with pytest.raises(ValueError, match="vmNetworkCIDR"):
         masquerade_network(cidr)
 
@@ -47,7 +47,7 @@ def test_a_network_without_room_or_sense_is_refused(cidr: str) -> None:
         "10.0.0.0/7",
     ],
 )
-def test_a_network_that_means_something_else_is_refused(cidr: str) -> None:
-    """Whoever asks: a node hears it from virt-handler, and not from admission."""
+def test_a_reserved_network_is_refused(cidr: str) -> None:
+    """Checked here and not only by admission: a node gets the network from virt-handler."""
     with pytest.raises(ValueError, match="cannot be a guest's"):
         masquerade_network(cidr)

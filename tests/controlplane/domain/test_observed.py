@@ -17,20 +17,20 @@ ELEMENT = (
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_what_was_built_is_known_again(case: Case) -> None:
+def test_a_built_domain_is_read_back(case: Case) -> None:
     built = case.build()
-    wrote = built.metadata.identity
-    seen = read_domain(render_text(built))
-    assert seen.identity == Identity(
-        namespace=wrote.namespace,
-        name=wrote.name,
+    written = built.metadata.identity
+    observed = read_domain(render_text(built))
+    assert observed.identity == Identity(
+        namespace=written.namespace,
+        name=written.name,
         uid=built.name,
-        pod_uid=wrote.pod_uid,
-        epoch=wrote.epoch,
-        grace_period_seconds=wrote.grace_period_seconds,
+        pod_uid=written.pod_uid,
+        epoch=written.epoch,
+        grace_period_seconds=written.grace_period_seconds,
     )
-    assert (seen.is_kvm, seen.machine) == (built.type == "kvm", built.os.type.machine)
-    assert seen.has_acpi is built.features.acpi
+    assert (observed.is_kvm, observed.machine) == (built.type == "kvm", built.os.type.machine)
+    assert observed.has_acpi is built.features.acpi
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_what_was_built_is_known_again(case: Case) -> None:
         ("<vcpu current='123456'>4</vcpu>", 0),
     ],
 )
-def test_how_many_cpus_a_guest_has_of_those_that_it_can_have(vcpu: str, expected: int) -> None:
+def test_the_current_number_of_cpus_is_read(vcpu: str, expected: int) -> None:
     assert read_domain(f"<domain>{vcpu}</domain>").vcpus == expected
 
 
@@ -67,7 +67,7 @@ AGENTS = "type='virtio' name='org.qemu.guest_agent.0'"
         (f"<domain><a><b><target {AGENTS} state='connected'/></b></a></domain>", False),
     ],
 )
-def test_an_agent_is_there_when_its_own_channel_says_so(text: str, is_connected: bool) -> None:
+def test_the_agent_is_connected_when_its_own_channel_is(text: str, is_connected: bool) -> None:
     assert read_domain(text).is_agent_connected is is_connected
 
 
@@ -93,20 +93,20 @@ DECLARED = 'xmlns:v="urn:virtops:kubevirt:1"'
     ],
     ids=["itself", "as libvirt", "as we", "another prefix", "no prefix", "declared anew", "a sibling", "an uncle"],
 )
-def test_our_element_is_known_by_its_namespace_wherever_that_is_declared(text: str, is_ours: bool) -> None:
+def test_our_element_is_recognized_by_its_namespace_wherever_the_prefix_is_declared(text: str, is_ours: bool) -> None:
     assert (read_domain(text).identity is not None) is is_ours
 
 
 @pytest.mark.parametrize(
     "encoding", ["foo", "utf-7", "idna", "zlib", "hex", "big5", "utf-16", "UTF-32", "undefined", "latin-1"]
 )
-def test_a_description_is_read_as_what_libvirt_writes_whatever_it_says_it_is(encoding: str) -> None:
-    """What a codec of Python's raises was taken for a bug of ours."""
+def test_the_declared_encoding_is_ignored(encoding: str) -> None:
+    """Some Python codecs raise errors that would look like a bug of this program."""
     text = f"<?xml version='1.0' encoding='{encoding}'?><domain><os><type machine='\u00e9'/></os></domain>"
     assert read_domain(text).machine == "\u00e9"
 
 
-def test_what_the_parser_cannot_do_is_the_descriptions_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_parser_means_a_malformed_description(monkeypatch: pytest.MonkeyPatch) -> None:
     def break_off(*_unused: object) -> None:
         raise LookupError("unknown encoding")
 
@@ -122,8 +122,8 @@ class Broken:
         self.Parse = parse
 
 
-def test_a_name_is_as_long_as_it_is_written() -> None:
-    """A namespace's name, of thousands of characters, was put before each attribute's and each element's."""
+def test_a_long_namespace_is_not_copied_into_each_name() -> None:
+    """expat can prefix each element and attribute name with its namespace, here thousands of characters."""
     tag = "<p:a " + " ".join(f"p:b{number:x}=''" for number in range(1500)) + "/>"
     text = f"<domain xmlns:p='{'u' * 15_000}'>{tag * 10}</domain>"
     tracemalloc.start()
@@ -158,14 +158,14 @@ def test_a_name_is_as_long_as_it_is_written() -> None:
         ),
     ],
 )
-def test_what_a_tenant_could_send_instead_is_refused(text: str, message: str) -> None:
+def test_a_hostile_description_is_refused(text: str, message: str) -> None:
     with pytest.raises(UnreadableError, match=message):
         read_domain(text)
 
 
 def room(requested: str, current: str = "0") -> str:
-    said = f"<requested unit='KiB'>{requested}</requested><current unit='KiB'>{current}</current>"
-    target = f"<target><size unit='KiB'>3145728</size>{said}</target>"
+    sizes = f"<requested unit='KiB'>{requested}</requested><current unit='KiB'>{current}</current>"
+    target = f"<target><size unit='KiB'>3145728</size>{sizes}</target>"
     return f"<domain><memory>4194304</memory><devices><memory model='virtio-mem'>{target}</memory></devices></domain>"
 
 
@@ -182,11 +182,11 @@ def room(requested: str, current: str = "0") -> str:
     ],
     ids=["some of it", "none", "no device", "no numbers", "less than nothing", "too many digits", "elements"],
 )
-def test_what_a_guest_is_asked_to_have_and_has_of_memory(text: str, requested: int | None, taken: int) -> None:
-    found = read_domain(text)
-    assert (found.requested_bytes, found.taken_bytes) == (requested, taken)
+def test_the_requested_and_the_taken_memory_are_read(text: str, requested: int | None, taken: int) -> None:
+    observed = read_domain(text)
+    assert (observed.requested_bytes, observed.taken_bytes) == (requested, taken)
 
 
-def test_the_first_device_counts() -> None:
+def test_the_first_memory_device_counts() -> None:
     second = room("2048").partition("<devices>")[2].partition("</devices>")[0]
     assert read_domain(room("1048576").replace("</devices>", f"{second}</devices>")).requested_bytes == 1 << 30

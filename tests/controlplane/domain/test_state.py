@@ -31,7 +31,7 @@ from controlplane.domain.state import Life, State, derive_outcome, explain_crash
         (Life.UNKNOWN, "unknown", None, None),
     ],
 )
-def test_the_end_of_a_run_is_told_as_upstream_tells_it(
+def test_the_outcome_of_a_run_is_upstreams(
     life: Life, reason: str, with_acpi: str | None, without_acpi: str | None
 ) -> None:
     state = State(life, reason)
@@ -43,12 +43,12 @@ def test_the_end_of_a_run_is_told_as_upstream_tells_it(
     ("life", "reason", "expected"),
     [(Life.PAUSED, "starting_up", True), (Life.PAUSED, "user", False), (Life.RUNNING, "booted", False)],
 )
-def test_a_qemu_that_is_being_started_has_run_no_guest(life: Life, reason: str, expected: bool) -> None:
+def test_a_domain_paused_for_its_start_is_starting(life: Life, reason: str, expected: bool) -> None:
     assert State(life, reason).is_starting is expected
 
 
 @pytest.mark.parametrize("cause", ["panicked", "watchdog"])
-def test_a_crash_has_the_cause_that_was_heard_of_it(cause: str) -> None:
+def test_a_crash_gets_the_cause_from_its_event(cause: str) -> None:
     crashed = State(Life.SHUT_OFF, "crashed")
     assert explain_crash(crashed, cause) == State(Life.CRASHED, cause)
     assert derive_outcome(explain_crash(crashed, cause), is_acpi_expected=False) == "Failed"
@@ -56,12 +56,12 @@ def test_a_crash_has_the_cause_that_was_heard_of_it(cause: str) -> None:
 
 
 @pytest.mark.parametrize("life", [life for life in Life if life is not Life.SHUT_OFF])
-def test_what_has_not_crashed_stays_what_it_is(life: Life) -> None:
+def test_a_state_other_than_a_crash_is_unchanged(life: Life) -> None:
     for state in (State(life, "crashed"), State(Life.SHUT_OFF, "shutdown"), State(Life.SHUT_OFF, "destroyed")):
         assert explain_crash(state, "panicked") == state
 
 
-def test_a_domain_is_up_as_long_as_its_qemu_may_be_there() -> None:
-    """A guest that sleeps is no guest that has ended."""
+def test_a_domain_is_up_while_its_qemu_may_exist() -> None:
+    """A suspended guest has not ended."""
     up = {Life.RUNNING, Life.BLOCKED, Life.PAUSED, Life.SHUTTING_DOWN, Life.SUSPENDED}
     assert {life for life in Life if life.is_up} == up

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Clients with addresses of their own, on real sockets."""
+"""Clients with source addresses of their own, on real sockets."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class Peer:
         return await self._request(reader, writer)
 
     async def send(self, data: bytes = b"") -> None:
-        """Connect without TLS, send this and nothing more."""
+        """Connect without TLS and send only this data."""
         _reader, writer = await self._open(None)
         writer.write(data)
 
     async def count_open(self) -> int:
-        """Count the open connections, once those that are refused have been closed."""
-        probe = Peer(OTHER, self._port, self._tls)  # accepted after all of ours
+        """Count the open connections after the server has closed the refused ones."""
+        probe = Peer(OTHER, self._port, self._tls)  # accepted after all connections of this peer
         assert await probe.connect()
         probe.abort()
         return sum(not reader.at_eof() and reader.exception() is None for reader, _writer in self._streams)

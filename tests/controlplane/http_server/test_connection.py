@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What one connection may send: header sizes, bodies, requests ahead of responses. On real sockets."""
+"""Limits of one connection: header sizes, bodies, pipelined requests. On real sockets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADER = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 FIELD = b"X-A: " + b"a" * 4000 + b"\r\n"
 READ_BYTES = 256 * 1024
-"""What asyncio reads at once."""
+"""The size of one read of asyncio."""
 MUCH = 64 * 1024 * 1024
 """More than the kernel buffers for a connection."""
 
@@ -38,7 +38,7 @@ async def listening(handle: Handle = echo) -> AsyncIterator[int]:
 
 
 async def exchange(port: int, data: bytes) -> bytes:
-    """Send, and return all that comes back until the connection ends."""
+    """Send the data and return everything that the server sends until the connection ends."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(data)
     try:
@@ -49,7 +49,8 @@ async def exchange(port: int, data: bytes) -> bytes:
 
 
 async def send_until_closed(port: int, data: bytes, piece: bytes, limit: int) -> int:
-    """Send data and then pieces, until the connection ends; return how much was sent."""
+    """Send the data and then pieces until the connection ends or the limit is reached. Return the bytes of the
+    pieces."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(data)
     sent = 0
@@ -85,8 +86,8 @@ async def test_headers_up_to_the_limit_are_read() -> None:
         assert (await exchange(port, HEADER + fields + b"\r\n")).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_endless_headers_end_the_connection() -> None:
-    """aiohttp alone would keep a megabyte of each connection."""
+async def test_headers_over_the_limit_close_the_connection() -> None:
+    """aiohttp by itself would buffer a megabyte for each connection."""
     async with listening() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(HEADER)
@@ -100,7 +101,7 @@ async def test_endless_headers_end_the_connection() -> None:
         writer.close()
 
 
-async def test_each_header_is_counted_from_its_beginning() -> None:
+async def test_the_header_limit_applies_to_each_request_separately() -> None:
     fields = FIELD * (MAX_HEADER_BYTES // len(FIELD) - 1)
     async with listening() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -111,18 +112,18 @@ async def test_each_header_is_counted_from_its_beginning() -> None:
         writer.close()
 
 
-async def test_a_header_of_too_many_fields_is_refused() -> None:
+async def test_a_header_with_too_many_fields_is_refused() -> None:
     async with listening() as port:
         assert b" 400 Bad Request" in await exchange(port, HEADER + b"X: y\r\n" * 1000 + b"\r\n")
 
 
-async def test_requests_ahead_of_responses_are_answered_in_order() -> None:
+async def test_pipelined_requests_are_answered() -> None:
     async with listening() as port:
         response = await exchange(port, GET * 3 + HEADER + b"\r\n")
     assert response.count(b"HTTP/1.1 200 OK") == 4
 
 
-async def test_requests_ahead_of_a_response_are_limited() -> None:
+async def test_pipelined_requests_are_limited() -> None:
     never = asyncio.Event()
 
     async def wait(_request: web.BaseRequest) -> web.StreamResponse:
@@ -134,7 +135,7 @@ async def test_requests_ahead_of_a_response_are_limited() -> None:
     assert sent < 32 * READ_BYTES
 
 
-async def test_a_body_that_nobody_reads_is_not_buffered() -> None:
+async def test_an_unread_body_is_not_buffered() -> None:
     never = asyncio.Event()
 
     async def wait(_request: web.BaseRequest) -> web.StreamResponse:
@@ -159,7 +160,7 @@ async def test_a_body_that_nobody_reads_is_not_buffered() -> None:
 
 
 async def test_a_malformed_request_is_answered_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """A peer could fill the node's logs."""
+    """Otherwise a peer could fill the node's logs."""
     async with listening() as port:
         assert b" 400 Bad Request" in await exchange(port, b"GET / HTTP/1.1\r\nno header\r\n\r\n")
     assert not caplog.records
@@ -174,7 +175,7 @@ async def test_an_internal_error_is_logged(caplog: pytest.LogCaptureFixture) -> 
     assert "ZeroDivisionError" in caplog.text
 
 
-async def test_a_request_is_carried_out_although_its_peer_has_left() -> None:
+async def test_a_request_is_completed_after_its_peer_disconnects() -> None:
     started, may_go_on, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def carry_out(_request: web.BaseRequest) -> web.StreamResponse:
@@ -201,8 +202,8 @@ async def test_a_request_is_carried_out_although_its_peer_has_left() -> None:
     ],
     ids=["CONNECT", "Upgrade"],
 )
-async def test_another_protocol_is_not_spoken(request_header: bytes) -> None:
-    """What follows is not taken for requests, and little of it is kept."""
+async def test_protocol_switches_are_ignored(request_header: bytes) -> None:
+    """The data that follows is not parsed as requests, and little of it is buffered."""
     paths: list[str] = []
 
     async def note(request: web.BaseRequest) -> web.StreamResponse:

@@ -42,7 +42,7 @@ async def test_readiness_names_what_is_missing(url: str, missing: list[str]) -> 
     assert await fetch(f"{url}/healthz") == (200, "ok\n")
 
 
-async def test_metrics_are_shown(url: str) -> None:
+async def test_metrics_are_served(url: str) -> None:
     status, text = await fetch(f"{url}/metrics")
     assert status == 200
     assert "virtops_launchers 3.0" in text
@@ -64,14 +64,14 @@ async def test_frequent_requests_render_the_metrics_once(url: str, monkeypatch: 
     assert len(rendered) == 1
 
 
-async def test_it_listens_only_on_the_given_address(url: str) -> None:
+async def test_the_server_listens_only_on_the_given_address(url: str) -> None:
     port = int(url.rpartition(":")[2])
 
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.2", port)
 
 
-async def test_silent_connections_of_one_peer_do_not_keep_a_probe_out(url: str) -> None:
+async def test_silent_connections_of_one_peer_do_not_block_a_probe(url: str) -> None:
     port = int(url.rpartition(":")[2])
     silent = [
         await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0)) for _unused in range(CONNECTIONS)
@@ -90,7 +90,7 @@ async def test_an_unknown_path_is_404(url: str) -> None:
 
 async def test_only_reading_methods_are_allowed(url: str) -> None:
     async with aiohttp.ClientSession() as session:
-        async with session.post(f"{url}/healthz") as answer:
-            assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
-        async with session.head(f"{url}/healthz") as answer:
-            assert answer.status == 200
+        async with session.post(f"{url}/healthz") as response:
+            assert (response.status, response.headers["Allow"]) == (405, "GET, HEAD")
+        async with session.head(f"{url}/healthz") as response:
+            assert response.status == 200

@@ -37,7 +37,7 @@ async def answer(_request: web.BaseRequest) -> web.StreamResponse:
 async def listening(
     tls: ssl.SSLContext | None = None, address: str = "127.0.0.1", handle: Handle = answer
 ) -> AsyncIterator[int]:
-    """A listener of four connections, three of them for one peer."""
+    """A listener for four connections, at most three for each peer."""
     server = Listener(handle, 4, tls)
     try:
         yield await server.listen(address, 0)
@@ -106,7 +106,7 @@ async def test_the_longest_idle_connection_is_closed_for_a_new_peer(port: int) -
 
 
 async def test_a_connection_with_a_client_certificate_is_not_closed_for_others() -> None:
-    """An API server's next request may be under way."""
+    """The next request of an API server may be on its way."""
     now, day = time.time(), timedelta(days=1)
     authority = make_ca("test", now, day)
     pair = issue_server(authority, ["localhost"], now, day)
@@ -151,7 +151,7 @@ async def test_a_closed_connection_makes_room(port: int) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\x16\x03\x01", REQUEST[:-2]], ids=["nothing", "part of a hello", "no TLS"])
-async def test_a_handshake_under_way_counts(tls_port: int, data: bytes) -> None:
+async def test_an_unfinished_handshake_counts_as_a_connection(tls_port: int, data: bytes) -> None:
     pod, other = Peer(POD, tls_port, trusting()), Peer(OTHER, tls_port, trusting())
     for _unused in range(50):
         await pod.send(data)
@@ -160,7 +160,7 @@ async def test_a_handshake_under_way_counts(tls_port: int, data: bytes) -> None:
     await until_connected(other)
 
 
-async def test_a_handshake_has_a_time_limit(tls_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_handshake_times_out(tls_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "HANDSHAKE_SECONDS", 0.05)
     pod = Peer(POD, tls_port, trusting())
     for _unused in range(3):
@@ -186,7 +186,7 @@ async def test_a_failed_handshake_makes_room(tls_port: int) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"GET / HTTP/1.1\r\nHost:"], ids=["nothing", "half of a header"])
-async def test_the_first_request_has_a_time_limit(port: int, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_waiting_for_the_first_request_times_out(port: int, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "FIRST_REQUEST_SECONDS", 0.05)
     pod = Peer(POD, port)
     for _unused in range(3):
@@ -198,13 +198,13 @@ async def test_the_first_request_has_a_time_limit(port: int, data: bytes, monkey
     await until_connected(pod)
 
 
-async def test_the_time_limit_ends_with_the_first_request(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_first_request_ends_its_timeout(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "FIRST_REQUEST_SECONDS", 0.2)
     api_server, silent = Peer(OTHER, port), Peer(POD, port)
     assert await api_server.connect()
     await silent.send()
 
-    await silent.wait_closed()  # its time began later
+    await silent.wait_closed()  # its timeout started later than that of api_server
 
     assert await api_server.request_again()
 
@@ -250,7 +250,7 @@ async def test_shutdown_ends_handshakes(serving: ssl.SSLContext, monkeypatch: py
     await pod.wait_closed()
 
 
-async def test_no_address_is_every_address() -> None:
+async def test_an_empty_address_means_every_address() -> None:
     async with listening(address="") as port:
         assert await Peer(POD, port).connect()
 

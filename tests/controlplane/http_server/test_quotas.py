@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Quotas: a limit for all peers, and one for each."""
+"""Quotas: a limit for all peers together and a limit for each peer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_refused_amount_is_not_taken() -> None:
     assert quota.take("a", 6)
 
 
-def test_what_is_given_back_can_be_taken_again() -> None:
+def test_a_returned_amount_can_be_taken_again() -> None:
     quota = Quota(2, 2)
     assert quota.take("a", 2)
     quota.give_back("a", 1)
@@ -39,7 +39,7 @@ def test_what_is_given_back_can_be_taken_again() -> None:
     assert quota.take("b", 1)
 
 
-def test_a_peer_that_has_given_back_everything_is_forgotten() -> None:
+def test_a_peer_that_returned_everything_is_forgotten() -> None:
     quota = Quota(2, 2)
     quota.take("a", 2)
     quota.give_back("a", 2)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Responses that the peer does not read: held for a limited time, with the memory that is reserved for them."""
+"""Responses that the peer does not read: they and their memory reservations are kept for a limited time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LARGE = 16 * 1024 * 1024
 
 @dataclass
 class Service:
-    """Responds with so many bytes, and counts requests and reservations."""
+    """Responds with `size` bytes and counts requests and reservations."""
 
     is_tls: bool
     size: int = LARGE
@@ -63,15 +63,15 @@ async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
     now, day = time.time(), timedelta(days=1)
     tls = ServingTls()
     tls.use_pair(issue_server(make_ca("test", now, day), ["localhost"], now, day))
-    made = Service(is_tls=request.param == "TLS")
-    listener = Listener(made.handle, 4, tls.listening if made.is_tls else None)
-    made.port = await listener.listen("127.0.0.1", 0)
-    yield made
+    new = Service(is_tls=request.param == "TLS")
+    listener = Listener(new.handle, 4, tls.listening if new.is_tls else None)
+    new.port = await listener.listen("127.0.0.1", 0)
+    yield new
     await listener.close(0.1)
 
 
 class Reader:
-    """A client that reads only when it is told to."""
+    """A client that reads only in `read`."""
 
     def __init__(self, service: Service) -> None:
         self._tls = trusting() if service.is_tls else None
@@ -88,7 +88,7 @@ class Reader:
         self.writer.write(data)
 
     async def read(self) -> int:
-        """Read until the end of the connection; return how much that was."""
+        """Read until the connection ends. Return the number of bytes."""
         size = 0
         try:
             while chunk := await self.reader.read(65536):
@@ -100,9 +100,9 @@ class Reader:
 
 @pytest.fixture
 async def reader(service: Service) -> AsyncIterator[Reader]:
-    made = Reader(service)
-    yield made
-    made.writer.transport.abort()
+    new = Reader(service)
+    yield new
+    new.writer.transport.abort()
 
 
 async def test_a_reservation_lasts_until_the_response_is_written(service: Service, reader: Reader) -> None:
@@ -113,7 +113,7 @@ async def test_a_reservation_lasts_until_the_response_is_written(service: Servic
     reading.cancel()
 
 
-async def test_an_unread_response_ends_the_connection(
+async def test_an_unread_response_closes_the_connection(
     service: Service, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(responses, "WRITING_SECONDS", 0.3)
@@ -123,7 +123,7 @@ async def test_an_unread_response_ends_the_connection(
     assert await reader.read() < LARGE
 
 
-async def test_a_slow_reader_gets_no_more_time(
+async def test_reading_slowly_does_not_extend_the_timeout(
     service: Service, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(responses, "WRITING_SECONDS", 0.3)
@@ -133,7 +133,7 @@ async def test_a_slow_reader_gets_no_more_time(
     assert await reader.read() < LARGE
 
 
-async def test_a_peer_that_leaves_ends_the_reservation(service: Service, reader: Reader) -> None:
+async def test_a_disconnect_ends_the_reservation(service: Service, reader: Reader) -> None:
     await reader.send()
     await service.until(requests=1, reserved=1)
     reader.writer.transport.abort()
@@ -148,7 +148,7 @@ async def test_the_next_request_waits_until_the_response_is_written(service: Ser
     reading.cancel()
 
 
-async def test_a_response_that_is_read_keeps_the_connection(service: Service, reader: Reader) -> None:
+async def test_a_read_response_keeps_the_connection_open(service: Service, reader: Reader) -> None:
     service.size = 10
     await reader.send()
     for number in range(1, 4):
@@ -162,13 +162,13 @@ async def test_a_response_that_is_read_keeps_the_connection(service: Service, re
 async def test_a_large_response_is_written_in_pieces_and_its_body_is_released(method: str, is_last: bool) -> None:
     """aiohttp keeps the last response of a connection."""
     body = bytes(range(256)) * 2000
-    made: list[weakref.ref[web.Response]] = []
+    responses_made: list[weakref.ref[web.Response]] = []
 
     async def handle(_request: web.BaseRequest) -> web.StreamResponse:
         response = web.Response(status=201, body=body, headers={"X-A": "b"}, content_type="application/json")
         if is_last:
             response.force_close()
-        made.append(weakref.ref(response))
+        responses_made.append(weakref.ref(response))
         return response
 
     listener = Listener(handle, 4)
@@ -184,6 +184,6 @@ async def test_a_large_response_is_written_in_pieces_and_its_body_is_released(me
         assert received == (body if method == "GET" else b"")
         if is_last:
             assert await reader.read() == b""
-        assert method == "HEAD" or made[0]() is None
+        assert method == "HEAD" or responses_made[0]() is None
     writer.close()
     await listener.close(0.1)

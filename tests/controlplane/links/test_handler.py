@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-api and virt-handlers say to each other comes back as it was, or is no message."""
+"""Messages between virt-api and virt-handler: read back unchanged, or refused."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from controlplane.links.handler import (
 )
 
 
-def test_a_question_comes_back_as_it_was() -> None:
-    asked = Power(Guest("node-1", "vmi", "pod"), "reset")
-    assert read_question(encode(asked)) == asked
+def test_a_question_is_read_back_unchanged() -> None:
+    question = Power(Guest("node-1", "vmi", "pod"), "reset")
+    assert read_question(encode(question)) == question
 
 
 @pytest.mark.parametrize("said", [Done(), NotDone("busy", "later")])
-def test_an_answer_comes_back_as_it_was(said: Answer) -> None:
+def test_an_answer_is_read_back_unchanged(said: Answer) -> None:
     assert read_answer(encode(said)) == said
 
 
-def test_an_answer_that_is_too_long_is_none() -> None:
+def test_a_too_long_answer_is_refused() -> None:
     with pytest.raises(LinkError, match="more than"):
         read_answer(b'{"type":"Done"}' + b" " * ANSWER_LIMIT_BYTES)
 
 
 @pytest.mark.parametrize("node", ["node-1", "10.0.0.7", "n" * 253])
-def test_every_node_has_a_host_name_of_its_own(node: str) -> None:
+def test_every_node_has_its_own_host_name(node: str) -> None:
     name = server_name(node)
     assert len(name) < 64
     assert name != server_name(node[:-1])
 
 
-def test_a_text_is_cut_to_what_an_answer_may_carry() -> None:
+def test_a_text_is_cut_to_the_limit_of_an_answer() -> None:
     assert bounded_text("short") == "short"
     assert read_answer(encode(NotDone("lost", bounded_text("x" * 5000))))

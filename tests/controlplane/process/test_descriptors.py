@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many descriptors a process may have."""
+"""The limit on a process's descriptors."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from controlplane.process.descriptors import WANTED, connection_limit, raise_des
 def test_the_soft_limit_is_raised(
     limits: tuple[int, int], expected: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done: list[tuple[int, int]] = []
+    new_limits: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _which: limits)
-    monkeypatch.setattr(resource, "setrlimit", lambda _which, wanted: done.append(wanted))
+    monkeypatch.setattr(resource, "setrlimit", lambda _which, wanted: new_limits.append(wanted))
     raise_descriptor_limit()
-    assert done == ([] if expected is None else [expected])
+    assert new_limits == ([] if expected is None else [expected])
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,8 @@ def test_the_soft_limit_is_raised(
     [(65536, 512), (1024, 256), (2, 1), (resource.RLIM_INFINITY, 512)],
     ids=["plenty", "a quarter", "at least one", "never bounded"],
 )
-def test_peers_get_a_part_of_the_descriptors_only(soft: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_use_only_a_share_of_the_descriptors(
+    soft: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (soft, soft))
     assert connection_limit(512) == expected

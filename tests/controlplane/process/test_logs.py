@@ -17,7 +17,7 @@ from controlplane.process import logs
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    """A stream that logging writes to; the root logger is put back as it was."""
+    """A stream that logging writes to. Restores the root logger afterwards."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     yield io.StringIO()
@@ -48,7 +48,7 @@ def test_a_record_is_one_json_line_with_its_key_values(stream: io.StringIO) -> N
     ['a\n{"level":"error"}', "\x1b[2Jgone", "\u202egnp", "a\r\nb", "\x00", "\u2028", "\udc80"],
     ids=["newline", "ansi", "direction", "crlf", "nul", "line separator", "lone surrogate"],
 )
-def test_a_hostile_value_cannot_leave_its_line_or_hide(stream: io.StringIO, hostile: str) -> None:
+def test_a_hostile_value_is_escaped_and_stays_in_its_line(stream: io.StringIO, hostile: str) -> None:
     logs.configure("virt-test", stream=stream)
 
     logging.getLogger().warning("refused %s", hostile, extra={"name_given": hostile})
@@ -71,7 +71,7 @@ def test_an_exception_stays_in_the_line(stream: io.StringIO) -> None:
     assert "RuntimeError: broken\nin two" in line["exception"]
 
 
-def test_a_long_value_is_cut_and_says_so(stream: io.StringIO) -> None:
+def test_a_long_value_is_cut_and_marked_as_cut(stream: io.StringIO) -> None:
     logs.configure("virt-test", stream=stream)
 
     logging.getLogger().info("read", extra={"text": "x" * 100_000})
@@ -81,7 +81,7 @@ def test_a_long_value_is_cut_and_says_so(stream: io.StringIO) -> None:
     assert "characters cut" in line["text"]
 
 
-def test_an_extra_cannot_replace_what_the_line_says_of_itself(stream: io.StringIO) -> None:
+def test_an_extra_cannot_replace_a_field_of_the_log(stream: io.StringIO) -> None:
     logs.configure("virt-test", stream=stream)
 
     logging.getLogger().info("read", extra={"component": "virt-other"})

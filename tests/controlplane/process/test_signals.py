@@ -12,9 +12,9 @@ import pytest
 from controlplane.process.signals import SIGNALS, run_until_signal
 
 
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda one: signal.Signals(one).name)
-async def test_a_signal_ends_what_serves_and_lets_it_clean_up(number: int) -> None:
-    began, said = asyncio.Event(), []
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda value: signal.Signals(value).name)
+async def test_a_signal_cancels_the_server_and_lets_it_clean_up(number: int) -> None:
+    began, cleaned_up = asyncio.Event(), []
 
     async def serve() -> None:
         try:
@@ -22,17 +22,17 @@ async def test_a_signal_ends_what_serves_and_lets_it_clean_up(number: int) -> No
             await asyncio.Event().wait()
         finally:
             await asyncio.sleep(0)
-            said.append("goodbye")
+            cleaned_up.append("goodbye")
 
     running = asyncio.create_task(run_until_signal(serve))
     await began.wait()
     os.kill(os.getpid(), number)
     async with asyncio.timeout(5):
         await running
-    assert said == ["goodbye"]
+    assert cleaned_up == ["goodbye"]
 
 
-async def test_what_ends_by_itself_says_how() -> None:
+async def test_an_error_of_the_server_is_raised() -> None:
     async def serve() -> None:
         raise OSError("the socket is in use")
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Serving pairs for tests, and what is in a certificate."""
+"""Serving key pairs for tests, and the DNS names in a certificate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controlplane.tls.certificates import KeyPair, Subject, issue
 
 
 def issue_server(authority: KeyPair, names: Sequence[str], now: float, lifetime: timedelta) -> KeyPair:
-    """Issue a serving pair for these DNS names; the first is the common name."""
+    """Issue a serving key pair for these DNS names. The first name is the common name."""
     return issue(authority, Subject(names[0], "server", tuple(names)), now, lifetime)
 
 

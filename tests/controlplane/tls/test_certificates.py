@@ -51,7 +51,7 @@ def authority() -> KeyPair:
     return make_ca("ours", NOW, YEAR)
 
 
-def test_a_serving_pair_is_what_was_asked_for(authority: KeyPair) -> None:
+def test_a_serving_pair_has_the_requested_names_and_lifetime(authority: KeyPair) -> None:
     pair = issue_server(authority, NAMES, NOW, DAY)
 
     assert is_key_pair(pair)
@@ -61,7 +61,7 @@ def test_a_serving_pair_is_what_was_asked_for(authority: KeyPair) -> None:
     assert validity(pair.certificate).begins < NOW
 
 
-def test_openssl_takes_the_pair(authority: KeyPair, tmp_path: Path) -> None:
+def test_openssl_loads_the_pair(authority: KeyPair, tmp_path: Path) -> None:
     pair = issue_server(authority, NAMES, NOW, DAY)
     (tmp_path / "tls.crt").write_bytes(pair.certificate)
     (tmp_path / "tls.key").write_bytes(pair.key)
@@ -70,19 +70,19 @@ def test_openssl_takes_the_pair(authority: KeyPair, tmp_path: Path) -> None:
     ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=authority.certificate.decode())
 
 
-def test_a_serving_pair_never_outlives_its_authority(authority: KeyPair) -> None:
+def test_a_serving_pair_never_outlives_its_ca(authority: KeyPair) -> None:
     pair = issue_server(authority, NAMES, NOW, YEAR * 3)
 
     assert validity(pair.certificate).ends <= validity(authority.certificate).ends
 
 
-def test_renewal_is_due_at_four_fifths_of_a_life(authority: KeyPair) -> None:
+def test_renewal_is_due_at_two_thirds_of_the_lifetime(authority: KeyPair) -> None:
     renew_at = validity(authority.certificate).renew_at()
 
     assert renew_at == pytest.approx(NOW + 2 / 3 * YEAR.total_seconds(), abs=300)
 
 
-def test_a_certificate_of_another_authority_is_not_ours(authority: KeyPair) -> None:
+def test_a_certificate_of_another_ca_is_not_ours(authority: KeyPair) -> None:
     other = make_ca("ours", NOW, YEAR)
 
     assert not is_issued_by(issue_server(other, NAMES, NOW, DAY).certificate, authority.certificate)
@@ -93,18 +93,18 @@ def test_a_certificate_of_another_authority_is_not_ours(authority: KeyPair) -> N
     [KeyPair(b"", b""), KeyPair(b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", b"x")],
     ids=["empty", "garbage"],
 )
-def test_what_cannot_be_read_does_not_belong_together(pair: KeyPair) -> None:
+def test_unreadable_pems_are_no_key_pair(pair: KeyPair) -> None:
     assert not is_key_pair(pair)
     assert not is_issued_by(pair.certificate, pair.certificate)
 
 
-def test_a_key_of_another_pair_does_not_belong(authority: KeyPair) -> None:
+def test_a_key_of_another_pair_does_not_match(authority: KeyPair) -> None:
     pair = issue_server(authority, NAMES, NOW, DAY)
 
     assert not is_key_pair(KeyPair(pair.certificate, authority.key))
 
 
-def test_a_bundle_holds_each_living_certificate_once(authority: KeyPair) -> None:
+def test_a_bundle_has_each_unexpired_certificate_once(authority: KeyPair) -> None:
     new = make_ca("new", NOW, YEAR)
     dead = make_ca("dead", NOW - 2 * YEAR.total_seconds(), YEAR)
 
@@ -114,12 +114,12 @@ def test_a_bundle_holds_each_living_certificate_once(authority: KeyPair) -> None
     assert split_bundle(b"nonsense") == []
 
 
-def test_a_key_is_not_shown(authority: KeyPair) -> None:
+def test_the_repr_hides_the_key(authority: KeyPair) -> None:
     assert "PRIVATE" not in repr(authority)
 
 
 def shake_hands(pair: KeyPair, bundle: bytes, tmp_path: Path) -> None:
-    """Serve with a pair to somebody who trusts a bundle, OpenSSL on both sides. Raises ssl.SSLError."""
+    """Do a handshake: the server has the pair, the client trusts the bundle. Raises ssl.SSLError."""
     (tmp_path / "pair.pem").write_bytes(pair.certificate + pair.key)
     server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     server.load_cert_chain(tmp_path / "pair.pem")
@@ -145,18 +145,18 @@ def shake_hands(pair: KeyPair, bundle: bytes, tmp_path: Path) -> None:
     ],
     ids=["RSA", "P-384", "Ed25519"],
 )
-def test_a_pair_of_an_authority_of_any_kind_is_trusted_by_who_trusts_that_authority(key: Any, tmp_path: Path) -> None:
-    """The identifier of the key is the certificate's own: OpenSSL would look for another issuer."""
+def test_clients_trust_pairs_issued_by_a_ca_with_any_kind_of_key(key: Any, tmp_path: Path) -> None:
+    """The authority key identifier is copied from the CA certificate: with another one OpenSSL finds no issuer."""
     now = time.time()
-    made = by_hand(key, now)
+    ca = by_hand(key, now)
 
-    found = find_ca(b"# mine\n" + make_ca("other", now, YEAR).certificate + made.certificate, made.key)
-    assert isinstance(found, KeyPair)
-    assert found == made
-    pair = issue_server(found, NAMES, now, DAY)
+    read_ca = find_ca(b"# mine\n" + make_ca("other", now, YEAR).certificate + ca.certificate, ca.key)
+    assert isinstance(read_ca, KeyPair)
+    assert read_ca == ca
+    pair = issue_server(read_ca, NAMES, now, DAY)
 
-    assert is_issued_by(pair.certificate, made.certificate)
-    shake_hands(pair, made.certificate, tmp_path)
+    assert is_issued_by(pair.certificate, ca.certificate)
+    shake_hands(pair, ca.certificate, tmp_path)
     with pytest.raises(ssl.SSLCertVerificationError):
         shake_hands(pair, make_ca("other", now, YEAR).certificate, tmp_path)
 
@@ -173,13 +173,13 @@ def by_hand(key: Any, now: float, *, is_constrained: bool = True) -> KeyPair:
     return KeyPair(certificate.public_bytes(Encoding.PEM), private)
 
 
-def test_nothing_is_issued_by_what_find_authority_would_not_return(authority: KeyPair) -> None:
+def test_an_unreadable_ca_issues_nothing(authority: KeyPair) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         issue_server(KeyPair(authority.certificate, b"x"), NAMES, NOW, DAY)
 
 
 @pytest.mark.parametrize("junk", [b"x", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", b"\xff"])
-def test_a_bundle_is_read_past_what_cannot_be_read(authority: KeyPair, junk: bytes) -> None:
+def test_unreadable_parts_of_a_bundle_are_skipped(authority: KeyPair, junk: bytes) -> None:
     assert split_bundle(junk + b"\n" + authority.certificate + junk) == [authority.certificate]
     assert not is_ca(junk)
     assert not is_for_subject(junk, Subject("x", "server", NAMES))
@@ -193,12 +193,12 @@ BEGIN, END = b"-----BEGIN CERTIFICATE-----\n", b"-----END CERTIFICATE-----\n"
     [BEGIN * 90_000, BEGIN * 90_000 + END, END * 90_000, (BEGIN + END) * 40_000, BEGIN + b"A" * 2_500_000 + END],
     ids=["begins", "one end", "ends", "empty ones", "one long one"],
 )
-def test_to_read_a_bundle_takes_time_that_grows_with_its_size_only(bundle: bytes) -> None:
-    assert split_bundle(bundle) == []  # a search from each place would not end
+def test_a_malformed_bundle_is_parsed_in_linear_time(bundle: bytes) -> None:
+    assert split_bundle(bundle) == []  # a search that starts again at each marker would not end
 
 
 @pytest.mark.parametrize("more", ["certificates", "bytes"])
-def test_a_bundle_that_is_too_large_is_unusable_and_read_no_further(authority: KeyPair, more: str) -> None:
+def test_a_bundle_over_the_limit_is_unusable_and_read_only_up_to_the_limit(authority: KeyPair, more: str) -> None:
     many = authority.certificate * MOST_CERTIFICATES
     bundle = many + (authority.certificate if more == "certificates" else b"#" * MOST_BYTES)
 
@@ -208,15 +208,15 @@ def test_a_bundle_that_is_too_large_is_unusable_and_read_no_further(authority: K
     assert split_bundle(b"#" * MOST_BYTES + authority.certificate) == []
 
 
-def test_a_key_that_is_too_large_is_unusable_and_not_parsed(authority: KeyPair) -> None:
+def test_a_key_over_the_limit_is_unusable_and_not_parsed(authority: KeyPair) -> None:
     key = authority.key + b"#" * MOST_KEY_BYTES
 
     assert find_ca(authority.certificate, key) == UnusableKey(why="the key has more than 8 KiB")
     assert not is_key_pair(KeyPair(authority.certificate, key))
 
 
-def test_a_key_is_parsed_once_for_however_many_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To check an RSA key of 4,096 bits takes a third of a second; a Lease is lost in ten."""
+def test_a_key_is_parsed_once_for_any_number_of_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of an RSA key of 4,096 bits takes a third of a second; a Lease expires after ten seconds."""
     mine, parsed = make_ca("mine", NOW, YEAR), []
     load = serialization.load_pem_private_key
     monkeypatch.setattr(serialization, "load_pem_private_key", lambda *args: parsed.append(args) or load(*args))
@@ -229,20 +229,20 @@ def test_a_key_is_parsed_once_for_however_many_certificates(monkeypatch: pytest.
     assert len(parsed) == 1
 
 
-def test_a_serving_certificate_is_no_authority(authority: KeyPair) -> None:
+def test_a_serving_certificate_is_no_ca(authority: KeyPair) -> None:
     assert is_ca(authority.certificate)
     assert not is_ca(issue_server(authority, NAMES, NOW, DAY).certificate)
 
 
-def test_a_certificate_that_does_not_say_that_it_is_an_authoritys_is_none() -> None:
-    """Verifiers go by its basic constraints; of its usage an authority may say nothing."""
+def test_a_certificate_without_basic_constraints_is_no_ca() -> None:
+    """Verifiers check the basic constraints; a CA may omit the key usage."""
     key = ec.generate_private_key(ec.SECP256R1())
     assert is_ca(by_hand(key, NOW).certificate)
     assert not is_ca(by_hand(key, NOW, is_constrained=False).certificate)
 
 
-def test_a_certificate_is_for_one_thing_only(authority: KeyPair) -> None:
-    """A serving pair cannot sign and cannot speak as a client; the authority signs no other authority."""
+def test_a_certificate_has_a_single_use(authority: KeyPair) -> None:
+    """A serving pair can neither sign nor act as a client; the CA cannot sign another CA."""
     leaf = x509.load_pem_x509_certificate(issue_server(authority, NAMES, NOW, DAY).certificate).extensions
     root = x509.load_pem_x509_certificate(authority.certificate).extensions
 
@@ -257,8 +257,8 @@ CLIENT = Subject("a/client", "client", (), "spiffe://x/a/client")
 
 
 @pytest.mark.parametrize("subject", [SERVER, CLIENT], ids=["server", "client"])
-def test_a_pair_is_of_its_subject_and_good_for_nothing_else(subject: Subject) -> None:
-    """One key pair per role and direction: neither use, nor name, nor role of another."""
+def test_a_pair_fits_its_subject_only(subject: Subject) -> None:
+    """One key pair per role and direction: another use, name or role does not match."""
     pair = issue(make_ca("ca", NOW, YEAR), subject, NOW, DAY)
     extensions = x509.load_pem_x509_certificate(pair.certificate).extensions
     (usage,) = extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
@@ -276,11 +276,11 @@ def test_a_pair_is_of_its_subject_and_good_for_nothing_else(subject: Subject) ->
         assert not is_for_subject(pair.certificate, other)
 
 
-def test_a_pair_that_is_good_for_more_is_not_of_its_subject(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has a server's key could speak as a client with it."""
+def test_a_pair_with_an_additional_use_does_not_fit_its_subject(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With such a server key a process could also act as a client."""
     authority = make_ca("ca", NOW, YEAR)
-    with monkeypatch.context() as meanwhile:
+    with monkeypatch.context() as patch:
         both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-        meanwhile.setattr(x509, "ExtendedKeyUsage", lambda _one: ExtendedKeyUsage(both))
+        patch.setattr(x509, "ExtendedKeyUsage", lambda _usages: ExtendedKeyUsage(both))
         pair = issue(authority, SERVER, NOW, DAY)
     assert not is_for_subject(pair.certificate, SERVER)

@@ -34,7 +34,7 @@ def server(authority: KeyPair) -> Iterator[ssl.SSLContext]:
 
 
 def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> ssl.SSLObject:
-    """Return the client's end. SSLError."""
+    """Return the client's end. Raises ssl.SSLError."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ours = client.wrap_bio(to_client, to_server, server_hostname="server")
     theirs = server.wrap_bio(to_server, to_client, server_side=True)
@@ -43,7 +43,7 @@ def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> ssl.SSLObject
             with suppress(ssl.SSLWantReadError):
                 end.do_handshake()
     with suppress(ssl.SSLWantReadError):
-        ours.read()  # where a ticket would come
+        ours.read()  # a session ticket would arrive with this read
     return ours
 
 

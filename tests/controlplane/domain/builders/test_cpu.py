@@ -25,14 +25,14 @@ from tests.controlplane.domain.builders.vmis import KVM, TCG, a_vmi
         pytest.param(TCG, "Westmere", ("custom", "Westmere", "none"), id="emulation, named: as near as can be"),
     ],
 )
-def test_the_processor_follows_the_spec_and_the_node(
+def test_the_cpu_follows_the_spec_and_the_node(
     facts: Facts, model: str, expected: tuple[str, str | None, str | None]
 ) -> None:
     cpu = build_cpu(a_vmi(cpu={"model": model}), facts)
     assert (cpu.mode, cpu.model, cpu.check) == expected
 
 
-def test_unset_members_of_the_topology_count_as_one() -> None:
+def test_unset_fields_of_the_topology_count_as_one() -> None:
     vmi = a_vmi(cpu={"sockets": 3})
     topology = build_cpu(vmi, KVM).topology
     assert (topology.sockets, topology.cores, topology.threads, build_vcpu(vmi).most) == (3, 1, 1, 3)
@@ -47,12 +47,10 @@ def test_unset_members_of_the_topology_count_as_one() -> None:
     ],
     ids=["room for more", "all from the start", "no room at all"],
 )
-def test_a_machine_is_made_with_room_for_the_sockets_that_it_may_get(
-    cpu: dict[str, Any], current: int | None, most: int, sockets: int
-) -> None:
+def test_the_domain_has_room_for_max_sockets(cpu: dict[str, Any], current: int | None, most: int, sockets: int) -> None:
     vmi = a_vmi(cpu=cpu)
-    made = build_vcpu(vmi)
-    assert (made.current, made.most, build_cpu(vmi, KVM).topology.sockets) == (current, most, sockets)
+    vcpu = build_vcpu(vmi)
+    assert (vcpu.current, vcpu.most, build_cpu(vmi, KVM).topology.sockets) == (current, most, sockets)
 
 
 @pytest.mark.parametrize(

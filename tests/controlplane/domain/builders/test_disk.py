@@ -28,7 +28,7 @@ SLOW = Facts(pod_uid="pod", epoch=1, is_kvm=True, report=LauncherReport(direct_i
         pytest.param({"name": "a", "cache": "none"}, EMPTY, SLOW, "cannot do direct I/O", id="no direct I/O"),
     ],
 )
-def test_a_disk_that_cannot_be_attached_is_named(
+def test_the_error_for_an_unattachable_disk_names_its_field(
     disk: dict[str, Any], volume: dict[str, Any] | None, facts: Facts, message: str
 ) -> None:
     vmi = a_vmi(devices={"disks": [disk]}, volumes=[volume] if volume else [])
@@ -37,16 +37,16 @@ def test_a_disk_that_cannot_be_attached_is_named(
     assert raised.value.field.startswith("spec.domain.devices.disks[0]")
 
 
-def test_names_go_on_after_z() -> None:
+def test_device_names_continue_after_vdz() -> None:
     disks = [{"name": f"d{number}", "disk": {"bus": "virtio"}} for number in range(28)]
     volumes = [{"name": f"d{number}", "emptyDisk": {"capacity": "1Gi"}} for number in range(28)]
-    made = build_disks(a_vmi(devices={"disks": disks}, volumes=volumes), KVM)
-    assert [disk.target.device for disk in made[24:]] == ["vdy", "vdz", "vdaa", "vdab"]
+    built = build_disks(a_vmi(devices={"disks": disks}, volumes=volumes), KVM)
+    assert [disk.target.device for disk in built[24:]] == ["vdy", "vdz", "vdaa", "vdab"]
 
 
 @pytest.mark.parametrize("target", [{"disk": {"bus": "virtio"}}, {"cdrom": {"bus": "sata"}}], ids=["disk", "cdrom"])
-def test_the_machine_boots_in_the_order_that_is_asked_for(target: dict[str, Any]) -> None:
-    """An installer is booted from its CD."""
-    (made,) = build_disks(a_vmi(devices={"disks": [{"name": "a", "bootOrder": 2, **target}]}, volumes=[EMPTY]), KVM)
-    assert made.boot is not None
-    assert made.boot.order == 2
+def test_the_boot_order_is_passed_on(target: dict[str, Any]) -> None:
+    """An installer boots from its CD."""
+    (built,) = build_disks(a_vmi(devices={"disks": [{"name": "a", "bootOrder": 2, **target}]}, volumes=[EMPTY]), KVM)
+    assert built.boot is not None
+    assert built.boot.order == 2

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Golden tests. To take the new output over: UPDATE_GOLDEN=1 pytest tests/controlplane/domain, then read the diff."""
+"""Golden tests. To update: run UPDATE_GOLDEN=1 pytest tests/controlplane/domain, then read the diff."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from libvirt_domain.codec import render_text
 from tests.controlplane.domain.golden_domains import CASES, Case
 
 WITHOUT_SLOTS = 11_000_000
-"""A libvirt that is older may want a slot where there is room for memory, as that of Debian bookworm."""
+"""An older libvirt, such as Debian bookworm's, requires a memory slot when there is a maximum memory."""
 EACH_CASE = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
 @EACH_CASE
-def test_a_vmi_becomes_this_domain(case: Case) -> None:
-    made = render_text(case.build())
+def test_a_vmi_becomes_the_golden_domain(case: Case) -> None:
+    text = render_text(case.build())
     if os.environ.get("UPDATE_GOLDEN"):
-        case.expected.write_text(made)
-    assert canonical(made) == canonical(case.expected.read_text())
+        case.expected.write_text(text)
+    assert canonical(text) == canonical(case.expected.read_text())
 
 
 def canonical(text: str) -> str:
@@ -56,18 +56,18 @@ def _filled(piece: Any) -> Iterator[tuple[str, str]]:
 
 
 def _declared() -> set[tuple[str, str]]:
-    found = set()
+    fields = set()
     for module in pkgutil.iter_modules(model.__path__, f"{model.__name__}."):
         loaded = importlib.import_module(module.name)
         for var in vars(loaded).values():
             if dataclasses.is_dataclass(var) and isinstance(var, type):
-                found |= {(var.__name__, field.name) for field in dataclasses.fields(var)}
-    return found
+                fields |= {(var.__name__, each.name) for each in dataclasses.fields(var)}
+    return fields
 
 
 @EACH_CASE
 def test_libvirt_accepts_the_domain(case: Case) -> None:
-    """libvirt's own schema and parser, by its test driver, which wants to see its own type in the first line."""
+    """libvirt's own schema and parser, in its test driver, which requires the domain type `test`."""
     root = ElementTree.fromstring(render_text(case.build()))
     root.set("type", "test")
     connection = libvirt.open("test:///default")

@@ -10,7 +10,7 @@ from controlplane.domain.builders.interface import build_interfaces
 from tests.controlplane.domain.builders.vmis import KVM, a_vmi
 
 
-def test_an_interface_without_a_tap_is_named() -> None:
+def test_the_error_for_an_interface_without_a_tap_names_it() -> None:
     vmi = a_vmi(devices={"interfaces": [{"name": "default", "masquerade": {}}]})
     with pytest.raises(NotBuildableError, match=r"interfaces\[0\]: the Pod has no tap for interface 'default'"):
         build_interfaces(vmi, KVM)

@@ -12,19 +12,19 @@ from tests.controlplane.domain.builders.vmis import KVM, TCG, a_vmi
 
 @pytest.mark.parametrize("path", ["boot/vmlinuz", "/", "/boot/../../etc/shadow", "/boot//vmlinuz", "/./vmlinuz"])
 def test_a_kernel_outside_the_image_is_not_built(path: str) -> None:
-    """Admission refuses it too; here nothing depends on admission."""
+    """Admission refuses it too, but the builder does not rely on admission."""
     container = {"image": "example.org/kernel:1", "kernelPath": path}
     with pytest.raises(NotBuildableError, match="kernelPath"):
         build_os(a_vmi(firmware={"kernelBoot": {"container": container}}), KVM)
 
 
-def test_a_kernel_s_image_that_names_no_initrd_gives_none() -> None:
+def test_a_kernel_image_without_an_initrd_path_has_no_initrd() -> None:
     container = {"image": "example.org/kernel:1", "kernelPath": "/boot/vmlinuz"}
-    made = build_os(a_vmi(firmware={"kernelBoot": {"container": container}}), KVM)
-    assert (made.kernel, made.initrd) == ("/img/kernel-boot/boot/vmlinuz", None)
+    os = build_os(a_vmi(firmware={"kernelBoot": {"container": container}}), KVM)
+    assert (os.kernel, os.initrd) == ("/img/kernel-boot/boot/vmlinuz", None)
 
 
-def test_only_emulation_bounds_the_translation_buffer() -> None:
+def test_only_emulation_limits_the_translation_cache() -> None:
     assert build_features(a_vmi(), KVM).tcg is None
     tcg = build_features(a_vmi(), TCG).tcg
     assert tcg is not None
@@ -44,9 +44,9 @@ def test_acpi_is_on_unless_switched_off(features: object, expected: bool) -> Non
     assert has_acpi(a_vmi(features=features)) is expected
 
 
-def test_insecure_uefi_takes_the_plain_firmware() -> None:
-    made = build_os(a_vmi(firmware={"bootloader": {"efi": {"secureBoot": False}}}), KVM)
-    assert made.loader is not None
-    assert made.nvram is not None
-    assert (made.loader.path, made.loader.secure) == ("/usr/share/OVMF/OVMF_CODE_4M.fd", False)
-    assert made.nvram.template == "/usr/share/OVMF/OVMF_VARS_4M.fd"
+def test_uefi_without_secure_boot_uses_the_plain_firmware() -> None:
+    os = build_os(a_vmi(firmware={"bootloader": {"efi": {"secureBoot": False}}}), KVM)
+    assert os.loader is not None
+    assert os.nvram is not None
+    assert (os.loader.path, os.loader.secure) == ("/usr/share/OVMF/OVMF_CODE_4M.fd", False)
+    assert os.nvram.template == "/usr/share/OVMF/OVMF_VARS_4M.fd"

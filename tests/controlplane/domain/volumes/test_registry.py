@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each kind of volume means for Pod, plan and domain, as a table."""
+"""What each kind of volume contributes to the Pod, the launch plan and the domain, as a table."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Row:
     domain: DiskImage
     step: DiskSource
     takes: int
-    """Bytes of the node's disk, where a containerDisk may take 1000."""
+    """Bytes on the node's disk; a containerDisk may take 1000."""
     pod: list[dict[str, Any]] = field(default_factory=list)
     mounts: list[str] = field(default_factory=list)
     is_read_only: bool = True
-    """Of its mounts."""
+    """Whether its mounts are read-only."""
     pull_secret: str = ""
     reported: dict[str, str] = field(default_factory=dict)
 
@@ -125,21 +125,21 @@ ROWS = {
 }
 
 
-def test_every_source_that_a_volume_can_have_is_a_kind_with_a_row_here() -> None:
+def test_every_volume_source_has_a_kind_and_a_row() -> None:
     members = [name for name in Volume.__struct_fields__ if name != "name"]
 
     assert sorted(kind.member for kind in VOLUME_KINDS) == sorted(members) == sorted(ROWS)
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
-def test_a_volume_means_this(row: Row) -> None:
+def test_a_volume_in_pod_plan_and_domain(row: Row) -> None:
     spec = a_vmi(volumes=[{"name": "a", **row.source}]).spec
     (needed,) = volumes_in_pod(spec, CLAIMS)
 
-    assert [item.volume for item in needed.mounted] == row.pod
+    assert [mounted.volume for mounted in needed.mounted] == row.pod
     assert [entry.mount for entry in needed.mounted] == [
-        {"name": volume["name"], "mountPath": where, **({"readOnly": True} if row.is_read_only else {})}
-        for volume, where in zip(row.pod, row.mounts, strict=True)
+        {"name": volume["name"], "mountPath": path, **({"readOnly": True} if row.is_read_only else {})}
+        for volume, path in zip(row.pod, row.mounts, strict=True)
     ]
     assert needed.pull_secret == row.pull_secret
     assert volumes_in_plan(spec, GUEST, CLAIMS) == (row.step,)
@@ -148,13 +148,13 @@ def test_a_volume_means_this(row: Row) -> None:
     assert bytes_taken(spec, 1000) == row.takes
 
 
-def test_a_claim_in_mode_block_is_a_device() -> None:
+def test_a_block_claim_is_a_device() -> None:
     block = {**CLAIM, "spec": {"volumeMode": "Block", "accessModes": ["ReadWriteMany"]}}
     claims = {"data": decode(block, PersistentVolumeClaim)}
     spec = a_vmi(volumes=[{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]).spec
     (needed,) = volumes_in_pod(spec, claims)
 
-    assert [item.volume for item in needed.mounted] == [
+    assert [mounted.volume for mounted in needed.mounted] == [
         {"name": "vol-a", "persistentVolumeClaim": {"claimName": "data"}},
     ]
     assert [entry.device for entry in needed.mounted] == [{"name": "vol-a", "devicePath": "/dev/vol-a"}]
@@ -165,8 +165,8 @@ def test_a_claim_in_mode_block_is_a_device() -> None:
     assert disk == DiskImage("/dev/vol-a", "raw", is_block=True)
 
 
-def test_a_device_that_is_only_to_be_read_is_only_read() -> None:
-    """A device has no mount that could be read-only: what keeps a guest from it is its disk."""
+def test_a_read_only_block_claim_is_a_read_only_disk() -> None:
+    """A device has no read-only mount: the disk in the domain has to be read-only."""
     source = {"persistentVolumeClaim": {"claimName": "data", "readOnly": True}}
     (volume,) = a_vmi(volumes=[{"name": "a", **source}]).spec.volumes
 
@@ -175,30 +175,30 @@ def test_a_device_that_is_only_to_be_read_is_only_read() -> None:
     assert disk == DiskImage("/dev/vol-a", "raw", is_block=True, is_read_only=True)
 
 
-def test_every_image_is_reported_whether_its_file_is_named_or_not() -> None:
+def test_every_image_is_reported_with_or_without_a_path() -> None:
     volumes = [{"name": name, "containerDisk": {"image": "guest:1"}} for name in ("a", "b")]
 
     assert reported_images(a_vmi(volumes=volumes).spec) == {"a": "/img/volumes/a", "b": "/img/volumes/b"}
 
 
-def test_a_claim_that_may_be_written_to_is_mounted_so() -> None:
+def test_a_writable_claim_is_mounted_writable() -> None:
     spec = a_vmi(volumes=[{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]).spec
     (needed,) = volumes_in_pod(spec, CLAIMS)
 
-    assert [item.mount for item in needed.mounted] == [{"name": "vol-a", "mountPath": "/img/claims/a"}]
+    assert [mounted.mount for mounted in needed.mounted] == [{"name": "vol-a", "mountPath": "/img/claims/a"}]
 
 
 @pytest.mark.parametrize(
     "source", [{"persistentVolumeClaim": {"claimName": "other"}}, {"dataVolume": {"name": "other"}}]
 )
-def test_a_claim_that_does_not_exist_cannot_be_planned(source: dict[str, Any]) -> None:
+def test_a_missing_claim_cannot_be_planned(source: dict[str, Any]) -> None:
     spec = a_vmi(volumes=[{"name": "a", **source}]).spec
 
     with pytest.raises(ValueError, match="volume a: PersistentVolumeClaim other does not exist"):
         volumes_in_plan(spec, GUEST, CLAIMS)
 
 
-def test_encoded_data_may_be_broken_into_lines() -> None:
+def test_encoded_data_may_have_line_breaks() -> None:
     text = "#cloud-config\n" * 9
     source = {"userDataBase64": base64.encodebytes(text.encode()).decode()}
     (step,) = volumes_in_plan(a_vmi(volumes=[{"name": "seed", "cloudInitNoCloud": source}]).spec, GUEST)
@@ -208,7 +208,7 @@ def test_encoded_data_may_be_broken_into_lines() -> None:
 
 
 @pytest.mark.parametrize("encoded", [base64.b64encode(b"\xff\xfe").decode(), "eA==!", "eA"])
-def test_data_that_is_no_text_is_refused_by_name(encoded: str) -> None:
+def test_the_error_for_undecodable_user_data_names_the_volume(encoded: str) -> None:
     source = {"userDataBase64": encoded}
     spec = a_vmi(volumes=[{"name": "seed", "cloudInitNoCloud": source}]).spec
 
@@ -216,15 +216,15 @@ def test_data_that_is_no_text_is_refused_by_name(encoded: str) -> None:
         volumes_in_plan(spec, GUEST)
 
 
-def test_an_image_that_the_launcher_did_not_find_is_no_disk() -> None:
+def test_a_disk_whose_image_the_launcher_did_not_find_is_refused() -> None:
     spec = a_vmi(volumes=[{"name": "other", "containerDisk": {"image": "guest:1"}}]).spec
 
     with pytest.raises(ValueError, match="found no image for volume 'other'"):
         volume_in_domain(spec.volumes[0], REPORT)
 
 
-def test_a_volume_without_a_source_that_is_built_means_nothing() -> None:
-    """Another version may have let it in."""
+def test_a_volume_with_an_unsupported_source_contributes_nothing() -> None:
+    """Another version may have admitted it."""
     spec = a_vmi(volumes=[{"name": "a", "configMap": {"name": "x"}}]).spec
 
     assert (volumes_in_pod(spec), volumes_in_plan(spec, GUEST), reported_images(spec)) == ((), (), {})
@@ -233,11 +233,11 @@ def test_a_volume_without_a_source_that_is_built_means_nothing() -> None:
         volume_in_domain(spec.volumes[0], REPORT)
 
 
-def test_a_kernel_s_image_is_mounted_after_the_volumes() -> None:
+def test_a_kernel_image_is_mounted_after_the_volumes() -> None:
     container = {"image": "kernel:1", "imagePullSecret": "registry", "kernelPath": "/vmlinuz"}
     volumes = [{"name": "a", "emptyDisk": {"capacity": "1Gi"}}]
     *_unused, kernel = volumes_in_pod(a_vmi(firmware={"kernelBoot": {"container": container}}, volumes=volumes).spec)
 
-    assert [item.mount["mountPath"] for item in kernel.mounted] == ["/img/kernel-boot"]
+    assert [mounted.mount["mountPath"] for mounted in kernel.mounted] == ["/img/kernel-boot"]
     assert [entry.volume["image"] for entry in kernel.mounted] == [{"reference": "kernel:1"}]
     assert kernel.pull_secret == "registry"

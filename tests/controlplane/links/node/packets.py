@@ -1,9 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an end of the node link could send that is no message: of every message every field, wrong in many ways.
-
-And what may come with it: descriptors of each kind, none, or more than one.
+"""Malformed packets of the node link: every message with every field wrong in many ways.
+And the descriptors that can come with a packet: of each kind, none, or several.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ WRONG: tuple[object, ...] = (
 
 
 def variants(message: msgspec.Struct) -> Iterator[bytes]:
-    """Render a message in every wrong way: fields of another type or size, none, one too many, half of it."""
+    """Render a message in every malformed way: a field of another type or size, missing, added; the text cut."""
     plain = msgspec.json.encode(message)
     fields: Json = json.loads(plain)
     for name in fields:
@@ -109,17 +108,17 @@ DESCRIPTORS: dict[str, tuple[Open, ...]] = {
 
 @contextmanager
 def opened(kind: str) -> Iterator[list[int]]:
-    """Open what comes along; it is closed here, as whoever sends keeps his own."""
-    made = [descriptor() for descriptor in DESCRIPTORS[kind]]
+    """Open the descriptors of a packet. They are closed here: the sender keeps its own copies."""
+    descriptors = [open_one() for open_one in DESCRIPTORS[kind]]
     try:
-        yield made
+        yield descriptors
     finally:
-        for item in made:
-            os.close(item)
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 def send(to: socket.socket, data: bytes, descriptors: list[int]) -> None:
-    """Send one packet, unless the other end has closed or takes none so long."""
+    """Send one packet. Ignore a closed other end and a packet that is too long."""
     attached = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     with suppress(OSError):
         to.sendmsg([data], attached)

@@ -25,15 +25,15 @@ pytestmark = pytest.mark.usefixtures("others_closed")
 
 @pytest.fixture
 async def ends() -> AsyncIterator[tuple[Channel, Channel]]:
-    one, other = (Channel(end) for end in socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
-    yield one, other
-    one.close()
+    channel, other = (Channel(end) for end in socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    yield channel, other
+    channel.close()
     other.close()
 
 
 @pytest.fixture
 async def raw() -> AsyncIterator[tuple[socket.socket, Channel]]:
-    """An end that keeps to no rule."""
+    """A raw socket, which can break every rule, and the channel at its other end."""
     theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     channel = Channel(ours)
     yield theirs, channel
@@ -45,7 +45,7 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-async def test_packets_arrive_one_by_one(ends: tuple[Channel, Channel]) -> None:
+async def test_packets_arrive_separately(ends: tuple[Channel, Channel]) -> None:
     one, other = ends
     await one.send(b"first")
     await one.send(b"x" * MESSAGE_LIMIT_BYTES)
@@ -53,22 +53,22 @@ async def test_packets_arrive_one_by_one(ends: tuple[Channel, Channel]) -> None:
     assert await other.receive() == (b"x" * MESSAGE_LIMIT_BYTES, None)
 
 
-async def test_a_descriptor_goes_along_and_is_the_receivers(ends: tuple[Channel, Channel]) -> None:
+async def test_a_descriptor_is_passed_to_the_receiver(ends: tuple[Channel, Channel]) -> None:
     one, other = ends
     read, write = os.pipe()
     await one.send(b"a pipe", write)
     os.close(write)
-    data, got = await other.receive()
+    data, received = await other.receive()
     assert data == b"a pipe"
-    assert got is not None
-    assert not os.get_inheritable(got)
-    os.write(got, b"through")
+    assert received is not None
+    assert not os.get_inheritable(received)
+    os.write(received, b"through")
     assert os.read(read, 10) == b"through"
-    os.close(got)
+    os.close(received)
     os.close(read)
 
 
-async def test_who_waits_gets_what_comes_later(ends: tuple[Channel, Channel]) -> None:
+async def test_a_waiting_receiver_gets_a_later_packet(ends: tuple[Channel, Channel]) -> None:
     one, other = ends
     waiting = asyncio.create_task(other.receive())
     await asyncio.sleep(0)
@@ -76,12 +76,12 @@ async def test_who_waits_gets_what_comes_later(ends: tuple[Channel, Channel]) ->
     assert await waiting == (b"late", None)
 
 
-async def test_a_full_socket_is_waited_for(ends: tuple[Channel, Channel]) -> None:
+async def test_a_sender_waits_for_room_in_the_socket(ends: tuple[Channel, Channel]) -> None:
     one, other = ends
     sending = asyncio.create_task(_send_many(one, 200))
-    got = [await other.receive() for _unused in range(200)]
+    packets = [await other.receive() for _unused in range(200)]
     await sending
-    assert len(got) == 200
+    assert len(packets) == 200
 
 
 async def _send_many(channel: Channel, count: int) -> None:
@@ -89,7 +89,7 @@ async def _send_many(channel: Channel, count: int) -> None:
         await channel.send(b"x" * 32768)
 
 
-async def test_an_end_that_closes_is_gone(ends: tuple[Channel, Channel]) -> None:
+async def test_a_closed_end_ends_the_channel(ends: tuple[Channel, Channel]) -> None:
     one, other = ends
     one.close()
     with pytest.raises(Closed):
@@ -98,7 +98,7 @@ async def test_an_end_that_closes_is_gone(ends: tuple[Channel, Channel]) -> None
         await other.send(b"anyone?")
 
 
-async def test_a_packet_that_is_too_long_is_refused(raw: tuple[socket.socket, Channel]) -> None:
+async def test_a_too_long_packet_is_refused(raw: tuple[socket.socket, Channel]) -> None:
     theirs, channel = raw
     theirs.send(b"x" * (MESSAGE_LIMIT_BYTES + 1))
     with pytest.raises(ProtocolError, match="too long"):
@@ -106,7 +106,7 @@ async def test_a_packet_that_is_too_long_is_refused(raw: tuple[socket.socket, Ch
 
 
 @pytest.mark.parametrize("count", [2, 4, 200], ids=lambda count: f"{count}")
-async def test_more_descriptors_than_one_are_refused_and_closed(count: int, raw: tuple[socket.socket, Channel]) -> None:
+async def test_several_descriptors_are_refused_and_closed(count: int, raw: tuple[socket.socket, Channel]) -> None:
     theirs, channel = raw
     before = descriptors()
     packet = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()] * count))]
@@ -116,7 +116,7 @@ async def test_more_descriptors_than_one_are_refused_and_closed(count: int, raw:
     await until(lambda: descriptors() == before, "everything closed")
 
 
-async def test_an_empty_packet_with_a_descriptor_leaves_none_behind(raw: tuple[socket.socket, Channel]) -> None:
+async def test_the_descriptor_of_an_empty_packet_is_closed(raw: tuple[socket.socket, Channel]) -> None:
     theirs, channel = raw
     before = descriptors()
     theirs.sendmsg([b""], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))])
@@ -125,10 +125,10 @@ async def test_an_empty_packet_with_a_descriptor_leaves_none_behind(raw: tuple[s
     await until(lambda: descriptors() == before, "everything closed")
 
 
-async def test_what_cannot_be_sent_ends_the_connection_for_whoever_receives_as_well(
+async def test_a_failed_send_also_ends_waiting_receives(
     ends: tuple[Channel, Channel],
 ) -> None:
-    """The kernel has no room for the packet at all: from then on neither direction is believed."""
+    """The packet is larger than the send buffer: the channel closes in both directions."""
     one, other = ends
     one._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4608)
     receiving = [asyncio.create_task(end.receive()) for end in (one, other)]
@@ -139,7 +139,7 @@ async def test_what_cannot_be_sent_ends_the_connection_for_whoever_receives_as_w
             await asyncio.wait_for(task, 5)
 
 
-async def test_whoever_waits_to_send_is_told_that_it_was_closed(ends: tuple[Channel, Channel]) -> None:
+async def test_closing_ends_waiting_senders_and_receivers(ends: tuple[Channel, Channel]) -> None:
     one, _unused = ends
     sending = [asyncio.create_task(_send_many(one, 200)) for _unused in range(3)]
     receiving = asyncio.create_task(one.receive())
@@ -150,8 +150,8 @@ async def test_whoever_waits_to_send_is_told_that_it_was_closed(ends: tuple[Chan
             await asyncio.wait_for(task, 5)
 
 
-async def test_a_descriptor_that_is_another_s_by_then_is_not_waited_for(ends: tuple[Channel, Channel]) -> None:
-    """The next socket gets the number of the closed one: the loop has to have forgotten it."""
+async def test_a_reused_descriptor_number_works_after_a_close(ends: tuple[Channel, Channel]) -> None:
+    """The next socket gets the number of the closed one: the loop must have removed its old handlers."""
     one, _unused = ends
     waiting = [asyncio.create_task(_send_many(one, 200)), asyncio.create_task(one.receive())]
     await asyncio.sleep(0.01)
@@ -170,7 +170,7 @@ async def test_a_descriptor_that_is_another_s_by_then_is_not_waited_for(ends: tu
     peer.close()
 
 
-async def test_what_is_sent_now_or_never_waits_for_nobody(ends: tuple[Channel, Channel]) -> None:
+async def test_send_now_closes_a_full_channel(ends: tuple[Channel, Channel]) -> None:
     one, other = ends
     one.send_now(b"at once")
     assert await other.receive() == (b"at once", None)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Descriptors whose maker has whoever closes them wait."""
+"""Descriptors whose close blocks because of what their sender set up."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["old_kernel"]
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is ended before its time."""
+    """No blocked close is interrupted."""
     monkeypatch.setattr(descriptor_closer, "_INTERRUPT_SECONDS", 3600.0)
 
 
@@ -46,7 +46,7 @@ def closing() -> int:
 
 
 def stands_still() -> bool:
-    """Tell whether a thread does not get on."""
+    """Return whether a closing thread is blocked."""
     threads = [thread for thread in threading.enumerate() if thread.name == "close"]
     for entry in threads:
         entry.join(0.1)
@@ -54,11 +54,11 @@ def stands_still() -> bool:
 
 
 @pytest.mark.usefixtures("patient")
-async def test_what_keeps_whoever_closes_it_keeps_one_thread_and_not_the_loop() -> None:
+async def test_a_blocking_close_blocks_one_thread_and_not_the_loop() -> None:
     closed: list[bool] = []
     closer = DescriptorCloser()
-    with lingering() as one:
-        closer.add(one.detach())
+    with lingering() as sock:
+        closer.add(sock.detach())
         await until(lambda: not closer, "a thread for it")
         read, write = os.pipe()
         closer.add(read, write)
@@ -71,16 +71,16 @@ async def test_what_keeps_whoever_closes_it_keeps_one_thread_and_not_the_loop() 
 
 
 @pytest.mark.usefixtures("interruptible")
-async def test_a_signal_ends_each_wait() -> None:
+async def test_a_signal_interrupts_each_blocking_close() -> None:
     closed: list[bool] = []
     closer = DescriptorCloser()
-    with lingering() as one, lingering() as other:
-        closer.add(one.detach(), other.detach())
+    with lingering() as sock, lingering() as other:
+        closer.add(sock.detach(), other.detach())
         closer.when_closed(lambda: closed.append(True))
         await until(lambda: bool(closed), "everything closed, while its peers are there")
 
 
-async def test_where_there_is_no_thread_it_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_start_of_a_thread_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[bool] = []
     begin = threads.start_thread
 
@@ -99,11 +99,11 @@ async def test_where_there_is_no_thread_it_is_tried_again(monkeypatch: pytest.Mo
 
 @pytest.mark.usefixtures("patient", "old_kernel")
 @pytest.mark.parametrize(("data", "count"), [(b"x", 1), (b"x", 253), (b"x" * 65_537, 2)], ids=["one", "many", "long"])
-async def test_nobody_waits_on_the_loop_for_what_came_with_a_packet(data: bytes, count: int) -> None:
+async def test_closing_the_descriptors_of_a_packet_does_not_block_the_loop(data: bytes, count: int) -> None:
     theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     channel, closed = Channel(ours, takes_descriptors=False), []
-    with lingering() as one:
-        give_away(theirs, data, one, count)
+    with lingering() as sock:
+        give_away(theirs, data, sock, count)
         with pytest.raises(ProtocolError, match="too many descriptors"):
             await channel.receive()
         channel.close(lambda: closed.append(True))
@@ -114,31 +114,31 @@ async def test_nobody_waits_on_the_loop_for_what_came_with_a_packet(data: bytes,
 
 
 @pytest.mark.usefixtures("patient", "old_kernel")
-async def test_nobody_waits_on_the_loop_for_what_was_sent_and_not_received() -> None:
+async def test_closing_unreceived_descriptors_does_not_block_the_loop() -> None:
     theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     channel, closed = Channel(ours, takes_descriptors=False), []
-    with lingering() as one:
-        give_away(theirs, b"x", one)
+    with lingering() as sock:
+        give_away(theirs, b"x", sock)
         channel.close(lambda: closed.append(True))
-        with suppress(ConnectionResetError):  # what it sent was not read
+        with suppress(ConnectionResetError):  # its packet was not read
             assert theirs.recv(1) == b"", "whoever is at the other end knows at once"
         assert not closed
     await until(lambda: bool(closed), "everything closed")
     theirs.close()
 
 
-def test_what_the_kernel_refuses_never_comes() -> None:
-    """Since Linux 6.16; what comes by another is closed as above."""
+def test_the_kernel_refuses_descriptors_if_it_can() -> None:
+    """Since Linux 6.16. With an older kernel the descriptors are closed as above."""
     theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     assert refuse_descriptors(ours) == is_refused(theirs)
     theirs.close()
     ours.close()
 
 
-async def test_a_channel_that_takes_none_has_the_kernel_refuse_them(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_channel_without_descriptors_asks_the_kernel_to_refuse_them(monkeypatch: pytest.MonkeyPatch) -> None:
     refused: list[socket.socket] = []
     monkeypatch.setattr("controlplane.links.node.channel.refuse_descriptors", refused.append)
     theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    for item, takes in ((theirs, True), (ours, False)):
-        Channel(item, takes_descriptors=takes).close()
+    for end, takes in ((theirs, True), (ours, False)):
+        Channel(end, takes_descriptors=takes).close()
     assert refused == [ours]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-handler and virt-node may say to each other, and what neither believes."""
+"""Messages between virt-handler and virt-node: the valid ones, and those that both refuse."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ UID = "bbbb0000-1111-2222-3333-444444444444"
         OpenSocket(1, UID),
         SetUpNetwork(2, UID, Masquerade("10.0.2.0/24", (Port("tcp", 80), Port("udp", 53)))),
         SetUpNetwork(
-            3, UID, Masquerade("10.0.2.0/24", tuple(Port("udp", 60000 + item) for item in range(PORTS_LIMIT)))
+            3, UID, Masquerade("10.0.2.0/24", tuple(Port("udp", 60000 + number) for number in range(PORTS_LIMIT)))
         ),
     ],
     ids=["greeting", "socket", "network", "as many ports as may be"],
 )
-def test_what_virt_handler_sends_arrives_as_it_was(message: Hello | OpenSocket | SetUpNetwork) -> None:
+def test_a_message_from_virt_handler_is_read_back_unchanged(message: Hello | OpenSocket | SetUpNetwork) -> None:
     assert read_from_handler(encode(message)) == message
 
 
@@ -64,13 +64,13 @@ def test_what_virt_handler_sends_arrives_as_it_was(message: Hello | OpenSocket |
     ],
     ids=["state", "network", "failure"],
 )
-def test_what_virt_node_sends_arrives_as_it_was(message: NodeState | NetworkReady | Failed) -> None:
+def test_a_message_from_virt_node_is_read_back_unchanged(message: NodeState | NetworkReady | Failed) -> None:
     assert read_from_node(encode(message)) == message
 
 
 def test_a_request_names_a_pod_by_its_uid_and_nothing_else() -> None:
-    """No path, process, interface or machine: who asks is known by the socket, and what for is looked up by root."""
-    fields = {name for item in (*get_args(Request), Cancel, Masquerade, Port) for name in item.__struct_fields__}
+    """No path, process, interface or machine: the socket identifies the peer, and root looks up the rest."""
+    fields = {name for struct in (*get_args(Request), Cancel, Masquerade, Port) for name in struct.__struct_fields__}
     assert fields == {"id", "pod_uid", "with_kvm", "wanted", "cidr", "ports", "protocol", "number", "channel"}
     assert set(get_args(MigrationChannel)) == set(layout.MIGRATION_SOCKETS)
 
@@ -118,7 +118,7 @@ def a_request(**fields: object) -> bytes:
         "a long network",
     ],
 )
-def test_virt_node_takes_nothing_else(data: bytes) -> None:
+def test_virt_node_refuses_malformed_messages(data: bytes) -> None:
     with pytest.raises(ProtocolError, match="not a message"):
         read_from_handler(data)
 
@@ -126,19 +126,19 @@ def test_virt_node_takes_nothing_else(data: bytes) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"\xff", NO_UTF_8, b"[" * 100_000, encode(OpenSocket(1, UID)), b'{"type":"Done"}'], ids=repr
 )
-def test_virt_handler_takes_no_request_and_no_half_answer(data: bytes) -> None:
+def test_virt_handler_refuses_requests_and_malformed_responses(data: bytes) -> None:
     with pytest.raises(ProtocolError, match="not a message"):
         read_from_node(data)
 
 
-def test_what_cannot_be_carried_is_not_sent() -> None:
+def test_a_message_over_the_size_limit_is_not_encoded() -> None:
     with pytest.raises(ValueError, match=f"at most {MESSAGE_LIMIT_BYTES} are sent"):
         encode(Failed(1, "failed", "x" * MESSAGE_LIMIT_BYTES))
 
 
-def test_a_long_reason_is_cut_to_what_is_read() -> None:
-    answer = Failed(1, "failed", bounded_text("x" * 5000))
-    assert read_from_node(encode(answer)) == answer
+def test_a_long_reason_is_cut_to_a_readable_length() -> None:
+    failure = Failed(1, "failed", bounded_text("x" * 5000))
+    assert read_from_node(encode(failure)) == failure
 
 
 @pytest.mark.parametrize(
@@ -151,9 +151,9 @@ def test_a_long_reason_is_cut_to_what_is_read() -> None:
     ],
     ids=["a port that is none", "a path", "more addresses than are read", "a long text"],
 )
-def test_what_the_other_end_would_not_read_is_not_sent(
+def test_a_message_that_the_peer_would_refuse_is_not_encoded(
     message: SetUpNetwork | OpenSocket | NetworkReady | Failed,
 ) -> None:
-    """One odd Pod would end the conversation, and with it everybody else's requests."""
+    """Otherwise one odd Pod would end the connection and with it the requests for all other Pods."""
     with pytest.raises(ValueError, match="the message would be refused"):
         encode(message)

@@ -11,34 +11,34 @@ from controlplane.links.node.node_state import CurrentNodeState
 FIRST, SECOND = NodeState(), NodeState(present=("kvm",))
 
 
-async def test_a_change_is_told_once() -> None:
-    offer = CurrentNodeState(FIRST)
-    assert await offer.wait_for_other_than(None) == FIRST
-    waiting = asyncio.create_task(offer.wait_for_other_than(FIRST))
+async def test_a_waiter_gets_each_change_once() -> None:
+    current = CurrentNodeState(FIRST)
+    assert await current.wait_for_other_than(None) == FIRST
+    waiting = asyncio.create_task(current.wait_for_other_than(FIRST))
     await asyncio.sleep(0)
-    await offer.update(FIRST)
+    await current.update(FIRST)
     await asyncio.sleep(0)
     assert not waiting.done()
-    await offer.update(SECOND)
+    await current.update(SECOND)
     assert await waiting == SECOND
 
 
-async def test_a_change_is_told_to_everybody_who_waits() -> None:
-    """Whoever minds the devices, and whoever lists the node."""
-    offer = CurrentNodeState(FIRST)
-    waiting = [asyncio.create_task(offer.wait_for_other_than(FIRST)) for _unused in range(3)]
+async def test_every_waiter_gets_a_change() -> None:
+    """The device plugins and the heartbeat both wait."""
+    current = CurrentNodeState(FIRST)
+    waiting = [asyncio.create_task(current.wait_for_other_than(FIRST)) for _unused in range(3)]
     await asyncio.sleep(0)
-    await offer.update(SECOND)
+    await current.update(SECOND)
     async with asyncio.timeout(5):
         assert await asyncio.gather(*waiting) == [SECOND] * 3
 
 
-async def test_while_nobody_knows_there_is_nothing_to_tell() -> None:
-    offer = CurrentNodeState(SECOND)
-    await offer.update(None)
-    assert offer.state is None
-    waiting = asyncio.create_task(offer.wait_for_other_than(FIRST))
+async def test_waiters_wait_while_the_state_is_unknown() -> None:
+    current = CurrentNodeState(SECOND)
+    await current.update(None)
+    assert current.state is None
+    waiting = asyncio.create_task(current.wait_for_other_than(FIRST))
     await asyncio.sleep(0)
     assert not waiting.done()
-    await offer.update(SECOND)
+    await current.update(SECOND)
     assert await waiting == SECOND
