@@ -5,15 +5,15 @@
 
 argspec     options                    endpoint    options to address and credentials (kubeconfig, kubeconfig_shape,
 frame       the module around its work             exec_login)
-api         calls on objects           transport   HTTP (deadline, failures, proxy); streams, websocket: endless answers
-objects     checks of answers          refusals    errors of the API server
+api         calls on objects           transport   HTTP (deadline, failures, proxy); streams, websocket
+objects     checks of responses        refusals    errors of the API server
 parallel    several calls at once      waiter      wait for objects
 redact      hide secrets               errors      what all of them raise
 shapes      shapes of option values    paths       URLs, and checks of names
 
-This file imports nothing of ours. Ansible compiles the imported files of a task on each run, so what few tasks need is
-a file of its own, imported where it is used. Python's own importer of zip files compiles a file twice: to tell its
-name, and to run it. Payload avoids the first, which saves 20 ms per task.
+This file imports nothing of this collection. Ansible compiles the imported files on each run of a task. So code that
+few tasks need is in files of its own, which are imported where they are used. Python's importer of zip files compiles
+each file twice: to return its name, and to run it. Payload avoids the first, which saves 20 ms per task.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ import zipimport
 
 
 class Payload(zipimport.zipimporter):
-    """The importer of the zip file that Ansible sends; tells the name of a file without compiling it."""
+    """An importer for the zip file that Ansible sends. It returns the name of a file without compiling the file."""
 
     def get_filename(self, fullname: str) -> str:
-        """Return the path of a module's file, as the archive has it."""
+        """Return the path of a module's file in the archive."""
         end = "/__init__.py" if self.is_package(fullname) else ".py"
         return f"{self.archive}/{self.prefix}{fullname.rpartition('.')[2]}{end}"
 
 
 def compile_once() -> None:
-    """Let Payload import what comes after this file, where this file came out of a zip file itself."""
+    """Import the following files by Payload, if this file comes from a zip file."""
     if isinstance(__spec__.loader, zipimport.zipimporter) and Payload not in sys.path_hooks:
         sys.path_hooks.insert(0, Payload)
 

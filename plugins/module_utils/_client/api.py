@@ -35,11 +35,11 @@ class Api:
 
     @classmethod
     def connect(cls, endpoint: Endpoint) -> Api:
-        """Return the API of an endpoint; the connection is made at the first call."""
+        """Return the API of an endpoint. The first call opens the connection."""
         return cls(Transport(endpoint))
 
     def clone(self) -> Api:
-        """Return the same cluster over a connection of its own."""
+        """Return a client of the same cluster with its own connection."""
         return Api(self.transport.clone())
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class Api:
 
     @contextmanager
     def bounded(self, deadline: float) -> Iterator[None]:
-        """Bound all requests in this block by a deadline and a few seconds more (transport.py)."""
+        """End all requests of this block at a deadline plus a few seconds (transport.py)."""
         before, self.transport.deadline = self.transport.deadline, deadline
         try:
             yield
@@ -56,7 +56,7 @@ class Api:
             self.transport.deadline = before
 
     def get(self, resource: Resource, name: str) -> Object | None:
-        """Return the object, None if it does not exist."""
+        """Return the object, or None if it does not exist."""
         status, answer = self.transport.request("GET", resource.path(name))
         if status == 404 and _is_object_missing(answer):
             return None
@@ -65,14 +65,14 @@ class Api:
     def list(
         self, resource: Resource, *, labels: str | None = None, fields: str | None = None, pages: int | None = None
     ) -> list[Object]:
-        """Return the objects that the selectors choose. pages: at most so many requests."""
+        """Return the selected objects. pages: the maximum number of requests."""
         return self.read_all(resource, labels=labels, fields=fields, pages=pages)[0]
 
     def read_all(
         self, resource: Resource, *, labels: str | None = None, fields: str | None = None, pages: int | None = None
     ) -> tuple[list[Object], str | None]:
         """Return the objects and the resourceVersion of the collection to watch from."""
-        found: list[Object] = []
+        objects: list[Object] = []
         token: str | None = None
         while True:
             query = {"labelSelector": labels, "fieldSelector": fields, "limit": PAGE, "continue": token}
@@ -82,23 +82,23 @@ class Api:
                 _expect_likeness(f"list {resource.plural}", item)
                 item.setdefault("apiVersion", resource.api_version)
                 item.setdefault("kind", resource.kind)
-                found.append(item)
+                objects.append(item)
             metadata = answer.get("metadata") or {}
             before, token = token, metadata.get("continue")
             if token and token == before:
                 raise Unavailable(f"cannot list {resource.plural}: unexpected answer, a page that follows itself")
-            if not token or (pages is not None and len(found) >= pages * PAGE):
-                return found, metadata.get("resourceVersion")
+            if not token or (pages is not None and len(objects) >= pages * PAGE):
+                return objects, metadata.get("resourceVersion")
 
     def apply(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
-        """Apply (create or update) the object; takes over fields of other managers."""
+        """Apply (create or update) the object. It takes over fields of other managers."""
         name = obj["metadata"]["name"]
         query = {"fieldManager": FIELD_MANAGER, "force": True, "fieldValidation": "Strict", **_dry(dry_run)}
         answer = self.transport.request("PATCH", paths.with_query(resource.path(name), query), obj, APPLY)
         return _expect_named(f"apply {resource.title(name)}", *answer)
 
     def create(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
-        """Create the object, whose name may be left to the server (generateName)."""
+        """Create the object. The server may choose its name (generateName)."""
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **_dry(dry_run)}
         name = obj["metadata"].get("name") or obj["metadata"].get("generateName")
         answer = self.transport.request("POST", paths.with_query(resource.path(), query), obj)
@@ -111,7 +111,7 @@ class Api:
         return _expect_named(f"change {resource.title(name)}", *answer)
 
     def replace(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
-        """Replace the stored object, whose resourceVersion it must carry."""
+        """Replace the stored object. `obj` needs the resourceVersion of the stored object."""
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **_dry(dry_run)}
         name = obj["metadata"]["name"]
         answer = self.transport.request("PUT", paths.with_query(resource.path(name), query), obj)
@@ -129,17 +129,17 @@ class Api:
         return True
 
     def put(self, resource: Resource, name: str, subresource: str, body: Object) -> None:
-        """Send an operation (start, stop, restart...). It has no answer; its effect is in the object."""
+        """Send an operation (start, stop, restart...). The response has no body; the object shows the effect."""
         status, answer = self.transport.request("PUT", resource.path(name, subresource), body)
         expect(f"{subresource} {resource.title(name)}", status, answer)
 
     def ask(self, resource: Resource, name: str, subresource: str, body: Object | None = None) -> Object:
-        """Return the answer of a subresource, which may take a body."""
+        """Return the response of a subresource. body: for subresources that take one."""
         status, answer = self.transport.request("GET", resource.path(name, subresource), body)
         return _expect_object(f"read {subresource} of {resource.title(name)}", status, answer)
 
     def version(self) -> str:
-        """Return the server's version, "" if it reports none."""
+        """Return the server's version, or "" if it reports none."""
         return str(
             _expect_object("read the version", *self.transport.request("GET", "/version")).get("gitVersion") or ""
         )
@@ -154,9 +154,9 @@ class Api:
     def watch(
         self, resource: Resource, *, fields: str | None, version: str | None, timeout_seconds: float
     ) -> Iterator[Object]:
-        """Yield events {type, object} after a version, bookmarks too; ends with the time or the connection.
+        """Yield events {type, object} after a version, also bookmarks. It ends at the timeout or with the connection.
 
-        Raises at any event what the API refuses: ApiError with status 410 when it does not know the version any more.
+        Raises the API's errors, also between events. ApiError with status 410: the version is too old for the server.
         """
         query = {
             "watch": True,
@@ -172,7 +172,7 @@ class Api:
 
 
 class Resource:
-    """A kind in a namespace (None: of the cluster, or of all namespaces in a list)."""
+    """A kind in a namespace. None: a cluster-wide kind, or all namespaces of a list."""
 
     def __init__(self, api_version: str, plural: str, kind: str, namespace: str | None) -> None:
         self.api_version = api_version
@@ -181,7 +181,7 @@ class Resource:
         self.namespace = namespace
 
     def path(self, name: str | None = None, subresource: str | None = None) -> str:
-        """Return the path of the collection, of an object, of a subresource."""
+        """Return the path of the collection, an object or a subresource."""
         return paths.resource_path(self.api_version, self.plural, self.namespace, name, subresource)
 
     def title(self, name: str | None) -> str:
@@ -194,13 +194,13 @@ def _dry(dry_run: bool) -> dict[str, str | None]:
 
 
 def _is_object_missing(answer: Any) -> bool:
-    """Tell a missing object from a missing kind, whose 404 has no details.name."""
+    """Tell whether the object is missing, not the kind. The 404 for a missing kind has no details.name."""
     details = answer.get("details") if isinstance(answer, dict) else None
     return isinstance(details, dict) and bool(details.get("name"))
 
 
 def expect(attempt: str, status: int, answer: Any) -> Any:
-    """Return the answer; raises the API's errors."""
+    """Return the answer, or raise the API's error."""
     if status == 404 and not _is_object_missing(answer):
         raise NotFound(
             f"cannot {attempt}: the API server does not know this kind; is KubeVirt (or virtops.kubevirt's control"
@@ -215,15 +215,15 @@ def expect(attempt: str, status: int, answer: Any) -> Any:
 
 
 def _expect_object(attempt: str, status: int, answer: Any) -> Object:
-    found = expect(attempt, status, answer)
-    if not isinstance(found, dict):
+    body = expect(attempt, status, answer)
+    if not isinstance(body, dict):
         raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} without an object")
     for field, kind in (("metadata", dict), ("items", list)):
-        if not isinstance(found.get(field) or kind(), kind):
+        if not isinstance(body.get(field) or kind(), kind):
             raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} with a {field} that is none")
-    if not all(isinstance(item, dict) for item in found.get("items") or ()):
+    if not all(isinstance(item, dict) for item in body.get("items") or ()):
         raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} with items that are no objects")
-    return found
+    return body
 
 
 def _expect_named(attempt: str, status: int, answer: Any) -> Object:

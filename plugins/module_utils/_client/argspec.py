@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options every module has: how to reach the cluster. Names, aliases and variables are those of kubernetes.core.
+"""Options of every module: how to reach the cluster. Names, aliases and variables are those of kubernetes.core.
 
 The documentation of the same options is plugins/doc_fragments/auth.py; a test compares the two.
 """

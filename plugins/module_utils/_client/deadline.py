@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers with a deadline. The timeout of a socket restarts with every byte, so it does not bound a slow answer."""
+"""Responses with a deadline. A socket's timeout restarts with each byte, so it does not bound a slow response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SILENCE_SECONDS = 30.0
 
 
 class Timeouts:
-    """The timeouts of an answer: for a silence, and for all of it."""
+    """The timeouts of a response: between two bytes, and for the whole response."""
 
     def __init__(self) -> None:
         self.silence: float = SILENCE_SECONDS
@@ -28,7 +28,7 @@ class Timeouts:
 
 
 class Response(http.client.HTTPResponse):
-    """An answer whose header and body end before the deadline, or raise TimeoutError."""
+    """A response. Reading header or body raises TimeoutError at the deadline."""
 
     def __init__(self, within: Timeouts, sock: socket.socket, *args: Any, **options: Any) -> None:
         super().__init__(sock, *args, **options)

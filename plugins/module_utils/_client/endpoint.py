@@ -4,7 +4,7 @@
 """From a module's connection options to one address with its credentials. No connection is made here.
 
 Order, as kubernetes.core has it: host with credentials of its own needs no file; else kubeconfig and context; else
-the Pod's service account; else the default kubeconfig. Options that are given are laid over what was found.
+the Pod's service account; else the default kubeconfig. Options that the task sets override the result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Endpoint(NamedTuple):
-    """An API server and how to talk to it. `*_file` and `*_data` (PEM text) are alternatives, data wins."""
+    """An API server and how to connect to it. `*_file` and `*_data` (PEM text) are alternatives; data wins."""
 
     server: str = ""
     verify: bool = True
@@ -43,15 +43,15 @@ class Endpoint(NamedTuple):
     proxy_headers: Mapping[str, str] = MappingProxyType({})
     headers: Mapping[str, str] = MappingProxyType({})
     groups: tuple[str, ...] = ()
-    """Groups to impersonate; a header that may repeat, so not in `headers`."""
+    """Groups to impersonate. This header may repeat, so it is not in `headers`."""
     user_agent: str = "virtops.kubevirt"
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Endpoint({self.server!r})"  # and no credentials
+        return f"Endpoint({self.server!r})"  # without credentials
 
     def secrets(self) -> list[str]:
-        """Return what nobody must see of it, wherever it was found."""
+        """Return all secrets, from options, environment and files."""
         return [text for text in (self.token, self.password, self.key_data, *self.proxy_headers.values()) if text]
 
     def authorization(self) -> str | None:
@@ -64,7 +64,7 @@ class Endpoint(NamedTuple):
 
 
 def resolve(params: Mapping[str, Any], environ: Mapping[str, str]) -> Endpoint:
-    """Find the API server that these options and this environment mean; BadArgument when they mean none."""
+    """Return the API server that options and environment name. Raises BadArgument if they name none."""
     explicit = _explicit(params)
     if not (params.get("host") and _has_credentials(params)):
         explicit = _overlay(_configured(params, environ), explicit)
@@ -84,7 +84,7 @@ def _configured(params: Mapping[str, Any], environ: Mapping[str, str]) -> Endpoi
         inside = _in_cluster(environ)
         if inside is not None:
             return inside
-    from . import kubeconfig  # PyYAML is wanted by this path only
+    from . import kubeconfig  # only this path needs PyYAML
 
     source = params.get("kubeconfig")
     if not source:
@@ -137,7 +137,7 @@ def _explicit(params: Mapping[str, Any]) -> Endpoint:
 
 
 def _proxy_user(address: str) -> dict[str, str]:
-    from . import proxy  # few have one
+    from . import proxy  # few clusters need one
 
     user = proxy.user(proxy.parse(address))
     return {"Proxy-Authorization": "Basic " + _base64(user)} if user else {}
@@ -148,21 +148,21 @@ def _base64(text: str) -> str:
 
 
 def _overlay(found: Endpoint, explicit: Endpoint) -> Endpoint:
-    """Lay what the options say over what a file said; an option replaces both ways of giving the same thing."""
-    given: dict[str, Any] = {
+    """Lay the task's options over the values of a file. An option replaces file and data of a credential."""
+    options: dict[str, Any] = {
         name: getattr(explicit, name)
         for name in ("server", "ca_file", "cert_file", "key_file", "token", "username", "password", "proxy", "no_proxy")
         if getattr(explicit, name)
     }
     for name in ("ca", "cert", "key"):
-        if f"{name}_file" in given:
-            given[f"{name}_data"] = None
-    if "username" in given and "token" not in given:
-        given["token"] = None
+        if f"{name}_file" in options:
+            options[f"{name}_data"] = None
+    if "username" in options and "token" not in options:
+        options["token"] = None
     if not explicit.verify:
-        given["verify"] = False
+        options["verify"] = False
     return found._replace(
-        **given,
+        **options,
         proxy_headers={**found.proxy_headers, **explicit.proxy_headers},
         headers={**found.headers, **explicit.headers},
         groups=explicit.groups or found.groups,
@@ -173,7 +173,7 @@ def _parts(server: str) -> SplitResult:
     try:
         parts = urlsplit(server if "://" in server else f"https://{server}")
         is_usable = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port or an address that is none
+    except ValueError:  # an invalid port or address
         is_usable = False
     if not is_usable or parts.scheme not in ("http", "https") or parts.username or parts.query or parts.fragment:
         raise BadArgument("host: not an address like https://cluster.example.org:6443")

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """All errors between a module and a cluster. Exceptions of libraries do not leave this package.
 
-VirtError             message for the user: object, what was wrong, remedy; facts: data beside the text
-+-- BadArgument       an option or a file it names; nothing was sent
-+-- TimedOut          waited for something that did not come; facts say why
-+-- Unavailable       no connection, or an answer that is not the API's
+VirtError             message for the user: object, problem, remedy; facts: data for the task's result
++-- BadArgument       an option, or a file that it names, is wrong; no request was sent
++-- TimedOut          a wait reached its timeout; facts say why
++-- Unavailable       no connection, or a response that no API server sends
 |   +-- Silent        connected, but no answer
 |   +-- TimeIsUp      no request was sent: the deadline has passed
 +-- ApiError          the API server's refusal; status: HTTP code
@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 MESSAGE_LIMIT = 1000
-"""Characters of a server's message that are shown; an admission error may hold a whole object."""
+"""Characters of a server's message that are shown. An admission error may contain a whole object."""
 NOT_TEXT = "the value is not a text; put it into quotation marks, and after a template '| string'"
 
 
@@ -40,15 +40,15 @@ class TimedOut(VirtError):
 
 
 class Unavailable(VirtError):
-    """There is no connection, or the answer does not come from an API server."""
+    """There is no connection, or the response does not come from an API server."""
 
 
 class Silent(Unavailable):
-    """The server did not answer, or not to the end. Something on the way may have dropped the connection."""
+    """The server sent no response or an incomplete one. A proxy or firewall may have dropped the connection."""
 
 
 class TimeIsUp(Unavailable):
-    """No request was sent, because the deadline has passed. Tells nothing about the server."""
+    """No request was sent, because the deadline has passed. The server may be healthy."""
 
 
 class ApiError(VirtError):
@@ -68,7 +68,7 @@ class Conflict(ApiError):
 
 
 class Forbidden(ApiError):
-    """The user is unknown or has no right."""
+    """The server does not know the user, or the user lacks a permission."""
 
 
 class Invalid(ApiError):
@@ -76,6 +76,6 @@ class Invalid(ApiError):
 
 
 def cut(text: str, limit: int = MESSAGE_LIMIT) -> str:
-    """Shorten a foreign text and make its control characters visible."""
+    """Shorten a text from outside and make its control characters visible."""
     plain = "".join(char if char.isprintable() else " " for char in text)
     return plain if len(plain) <= limit else plain[:limit] + "..."

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Ask the kubernetes library for credentials: exec plugins and auth providers. The only file that imports it.
 
-It is the well-kept implementation of these protocols, and too slow to import (0.15 s) for those who do not need it.
+The library implements these protocols well, but its import takes 0.15 s, which most tasks need not spend.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _SAID_LIMIT = 200
 
 
 class _Heard(logging.Handler):
-    """Keeps the last log line: the library reports a failed plugin only there."""
+    """Keeps the last log line. The library reports a failed plugin only in its log."""
 
     last = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take one line in."""
+        """Keep the line."""
         self.last = cut(" ".join(record.getMessage().split()), _SAID_LIMIT)
 
 
 def credentials(
     config: Mapping[str, Any], *, path: str | None, context: str, persist: bool = False
 ) -> dict[str, str | None]:
-    """Run the user's credential plugin; return what it gave as fields of an Endpoint. persist needs a path."""
+    """Run the user's credential plugin; return its credentials as fields of an Endpoint. persist needs a path."""
     try:
         from kubernetes import client
         from kubernetes import config as loader
@@ -40,26 +40,32 @@ def credentials(
             "this kubeconfig gets its credentials from a plugin (exec or auth-provider), which needs the Python library"
             " kubernetes in the interpreter that runs the module"
         ) from error
-    found = client.Configuration()
+    configuration = client.Configuration()
     try:
         with _listening() as heard:
             if path is None:
-                loader.load_kube_config_from_dict(dict(config), context=context, client_configuration=found)
+                loader.load_kube_config_from_dict(dict(config), context=context, client_configuration=configuration)
             else:
-                loader.load_kube_config(path, context=context, client_configuration=found, persist_config=persist)
-    except Exception as error:  # whatever a foreign plugin does wrong is the user's to see, in one sentence
+                loader.load_kube_config(
+                    path, context=context, client_configuration=configuration, persist_config=persist
+                )
+    except Exception as error:  # any error of the plugin becomes one sentence for the user
         raise BadArgument(f"context {context}: its credential plugin failed: {type(error).__name__}") from error
-    bearer = found.api_key.get("BearerToken") or found.api_key.get("authorization") or ""
-    given = {"token": bearer.partition(" ")[2] or None, "cert_file": found.cert_file, "key_file": found.key_file}
-    if not any(given.values()):
-        said = f" ({heard.last})" if heard.last else ""
-        raise BadArgument(f"context {context}: its credential plugin gave no credentials{said}; run it by hand")
-    return {name: value for name, value in given.items() if value}
+    bearer = configuration.api_key.get("BearerToken") or configuration.api_key.get("authorization") or ""
+    fields = {
+        "token": bearer.partition(" ")[2] or None,
+        "cert_file": configuration.cert_file,
+        "key_file": configuration.key_file,
+    }
+    if not any(fields.values()):
+        detail = f" ({heard.last})" if heard.last else ""
+        raise BadArgument(f"context {context}: its credential plugin gave no credentials{detail}; run it by hand")
+    return {name: value for name, value in fields.items() if value}
 
 
 @contextmanager
 def _listening() -> Iterator[_Heard]:
-    """Hear what is written to any log meanwhile."""
+    """Collect the log lines of all loggers during the block."""
     heard, log = _Heard(logging.ERROR), logging.getLogger()
     log.addHandler(heard)
     try:

@@ -15,11 +15,11 @@ _NOT_KNOWN = "give the cluster's CA in ca_cert"
 _NOT_NOW = "have the cluster's certificates renewed, or set the clock of the host on which this runs"
 _ANOTHER = "give an address of the server that its certificate names"
 _REMEDIES = {9: _NOT_NOW, 10: _NOT_NOW, 62: _ANOTHER, 64: _ANOTHER}
-"""What to do about a certificate, by OpenSSL's code (X509_V_ERR): not valid now, or of another name or address."""
+"""Remedies by OpenSSL's code (X509_V_ERR): a certificate that is not valid now, or is for another name or address."""
 
 
 def unexpected(server: str, response: http.client.HTTPResponse) -> Unavailable:
-    """Say what is wrong with an answer that no API server gives."""
+    """Return the error for a response that no API server sends."""
     if 300 <= response.status < 400:
         return Unavailable(
             f"unexpected answer from {server}: a redirect ({response.status}) to"
@@ -32,7 +32,7 @@ def unexpected(server: str, response: http.client.HTTPResponse) -> Unavailable:
 
 
 def _meaning(status: int) -> str:
-    """Say what such a status mostly means where the answer is no API server's own."""
+    """Return the usual meaning of a status from something else than an API server."""
     if status in (401, 403, 407):
         return "something before the API server refuses these credentials, or this is not the address of one"
     if status in (502, 503, 504):
@@ -43,7 +43,7 @@ def _meaning(status: int) -> str:
 def unavailable(
     server: str, proxy: tuple[str, int] | None, error: Exception, *, is_reached: bool = False
 ) -> Unavailable:
-    """Say why there is no answer. is_reached: there is a connection."""
+    """Return the error for a missing response. is_reached: there is a connection."""
     if isinstance(error, ssl.SSLCertVerificationError):
         remedy = _REMEDIES.get(error.verify_code, _NOT_KNOWN)
         return Unavailable(f"the certificate of {server} is not trusted: {error.verify_message}; {remedy}")
@@ -53,7 +53,7 @@ def unavailable(
         kind = Silent if is_reached else Unavailable
         return kind(f"{server} does not answer{way}; {check}, and the network between")
     if isinstance(error, socket.gaierror):
-        asked = f"proxy {proxy[0]}" if proxy else f"host of {server}"
-        return Unavailable(f"the {asked} is not known: {error.strerror}; {check}")
+        host = f"proxy {proxy[0]}" if proxy else f"host of {server}"
+        return Unavailable(f"the {host} is not known: {error.strerror}; {check}")
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return Unavailable(f"cannot talk to {server}{way}: {cut(text, 200)}; {check}")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the work of a module: arguments in, result or one error out. As _node/frame.py it uses AnsibleModule."""
+"""Run the work of a module: arguments in, result or one error out. Like _node/frame.py it uses AnsibleModule."""
 
 from __future__ import annotations
 
@@ -19,26 +19,28 @@ from .errors import VirtError
 from .shapes import misshapen
 
 _FROM_ENVIRONMENT = ("kubeconfig", "host", "proxy", "proxy_headers")
-"""Options that may come from there and have secrets inside; what is one as a whole is no_log."""
+"""Options that may come from the environment and contain secrets. Options that are secrets as a whole are no_log."""
 
 
 class VirtModule(AnsibleModule):
-    """An AnsibleModule that knows what is secret before it checks, and may echo, its arguments."""
+    """An AnsibleModule that collects the secrets before it checks its arguments, because the check may print them."""
 
     def _load_params(self) -> None:
         super()._load_params()
         self.no_log_values.update(redact.secrets_in_arguments(self.params, self.argument_spec))
         wrong = misshapen(self.argument_spec, self.params)
-        if wrong:  # Ansible's own check of what is inside ends in a TypeError that names no option
+        if wrong:  # Ansible's own check would end in a TypeError that names no option
             self.fail_json(msg=wrong)
 
 
 def run(module: VirtModule, work: Callable[..., dict[str, Any]]) -> None:
     """Call work(params, api, check_mode=, diff=) and exit the module with what it returns or raises."""
-    gc.freeze()  # what is loaded stays to the end: looking through it for what has gone would cost 3 % of a short task
-    # plain containers: ansible-core 2.19 tags texts, and what is sent or compared must not care
+    gc.freeze()  # loaded modules stay in memory; collecting garbage among them would cost 3 % of a short task
+    # plain values: ansible-core 2.19 tags strings, and the tags must not reach requests and comparisons
     params = {name: _plain(value) for name, value in module.params.items()}
-    config = {name: params[name] for name in _FROM_ENVIRONMENT if name in params}  # is not there before the check
+    config = {
+        name: params[name] for name in _FROM_ENVIRONMENT if name in params
+    }  # variables are read by the check only
     module.no_log_values.update(redact.secrets_in_arguments(config, module.argument_spec))
     try:
         endpoint = resolve(params, os.environ)
@@ -47,13 +49,13 @@ def run(module: VirtModule, work: Callable[..., dict[str, Any]]) -> None:
             module.warn(text)
         result = work(params, Api.connect(endpoint), check_mode=module.check_mode, diff=module._diff)
     except VirtError as error:
-        told = _warned(module, error.facts)
-        module.fail_json(msg=error.message, **{key: value for key, value in told.items() if key != "msg"})
+        facts = _warned(module, error.facts)
+        module.fail_json(msg=error.message, **{key: value for key, value in facts.items() if key != "msg"})
     module.exit_json(**_warned(module, result))
 
 
 def _warned(module: AnsibleModule, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the warnings of a result as Ansible has them given, and return the rest."""
+    """Pass the warnings of a result to Ansible, and return the rest of the result."""
     for text in result.get("warnings", ()):
         module.warn(text)
     return {key: value for key, value in result.items() if key != "warnings"}

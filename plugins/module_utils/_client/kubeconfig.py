@@ -17,17 +17,17 @@ from . import kubeconfig_shape
 from .errors import BadArgument
 
 SIZE_LIMIT = 1 << 20
-"""Bytes; a kubeconfig of a thousand clusters has less."""
+"""Bytes; a kubeconfig of a thousand clusters is smaller."""
 LISTS = ("clusters", "contexts", "users")
 
 
 def is_inline(text: str) -> bool:
-    """Tell whether a text is a kubeconfig itself, in JSON or YAML, and not the path of one."""
+    """Tell whether a text is a kubeconfig in JSON or YAML, not the path of one."""
     return "\n" in text or ": " in text or text.lstrip().startswith("{")
 
 
 def split(source: str) -> list[str]:
-    """Return the paths of a kubeconfig option or variable, which may join several."""
+    """Return the paths of a kubeconfig option or variable. It may list several."""
     return [os.path.expanduser(path) for path in source.split(os.pathsep) if path]
 
 
@@ -38,7 +38,10 @@ def read(source: Any, context: str | None = None, *, persist: bool = False) -> d
         config, where = dict(source), "kubeconfig"
         kubeconfig_shape.check(config, where, is_templated=True)
     elif isinstance(source, str) and is_inline(source):
-        config, where = _parse(source, "given as text"), "kubeconfig"  # a dict that a template made text of, or YAML
+        config, where = (
+            _parse(source, "given as text"),
+            "kubeconfig",
+        )  # a dict that a template turned into text, or YAML
         kubeconfig_shape.check(config, where, is_templated=True)
     elif isinstance(source, str):
         config, where = _merged(split(source), warnings), source
@@ -50,29 +53,29 @@ def read(source: Any, context: str | None = None, *, persist: bool = False) -> d
     chosen = _named(config, "contexts", "context", name, where)
     cluster = _named(config, "clusters", "cluster", chosen.get("cluster"), where)
     user = _named(config, "users", "user", chosen["user"], where) if chosen.get("user") else {}
-    found = {**_cluster(cluster, where), **_user(user, where)}
+    fields = {**_cluster(cluster, where), **_user(user, where)}
     if user.get("exec") or user.get("auth-provider"):
         from . import exec_login  # the kubernetes library costs 0.15 s and few need it
 
         path = source if isinstance(source, str) and where != "kubeconfig" else None
-        found.update(exec_login.credentials(config, path=path, context=name, persist=persist))
-    return {"warnings": tuple(warnings), **found}
+        fields.update(exec_login.credentials(config, path=path, context=name, persist=persist))
+    return {"warnings": tuple(warnings), **fields}
 
 
 def _merged(paths: list[str], warnings: list[str]) -> dict[str, Any]:
-    """Merge files as kubectl does: the first one that names an entry wins. Absent ones are skipped, but not all."""
+    """Merge files as kubectl does: the first file with an entry wins. Missing files are skipped; one must exist."""
     merged: dict[str, Any] = {}
-    seen = False
+    exists = False
     for path in paths:
         if not os.path.exists(path):
             continue
-        seen = True
+        exists = True
         config = _load(path, warnings)
         merged.setdefault("current-context", config.get("current-context"))
         merged["current-context"] = merged["current-context"] or config.get("current-context")
         for key in LISTS:
             merged[key] = [*merged.get(key, ()), *(config.get(key) or ())]
-    if not seen:
+    if not exists:
         raise BadArgument(f"kubeconfig: no such file: {os.pathsep.join(paths)}")
     return merged
 
@@ -127,8 +130,8 @@ def _named(config: Mapping[str, Any], key: str, inner: str, name: str | None, wh
     for entry in listed:
         if entry.get("name") == name:
             return dict(entry.get(inner) or {})
-    known = ", ".join(str(entry.get("name")) for entry in listed[:10]) or "none"
-    raise BadArgument(f"{where} has no {inner} {name!r}; it has: {known}")
+    existing = ", ".join(str(entry.get("name")) for entry in listed[:10]) or "none"
+    raise BadArgument(f"{where} has no {inner} {name!r}; it has: {existing}")
 
 
 def _cluster(cluster: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -148,8 +151,8 @@ def _user(user: Mapping[str, Any], where: str) -> dict[str, Any]:
         try:
             with open(user["tokenFile"], encoding="utf-8") as file:
                 token = file.read().strip() or token
-        except (OSError, ValueError) as error:  # a path that is none, and what is no text, too
-            if not token:  # as with kubectl, it serves until the file is there
+        except (OSError, ValueError) as error:  # also an invalid path, or a file that is not text
+            if not token:  # as in kubectl, `token` is used while tokenFile does not exist
                 why = getattr(error, "strerror", None) or "it is no text"
                 raise BadArgument(f"{where}: cannot read tokenFile {user['tokenFile']!r}: {why}") from None
     return {

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each field of a kubeconfig is, as kubectl reads it: whatever else stands there is refused by name. Pure.
+"""The type of each field of a kubeconfig, as kubectl reads it. Another type is refused with the field's name. Pure.
 
-A field that is a text is never guessed from a number, nor a switch from a word: "false" in quotes is no false.
+Nothing is converted: a number is not accepted as a text, and "false" in quotes is not accepted as a boolean.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .errors import BadArgument
 
 TEXT, SWITCH, MAPPING = "a text", "true or false", "a mapping"
 WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-"""What a template makes of a switch, where the kubeconfig is a variable."""
+"""How a template writes a boolean, for a kubeconfig that is a variable."""
 
 _NAMED_VALUE = {"name": TEXT, "value": TEXT}
 _EXEC = {"command": TEXT, "args": [TEXT], "env": [_NAMED_VALUE], "apiVersion": TEXT}
@@ -43,15 +43,15 @@ SHAPE: dict[str, Any] = {
 
 
 def check(config: Mapping[str, Any], where: str, *, is_templated: bool) -> None:
-    """Raise BadArgument for the first field that is something else; fields that are not listed are nobody's business.
+    """Raise BadArgument for the first field of a wrong type. Fields that are not listed are not checked.
 
-    where: the file, for the message. is_templated: words stand for switches, as templates make them.
+    where: the file, for the message. is_templated: booleans may be words, as templates write them.
     """
     _check(config, SHAPE, where, "", is_templated)
 
 
 def is_on(value: Any) -> bool:
-    """Tell whether a switch that was checked is on."""
+    """Return the value of a boolean that passed the check."""
     return WORDS[value.lower()] if isinstance(value, str) else bool(value)
 
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decode answers, and check what every object of the API has in common.
+"""Decode responses, and check the fields that every object of the API has.
 
-An answer that is no object does not come from an API server. Nothing of it is used, and the task fails.
+A response that fails the check does not come from an API server. It is not used, and the task fails.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DECODER = json.JSONDecoder(parse_constant=_no_number)
 
 
 def flaw(obj: Any, *, is_named: bool = True) -> str | None:
-    """Return what differs from any object of the API, None if nothing does. is_named: it must have a name."""
+    """Return what is wrong with an object, or None. is_named: it must have a name."""
     if not isinstance(obj, dict):
         return "it is not a mapping"
     metadata = obj.get("metadata")

@@ -12,11 +12,11 @@ from .api import Api
 from .errors import VirtError
 
 WORKERS = 8
-"""Connections at once; the API server's fair queueing makes more of them wait."""
+"""Connections at the same time. The API server's fair queueing would delay more of them."""
 
 
 def in_parallel(api: Api, count: int, work: Callable[[Api, int], Any], *, workers: int | None = None) -> list[Any]:
-    """Call work(api of its own, index) for every index, so many at once; an error takes the place of its result."""
+    """Call work(own api, index) for each index, in parallel. The result of a failed call is its error."""
     results: list[Any] = [None] * count
     indices = iter(range(count))
 

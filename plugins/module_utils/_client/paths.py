@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""URL paths and queries of the API. Every segment is encoded, so that no name can leave its place."""
+"""URL paths and queries of the API. Every segment is encoded, so a name cannot change the rest of the path."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _QUALIFIED_TOLD = "letters, digits, '-', '_' and '.', the first and the last a l
 
 
 def check_name(option: str, value: object) -> None:
-    """Raise BadArgument unless value is a DNS subdomain, as objects' names are."""
+    """Raise BadArgument unless value is a DNS subdomain, like names of objects."""
     if not isinstance(value, str) or not _SUBDOMAIN.fullmatch(value):
         raise BadArgument(
             f"{option} {str(value)[:64]!r} is not a DNS subdomain: lower case letters, digits, '-' and '.', at most 253"
@@ -26,7 +26,7 @@ def check_name(option: str, value: object) -> None:
 
 
 def check_namespace(option: str, value: object) -> None:
-    """Raise BadArgument unless value is a DNS label, as namespaces' names are."""
+    """Raise BadArgument unless value is a DNS label, like names of namespaces."""
     if not isinstance(value, str) or not _LABEL.fullmatch(value):
         raise BadArgument(
             f"{option} {str(value)[:64]!r} is not a DNS label: lower case letters, digits and '-', at most 63"
@@ -34,7 +34,7 @@ def check_namespace(option: str, value: object) -> None:
 
 
 def check_service_name(option: str, value: object) -> None:
-    """Raise BadArgument unless value is a DNS label that begins with a letter, as Services' names are."""
+    """Raise BadArgument unless value is a DNS label that begins with a letter, like names of Services."""
     if not isinstance(value, str) or not _LABEL.fullmatch(value) or value[0].isdigit():
         raise BadArgument(
             f"{option} {str(value)[:64]!r} is not a Service's name: lower case letters, digits and '-', at most 63, a"
@@ -43,7 +43,7 @@ def check_service_name(option: str, value: object) -> None:
 
 
 def check_label(option: str, key: object, value: object) -> None:
-    """Raise BadArgument unless key and value are those of a label that an object can have."""
+    """Raise BadArgument unless key and value form a valid label."""
     prefix, slash, name = key.rpartition("/") if isinstance(key, str) else ("", "", "")
     if not _QUALIFIED.fullmatch(name) or (slash and not _SUBDOMAIN.fullmatch(prefix)):
         raise BadArgument(
@@ -71,6 +71,6 @@ def resource_path(
 
 def with_query(path: str, query: Mapping[str, object]) -> str:
     """Append the query parameters that have a value; True is written as true."""
-    given = {key: str(value).lower() if isinstance(value, bool) else value for key, value in query.items()}
-    encoded = urlencode({key: value for key, value in given.items() if value is not None})
+    texts = {key: str(value).lower() if isinstance(value, bool) else value for key, value in query.items()}
+    encoded = urlencode({key: value for key, value in texts.items() if value is not None})
     return f"{path}?{encoded}" if encoded else path

@@ -11,11 +11,11 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from .errors import BadArgument
 
 PORT = 80
-"""Of a proxy whose address names none; what kubectl takes."""
+"""The port of a proxy whose address has none, as in kubectl."""
 
 
 def parse(given: str) -> SplitResult:
-    """Return the parts of a proxy's address; BadArgument, without the password in it, where none can be spoken to."""
+    """Return the parts of a proxy's address. Raises BadArgument, without quoting the password, for an unusable one."""
     try:
         parts = urlsplit(given if "://" in given else f"http://{given}")
         is_usable = bool(parts.hostname) and parts.port != 0
@@ -29,17 +29,17 @@ def parse(given: str) -> SplitResult:
 
 
 def at(parts: SplitResult) -> tuple[str, int]:
-    """Return where the proxy is."""
+    """Return host and port of the proxy."""
     return parts.hostname or "", parts.port or PORT
 
 
 def user(parts: SplitResult) -> str | None:
-    """Return user and password as the address has them, joined by a colon."""
+    """Return user and password from the address, joined by a colon."""
     return None if parts.username is None else f"{unquote(parts.username)}:{unquote(parts.password or '')}"
 
 
 def is_exempt(host: str, no_proxy: str) -> bool:
-    """Tell whether a comma-separated list of hosts, .domains, addresses and CIDRs names the host."""
+    """Tell whether a comma-separated list of hosts, .domains, addresses and CIDRs contains the host."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find and hide secrets: cloud-init, credentials. Works on anything that came out of JSON or YAML."""
+"""Find and hide secrets: cloud-init, credentials. Works on all values from JSON or YAML."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MARK = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 CHANGED_MARK = f"{MARK} (changed)"
 
 SHORTEST = 4
-"""Characters; shorter ones would blank out half of a result wherever they occur, and protect nothing."""
+"""Characters. Hiding shorter secrets would also hide unrelated parts of a result."""
 
 _SECRETS = frozenset(
     {
@@ -30,11 +30,11 @@ _SECRETS = frozenset(
         "token", "clientkeydata", "idtoken", "refreshtoken", "accesstoken", "clientsecret",  # in a kubeconfig
     }
 )  # fmt: skip
-"""Names of fields and options, as _plain spells them."""
+"""Names of fields and options, in the spelling of _plain."""
 _OBJECTS = frozenset({"annotations", "cloudinitconfigdrive", "cloudinitnocloud", "volumes"})
-"""Fields that are mappings, or lists of them, with secrets inside; a text in their place cannot be looked into."""
+"""Mappings, or lists of mappings, that contain secrets. A text in their place counts as secret as a whole."""
 _ADDRESSES = ("proxy", "proxy-url", "host", "server")
-"""Options and fields of a kubeconfig whose text may have a password in its middle."""
+"""Options and fields of a kubeconfig that are addresses, which may contain a password."""
 _EXEC = dict.fromkeys(("apiVersion", "args", "command", "installHint", "interactiveMode", "provideClusterInfo"))
 _PROVIDER = dict.fromkeys(("client-id", "extra-scopes", "idp-certificate-authority", "idp-issuer-url"))
 _USERS_ENTRY = {
@@ -46,15 +46,15 @@ _USERS_ENTRY = {
         "exec": {**_EXEC, "env": [{"name": None}]},
     },
 }
-"""What may be shown of a user of a kubeconfig. Whatever stands beside these names may be a misspelt secret."""
+"""Fields of a kubeconfig's user that may be shown. Any other field may be a misspelt secret."""
 _PASSWORD = re.compile(r"(?<=://)([^\s/?#@:]*:)([^\s/?#]+)(?=@)")
-"""In an address, in any text: a DataVolume's source may have one. A port and a digest after a path are none."""
+"""A password in an address, in any text, such as the source of a DataVolume. Ports and digests do not match."""
 _SECRET_FLAG = re.compile(r"-.*(secret|token|password)$")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def secrets_in(value: Any) -> Iterator[str]:
-    """Yield every secret text inside a value, and what it is base64 of."""
+    """Yield every secret text inside a value, also decoded if it is base64."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if _plain(key) in _SECRETS or _is_content(key, value):
@@ -80,10 +80,10 @@ def secrets_in(value: Any) -> Iterator[str]:
 
 
 def secrets_in_arguments(arguments: Mapping[str, Any], spec: Mapping[str, Any]) -> set[str]:
-    """Return what must not be echoed from a module's arguments, before anything has checked them.
+    """Return the secrets in a module's arguments, which nothing has checked yet.
 
-    spec: the module's options. An unknown one may be a misspelt secret, so all of its texts count; and so do those of
-    what has not the shape of its option, for they cannot be looked into by their names.
+    spec: the module's options. An unknown option may be a misspelt secret, so all of its texts count as secrets. So do
+    all texts of a value with the wrong shape, because its fields cannot be identified by name.
     """
     return {*secrets_in(arguments), *_misplaced(spec, arguments)}
 
@@ -118,14 +118,14 @@ def _in_option(option: Mapping[str, Any], value: Any) -> Iterator[str]:
 
 
 def _is_nested(value: Any) -> bool:
-    """Tell whether a value is in the place of one text or number and has more inside."""
+    """Tell whether a value is a mapping or list where the option takes a text or number."""
     return isinstance(value, (dict, list, tuple))
 
 
 def _in_object(option: Mapping[str, Any], value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield from _texts(value)
-        value = mapping(value)  # which is shown when it was read
+        value = mapping(value)  # Ansible shows it in its parsed form
         yield from secrets_in(value)
     if isinstance(value, Mapping):
         yield from _misplaced(option["options"], value) if option.get("options") else ()
@@ -134,7 +134,7 @@ def _in_object(option: Mapping[str, Any], value: Any) -> Iterator[str]:
 
 
 def _in_kubeconfig(value: Any) -> Iterator[str]:
-    """Yield what is none of a path, a mapping and what may be shown of its users."""
+    """Yield the secrets of a kubeconfig: all of it that is not a path, a mapping or a harmless field of its users."""
     if isinstance(value, str):
         yield from _texts(value) if kubeconfig.is_inline(value) else ()
     elif not isinstance(value, Mapping):
@@ -145,7 +145,7 @@ def _in_kubeconfig(value: Any) -> Iterator[str]:
 
 
 def _beside(value: Any, harmless: Any) -> Iterator[str]:
-    """Yield the texts of a value but those where `harmless` has a name, in mappings and lists of its shape."""
+    """Yield the texts of a value, except at the names in `harmless`, which has the shape of the value."""
     if harmless is None:
         for item in value if isinstance(value, (list, tuple)) else [value]:
             yield from _texts(item) if _is_nested(item) else ()
@@ -160,7 +160,7 @@ def _beside(value: Any, harmless: Any) -> Iterator[str]:
 
 
 def redacted(obj: Any, unlike: Any = None) -> Any:
-    """Return a copy without secrets; those that do not occur in `unlike` (the older version) are marked as changed."""
+    """Return a copy without secrets. Secrets that are not in `unlike` (the older version) are marked as changed."""
     return _redacted(obj, None if unlike is None else set(secrets_in(unlike)))
 
 
@@ -168,7 +168,7 @@ def _redacted(value: Any, old: set[str] | None) -> Any:
     if isinstance(value, list):
         return [_redacted(item, old) for item in value]
     if isinstance(value, str) and "://" in value:
-        return _PASSWORD.sub(lambda found: found[1] + _mark(found[2], old), value)
+        return _PASSWORD.sub(lambda match: match[1] + _mark(match[2], old), value)
     if not isinstance(value, dict):
         return value
     shown = {}
@@ -185,13 +185,13 @@ def _redacted(value: Any, old: set[str] | None) -> Any:
 
 
 def _environment(env: Any) -> Iterator[str]:
-    """Yield what a credential plugin is given: a list of names with values, or what somebody took for one."""
+    """Yield the environment of a credential plugin: the values of a list of names and values, or of a wrong shape."""
     for variable in env if isinstance(env, list) else [env]:
         yield from _texts(variable.get("value") if isinstance(variable, dict) and "name" in variable else variable)
 
 
 def _flags(args: Any) -> Iterator[str]:
-    """Yield what a credential plugin is given behind a flag that is called a secret: --x-secret=a, --x-secret a."""
+    """Yield arguments of a credential plugin after a flag with a secret's name: --x-secret=a, --x-secret a."""
     words = [str(arg) for arg in args] if isinstance(args, list) else str(args or "").split()
     for word, following in zip(words, [*words[1:], ""], strict=False):
         flag, is_joined, value = word.partition("=")
@@ -204,7 +204,7 @@ def _mark(secret: Any, old: set[str] | None) -> str:
 
 
 def _is_content(key: str, obj: dict[str, Any]) -> bool:
-    """Tell whether a key is what a Secret is made for; its metadata is for everybody."""
+    """Tell whether a key has the values of a Secret. Its metadata is not secret."""
     return key in ("data", "stringData") and obj.get("kind") == "Secret"
 
 
@@ -216,7 +216,7 @@ def _parsed(text: Any) -> Any:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):  # as YAML reads a password without quotes
+    if isinstance(value, (int, float)) and not isinstance(value, bool):  # YAML reads a password of digits as a number
         value = str(value)
     if isinstance(value, str):
         if len(value) >= SHORTEST:
@@ -231,7 +231,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _bare(value: Any) -> Iterator[str]:
-    """Yield the texts that are in no mapping."""
+    """Yield the texts outside of mappings."""
     if isinstance(value, str):
         yield from _texts(value)
     elif isinstance(value, (list, tuple)):
@@ -240,7 +240,7 @@ def _bare(value: Any) -> Iterator[str]:
 
 
 def _plain(key: object) -> str:
-    """Spell a name as it may be mistyped: what is refused for its name is shown, too."""
+    """Normalise a name, so that misspelt names match too: an error about an unknown name shows the value."""
     return str(key).lower().replace("_", "").replace("-", "")
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The API server's Status objects as errors for the user. Apart from errors.py, for tasks that are refused are few."""
+"""The API server's Status objects as errors for the user. Separate from errors.py, because few tasks are refused."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .errors import ApiError, Conflict, Forbidden, Invalid, NotFound, cut
 
 CAUSES_LIMIT = 20
 _NO_RIGHT = re.compile(r"\bcannot \S+ (?:resource|path) ")
-"""How the API server says it; a quota and an admission policy forbid with other words."""
+"""The API server's words for a missing permission. Quotas and admission policies use other words."""
 _NOT_AGGREGATED = "service unavailable"
-"""All that the API server says of another one that it should have asked."""
+"""The API server's whole message when an aggregated API server does not respond."""
 _LOOK = "look at the control plane's Pods, of virt-api for ours"
 _UNREADABLE = "failed to create typed patch object"
-"""How the API server begins when an apply has a value of another type than its field; it calls that its own fault."""
+"""Begin of the message for an apply with a value of the wrong type. The API server reports it as an internal error."""
 _MISTYPED = re.compile(r"(?:: |\n\s*)\.(\S+): expected ([^,\n]+), got ([^\n]*)")
 _TYPES = {"numeric (int or float)": "a number", "boolean": "true or false", "string": "a text", "map": "a mapping"}
 _MADE_A_TEXT = " (before ansible-core 2.19, a template that ends in a filter gives a text, unless jinja2_native is set)"
@@ -36,7 +36,7 @@ def refusal(attempt: str, status: int, answer: Any) -> ApiError:
         for cause in (listed if isinstance(listed, list) else [])[:CAUSES_LIMIT]
         if isinstance(cause, dict)
     ]
-    causes = [cause for cause in causes if cause["field"] != "<nil>"] or causes  # "some rules were not checked"
+    causes = [cause for cause in causes if cause["field"] != "<nil>"] or causes  # "<nil>": some rules were not checked
     causes = causes or _mistyped(str(body.get("message") or ""))
     if causes:
         reason = "; ".join(
@@ -55,15 +55,15 @@ def refusal(attempt: str, status: int, answer: Any) -> ApiError:
 
 
 def _mistyped(message: str) -> list[dict[str, str]]:
-    """Return the fields of an apply that have a value of another type; none of any other refusal."""
+    """Return the fields of an apply with a value of the wrong type; nothing for other refusals."""
     if not message.startswith(_UNREADABLE):
         return []
-    found = []
-    for field, wanted, got in _MISTYPED.findall(message)[:CAUSES_LIMIT]:
-        is_text = got == "string" or (wanted == "boolean" and not got.startswith(("&{map[", "&{[")))
-        told = f"must be {_TYPES.get(wanted, f'a {wanted}')}" + (", and is a text" if is_text else "")
-        found.append({"field": cut(field, 200), "message": cut(told, 300)})
-    return found
+    causes = []
+    for field, expected, actual in _MISTYPED.findall(message)[:CAUSES_LIMIT]:
+        is_text = actual == "string" or (expected == "boolean" and not actual.startswith(("&{map[", "&{[")))
+        problem = f"must be {_TYPES.get(expected, f'a {expected}')}" + (", and is a text" if is_text else "")
+        causes.append({"field": cut(field, 200), "message": cut(problem, 300)})
+    return causes
 
 
 def _remedy(status: int, reason: str) -> str:

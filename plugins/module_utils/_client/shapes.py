@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Options whose value has the wrong shape (mapping, list, text), each named in an error. Pure.
 
-Runs before Ansible's own check, which names no option or turns everything into a text. Values are not quoted: they may
-be secret.
+Runs before Ansible's own check, which does not name the option or turns the value into a text. Values are not quoted:
+they may be secret.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 from ansible.module_utils.common.validation import check_type_dict
 
 _TEXTS = ("str", "path")
-"""Types of an option that is a text."""
+"""Option types that are texts."""
 
 
 def misshapen(spec: Mapping[str, Any], params: Mapping[str, Any], where: str = "") -> str:
-    """Say which option is to be a mapping, a list of them, or a text, and is none; "" if all are.
+    """Return the problem of the first option with a wrong shape, "" if there is none.
 
-    A text may write a mapping. The other way round, Ansible would make the text that Python has for it.
+    A text may contain a mapping in JSON. A mapping is no text: Ansible would convert it to Python's notation.
     """
     for name, option in spec.items():
         value = next(
@@ -33,7 +33,7 @@ def misshapen(spec: Mapping[str, Any], params: Mapping[str, Any], where: str = "
 
 
 def shape(value: Any) -> str:
-    """Say what a value is, without saying it."""
+    """Return the kind of a value in words, without the value."""
     if value is None:
         return "null"
     if isinstance(value, Mapping):
@@ -44,12 +44,12 @@ def shape(value: Any) -> str:
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """Return a mapping that may be written in a text; empty if Ansible will refuse it, and say so."""
+    """Return a mapping, also one that is written in a text. Empty if Ansible will refuse it."""
     try:
-        found: Mapping[str, Any] = check_type_dict(value)
+        result: Mapping[str, Any] = check_type_dict(value)
     except TypeError:
         return {}
-    return found
+    return result
 
 
 def _wrong(option: Mapping[str, Any], where: str, value: Any) -> str:
@@ -69,8 +69,8 @@ def _wrong(option: Mapping[str, Any], where: str, value: Any) -> str:
         kinds = "texts" if elements in _TEXTS else "mappings"
         return f"{where}: must be a list of {kinds}; item {wrong + 1} is {shape(items[wrong])}"
     inner = option.get("options") or {}
-    found = (misshapen(inner, mapping(item), f"{where}[{index}].") for index, item in enumerate(items) if inner)
-    return next(filter(None, found), "")
+    problems = (misshapen(inner, mapping(item), f"{where}[{index}].") for index, item in enumerate(items) if inner)
+    return next(filter(None, problems), "")
 
 
 def _may_be_mapping(value: Any) -> bool:

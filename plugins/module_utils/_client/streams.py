@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Endless answers: lines, events of a watch, and protocol upgrades."""
+"""Endless responses: lines, events of a watch, and protocol upgrades."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ LINE_LIMIT = 4 << 20
 
 
 def lines(transport: Transport, target: str, timeout_seconds: float) -> tuple[int, Any]:
-    """Return status and the lines of an answer that does not end (closing the iterator ends it).
+    """Return status and the lines of an endless response. Closing the iterator ends it.
 
-    Of a refusal, what `Transport.request` returns. timeout_seconds: for all of it.
+    For a refusal, return what `Transport.request` returns. timeout_seconds: for the whole response.
     """
     response = transport.ask(target, timeout_seconds)
     return (200, _lines(transport, response)) if response.status == 200 else transport.whole(response)
 
 
 def events(transport: Transport, target: str, timeout_seconds: float, attempt: str) -> Iterator[dict[str, Any]]:
-    """Yield the events of a watch; raises the API's errors."""
+    """Yield the events of a watch. Raises the API's errors."""
     status, answer = lines(transport, target, timeout_seconds)
     if status != 200:
         raise refusal(attempt, status, answer)
@@ -36,16 +36,16 @@ def events(transport: Transport, target: str, timeout_seconds: float, attempt: s
 
 
 def upgrade(transport: Transport, target: str, headers: tuple[tuple[str, str], ...]) -> tuple[int, Any]:
-    """Ask for another protocol; return status and, at 101, the answer's headers, the socket and its reader.
+    """Request another protocol. Return the status and, for 101, the response's headers, the socket and its reader.
 
-    Those are the caller's from then on, who reads through the reader alone: it may hold first bytes already.
-    Of a refusal, what `Transport.request` returns.
+    The caller then owns both, and must read through the reader: it may already hold the first bytes.
+    For a refusal, return what `Transport.request` returns.
     """
     response = transport.ask(target, TIMEOUT_SECONDS, headers)
     if response.status != 101:
         return transport.whole(response)
     connection = transport.release()
-    reader, response.fp = response.fp, None  # or the end of the answer would close it
+    reader, response.fp = response.fp, None  # otherwise the end of the response would close it
     return 101, (response.headers, connection and connection.sock, reader)
 
 
@@ -57,9 +57,9 @@ def _lines(transport: Transport, response: http.client.HTTPResponse) -> Iterator
                 return
             yield line
     except (OSError, ValueError, http.client.HTTPException):
-        return  # cut, malformed or late: the caller decides whether to open another
+        return  # cut, malformed or late: the caller decides whether to retry
     finally:
-        response.close()  # as a whole answer is
+        response.close()  # as after a complete response
         transport.close()
 
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""HTTP to an API server over the standard library: one kept connection, bounded answers, no redirects.
+"""HTTP to an API server with the standard library: one persistent connection, bounded responses, no redirects.
 
-http.client and ssl cost a module process 11 ms, the kubernetes library 140. Not thread-safe: one Transport per thread;
+Importing http.client and ssl takes 11 ms, the kubernetes library 140. Not thread-safe: use one Transport per thread;
 `clone` shares the TLS context.
 """
 
@@ -29,17 +29,17 @@ from .errors import Silent, TimeIsUp, Unavailable, cut
 TIMEOUT_SECONDS = 30
 """Timeout of one attempt, from the first byte sent to the last byte read."""
 ANSWER_LIMIT = 64 << 20
-"""Bytes of one answer; enough for 500 objects of the greatest size."""
+"""Bytes of one response; enough for 500 objects of the maximum size."""
 PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
-"""Pauses before a request is sent again, unless the server asks for another pause."""
+"""Pauses before a retry, unless the server asks for another pause."""
 LONGEST_PAUSE_SECONDS = 5
 ANSWER_SECONDS = (10.0, 20.0, 30.0)
-"""Timeouts of silence in a read, for the first, second and last attempt, each over a new connection. A dropped
-connection is silent; a slow server gets enough time in the last attempt."""
+"""Timeouts without a byte in a read, for the first, second and last attempt, each over a new connection. A dropped
+connection sends nothing; a slow server gets enough time in the last attempt."""
 LATE_SECONDS = 5.0
-"""After a deadline, to finish a request and take a last look."""
+"""Time after a deadline, to finish a request and read a last time."""
 _REPEATABLE = ("GET", "PATCH")
-"""Methods that are safe to repeat. Our patches declare a state."""
+"""Methods that are safe to repeat. Our patches declare a state, so they are idempotent."""
 
 
 class Transport:
@@ -51,7 +51,7 @@ class Transport:
         self._context = context or (tls_context(endpoint) if self._url.scheme == "https" else None)
         self._connection: http.client.HTTPConnection | None = None
         self._socket: socket.socket | None = None
-        """Socket of the newest answer; the connection drops it where the answer ends with the connection."""
+        """Socket of the newest response. The connection drops it if the response ends with the connection."""
         self._within = Timeouts()
         """Of the newest connection."""
         self.deadline: float | None = None
@@ -72,11 +72,11 @@ class Transport:
     def request(
         self, method: str, target: str, body: Any = None, content_type: str = "application/json"
     ) -> tuple[int, Any]:
-        """Return status and decoded JSON (None for no content; text of a refusal that is not JSON)."""
+        """Return status and decoded JSON: None without a body, the text of a refusal that is not JSON."""
         payload = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         silences = 0
         for pause in (*PAUSES_SECONDS, None):
-            seconds, asked, failure = self._seconds(), "", None
+            seconds, retry_after, failure = self._seconds(), "", None
             deadline = time.monotonic() + seconds
             if method == "GET":  # a write may wait long for admission webhooks
                 seconds = min(seconds, ANSWER_SECONDS[silences])
@@ -93,8 +93,8 @@ class Transport:
             else:
                 if pause is None or not _may_repeat(method, response.status):
                     break
-                asked = response.getheader("Retry-After", "")
-            if not self._paused(_spread(pause, asked)):
+                retry_after = response.getheader("Retry-After", "")
+            if not self._paused(_spread(pause, retry_after)):
                 if failure is not None:
                     raise failure
                 break
@@ -103,20 +103,20 @@ class Transport:
     def ask(
         self, target: str, timeout_seconds: float, headers: tuple[tuple[str, str], ...] = ()
     ) -> http.client.HTTPResponse:
-        """Send a GET; return the answer before its body is read. timeout_seconds: for all of it."""
+        """Send a GET; return the response with its body unread. timeout_seconds: for the whole response."""
         begins = min(timeout_seconds, ANSWER_SECONDS[0])
         response = self._send("GET", target, None, [*self._headers(), *headers], begins)
         self._within.allow(timeout_seconds)
         return response
 
     def whole(self, response: http.client.HTTPResponse) -> tuple[int, Any]:
-        """Read an answer to its end; return what `request` does."""
+        """Read a response to its end; return the same as `request`."""
         seconds = self._seconds()
         self._within.allow(seconds)
         return response.status, self._decoded(response, self._read(response, time.monotonic() + seconds))
 
     def release(self) -> http.client.HTTPConnection | None:
-        """Return the connection, which is the caller's from then on; the next request opens another."""
+        """Give the connection to the caller. The next request opens another."""
         connection, self._connection = self._connection, None
         self._within.until = None
         if self._socket is not None:
@@ -127,10 +127,10 @@ class Transport:
         """Return the timeout of a request that is sent now."""
         if self.deadline is None:
             return TIMEOUT_SECONDS
-        left = self.deadline + LATE_SECONDS - time.monotonic()
-        if left <= 0:
+        remaining = self.deadline + LATE_SECONDS - time.monotonic()
+        if remaining <= 0:
             raise TimeIsUp(f"no time is left to ask {self._endpoint.server}")
-        return min(TIMEOUT_SECONDS, left)
+        return min(TIMEOUT_SECONDS, remaining)
 
     def _paused(self, seconds: float) -> bool:
         """Pause, unless the pause would end after the deadline; return whether it paused."""
@@ -142,7 +142,7 @@ class Transport:
     def _send(
         self, method: str, target: str, payload: bytes | None, headers: list[tuple[str, str]], timeout: float
     ) -> http.client.HTTPResponse:
-        kept = self._connection is not None
+        was_open = self._connection is not None
         try:
             connection = self._connection or self._open(timeout)
             connection.timeout = timeout
@@ -158,7 +158,7 @@ class Transport:
         except (OSError, http.client.HTTPException) as error:
             is_reached = self._connection is not None and self._connection.sock is not None
             self.close()
-            if kept and method == "GET" and not isinstance(error, TimeoutError):
+            if was_open and method == "GET" and not isinstance(error, TimeoutError):
                 return self._send(method, target, payload, headers, timeout)  # the server closed an idle connection
             raise self._unavailable(error, is_reached=is_reached) from error
 
@@ -212,14 +212,14 @@ class Transport:
                 size += len(chunk)
                 if size > ANSWER_LIMIT or time.monotonic() > deadline:
                     self.close()
-                    what = "longer than 64 MiB" if size > ANSWER_LIMIT else "not complete in time"
-                    raise Unavailable(f"unexpected answer from {self._endpoint.server}: {what}")
-            response.read()  # read1 leaves an exhausted answer open, and with it the connection
-        except (OSError, ValueError, http.client.HTTPException) as error:  # a ValueError: a chunk of less than nothing
+                    problem = "longer than 64 MiB" if size > ANSWER_LIMIT else "not complete in time"
+                    raise Unavailable(f"unexpected answer from {self._endpoint.server}: {problem}")
+            response.read()  # read1 leaves a response open at its end, and with it the connection
+        except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: a chunk of negative size
             self.close()
             raise self._unavailable(error, is_reached=True) from error
         finally:
-            response.close()  # one that ends with its connection keeps the socket, and the connection knows it no more
+            response.close()  # a response that ends with its connection owns the socket
         return b"".join(parts)
 
     def _decoded(self, response: http.client.HTTPResponse, raw: bytes) -> Any:
@@ -245,10 +245,10 @@ class Transport:
 
 
 def _spread(pause: float, asked: str) -> float:
-    """Return how long to pause: as long as the answer asks, or about as long as we do.
+    """Return the pause in seconds: as long as the response asks, or about as long as our own.
 
-    Many tasks that were refused together do not come again together. Who has no time and asks for no pause
-    (Retry-After: 0) gets ours all the same.
+    The pause is random, so that tasks that were refused together do not retry together. A response that asks for no
+    pause (Retry-After: 0) gets our own.
     """
     spread = pause * random.uniform(0.5, 1.5)  # noqa: S311 - nothing secret
     is_number = asked.isascii() and asked.isdigit() and len(asked) < 10
@@ -256,12 +256,12 @@ def _spread(pause: float, asked: str) -> float:
 
 
 def _may_repeat(method: str, status: int) -> bool:
-    """Tell whether a refusal may pass and a repetition is safe. A rate-limited request was not carried out."""
+    """Tell whether a retry may succeed and is safe. The server did not carry out a rate-limited request."""
     return status == 429 or (status in (502, 503, 504) and method in _REPEATABLE)
 
 
 def _was_lost(error: Unavailable) -> bool:
-    """Tell a connection that was closed or dropped from a server that cannot be reached."""
+    """Tell whether the connection was closed or dropped. False for a server that cannot be reached."""
     return isinstance(error, Silent) or isinstance(
         error.__cause__, (ConnectionResetError, BrokenPipeError, http.client.IncompleteRead)
     )
@@ -302,11 +302,11 @@ def tls_context(endpoint: Endpoint) -> ssl.SSLContext:
 
 
 def _load_client_certificate(context: ssl.SSLContext, endpoint: Endpoint) -> None:
-    """Load the key pair. ssl reads files only, so inline PEM passes through a private directory."""
+    """Load the key pair. ssl reads only files, so inline PEM is written to a private directory."""
     if endpoint.cert_data or endpoint.key_data:
         with tempfile.TemporaryDirectory(prefix="virtops-") as folder:
             pair = []
-            for name, data, given in (
+            for name, data, file_path in (
                 ("crt", endpoint.cert_data, endpoint.cert_file),
                 ("key", endpoint.key_data, endpoint.key_file),
             ):
@@ -314,7 +314,7 @@ def _load_client_certificate(context: ssl.SSLContext, endpoint: Endpoint) -> Non
                 if data:
                     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
                         file.write(data)
-                pair.append(path if data else given)
+                pair.append(path if data else file_path)
             context.load_cert_chain(pair[0] or "", pair[1])
     elif endpoint.cert_file:
         context.load_cert_chain(endpoint.cert_file, endpoint.key_file)

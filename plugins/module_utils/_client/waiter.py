@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wait until objects of one collection are as the caller's judge wants them. The caller words the timeout.
+"""Wait until the caller's judge accepts the objects of one collection. The caller words the timeout error.
 
-The collection is listed, then watched from there. A watch ends after WATCH_SECONDS and is resumed. If a watch brought
-nothing, the collection is listed again: a proxy may drop watches silently, or refuse them and let reads pass. Failures
-that may pass (no connection, an overloaded server, a proxy's error page) are retried with a growing pause until the
-deadline. The last step before giving up is a read. Requests of the judge through the same Api end at the deadline too.
+The collection is listed, then watched from that version. A watch ends after WATCH_SECONDS and is resumed. If a watch
+has no events, the collection is listed again: a proxy may drop watches silently, or refuse them and pass reads.
+Temporary failures (no connection, an overloaded server, a proxy's error page) are retried with back-off until the
+deadline. The last step before a timeout is a read. The judge's requests through the same Api end at the deadline too.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ WATCH_SECONDS = 30.0
 FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 1.0, 8.0
 """Pauses before a retry, when a watch ended early or a read failed."""
 STEADY_SECONDS = 10.0
-"""A watch that lasted so long ended normally."""
+"""A watch that lasted at least this long ended normally."""
 LAST_LOOKS, LAST_LOOKS_PAUSE_SECONDS = 4, 0.5
-"""When time is up, for as long as what answers has no time for us either."""
+"""Reads after the deadline, while the server is overloaded or does not respond, and the pause between them."""
 _PASSING = (429, 500, 502, 503, 504)
 _GONE = 410
 
@@ -36,7 +36,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judgement of one object: done; or hopeless, with the reason; or neither, with what is missing."""
+    """The judgement of one object: done, or hopeless with the reason, or what is missing."""
 
     done: bool = False
     hopeless: str | None = None
@@ -54,13 +54,13 @@ class Reached:
 
 
 Judge = Callable[[str, "Object | None"], Verdict]
-"""Judges a name and its object, None if there is none."""
+"""Judges a name and its object. None: the object does not exist."""
 
 
 class Waiter:
-    """Waits for objects of one resource, in one namespace. deadline: by the clock, which is monotonic.
+    """Waits for objects of one resource, in one namespace. deadline: by `clock`, which is monotonic.
 
-    prepare: called between a read of all and its judgement, with the names that will be judged.
+    prepare: called after each list, with the names that will be judged.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Waiter:
         """resourceVersion to watch from; None: list first."""
 
     def until(self, names: Iterable[str]) -> dict[str, Reached]:
-        """Return the result for each name, at the latest at the deadline. Raises lasting refusals of the API."""
+        """Return the result for each name, at the deadline at the latest. Raises permanent refusals of the API."""
         self._pending = dict.fromkeys(names)
         self._seen = dict.fromkeys(self._pending, Reached(None, Verdict(missing="it could not be read")))
         with self._api.bounded(self._deadline):
@@ -102,7 +102,7 @@ class Waiter:
             try:
                 if is_last or self._version is None:
                     self._read()
-                    is_well = is_last or self._version is not None  # or it would be read again at once
+                    is_well = is_last or self._version is not None  # otherwise it would be listed again at once
                 else:
                     if not self._watch():
                         self._version = None
@@ -110,7 +110,7 @@ class Waiter:
             except (Unavailable, ApiError) as error:
                 self._version = None
                 self._note_trouble(error)
-                is_well = isinstance(error, TimeIsUp)  # as well as it gets
+                is_well = isinstance(error, TimeIsUp)  # no more requests fit before the deadline
             if is_last and (is_well or last_looks == LAST_LOOKS):
                 break
             if is_last:
@@ -132,8 +132,8 @@ class Waiter:
 
     def _read(self) -> None:
         """List and judge all objects."""
-        found, version = self._api.read_all(self._resource, fields=self._fields())
-        by_name = {obj["metadata"]["name"]: obj for obj in found}
+        objects, version = self._api.read_all(self._resource, fields=self._fields())
+        by_name = {obj["metadata"]["name"]: obj for obj in objects}
         pending = list(self._pending)
         if self._prepare is not None:
             self._prepare(pending)
@@ -142,7 +142,7 @@ class Waiter:
         self._version = version
 
     def _watch(self) -> bool:
-        """Judge the events of one watch until all is done, the watch ends, or the deadline. Return whether any came."""
+        """Judge the events of one watch until all is done, it ends, or the deadline. Return whether it had events."""
         watcher, is_heard = self._api.clone(), False
         try:
             seconds = min(self._left(), WATCH_SECONDS)
@@ -156,7 +156,7 @@ class Waiter:
                     self._consider(name, None if event["type"] == "DELETED" else event["object"])
                 self._version = metadata.get(
                     "resourceVersion"
-                )  # after the judgement: an event that could not be judged comes again
+                )  # after the judgement: an event whose judgement failed is sent again
                 if not self._pending or self._left() <= 0:
                     break
         finally:
@@ -170,14 +170,15 @@ class Waiter:
             del self._pending[name]
 
     def _note_trouble(self, error: VirtError) -> None:
-        """Remember why a read failed; raise the error if it will not pass."""
+        """Remember why a read failed; raise the error if it is permanent."""
         status = error.status if isinstance(error, ApiError) else 0
         if status == _GONE:  # the server has dropped the events since our version
             return
         if status and status not in _PASSING:
             raise error
         for name in self._pending:
-            seen = self._seen[name]
-            if isinstance(error, TimeIsUp) and seen.trouble:
+            reached = self._seen[name]
+            # The last response of the server says more than "no time is left".
+            if isinstance(error, TimeIsUp) and reached.trouble:
                 continue
-            self._seen[name] = Reached(seen.obj, seen.verdict, error.message)
+            self._seen[name] = Reached(reached.obj, reached.verdict, error.message)
