@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said of a guest by its agent's word: conditions, operating system, interfaces. Pure.
+"""The part of a VMI's status that the guest's agent reports: conditions, operating system, interfaces. Pure.
 
-It informs people; nothing is decided by it. The Pod's addresses stay those of the machine's own interfaces: that is
-where a masqueraded guest is reached, whatever it calls itself. All there can be of it is bounded, here in number and by
-domain/agent.py in length, and the condition says when something was left out.
+It informs people; nothing is decided by it. The VMI's own interfaces keep the Pod's addresses: a masqueraded guest is
+reached there, whatever addresses it reports. The number of interfaces is limited here and the length of each text in
+domain/agent.py; the condition says when something was cut.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from controlplane.api.objects.vmi.status import GuestOsInfo
 from controlplane.domain.agent import AgentState, Interface
 
 GUEST_ONLY_LIMIT = 10
-"""Interfaces that only the guest knows (a container's, a bridge), as upstream."""
+"""Limit of interfaces that only the guest knows (of a container, a bridge), as upstream."""
 FROZEN = "frozen"
 TRUNCATED = "GuestInfoTruncated"
 _BY_AGENT = "guest-agent"
@@ -27,10 +27,10 @@ KINDS = (condition_types.AGENT_CONNECTED, condition_types.AGENT_VERSION_NOT_SUPP
 
 
 def with_guests_word(status: VirtualMachineInstanceStatus, told: AgentState) -> VirtualMachineInstanceStatus:
-    """Say what the agent has told; one that is gone has told nothing.
+    """Put the agent's report into the status; without an agent, remove it.
 
-    Of one that is there, what it has not told stays as it is: this process may not have asked yet, and a guest that is
-    paused does not answer.
+    What a connected agent has not reported stays as it is: this process may not have asked yet, and a paused guest does
+    not respond.
     """
     new: dict[str, object] = {}
     if told.os is not None or not told.is_connected:
@@ -43,46 +43,46 @@ def with_guests_word(status: VirtualMachineInstanceStatus, told: AgentState) -> 
 
 
 def agent_conditions(status: VirtualMachineInstanceStatus, told: AgentState) -> tuple[Condition, ...]:
-    """Return those of KINDS that are true; the others are absent. What has not been told is as it was."""
+    """Return the conditions of KINDS that are true. A condition whose part of the report is missing stays as it was."""
     if not told.is_connected:
         return ()
-    was = {one.type: one for one in status.conditions if one.type in KINDS}
+    current = {condition.type: condition for condition in status.conditions if condition.type in KINDS}
     is_cut = told.interfaces is not None and (
         told.interfaces.is_cut
         or len(_merged(status.interfaces, told.interfaces.listed, limit=None)) > len(status.interfaces)
     )
     connected = Condition(type=condition_types.AGENT_CONNECTED, status="True")
     if is_cut:
-        said = "the guest has more interfaces or addresses than its status shows"
-        connected = msgspec.structs.replace(connected, reason=TRUNCATED, message=said)
+        message = "the guest has more interfaces or addresses than its status shows"
+        connected = msgspec.structs.replace(connected, reason=TRUNCATED, message=message)
     if told.interfaces is None:
-        connected = was.get(condition_types.AGENT_CONNECTED, connected)
+        connected = current.get(condition_types.AGENT_CONNECTED, connected)
     if told.info is None:
-        return (connected, *(was[kind] for kind in KINDS[1:] if kind in was))
+        return (connected, *(current[kind] for kind in KINDS[1:] if kind in current))
     if not told.info.missing:
         return (connected,)
-    lacking = Condition(
+    unsupported = Condition(
         type=condition_types.AGENT_VERSION_NOT_SUPPORTED,
         status="True",
         reason="MissingCommands",
         message=f"This guest agent doesn't support required basic commands: {', '.join(told.info.missing)}",
     )
-    return (connected, lacking)
+    return (connected, unsupported)
 
 
 def _system(told: AgentState) -> GuestOsInfo:
-    said = told.os
-    if said is None:
+    os = told.os
+    if os is None:
         return GuestOsInfo()
     return GuestOsInfo(
-        name=said.name,
-        kernel_release=said.kernel_release,
-        version=said.version,
-        pretty_name=said.pretty_name,
-        version_id=said.version_id,
-        kernel_version=said.kernel_version,
-        machine=said.machine,
-        id=said.id,
+        name=os.name,
+        kernel_release=os.kernel_release,
+        version=os.version,
+        pretty_name=os.pretty_name,
+        version_id=os.version_id,
+        kernel_version=os.kernel_version,
+        machine=os.machine,
+        id=os.id,
     )
 
 
@@ -93,16 +93,16 @@ def _interfaces(told: AgentState) -> tuple[Interface, ...]:
 def _merged(
     known: tuple[InterfaceStatus, ...], listed: tuple[Interface, ...], limit: int | None = GUEST_ONLY_LIMIT
 ) -> tuple[InterfaceStatus, ...]:
-    """Put the guest's names to the machine's own interfaces, by address; then list what only the guest has."""
-    by_mac = {one.mac: one for one in reversed(listed) if one.mac}
-    own = [one for one in map(_without_guests_word, known) if one is not None]
-    matched = {id(by_mac[one.mac]) for one in own if one.mac in by_mac}
-    only = [_only_in_guest(one) for one in listed if id(one) not in matched]
-    return (*(_named(one, by_mac.get(one.mac)) for one in own), *only[:limit])
+    """Name the VMI's own interfaces as the guest does, by MAC address; then list those that only the guest has."""
+    by_mac = {interface.mac: interface for interface in reversed(listed) if interface.mac}
+    own = [interface for interface in map(_without_guests_word, known) if interface is not None]
+    matched = {id(by_mac[interface.mac]) for interface in own if interface.mac in by_mac}
+    only = [_only_in_guest(interface) for interface in listed if id(interface) not in matched]
+    return (*(_named(interface, by_mac.get(interface.mac)) for interface in own), *only[:limit])
 
 
 def _without_guests_word(one: InterfaceStatus) -> InterfaceStatus | None:
-    """Return what is known without the agent; None for an interface that only it knew."""
+    """Return the interface without the agent's part; None if only the agent knew it."""
     sources = [word for word in one.info_source.split(", ") if word != _BY_AGENT]
     if not "".join(sources):
         return None

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What virt-handler remembers of a VMI between two reconciles, and can lose. Values only.
 
-By key, for the VMI that has the name now: a new VMI of the same name starts with nothing, even if the deletion of the
-former one was missed. So there are never more entries than VMIs and launchers on the node.
+The state is kept by key and belongs to one UID: a new VMI of the same name starts with an empty state, even if the
+deletion of the former one was missed. So there are never more entries than VMIs and launchers on the node.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from controlplane.virt_handler.vmi.world import Look
 
 @dataclass(slots=True)
 class VmiState:
-    """What was learned about one VMI."""
+    """The state of one VMI."""
 
     uid: str
     deleting_since: float | None = None
-    """Monotonic seconds when its deletion was first seen."""
+    """Monotonic seconds when its deletion was first observed."""
     sought: str = ""
-    """UID of the Pod that was looked for."""
+    """UID of the Pod that was searched for."""
     look: Look | None = None
-    """What was found."""
+    """The result of the search."""
     strange_phase: str = ""
     """The unknown phase that was logged."""
     told: set[str] = field(default_factory=set)
-    """Reasons of Events about its end."""
+    """Reasons of the recorded Events about its end."""
 
     def is_news(self, reason: str) -> bool:
-        """Tell whether an Event of that reason was not told yet; from now on it was."""
+        """Tell whether no Event of that reason was recorded yet, and mark it as recorded."""
         if reason in self.told:
             return False
         self.told.add(reason)
@@ -41,7 +41,7 @@ class VmiState:
 
 
 class ControllerState:
-    """Of the VMIs of this node, and of names that launchers of this node have and no VMI."""
+    """The state of this node's VMIs, and of names that have launchers here but no VMI."""
 
     def __init__(self) -> None:
         self._by_vmi: dict[Key, VmiState] = {}
@@ -51,19 +51,19 @@ class ControllerState:
         return len(self._by_vmi.keys() | self._orphaned_since.keys())
 
     def of(self, vmi: VirtualMachineInstance) -> VmiState:
-        """Return what is known of exactly this VMI, not of a former one of its name."""
+        """Return the state of this VMI, never that of a former VMI of the same name."""
         key = Key(vmi.metadata.namespace, vmi.metadata.name)
-        self._orphaned_since.pop(key, None)
-        memory = self._by_vmi.get(key)
-        if memory is None or memory.uid != vmi.metadata.uid:
-            memory = self._by_vmi[key] = VmiState(vmi.metadata.uid)
-        return memory
+        self._orphaned_since.pop(key, None)  # short absences must not add up to an orphan
+        state = self._by_vmi.get(key)
+        if state is None or state.uid != vmi.metadata.uid:
+            state = self._by_vmi[key] = VmiState(vmi.metadata.uid)
+        return state
 
     def orphaned_since(self, key: Key, monotonic: float) -> float:
-        """Return since when launchers of this name have had no VMI here. It may only be unseen: nothing is lost."""
+        """Return since when launchers of this name have had no VMI here. The VMI may still exist: this is no proof."""
         return self._orphaned_since.setdefault(key, monotonic)
 
     def forget(self, key: Key) -> None:
-        """Drop a name that no VMI and no launcher of this node has."""
+        """Forget a name that neither a VMI nor a launcher of this node has."""
         self._by_vmi.pop(key, None)
         self._orphaned_since.pop(key, None)

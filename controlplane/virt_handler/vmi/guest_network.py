@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The MAC address and the network of a guest, as its launch plan has them. Pure.
 
-The plan of an older version has neither: then both are derived as that version did, so the guest keeps its address.
+The plan of an older version has neither: both are then derived as that version did, so the guest keeps its address.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from controlplane.domain.network import masquerade_network
 
 
 def interface_mac(vmi: VirtualMachineInstance, pod: Pod, interface: Interface) -> str:
-    """Return the MAC address of an interface. ValueError: the spec's is none."""
+    """Return the MAC address of an interface. Raises ValueError if the spec's address is invalid."""
     planned = pod.guest_network
     if planned is not None and planned.interface == interface.name and is_guest_mac(planned.mac):
         return planned.mac
@@ -24,8 +24,8 @@ def interface_mac(vmi: VirtualMachineInstance, pod: Pod, interface: Interface) -
 
 
 def network_cidr(vmi: VirtualMachineInstance, pod: Pod, interface: Interface) -> str:
-    """Return the network between the Pod and its guest. ValueError names what is wrong with it."""
-    network = next((one for one in vmi.spec.networks if one.name == interface.name), None)
+    """Return the network between the Pod and its guest. Raises ValueError with the reason if there is none."""
+    network = next((candidate for candidate in vmi.spec.networks if candidate.name == interface.name), None)
     if network is None or network.pod is None:
         raise ValueError(f"interface {interface.name!r} is not on the Pod network: only that is built")
     planned = pod.guest_network

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Virtual CPUs and memory that a running guest is given: which, and what is said of it. Pure.
+"""CPU and memory hotplug of a running guest: what to plug, and what the status reports. Pure.
 
-Only in a Pod that was made for as many, or as much: its node has room for them, and its limits know them. A guest gets
-there by a migration. No CPUs are taken away: no guest need let go of one. Memory is, down to what it began with.
+A guest gets more CPUs or memory only in a Pod that was created for the new size: the Pod's requests and limits cover
+it. A migration takes the guest to such a Pod. CPUs are never unplugged. Memory shrinks down to its size at boot.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from controlplane.virt_handler.vmi.world import Launcher, LauncherStatus
 
 
 def missing_cpus(vmi: VirtualMachineInstance, launcher: Launcher) -> int:
-    """Return how many virtual CPUs the guest is to have, where it has fewer and can be given them here; else 0."""
-    cpu, has = vmi.spec.domain.cpu, _has(vmi, launcher)
-    if cpu is None or not has or not has < cpu.vcpus <= launcher.pod.vcpus:
+    """Return the number of virtual CPUs to plug the guest up to in this Pod; 0 if there is nothing to plug."""
+    cpu, count = vmi.spec.domain.cpu, _has(vmi, launcher)
+    if cpu is None or not count or not count < cpu.vcpus <= launcher.pod.vcpus:
         return 0
     return cpu.vcpus
 
@@ -30,20 +30,20 @@ def missing_cpus(vmi: VirtualMachineInstance, launcher: Launcher) -> int:
 def with_cpus(
     vmi: VirtualMachineInstance, new: VirtualMachineInstanceStatus, launcher: Launcher
 ) -> VirtualMachineInstanceStatus:
-    """Say how many virtual CPUs a guest has, which may be wanted to have still others by now."""
-    cpu, told, has = vmi.spec.domain.cpu, new.current_cpu_topology, _has(vmi, launcher)
-    if cpu is None or told is None or has in (0, told.vcpus):
+    """Report the CPU topology that the guest has now. The spec may already ask for another one."""
+    cpu, reported, count = vmi.spec.domain.cpu, new.current_cpu_topology, _has(vmi, launcher)
+    if cpu is None or reported is None or count in (0, reported.vcpus):
         return new
-    observed, whole = launcher.status.observed, CpuTopology.of(cpu)
-    sockets, rest = divmod(has, whole.cores * whole.threads)
-    is_counted = has == cpu.vcpus or (observed is not None and observed.vcpus > 0)
+    observed, wanted = launcher.status.observed, CpuTopology.of(cpu)
+    sockets, rest = divmod(count, wanted.cores * wanted.threads)
+    is_counted = count == cpu.vcpus or (observed is not None and observed.vcpus > 0)
     if not is_counted or not sockets or rest:
         return new
-    return msgspec.structs.replace(new, current_cpu_topology=msgspec.structs.replace(whole, sockets=sockets))
+    return msgspec.structs.replace(new, current_cpu_topology=msgspec.structs.replace(wanted, sockets=sockets))
 
 
 def _has(vmi: VirtualMachineInstance, launcher: Launcher) -> int:
-    """Return how many it has; 0 while that is not known."""
+    """Return how many virtual CPUs the guest has; 0 while that is unknown."""
     cpu, observed = vmi.spec.domain.cpu, launcher.status.observed
     if cpu is None or observed is None:
         return 0
@@ -51,42 +51,47 @@ def _has(vmi: VirtualMachineInstance, launcher: Launcher) -> int:
 
 
 def missing_memory(vmi: VirtualMachineInstance, launcher: Launcher) -> int | None:
-    """Return how many bytes the guest is to be asked to have beside what it began with; None where it is right."""
+    """Return the memory to request from the guest, in bytes beyond its size at boot; None if the request is right."""
     boot, observed, domain = _at_boot(vmi), launcher.status.observed, vmi.spec.domain
     if not boot or observed is None or observed.requested_bytes is None or not most_bytes(domain):
         return None
     wanted = guest_bytes(domain) - boot
     if wanted == observed.requested_bytes or not 0 <= wanted <= most_bytes(domain) - boot:
         return None
+    # The kubelet kills a launcher whose guest takes more memory than the Pod's limit.
     return wanted if launcher.pod.guest_bytes == guest_bytes(domain) else None
 
 
 def with_memory(
     vmi: VirtualMachineInstance, new: VirtualMachineInstanceStatus, launcher: Launcher
 ) -> VirtualMachineInstanceStatus:
-    """Say how much memory a guest is asked to have, and has, that can come to have more than it began with.
+    """Report how much memory is requested from the guest, and how much it has.
 
-    One whose domain has no device for it, by a virt-handler that knew none, is asked for nothing.
+    A domain that an older virt-handler defined has no memory device: nothing is requested from it.
     """
-    boot, observed, told = _at_boot(vmi), launcher.status.observed, new.memory
+    boot, observed, reported = _at_boot(vmi), launcher.status.observed, new.memory
     most = most_bytes(vmi.spec.domain)
-    if not boot or observed is None or told is None or not most:
+    if not boot or observed is None or reported is None or not most:
         return new
     room = max(0, most - boot)
-    names = (told.guest_at_boot, vmi.spec.domain.memory.guest if vmi.spec.domain.memory else None)
+    spellings = (reported.guest_at_boot, vmi.spec.domain.memory.guest if vmi.spec.domain.memory else None)
     if observed.requested_bytes is None:
-        memory = msgspec.structs.replace(told, guest_requested=None)
+        # A requested amount would cause a migration to a bigger Pod, where the guest still could not grow.
+        memory = msgspec.structs.replace(reported, guest_requested=None)
     else:
         memory = msgspec.structs.replace(
-            told,
-            guest_current=_spelled(boot + min(observed.taken_bytes, room), names),
-            guest_requested=_spelled(boot + min(observed.requested_bytes, room), names),
+            reported,
+            guest_current=_spelled(boot + min(observed.taken_bytes, room), spellings),
+            guest_requested=_spelled(boot + min(observed.requested_bytes, room), spellings),
         )
-    return new if memory == told else msgspec.structs.replace(new, memory=memory)
+    return new if memory == reported else msgspec.structs.replace(new, memory=memory)
 
 
 def is_to_be_still(status: LauncherStatus) -> bool:
-    """Tell whether a guest is not to write while its memory is sent (docs/adr/0017): QEMU's emulation dies of it."""
+    """Tell whether the guest must be stopped while its memory is sent (docs/adr/0017).
+
+    Under emulation, QEMU crashes when a guest writes to hotplugged memory during a migration.
+    """
     observed = status.observed
     return observed is not None and not observed.is_kvm and bool(observed.requested_bytes or observed.taken_bytes)
 
@@ -96,5 +101,8 @@ def _at_boot(vmi: VirtualMachineInstance) -> int:
 
 
 def _spelled(count: int, names: tuple[Quantity | None, ...]) -> Quantity:
-    """Return an amount as somebody has written it already, else in the shortest way."""
-    return next((one for one in names if one is not None and amount_in_bytes(one) == count), quantity.from_bytes(count))
+    """Return an amount as one of the given quantities spells it, else in the shortest form."""
+    return next(
+        (spelling for spelling in names if spelling is not None and amount_in_bytes(spelling) == count),
+        quantity.from_bytes(count),
+    )

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a launcher's status follows from what libvirt says of its domain, and when a start has failed for good. Pure."""
+"""The launcher status after a look at its domain, and when a failed start is final. Pure."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from controlplane.virt_handler.vmi.world import Failure, LauncherStatus
 
 START_ATTEMPTS = 3
 START_SECONDS = 2.0
-"""A start that fails is tried at least so often and so long: a lack of memory may pass. A user waits for the reason."""
+"""A failing start is retried at least this often and this long: a lack of memory may pass, but a user waits for the
+reason."""
 KILL_AFTER = 2
-"""Requests to end QEMU before it is killed."""
+"""Requests to destroy the domain before QEMU is killed."""
 _UNREADABLE = State(Life.UNKNOWN, "unknown")
 
 
 def is_guest_up(state: State | None) -> bool:
-    """Tell whether a guest runs. A QEMU that is still starting counts as none: its start may fail."""
+    """Tell whether a guest runs. A QEMU that is still starting does not count: its start may fail."""
     return state is not None and state.life.is_up and not state.is_starting
 
 
 def status_after_look(status: LauncherStatus, state: State | None, observed: Observed | None) -> LauncherStatus:
-    """Return the status after a look at the domain. state: None when libvirt knows none of this VMI."""
+    """Return the status after a look at the domain. state: None if libvirt has no domain of this VMI."""
     if state is not None and observed is None:
         state = _UNREADABLE
     runs = state is not None and state.life.is_going_on
@@ -45,20 +46,20 @@ def status_after_look(status: LauncherStatus, state: State | None, observed: Obs
 
 
 def is_to_be_killed(status: LauncherStatus) -> bool:
-    """Tell whether QEMU did not end by itself when it was told to."""
+    """Tell whether QEMU ignored the requests to end."""
     return status.destroys >= KILL_AFTER
 
 
 @dataclass(slots=True)
 class FailedStarts:
-    """The failed starts of one launcher, by their monotonic seconds."""
+    """The failed starts of one launcher, in monotonic seconds."""
 
     at: list[float] = field(default_factory=list)
 
     def note(self, message: str, now: float, *, is_final: bool) -> Failure | None:
-        """Count a failed start; return the failure if the domain is to be given up.
+        """Count a failed start; return the failure if it is final.
 
-        is_final: libvirt refuses the domain itself, so another attempt fails in the same way.
+        is_final: libvirt refuses the domain itself, so another attempt would fail as well.
         """
         if is_final:
             return Failure("InvalidDomain", abbreviate(message))

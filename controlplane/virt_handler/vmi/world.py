@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-handler knows about one VMI when it decides, and what it can do. Values only."""
+"""The observed state of one VMI on this node, and the actions on it. Values only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AGAIN_LAST_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a launcher's domain can never be started. Trying again would not help."""
+    """Why a launcher's domain can never start. A retry would not help."""
 
     reason: str
     message: str
@@ -27,83 +27,84 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A migration of the guest to another node that this process carries out, or did last."""
+    """The migration of the guest to another node that this process carries out, or carried out last."""
 
     migration_uid: str
     is_over: bool = False
     has_moved: bool = False
-    """QEMU here is gone for good, and the target has the guest."""
+    """QEMU here is gone, and the target runs the guest."""
     reason: str = ""
     """Why it failed."""
     abort_asked_at: float | None = None
-    """Monotonic seconds when libvirt was told last to give it up."""
+    """Monotonic seconds of the last request to libvirt to abort it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LauncherStatus:
-    """What was last seen of a launcher over our own connection. The default says: nothing is known."""
+    """What was last observed of a launcher over its connection. By default nothing is known."""
 
     is_here: bool = False
-    """The launcher is prepared: we hold a socket to dial, and there is a network to set up."""
+    """The launcher is prepared: there is a socket to dial and a network namespace to set up."""
     is_admitted: bool = False
-    """We were told to dial it: a VMI grants it the run."""
+    """A VMI grants the run to its Pod, so it is dialled."""
     is_connected: bool = False
-    """False says nothing about the guest."""
+    """False proves nothing about the guest."""
     state: State | None = None
-    """While connected: None means that libvirt knows no domain of this VMI."""
+    """While connected: None means that libvirt has no domain of this VMI."""
     has_run: bool = False
-    """A guest was seen up in this Pod: it is never started here again."""
+    """A guest has been up in this Pod: none is ever started here again."""
     observed: Observed | None = None
     told: AgentState | None = None
-    """What the guest's agent has told; None: it is not known yet whether there is one."""
+    """What the guest's agent reported; None while it is unknown whether there is an agent."""
     is_network_ready: bool = False
     interface: PodInterface | None = None
-    """The Pod's eth0, once its network was set up."""
+    """The Pod's eth0, once its network is set up."""
     network_trouble: str = ""
-    """Why the network that was set up could not be seen to again; "" while it could."""
+    """Why the last repair of the network failed; "" if it succeeded."""
     shutdown_asked_at: float | None = None
     """Monotonic seconds of the last request to shut down."""
     destroy_asked_at: float | None = None
     destroys: int = 0
-    """How often the domain was told to end at once."""
+    """How many requests to destroy the domain were sent."""
     resume_asked_at: float | None = None
     resumes: int = 0
-    """How often the guest was told to go on after an I/O error, in a row."""
+    """How often the guest was resumed in a row after an I/O error."""
     is_paused_by_user: bool | None = None
-    """A person has paused a guest that something else had paused before; None: this process has not seen yet (person).
-    """
+    """A user has paused a guest that was paused already for another reason; None: this process does not know yet
+    (user_requests)."""
     has_gone_on: bool = False
-    """This process has seen the guest run in this Pod, since it sent it to no avail, if it has."""
+    """This process has observed the guest run in this Pod; after a failed migration: since that."""
     transfer: Transfer | None = None
     failure: Failure | None = None
     trouble: str = ""
-    """Why there is no contact; for people."""
+    """Why there is no connection; for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The VMI of a launcher before the hand-over, read once. Never a grant: only a network is prepared by it."""
+    """The VMI of a launcher before the hand-over, read once. It grants no start, only network preparation."""
 
     vmi: VirtualMachineInstance | None
-    """None: the API server knows no VMI of that name and UID."""
+    """None: the API server has no VMI of that name and UID."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailedOperation:
-    """What came of the last verb: nothing. It is tried again later, and ever later."""
+    """The failure of the last operation. It is retried after a growing pause."""
 
     message: str
     is_refusal: bool
-    """False: there was no contact, or it broke; what was asked may have happened."""
+    """False: there was no connection, or it broke; the operation may have taken effect."""
     at: float
     """Monotonic seconds."""
     count: int = 1
-    """How many there were in a row."""
+    """How many failures there were in a row."""
 
     def seconds_left(self, monotonic: float, first_seconds: float) -> float:
-        """Tell how long to wait yet before it is tried again: first so long, doubling up to AGAIN_LAST_SECONDS."""
-        whole = min(AGAIN_LAST_SECONDS, first_seconds * 2.0 ** min(self.count - 1, 30))
-        return whole - (monotonic - self.at)
+        """Return the seconds until the next attempt. The pause starts at first_seconds, doubles, and is at most
+        AGAIN_LAST_SECONDS."""
+        pause = min(AGAIN_LAST_SECONDS, first_seconds * 2.0 ** min(self.count - 1, 30))
+        return pause - (monotonic - self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,96 +113,98 @@ class Launcher:
 
     pod: Pod
     is_gone: bool = False
-    """The API server does not know the Pod any more."""
+    """The API server no longer has the Pod."""
     status: LauncherStatus = field(default_factory=LauncherStatus)
     expected: Expected | None = None
     """None: not read yet."""
     operation: str = ""
-    """The verb that is being carried out; "" when none is. Its end wakes the VMI's key."""
+    """The operation that is under way; "" if none is. Its end enqueues the VMI's key."""
     failed_operation: FailedOperation | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """What the node itself still has of a Pod."""
+    """What is left of a Pod on the node itself."""
 
     has_directory: bool
     processes: int
     emulators: int = 0
-    """Those of the processes that are QEMU."""
+    """How many of the processes are QEMU."""
 
     @property
     def is_clean(self) -> bool:
-        """Tell whether nothing of it can run here."""
+        """Tell whether nothing of the Pod can run here."""
         return not self.has_directory and self.processes == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The last look at the node for a launcher that the API server does not list, or a guest that libvirt lost."""
+    """The last search of the node for a launcher that the API server does not list, or a guest that libvirt lost."""
 
     traces: Traces
     at: float
     """Monotonic seconds."""
     count: int
-    """How many looks there were."""
+    """How many searches there were."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeTrouble:
-    """virt-node is not there: no launcher's socket is handed over, no network set up, no trace looked for."""
+    """virt-node is not reachable: no launcher socket, no network setup and no search of the node without it."""
 
     why: str
     """For people."""
     since: float
-    """Monotonic seconds when this process first saw it."""
+    """Monotonic seconds when this process first observed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     node: str
     vmi: VirtualMachineInstance | None
-    """None: no VMI of that name was handed to this node, which is no proof that it does not exist."""
+    """None: no VMI of that name is handed to this node. That does not prove that the VMI does not exist."""
     launchers: tuple[Launcher, ...] = ()
-    """Launcher Pods of this node that name the VMI as their controller: by UID, or by name when vmi is None."""
+    """Launcher Pods of this node that name the VMI as their controller: by UID, or by name if vmi is None."""
     now: float
     """Seconds since the epoch."""
     monotonic: float
     deleting_since: float | None = None
-    """Monotonic seconds when this process first saw the VMI being deleted."""
+    """Monotonic seconds when this process first observed the VMI's deletion."""
     orphaned_since: float | None = None
-    """Monotonic seconds since when the VMI is not among this node's."""
+    """Monotonic seconds since when no VMI of this node has the name."""
     are_launchers_known: bool = True
-    """Whether all launcher Pods of this node are known: before that, nothing follows from the want of one."""
+    """Whether all launcher Pods of this node are listed. Before that, a missing Pod proves nothing."""
     node_trouble: NodeTrouble | None = None
-    """None: what only root can do on the node is done."""
+    """None: virt-node is reachable."""
     held: str = ""
-    """Why no guest is started on this node now; "" when it may be (clearing)."""
+    """Why no guest may start on this node now; "" if guests may start (clearing)."""
     look: Look | None = None
-    """At the node, for the Pod that is sought (verdict.sought_pod)."""
+    """The last search for the missing Pod (liveness.missing_pod)."""
 
     @property
     def launcher(self) -> Launcher | None:
-        """The launcher of this run: the granted Pod, whatever others there are; without a grant the only one."""
+        """The launcher of this run: the Pod that has the grant; without a grant, the only launcher Pod."""
         if self.vmi is None:
             return None
         granted = self.vmi.status.active_pods
-        mine = [one for one in self.launchers if one.pod.uid in granted] if granted else self.launchers
-        return mine[0] if len(mine) == 1 else None
+        launchers = (
+            [launcher for launcher in self.launchers if launcher.pod.uid in granted] if granted else self.launchers
+        )
+        return launchers[0] if len(launchers) == 1 else None
 
     @property
     def lost_pod(self) -> str:
-        """UID of the Pod that was granted the run here and that the API server does not list; "" when there is none."""
+        """The Pod here that has the grant but that the API server does not list, by UID; "" if there is none."""
         if self.vmi is None or not self.are_launchers_known:
             return ""
-        listed = {one.pod.uid for one in self.launchers if not one.is_gone}
-        here = [uid for uid, node in self.vmi.status.active_pods.items() if node == self.node and uid not in listed]
-        return here[0] if len(here) == 1 else ""
+        listed = {launcher.pod.uid for launcher in self.launchers if not launcher.is_gone}
+        lost = [uid for uid, node in self.vmi.status.active_pods.items() if node == self.node and uid not in listed]
+        return lost[0] if len(lost) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadVmi:
-    """Learn once which VMI a launcher is for, so that its network is ready when the hand-over comes."""
+    """Read a launcher's VMI once, so that its network is ready at the hand-over."""
 
     pod_uid: str
     because: str
@@ -209,7 +212,7 @@ class ReadVmi:
 
 @dataclass(frozen=True, slots=True)
 class LookForLauncher:
-    """Look on the node itself for what is left of a Pod."""
+    """Search the node itself for what is left of a Pod."""
 
     pod_uid: str
     because: str
@@ -217,7 +220,7 @@ class LookForLauncher:
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """Make contact with a launcher, and keep it: before that not a byte of it is read."""
+    """Connect to a launcher and stay connected. Before that, nothing is read from it."""
 
     pod_uid: str
     because: str
@@ -245,7 +248,7 @@ class ShutDown:
 
 @dataclass(frozen=True, slots=True)
 class Destroy:
-    """End QEMU. Every cause is one that a user, a policy or the end of the run has given."""
+    """End QEMU. The cause is always a user, a policy or the end of the run."""
 
     pod_uid: str
     because: str
@@ -259,7 +262,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class PlugCpus:
-    """Have the guest see as many virtual CPUs as its VMI says, once it is in a Pod that was made for them."""
+    """Plug the virtual CPUs of the VMI's spec into a guest whose Pod was created for them."""
 
     pod_uid: str
     count: int
@@ -268,17 +271,17 @@ class PlugCpus:
 
 @dataclass(frozen=True, slots=True)
 class PlugMemory:
-    """Ask the guest to have as much memory as its VMI says, once it is in a Pod that was made for it."""
+    """Request the memory of the VMI's spec from a guest whose Pod was created for it."""
 
     pod_uid: str
     requested_bytes: int
-    """Beside what it began with."""
+    """Beyond its size at boot."""
     because: str
 
 
 @dataclass(frozen=True, slots=True)
 class BeginTransfer:
-    """Send the guest to the target of its migration, once the API server has taken that it begins."""
+    """Send the guest to the target of its migration, once the API server has stored the start."""
 
     pod_uid: str
     migration_uid: str
@@ -287,7 +290,7 @@ class BeginTransfer:
 
 @dataclass(frozen=True, slots=True)
 class AbortTransfer:
-    """Give up the migration that this process carries out: the guest stays."""
+    """Abort the migration that this process carries out: the guest stays here."""
 
     pod_uid: str
     because: str
@@ -295,7 +298,7 @@ class AbortTransfer:
 
 @dataclass(frozen=True, slots=True)
 class DestroyRemoved:
-    """End a domain after the API server itself has said that its Pod does not exist: it may only be listed no more."""
+    """End a domain after the API server has confirmed that its Pod does not exist. The cache is no proof."""
 
     pod_uid: str
     because: str
@@ -303,7 +306,7 @@ class DestroyRemoved:
 
 @dataclass(frozen=True, slots=True)
 class DestroyOrphan:
-    """End a domain after the API server itself has said that its VMI does not exist."""
+    """End a domain after the API server has confirmed that its VMI does not exist."""
 
     pod_uid: str
     vmi_uid: str
