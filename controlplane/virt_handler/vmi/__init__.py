@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One VMI of this node: observe -> decide -> apply. Everything but the reconciler is pure.
 
-world            what is known, and the actions           liveness      alive, dead (with proof), or unknown
+world            the observed state, and the actions      liveness      alive, dead (with proof), or unknown
 decide           which action comes next                  status        the VMI's status
-launcher_status  what a look at the domain changes        user_requests what a state allows a user
+launcher_status  what a look at the domain changes        user_requests which user requests a state allows
 migration_source the source's part in a migration         hotplug       CPUs and memory of a running guest
 guest_network    the MAC address and network of the plan  events        the Events of a run
 ports            what it needs of the node's launchers    reconciler    reads caches and sessions, writes

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do about a VMI of this node: pure.
+"""What to do about a VMI of this node. Pure.
 
-Never two: a domain is started only in the Pod that the API server's newest VMI grants, and only where none ever ran.
-One verb at a time: while one is carried out in a launcher, nothing else is asked of it.
-Never taken for dead: a guest is ended only for a cause that is in an object (deletion, the end of the run, a Pod
-removed by force), and only over a working connection. Which phase leads where is one table, BY_PHASE.
+A guest never runs twice: a domain starts only in the Pod that the API server's newest VMI grants the run, and only if
+no domain ever ran there. A launcher carries out one operation at a time.
+A guest is ended only for a cause that is in an object (deletion, the end of the run, a Pod removed by force), and only
+over a working connection. The table BY_PHASE maps each phase to its steps.
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ from controlplane.virt_handler.vmi.world import (
 
 DESTROY_AGAIN_SECONDS = 10.0
 AGAIN_SECONDS = 0.05
-"""A start or a network of which nothing came is tried again after so long at first (FailedOperation.seconds_left)."""
+"""First pause before a failed start or network setup is retried (FailedOperation.seconds_left)."""
 ORPHAN_SECONDS = 60.0
 HELD_SECONDS = 15.0
-"""Between looks at a start that waits for the node to be clear."""
+"""Pause between reconciles while a start waits for the node to be clear."""
 _NO_VERBS = (WriteStatus, IndependentActions, LookForLauncher, Dial, ReadVmi)
-"""Steps that wait for no launcher."""
+"""Steps that are possible while the launcher is busy."""
 UNKNOWN_SECONDS = 10.0
-"""While the node's Pods cannot be listed: nobody tells when they can again."""
+"""Pause between reconciles while the node's Pods cannot be listed: nothing enqueues the VMI when they can be again."""
 LOOK_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
-"""Between looks for a launcher that is not listed: nothing tells when the kubelet is done with it."""
+"""Pauses between searches for a launcher that is not listed: no watch shows when the kubelet has removed it."""
 
 
 def decide(world: World) -> Plan[Action]:
@@ -77,8 +77,8 @@ def decide(world: World) -> Plan[Action]:
     plan = _decide(world)
     if not world.are_launchers_known:
         plan = Plan(plan.steps, min(UNKNOWN_SECONDS, plan.requeue_after or UNKNOWN_SECONDS))
-    busy = {one.pod.uid for one in world.launchers if one.operation}
-    steps = tuple(one for one in plan.steps if isinstance(one, _NO_VERBS) or one.pod_uid not in busy)
+    busy = {item.pod.uid for item in world.launchers if item.operation}
+    steps = tuple(item for item in plan.steps if isinstance(item, _NO_VERBS) or item.pod_uid not in busy)
     return plan if steps == plan.steps else Plan(steps, plan.requeue_after)
 
 
@@ -94,7 +94,7 @@ def _decide(world: World) -> Plan[Action]:
 
 
 def refuse_start(vmi: VirtualMachineInstance, node: str, launcher: Launcher) -> str | None:
-    """Say why this VMI, as the API server has it now, does not allow a start in this Pod; None when it does."""
+    """Return why this VMI, as the API server has it now, does not allow a start in this Pod; None if it does."""
     owner = launcher.pod.owner
     reasons = {
         "the Pod belongs to another VMI": owner is None or owner.uid != vmi.metadata.uid,
@@ -108,7 +108,7 @@ def refuse_start(vmi: VirtualMachineInstance, node: str, launcher: Launcher) -> 
 
 
 def _dial(world: World, vmi: VirtualMachineInstance) -> tuple[Action, ...]:
-    """Make contact with the Pod that is granted the run and no other: whoever looks like a launcher may be none."""
+    """Connect to the Pod that has the grant and to no other: any user can create a Pod that looks like a launcher."""
     launcher = world.launcher
     if launcher is None or launcher.status.is_admitted or launcher.pod.is_over:
         return ()
@@ -121,7 +121,7 @@ def _nothing(_unused: World, __: VirtualMachineInstance) -> Plan[Action]:
 
 
 def _scheduled(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
-    """Start it, if it is not on already."""
+    """Start the guest, unless it runs already."""
     launcher, liveness = world.launcher, judge_run(world)
     if launcher is not None and isinstance(liveness, Alive):
         if _lacks_network(world, launcher):
@@ -133,21 +133,24 @@ def _scheduled(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
 
 
 def _running(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
-    """Keep it going until it is to end; what each virt-handler finds of its network may be lost, or of an older one."""
+    """Keep the guest running until it has to end.
+
+    A restarted virt-handler prepares the network once: its rules may be lost, or those of an older version.
+    """
     launcher, liveness = world.launcher, judge_run(world)
     if launcher is not None and isinstance(liveness, Alive):
         plan = _while_alive(world, vmi, launcher, liveness)
         has_interface = bool(vmi.spec.domain.devices.interfaces)
         if plan.steps or not has_interface or not _lacks_network(world, launcher):
             return plan
-        found = _prepare(world, launcher, "this process has not seen to its network")
-        looks = [one.requeue_after for one in (plan, found) if one.requeue_after is not None]
-        return Plan(found.steps, min(looks, default=None))
+        prepare = _prepare(world, launcher, "this process has not seen to its network")
+        pauses = [choice.requeue_after for choice in (plan, prepare) if choice.requeue_after is not None]
+        return Plan(prepare.steps, min(pauses, default=None))
     return _look(world, liveness) if missing_pod(world) else Plan()
 
 
 def _over(world: World, _unused: VirtualMachineInstance) -> Plan[Action]:
-    """See that nothing of it goes on."""
+    """End what still runs after the end of the run."""
     launcher = world.launcher
     if launcher is None or not isinstance(judge_run(world), Alive):
         return Plan()
@@ -164,15 +167,15 @@ BY_PHASE: dict[str, Callable[[World, VirtualMachineInstance], Plan[Action]]] = {
     SUCCEEDED: _over,
     FAILED: _over,
 }
-"""Every phase there is. About a phase that is not in here (of another version) nothing is done and nothing written."""
+"""All phases. In any other phase (of another version) nothing is done and nothing is written."""
 
 
 def _look(world: World, liveness: Liveness) -> Plan[Action]:
-    """Look for a launcher that is not listed, until nothing of it is left."""
+    """Search for a launcher that is not listed, until nothing of it is left on the node."""
     if not isinstance(liveness, Unknown):
         return Plan()
     if lasting_node_trouble(world) is not None:
-        return Plan(requeue_after=LOOK_SECONDS[0])  # so that the VMI says so; until then it is tried
+        return Plan(requeue_after=LOOK_SECONDS[0])  # the VMI reports the trouble instead
     pause = 0.0
     if world.look is not None:
         due_in = LOOK_SECONDS[min(world.look.count, len(LOOK_SECONDS)) - 1]
@@ -199,7 +202,7 @@ def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher)
 def _start(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:
     if refuse_start(vmi, world.node, launcher) is not None:
         return Plan()
-    if world.held:  # its end wakes all, as that of a verb does
+    if world.held:  # the end of the hold enqueues all VMIs, as the end of an operation does
         return Plan(requeue_after=None if launcher.operation else HELD_SECONDS)
     return Plan((StartDomain(launcher.pod.uid, because="it was handed to this Pod and has no domain"),))
 
@@ -215,22 +218,22 @@ def _prepare(world: World, launcher: Launcher, because: str) -> Plan[Action]:
 
 
 def _wait_for_contact(world: World) -> Plan[Action]:
-    """Look when patience ends, to say what is waited for, and now and then after that: it may be something else."""
+    """Reconcile again when PATIENCE_SECONDS are over, to report what the start waits for, and regularly after that."""
     if (waited := seconds_since_hand_over(world)) is None:
         return Plan()
-    left = PATIENCE_SECONDS - waited
-    return Plan(requeue_after=left if left > 0 else PATIENCE_SECONDS)
+    remaining = PATIENCE_SECONDS - waited
+    return Plan(requeue_after=remaining if remaining > 0 else PATIENCE_SECONDS)
 
 
 def _pause(world: World, launcher: Launcher) -> float:
-    """Tell how long to wait after a verb of which nothing came."""
+    """Return the seconds to wait after a failed operation."""
     failed_operation = launcher.failed_operation
     return 0.0 if failed_operation is None else failed_operation.seconds_left(world.monotonic, AGAIN_SECONDS)
 
 
 def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, liveness: Alive) -> Plan[Action]:
     if launcher.is_gone:
-        # A Pod that goes in the ordinary way is there until its containers are dead.
+        # After an ordinary deletion the Pod exists until its containers have ended.
         return _paced(world, launcher, DestroyRemoved(launcher.pod.uid, because="its Pod was removed by force"))
     if vmi.status.phase == RUNNING and (leaving := _leave(world, vmi, launcher, liveness)) is not None:
         return leaving
@@ -252,7 +255,7 @@ def _plug(vmi: VirtualMachineInstance, launcher: Launcher) -> PlugCpus | PlugMem
 
 
 def _leave(world: World, vmi: VirtualMachineInstance, launcher: Launcher, liveness: Alive) -> Plan[Action] | None:
-    """Take the next step of a migration; a guest that it has left paused is let go on, ever less often."""
+    """Take the next step of a migration; resume a guest that the migration left paused, after growing pauses."""
     if has_arrived_paused(vmi, launcher.status):
         plan: Plan[Action] | None = Plan((Resume(launcher.pod.uid, because="it has come here by its migration"),))
     else:
@@ -260,28 +263,28 @@ def _leave(world: World, vmi: VirtualMachineInstance, launcher: Launcher, livene
         plan = decide_migration_source(
             Seen(vmi=vmi, launcher=launcher, state=liveness.state, is_to_end=is_to_end, monotonic=world.monotonic)
         )
-    is_begun = plan is not None and any(isinstance(one, BeginTransfer) for one in plan.steps)
+    is_begun = plan is not None and any(isinstance(step, BeginTransfer) for step in plan.steps)
     if is_begun and is_paused_by_user(vmi, launcher.status) is not is_user_pause_reported(vmi):
-        return None  # whoever has the guest next knows of a person's pause by the VMI alone: first that is written
-    is_resumed = plan is not None and any(isinstance(one, Resume) for one in plan.steps)
+        return None  # the target learns of a user's pause from the VMI alone: the status is written first
+    is_resumed = plan is not None and any(isinstance(step, Resume) for step in plan.steps)
     return Plan(requeue_after=pause) if is_resumed and (pause := _pause(world, launcher)) > 0 else plan
 
 
 def _end(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:
-    """Ask the guest, again now and then, and end it when its grace period is over.
+    """Ask the guest to shut down, repeat it, and end the guest when its grace period is over.
 
-    The period is counted from when this process saw the deletion: clocks of other machines do not matter. A restart
-    of this process begins it anew; the launcher, which got the kubelet's SIGTERM, counts on its own.
+    The period starts when this process observes the deletion: clocks of other machines do not matter. It starts again
+    when this process restarts; the launcher, which got the kubelet's SIGTERM, counts on its own.
     """
-    uid, asked = launcher.pod.uid, launcher.status.shutdown_asked_at
+    uid, asked_at = launcher.pod.uid, launcher.status.shutdown_asked_at
     since = world.monotonic if world.deleting_since is None else world.deleting_since
-    left = vmi.spec.grace_period_seconds - (world.monotonic - since)
-    if left <= 0:
+    remaining = vmi.spec.grace_period_seconds - (world.monotonic - since)
+    if remaining <= 0:
         return _end_now(world, launcher, "its grace period is over")
-    next_in = 0.0 if asked is None else POWER_BUTTON_SECONDS - (world.monotonic - asked)
+    next_in = 0.0 if asked_at is None else POWER_BUTTON_SECONDS - (world.monotonic - asked_at)
     if next_in > 0:
-        return Plan(requeue_after=min(next_in, left))
-    return Plan((ShutDown(uid, because="its VMI is deleted"),), requeue_after=min(POWER_BUTTON_SECONDS, left))
+        return Plan(requeue_after=min(next_in, remaining))
+    return Plan((ShutDown(uid, because="its VMI is deleted"),), requeue_after=min(POWER_BUTTON_SECONDS, remaining))
 
 
 def _end_now(world: World, launcher: Launcher, because: str) -> Plan[Action]:
@@ -289,20 +292,20 @@ def _end_now(world: World, launcher: Launcher, because: str) -> Plan[Action]:
 
 
 def _paced(world: World, launcher: Launcher, action: Action) -> Plan[Action]:
-    """Ask libvirt to end a guest now and then: whoever asks is woken by having asked."""
-    asked = launcher.status.destroy_asked_at
-    left = 0.0 if asked is None else DESTROY_AGAIN_SECONDS - (world.monotonic - asked)
-    return Plan(requeue_after=left) if left > 0 else Plan((action,), requeue_after=DESTROY_AGAIN_SECONDS)
+    """Ask libvirt to end a guest, at most every DESTROY_AGAIN_SECONDS: the end of each request enqueues the VMI."""
+    asked_at = launcher.status.destroy_asked_at
+    pause = 0.0 if asked_at is None else DESTROY_AGAIN_SECONDS - (world.monotonic - asked_at)
+    return Plan(requeue_after=pause) if pause > 0 else Plan((action,), requeue_after=DESTROY_AGAIN_SECONDS)
 
 
 def _with_io_errors(world: World, launcher: Launcher, liveness: Alive) -> Plan[Action]:
-    """Let a guest go on that was paused by an I/O error, ever less often; whoever else paused it has their reason."""
+    """Resume a guest that an I/O error paused, after growing pauses. A pause for another reason stays."""
     wait = resume.seconds_until_next(launcher.status, world.monotonic)
     if is_paused_by_user(world.vmi, launcher.status):
         return Plan()
     if (liveness.state.life, liveness.state.reason) != (Life.PAUSED, "ioerror"):
-        left = resume.seconds_on_trial(launcher.status, world.monotonic)
-        return Plan(requeue_after=left if left > 0 else None)
+        trial = resume.seconds_on_trial(launcher.status, world.monotonic)
+        return Plan(requeue_after=trial if trial > 0 else None)
     if wait > 0:
         return Plan(requeue_after=wait)
     action = Resume(launcher.pod.uid, because="it was paused by an I/O error, which may be over")
@@ -310,28 +313,37 @@ def _with_io_errors(world: World, launcher: Launcher, liveness: Alive) -> Plan[A
 
 
 def _without_vmi(world: World) -> Plan[Action]:
-    """Prepare what is expected, and end what nobody owns."""
+    """Prepare an expected launcher, and end guests whose VMI does not exist."""
     alive = [
-        one for one in world.launchers if one.pod.owner is not None and isinstance(judge(one, one.pod.owner.uid), Alive)
+        launcher
+        for launcher in world.launchers
+        if launcher.pod.owner is not None and isinstance(judge(launcher, launcher.pod.owner.uid), Alive)
     ]
     if not alive:
         return _expect(world)
     if world.orphaned_since is None:
         return Plan()
-    left = ORPHAN_SECONDS - (world.monotonic - world.orphaned_since)
-    if left > 0:
-        return Plan(requeue_after=left)
+    remaining = ORPHAN_SECONDS - (world.monotonic - world.orphaned_since)
+    if remaining > 0:
+        return Plan(requeue_after=remaining)
     ends = tuple(
-        DestroyOrphan(one.pod.uid, one.pod.owner.uid, because="no VMI of its UID is known here")
-        for one in alive
-        if one.pod.owner is not None
+        DestroyOrphan(launcher.pod.uid, launcher.pod.owner.uid, because="no VMI of its UID is known here")
+        for launcher in alive
+        if launcher.pod.owner is not None
     )
     return Plan(ends, requeue_after=ORPHAN_SECONDS)
 
 
 def _expect(world: World) -> Plan[Action]:
-    """Take the steps towards a start that need no grant, for the only Pod that may get it."""
-    staying = [one for one in world.launchers if not (one.is_gone or one.pod.is_over or one.pod.is_deleting)]
+    """Take the steps towards a start that need no grant, for the only Pod that may get it.
+
+    With two Pods it is unknown which one gets the guest: neither gets a network.
+    """
+    staying = [
+        candidate
+        for candidate in world.launchers
+        if not (candidate.is_gone or candidate.pod.is_over or candidate.pod.is_deleting)
+    ]
     if len(staying) != 1:
         return Plan()
     (launcher,) = staying
@@ -346,7 +358,7 @@ def _expect(world: World) -> Plan[Action]:
 
 
 def _may_come(vmi: VirtualMachineInstance, launcher: Launcher) -> bool:
-    """Tell whether a guest may be given to this Pod: nobody has it yet, or it is to move here."""
+    """Tell whether this Pod may get the guest: no node has it yet, or it migrates here."""
     if vmi.status.phase in BEFORE_HAND_OVER:
         return True
     return vmi.status.phase == RUNNING and MIGRATION_JOB in launcher.pod.metadata.labels

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Events of an instance that its node tells: what, in which words. Pure; reasons are upstream's."""
+"""The Events about an instance that its virt-handler records. Pure; reasons are upstream's."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An Event of the user's story."""
+    """An Event for users."""
 
     reason: str
     message: str
     is_warning: bool = False
     once: str = ""
-    """Two of equal words are one Event, unless they differ by this."""
+    """Two Events with the same text are recorded as one, unless they differ in this."""
 
 
 RecordEvent = Callable[[Json, Told], Awaitable[None]]
@@ -45,14 +45,14 @@ _BY_VERB: dict[Verb, tuple[str, str]] = {
 
 
 def phase_events(status: VirtualMachineInstanceStatus) -> tuple[Told, ...]:
-    """Say what a phase means to a user; nothing of one that is told by others."""
+    """Return the Events of a phase; none for a phase that another component reports."""
     if status.phase == RUNNING:
         return (_STARTED,)
     return tuple(Told(end.reason, end.message, is_warning=end.is_warning) for end in end_events(status))
 
 
 def action_event(action: Action) -> Told | None:
-    """Say how a guest is made to end; None for what is no end."""
+    """Return the Event of an action that ends a guest; None for other actions."""
     match action:
         case ShutDown():
             return Told("ShuttingDown", f"Signaled Graceful Shutdown: {action.because}")
@@ -62,12 +62,17 @@ def action_event(action: Action) -> Told | None:
 
 
 def user_request_event(verb: Verb, when: float) -> Told:
-    """Say what a person has done to a guest. when: tells it from the last time."""
+    """Return the Event of a user request. when: makes a repeated request a new Event."""
     return Told(*_BY_VERB[verb], once=f"{when:.3f}")
 
 
 def about(vmi: VirtualMachineInstance) -> Json:
-    """Name the instance that an Event is about."""
+    """Return the reference to the instance that an Event is about."""
     meta, kind = vmi.metadata, VIRTUAL_MACHINE_INSTANCE
-    named = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "resourceVersion": meta.resource_version}
-    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": named}
+    metadata = {
+        "name": meta.name,
+        "namespace": meta.namespace,
+        "uid": meta.uid,
+        "resourceVersion": meta.resource_version,
+    }
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}

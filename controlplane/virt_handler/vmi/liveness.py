@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Alive, dead, or not known: what the evidence about a guest allows to say. Pure.
+"""Judge whether a guest is alive, dead or unknown, by proof. Pure.
 
-Only proof makes a guest dead: libvirt says how its domain ended, the kubelet says that its launcher ended, or the
-node itself has nothing left of its Pod. That something cannot be reached, or is not listed, is no evidence at all.
+A guest is dead only with proof: libvirt reports how its domain ended, the kubelet reports that its launcher ended, or
+nothing of its Pod is left on the node. A peer that cannot be reached and an object that is not listed prove nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from controlplane.virt_handler.vmi.migration_source import was_lost_in_migration
 from controlplane.virt_handler.vmi.world import Launcher, LauncherStatus, Look, World
 
 STARTABLE = frozenset({"unknown", "failed"})
-"""Reasons of a domain that is off because it was never on: only defined, or its start failed."""
+"""Reasons of a domain that is off because it never ran: it is only defined, or its start failed."""
 LOST = frozenset({"unknown", "failed", "daemon"})
-"""The same reasons of a domain that has run: QEMU is gone, and libvirt does not know how."""
+"""Reasons of a domain that has run: QEMU is gone, and libvirt does not know how it ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Alive:
 class Dead:
     outcome: Outcome
     reason: str = ""
-    """A word; "" for an end that needs no explanation."""
+    """One word; "" if the end needs no explanation."""
     message: str = ""
 
 
@@ -47,7 +47,7 @@ Liveness = Alive | Dead | Unknown
 
 
 def judge_run(world: World) -> Liveness:
-    """Say how the run of the world's VMI is: by its launcher, else by what a look at the node has found."""
+    """Judge the run of the world's VMI by its launcher, else by the last search of the node."""
     vmi, launcher = world.vmi, world.launcher
     if vmi is None:
         return Unknown("no VMI was handed to this node")
@@ -64,9 +64,9 @@ def judge_run(world: World) -> Liveness:
 
 
 def missing_pod(world: World) -> str:
-    """Return the UID of the Pod of which only the node itself can say whether its guest lives; "" when there is none.
+    """Return the UID of the Pod whose guest can only be judged by a search of the node; "" if there is none.
 
-    The API server does not list it, or libvirt in it does not know the domain any more that has run there.
+    The API server does not list the Pod, or libvirt in it has lost a domain that has run there.
     """
     vmi, launcher = world.vmi, world.launcher
     if world.lost_pod or vmi is None or launcher is None:
@@ -79,7 +79,7 @@ def missing_pod(world: World) -> str:
 
 
 def judge(launcher: Launcher, vmi_uid: str) -> Liveness:
-    """Weigh what was seen. A domain that carries another identity says nothing about this VMI."""
+    """Judge a guest by its launcher. A domain with another identity proves nothing about this VMI."""
     status, pod = launcher.status, launcher.pod
     state = status.state if status.is_connected else None
     foreign = _foreign(status, vmi_uid, pod.uid)
@@ -97,13 +97,13 @@ def judge(launcher: Launcher, vmi_uid: str) -> Liveness:
 
 
 def is_own(launcher: Launcher, vmi_uid: str) -> bool:
-    """Tell whether a launcher is this VMI's: it controls the Pod, and a domain in there is no other's."""
+    """Tell whether a launcher is this VMI's: the VMI controls the Pod, and a domain in it has the VMI's identity."""
     owner = launcher.pod.owner
     return owner is not None and owner.uid == vmi_uid and not _foreign(launcher.status, vmi_uid, launcher.pod.uid)
 
 
 def is_startable(status: LauncherStatus) -> bool:
-    """Tell whether there is contact, and no domain that ever ran."""
+    """Tell whether the launcher is connected and no domain has run in it."""
     if not status.is_connected or status.failure is not None:
         return False
     state = status.state
@@ -111,7 +111,7 @@ def is_startable(status: LauncherStatus) -> bool:
 
 
 def _with_cause(liveness: Liveness, vmi: VirtualMachineInstance, launcher: Launcher) -> Liveness:
-    """Name the cause of an end that somebody wanted: it is no crash."""
+    """Give an intended end its cause: it is no crash."""
     state = launcher.status.state
     was_ended = state is not None and state.life is Life.SHUT_OFF and state.reason in ("destroyed", "crashed")
     if not isinstance(liveness, Dead) or not was_ended or state is None:
@@ -128,25 +128,25 @@ def _by_traces(pod_uid: str, look: Look | None) -> Liveness:
     if look is None:
         return Unknown(f"the API server does not list Pod {pod_uid} on this node")
     if look.traces.is_clean:
-        said = f"Pod {pod_uid} was removed, and this node has neither its directory nor a process of it"
-        return Dead("Failed", "LauncherGone", said)
-    left = ["its directory"] if look.traces.has_directory else []
-    left += [f"{look.traces.processes} processes of it"] if look.traces.processes else []
-    return Unknown(f"the API server does not list Pod {pod_uid}, but this node has {' and '.join(left)}")
+        message = f"Pod {pod_uid} was removed, and this node has neither its directory nor a process of it"
+        return Dead("Failed", "LauncherGone", message)
+    remains = ["its directory"] if look.traces.has_directory else []
+    remains += [f"{look.traces.processes} processes of it"] if look.traces.processes else []
+    return Unknown(f"the API server does not list Pod {pod_uid}, but this node has {' and '.join(remains)}")
 
 
 def _by_emulators(look: Look | None) -> Liveness:
-    """Judge a guest that libvirt lost: that libvirt does not know it is no proof, that QEMU is not there is."""
-    lost = "libvirt in the launcher knows the domain no more that has run there"
+    """Judge a guest that libvirt lost. Only the absence of its QEMU process proves its end."""
+    message = "libvirt in the launcher knows the domain no more that has run there"
     if look is None:
-        return Unknown(lost)
+        return Unknown(message)
     if look.traces.emulators:
-        return Unknown(f"{lost}, but its QEMU runs: only deleting the VMI ends it")
+        return Unknown(f"{message}, but its QEMU runs: only deleting the VMI ends it")
     return Dead("Failed", "GuestLost", "QEMU is gone, and libvirt in the launcher does not know how it ended")
 
 
 def _was_up(state: State | None) -> bool:
-    """Tell whether a libvirt that was started anew found a QEMU there, and ended it: who saw its start is gone."""
+    """Tell whether a restarted libvirt found QEMU running and ended it. The process that saw its start is gone."""
     return state is not None and state.life is Life.SHUT_OFF and state.reason == "daemon"
 
 
@@ -174,8 +174,8 @@ def _ended(state: State, outcome: Outcome) -> Dead:
     if outcome == "Succeeded":
         return Dead("Succeeded")
     if state.life is Life.CRASHED or state.reason == "crashed":
-        said = CRASHES.get(state.reason, "QEMU crashed or was killed")
-        return Dead("Failed", REASONS.get(said, GUEST_CRASHED), said)
+        message = CRASHES.get(state.reason, "QEMU crashed or was killed")
+        return Dead("Failed", REASONS.get(message, GUEST_CRASHED), message)
     if state.reason == "destroyed":
         return Dead("Failed", REASONS[NOT_IN_TIME], NOT_IN_TIME)
     return Dead("Failed", "GuestFailed", f"the domain is {state.life.value}: {state.reason}")
@@ -184,6 +184,7 @@ def _ended(state: State, outcome: Outcome) -> Dead:
 def _by_pod(pod: Pod) -> Dead:
     ended = pod.compute.terminated
     exited_well = ended is not None and ended.exit_code == 0
+    # The launcher of an evicted Pod can exit with 0 as well.
     if pod.status.phase == "Succeeded" or (exited_well and pod.status.phase != "Failed"):
         return Dead("Succeeded")
     return Dead("Failed", *find_end_failure(pod))

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The source's part in a migration: what is done at the node that has the guest, and what is said of it. Pure.
+"""The source's part in a migration: the steps on the node that has the guest, and what the status reports. Pure.
 
-While QEMU exists here, the guest has never run at the target (docs/adr/0016). So a guest that a broken migration has
-left paused goes on here, whatever became of the target; and `completed` is said only of a QEMU that is gone. Where a
-guest is stopped so that the rest of it can be sent, that is written before it is done (mode Paused): libvirt calls it a
-person's pause if the migration has ended by then, and whoever comes after this process lets it go on all the same.
+While QEMU exists here, the guest has never run at the target (docs/adr/0016). So a guest that a failed migration left
+paused is resumed here, whatever the state of the target, and `completed` is set only once QEMU is gone. A guest may be
+stopped to send the rest of its memory. That is written first (mode Paused): if the migration has ended by then, libvirt
+reports the stop as a user's pause, and after a restart of virt-handler only the written mode tells the two apart.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GUEST_ENDED = "the guest ended during the migration"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What is known of a guest that may be about to leave."""
+    """The observed state of a guest that may migrate."""
 
     vmi: VirtualMachineInstance
     launcher: Launcher
@@ -53,21 +53,21 @@ class Seen:
 
 
 def migration_under_way(vmi: VirtualMachineInstance) -> MigrationState | None:
-    """Return the migration that was handed over and is not over."""
+    """Return the unfinished migration; None if there is none."""
     moving = vmi.status.migration_state
     return moving if moving is not None and moving.is_under_way else None
 
 
 def is_sending(status: LauncherStatus) -> bool:
-    """Tell whether this process is carrying a migration out."""
+    """Tell whether this process carries out a migration."""
     return status.transfer is not None and not status.transfer.is_over
 
 
 def is_left_paused_by_migration(vmi: VirtualMachineInstance, launcher: Launcher, state: State) -> bool:
-    """Tell whether a migration has paused the guest that nobody is carrying out any more."""
+    """Tell whether the guest is paused by a migration that no process carries out any more."""
     transfer = launcher.status.transfer
     if transfer is not None and transfer.has_moved:
-        return False  # it is gone: libvirt is yet to say so
+        return False  # the target runs the guest; libvirt here has not reported it yet
     by_migration = state.life is Life.PAUSED and (
         state.reason == "migration" or is_stopped_to_send(vmi, launcher.status)
     )
@@ -75,13 +75,14 @@ def is_left_paused_by_migration(vmi: VirtualMachineInstance, launcher: Launcher,
 
 
 def is_stop_announced(vmi: VirtualMachineInstance | None) -> bool:
-    """Tell whether a migration that is not over has, or is about to have, the guest stopped so that it can be sent."""
+    """Tell whether the VMI says that an unfinished migration stops the guest to send the rest of its memory."""
     moving = None if vmi is None else migration_under_way(vmi)
+    # Users could not pause a guest at its new node if only the mode counted, and the source died before `completed`.
     return vmi is not None and moving is not None and moving.mode == STOPPED and _is_here(vmi, moving)
 
 
 def is_stopped_to_send(vmi: VirtualMachineInstance | None, status: LauncherStatus) -> bool:
-    """Tell whether the guest is paused so that it can be sent. Nobody else pauses one from the word of that on."""
+    """Tell whether the guest is paused to send the rest of its memory. From that mode on, user pauses are refused."""
     state = status.state
     if vmi is None or state is None or state.life is not Life.PAUSED or state.reason not in ("migration", "user"):
         return False
@@ -89,21 +90,26 @@ def is_stopped_to_send(vmi: VirtualMachineInstance | None, status: LauncherStatu
 
 
 def _was_stopped(vmi: VirtualMachineInstance, status: LauncherStatus) -> bool:
-    """Tell whether a guest that is paused was stopped by a migration that is over: whoever ended that did not see it.
+    """Tell whether a migration that is over stopped the paused guest, and nothing resumed it.
 
-    One that has gone on since was paused by somebody else.
+    A guest that has run since then was paused for another reason.
     """
-    moving, told = vmi.status.migration_state, conditions.find(vmi.status.conditions, condition_types.PAUSED)
+    moving, paused = vmi.status.migration_state, conditions.find(vmi.status.conditions, condition_types.PAUSED)
     if status.has_gone_on or is_user_pause_reported(vmi):
         return False
-    by_word = told is not None and (told.status, told.reason) == ("True", condition_types.PAUSED_BY_MONITOR)
-    return by_word or (moving is not None and moving.failed and moving.mode == STOPPED and _is_here(vmi, moving))
+    is_paused_by_monitor = paused is not None and (paused.status, paused.reason) == (
+        "True",
+        condition_types.PAUSED_BY_MONITOR,
+    )
+    return is_paused_by_monitor or (
+        moving is not None and moving.failed and moving.mode == STOPPED and _is_here(vmi, moving)
+    )
 
 
 def is_user_pause_reported(vmi: VirtualMachineInstance) -> bool:
-    """Tell whether the VMI says that a person has paused its guest."""
-    told = conditions.find(vmi.status.conditions, condition_types.PAUSED)
-    return told is not None and (told.status, told.reason) == ("True", condition_types.PAUSED_BY_USER)
+    """Tell whether the VMI says that a user has paused its guest."""
+    paused = conditions.find(vmi.status.conditions, condition_types.PAUSED)
+    return paused is not None and (paused.status, paused.reason) == ("True", condition_types.PAUSED_BY_USER)
 
 
 def _is_here(vmi: VirtualMachineInstance, moving: MigrationState) -> bool:
@@ -111,7 +117,7 @@ def _is_here(vmi: VirtualMachineInstance, moving: MigrationState) -> bool:
 
 
 def decide_migration_source(seen: Seen) -> Plan[Action] | None:
-    """Choose the next step; None when no migration keeps the guest from what else is to be done about it."""
+    """Choose the next step of the migration; None if other steps may go ahead."""
     moving, uid = migration_under_way(seen.vmi), seen.launcher.pod.uid
     transfer = seen.launcher.status.transfer
     if transfer is not None and not transfer.is_over:
@@ -129,10 +135,10 @@ def _while_sending(seen: Seen, moving: MigrationState | None, transfer: Transfer
     is_wanted = moving is not None and moving.migration_uid == transfer.migration_uid and not moving.abort_requested
     if is_wanted and not seen.is_to_end:
         return Plan()
-    asked = transfer.abort_asked_at
-    left = 0.0 if asked is None else ABORT_AGAIN_SECONDS - (seen.monotonic - asked)
-    if left > 0:
-        return Plan(requeue_after=left)
+    asked_at = transfer.abort_asked_at
+    pause = 0.0 if asked_at is None else ABORT_AGAIN_SECONDS - (seen.monotonic - asked_at)
+    if pause > 0:
+        return Plan(requeue_after=pause)
     return Plan(
         (AbortTransfer(seen.launcher.pod.uid, because="nobody wants it to move any more"),), ABORT_AGAIN_SECONDS
     )
@@ -143,7 +149,7 @@ def _own(moving: MigrationState, transfer: Transfer | None) -> Transfer | None:
 
 
 def migration_while_up(seen: Seen, stamp: str) -> MigrationState | None:
-    """Say how a migration stands whose guest is up here; None when what is written is right."""
+    """Return the migration state to write while the guest is up here; None if the written state is right."""
     moving = migration_under_way(seen.vmi)
     if moving is None:
         return None
@@ -151,16 +157,16 @@ def migration_while_up(seen: Seen, stamp: str) -> MigrationState | None:
     if transfer is not None and not transfer.is_over:
         is_news = moving.abort_requested and not moving.abort_status
         return msgspec.structs.replace(moving, abort_status=ABORTING) if is_news else None
-    if transfer is not None and transfer.has_moved:  # this process knows more than it was told of libvirt last
+    if transfer is not None and transfer.has_moved:  # this process knows more than the last look at libvirt
         return migration_when_gone(moving, seen.launcher.status, stamp)
     if is_sending(seen.launcher.status) or is_left_paused_by_migration(seen.vmi, seen.launcher, seen.state):
-        return None  # another one is being ended, or the guest is yet to go on
+        return None  # another migration is being aborted, or the guest is not resumed yet
     why = _why_over(seen, moving, transfer)
     return None if why is None else _failed(moving, why, stamp)
 
 
 def _why_over(seen: Seen, moving: MigrationState, transfer: Transfer | None) -> str | None:
-    """Say why nothing comes of a migration that nobody carries out; None while it may yet begin."""
+    """Return why a migration that no process carries out has failed; None while it may still begin."""
     if moving.abort_requested:
         return CANCELLED
     if transfer is not None:
@@ -171,13 +177,13 @@ def _why_over(seen: Seen, moving: MigrationState, transfer: Transfer | None) -> 
 
 
 def migration_when_gone(moving: MigrationState, status: LauncherStatus, stamp: str) -> MigrationState | None:
-    """Say of a guest whose QEMU is gone that it has moved; None when it has not: it has ended.
+    """Return the migration state of a guest that has moved; None if its QEMU is gone because it has ended.
 
-    By libvirt's word, by what this process has carried out, or by the target, where it goes on.
+    Proof is libvirt's reason, the outcome of this process's transfer, or the target, where the guest runs.
     """
     transfer, state = _own(moving, status.transfer), status.state
     if transfer is not None and not transfer.is_over:
-        return None  # the guest is being let go on at the target, by a tunnel that ends with the migration
+        return None  # the guest is being resumed at the target, through a tunnel that ends with the transfer
     has_moved = (transfer is not None and transfer.has_moved) or (state is not None and is_migrated(state))
     if not has_moved and moving.target_node_domain_ready_timestamp is None:
         return None
@@ -187,19 +193,20 @@ def migration_when_gone(moving: MigrationState, status: LauncherStatus, stamp: s
 
 
 def migration_when_ended(moving: MigrationState, stamp: str) -> MigrationState:
-    """Say of a migration whose guest has ended that it failed."""
+    """Return the failed state of a migration whose guest has ended."""
     return _failed(moving, GUEST_ENDED, stamp)
 
 
 def is_migrated(state: State) -> bool:
-    """Tell whether libvirt says that the guest has left, and its QEMU has ended."""
+    """Tell whether libvirt reports that the guest has migrated and its QEMU has ended."""
     return state.life is Life.SHUT_OFF and state.reason == "migrated"
 
 
 def was_lost_in_migration(vmi: VirtualMachineInstance, status: LauncherStatus) -> bool:
-    """Tell whether a guest has left by a migration that has failed since: its target has ended, and the guest with it.
+    """Tell whether a guest moved by a migration that failed afterwards: its target has ended, and the guest with it.
 
-    Nothing leaves before it is written that a migration begins: where one is yet to begin, it was by an earlier one.
+    The start of a migration is written before the guest leaves. If the current one has no start, an earlier one moved
+    the guest.
     """
     moving = vmi.status.migration_state
     if moving is None or status.state is None or not is_migrated(status.state):
@@ -208,16 +215,16 @@ def was_lost_in_migration(vmi: VirtualMachineInstance, status: LauncherStatus) -
 
 
 def awaits_hand_over(vmi: VirtualMachineInstance) -> bool:
-    """Tell whether it was said that the guest has moved, and the run is yet to be given to its target."""
+    """Tell whether the migration is completed but the run is not granted to its target yet."""
     moved = vmi.status.migration_state
     return moved is not None and moved.has_moved and moved.source_pod_uid in vmi.status.active_pods
 
 
 def has_arrived_paused(vmi: VirtualMachineInstance | None, status: LauncherStatus) -> bool:
-    """Tell whether a guest that has come here is paused by nothing but its migration: it was not let go on yet.
+    """Tell whether a guest that arrived here is paused by its migration alone and has to be resumed.
 
-    libvirt gives the pause in which a migration leaves a guest the reason of a person's. A person's own is told in the
-    VMI before it comes here, and remembered by whoever carries it out here.
+    For libvirt, a guest that a migration leaves paused has the same reason as a user's pause. A user's pause before the
+    migration is in the VMI; one after it is in LauncherStatus.
     """
     state = status.state
     if vmi is None or state is None or state.life is not Life.PAUSED or status.has_gone_on:
@@ -226,15 +233,16 @@ def has_arrived_paused(vmi: VirtualMachineInstance | None, status: LauncherStatu
 
 
 def is_migrating_or_stopped(vmi: VirtualMachineInstance | None, status: LauncherStatus) -> bool:
-    """Tell whether a migration has the guest paused, or may do so: nobody could tell a person's pause from it."""
+    """Tell whether a migration has paused the guest, or may pause it: a user's pause would look the same."""
     is_leaving = is_sending(status) or is_stop_announced(vmi) or is_stopped_to_send(vmi, status)
     return is_leaving or has_arrived_paused(vmi, status)
 
 
 def _has_come(vmi: VirtualMachineInstance, status: LauncherStatus) -> bool:
-    """Tell whether a guest has come here: by its migration, or by its domain where another one was handed over since.
+    """Tell whether the guest arrived here by a migration.
 
-    A run is given to where it begins in its first epoch, and in a later one to where it has moved.
+    The VMI's migration state says so. Once the next migration replaces that state, the domain's epoch says so: a run
+    begins in its first epoch and each migration raises it.
     """
     moved, granted = vmi.status.migration_state, vmi.status.active_pods
     if moved is not None and moved.has_moved and moved.target_pod_uid in granted:
@@ -251,9 +259,9 @@ def refuse_transfer(
     *,
     is_begun: bool = False,
 ) -> str:
-    """Say why this VMI, as the API server has it now, is not to be sent from this Pod; "" when it is.
+    """Return why the guest of this VMI, as the API server has it now, must not be sent from this Pod; "" if it may be.
 
-    is_begun: it is being sent, and is to be stopped for that.
+    is_begun: the transfer has begun, and the guest is about to be stopped for it.
     """
     moving = now.status.migration_state
     reasons = {

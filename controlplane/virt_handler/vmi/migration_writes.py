@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the source has written of a migration before it does it: for the VMI as it is now, or not at all."""
+"""What the source writes into the VMI before each step of a migration. A stale VMI refuses the step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRIES = 5
 
 
 def writes_of(vmi: VirtualMachineInstance, action: BeginTransfer, session: Session, api: Api, clock: Clock) -> Writes:
-    """Return what writes of this migration. vmi: as it was when it was chosen to begin."""
+    """Return the writes of this migration. vmi: the VMI for which the transfer was decided."""
     meta = vmi.metadata
     key = Key(meta.namespace, meta.name)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the VMI reconciler needs of a node: its launchers, and the verbs of each. Protocols, and how they fail.
+"""What the VMI reconciler needs of a node: its launchers and the operations on each. Protocols and their errors.
 
 controlplane.virt_handler.launchers implements them with sockets and libvirt.
 """
@@ -19,8 +19,8 @@ from controlplane.virt_handler.vmi.world import Expected, Launcher, NodeTrouble,
 
 
 class NoContact(Exception):
-    """There is no connection to the launcher now, it broke, or another verb is under way: what was asked may or may not
-    have happened."""
+    """The launcher is not connected, the connection broke, or another operation is under way. The operation may have
+    taken effect."""
 
 
 class StartRefused(Exception):
@@ -28,19 +28,19 @@ class StartRefused(Exception):
 
 
 class Busy(NoContact):
-    """Another verb is under way: nothing was asked."""
+    """Another operation is under way: nothing was sent."""
 
 
 class VerbRefused(Exception):
-    """The guest's state does not allow what a person asked for. The text says why."""
+    """The guest's state does not allow the user request. The text says why."""
 
 
 class CannotLook(Exception):
-    """The node could not be searched: nothing follows from that."""
+    """The node could not be searched. That proves nothing."""
 
 
 Granted = Callable[[], Awaitable[VirtualMachineInstance]]
-"""Ask the API server itself: the VMI as it is now; NoContact says why the run is not granted, or that nobody knows."""
+"""Return the VMI as the API server has it now. NoContact: the run is not granted, or that cannot be determined."""
 
 
 Write = Callable[[], Awaitable[None]]
@@ -48,12 +48,12 @@ Write = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """What is written of a migration before it is done. NoContact says why it may not be, or that nobody knows."""
+    """The writes before each step of a migration. NoContact: the step is not allowed, or that cannot be determined."""
 
     begin: Write
-    """It begins."""
+    """Before the transfer begins."""
     stop: Write
-    """The guest is stopped, so that the rest of it can be sent."""
+    """Before the guest is stopped to send the rest of its memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +61,25 @@ class OperationInputs:
     """What an operation needs beside its action."""
 
     vmi: VirtualMachineInstance | None = None
-    """Of PrepareNetwork."""
+    """For PrepareNetwork."""
     authorize_start: Granted | None = None
-    """Of StartDomain: called in the moment of the start."""
+    """For StartDomain: called right before the start."""
 
 
 NO_INPUTS = OperationInputs()
 
 
 class Session(Protocol):
-    """The session with one launcher. Operations only begin here, one at a time (NoContact while another one runs).
+    """The session with one launcher. Methods only begin an operation, one at a time (NoContact while another one runs).
 
     `launcher()` shows an operation while it runs, and whether it failed. Its end enqueues the VMI.
     """
 
     def launcher(self) -> Launcher:
-        """Return what is known now; never blocks."""
+        """Return the launcher's observed state; never blocks."""
 
     def expect(self, expected: Expected) -> None:
-        """Keep what was read of its VMI before the hand-over."""
+        """Keep the VMI that was read before the hand-over."""
 
     def admit(self) -> None:
         """Connect to the launcher from now on, and keep the connection."""
@@ -91,7 +91,7 @@ class Session(Protocol):
         """Begin to send the guest to its migration's target; operations run beside it."""
 
     def abort_transfer(self) -> None:
-        """Have the transfer given up."""
+        """Ask libvirt to abort the transfer."""
 
 
 class Sessions(Protocol):
@@ -99,11 +99,11 @@ class Sessions(Protocol):
 
     @property
     def synced(self) -> bool:
-        """Whether all launcher Pods of this node are known; before that, nothing follows from the want of one."""
+        """Whether all launcher Pods of this node are listed. Before that, a missing Pod proves nothing."""
 
     @property
     def node_trouble(self) -> NodeTrouble | None:
-        """Why nothing can be done on the node itself, and since when; None while it can. Its end wakes all."""
+        """Why virt-node is not reachable, and since when; None while it is. Its return enqueues all VMIs."""
 
     def session(self, pod_uid: str) -> Session | None: ...
 
@@ -114,4 +114,4 @@ class Sessions(Protocol):
         """Return the launchers that a VMI of this name controls or controlled."""
 
     async def find_traces(self, pod_uid: str) -> Traces:
-        """Look on the node itself for a Pod's directory and processes. CannotLook."""
+        """Search the node itself for a Pod's directory and processes. Raises CannotLook."""

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The VMI reconciler of one node: caches and launchers in, verbs and writes out. Choices are made in decide and status.
+"""The VMI reconciler of one node: it reads caches and launchers, and begins operations and writes. The choices are made
+in decide and status.
 
-Writes per start: one status patch and one Event.
+A start costs one status patch and one Event.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class VmiReconciler:
         tell: RecordEvent,
         held: Callable[[], str],
     ) -> None:
-        """held: why no guest is started on this node now; "" when it may be."""
+        """held: returns why no guest may start on this node now; "" if guests may start."""
         self._node = node
         self._vmis = vmis
         self._launchers = launchers
@@ -71,9 +72,9 @@ class VmiReconciler:
         self.controller_state = ControllerState()
 
     def observe(self, key: Key) -> World | None:
-        """Read caches and sessions. Unavailable while this node's VMIs are not all known: absence means nothing then.
+        """Read caches and sessions. Raises Unavailable while the VMI cache is not synced: absence proves nothing then.
 
-        It comes again later: nobody tells that they are known again.
+        Unavailable retries the key: nothing else would enqueue it once the cache is synced.
         """
         if not self._vmis.synced:
             raise Unavailable(f"cannot judge VirtualMachineInstance {key}: not everything is known yet")
@@ -88,24 +89,24 @@ class VmiReconciler:
             return World(
                 node=self._node, vmi=None, launchers=launchers, now=now, monotonic=monotonic, orphaned_since=since
             )
-        memory = self.controller_state.of(vmi)
-        _note_phase(key, vmi, memory)
-        if vmi.metadata.deletion_timestamp is not None and memory.deleting_since is None:
-            memory.deleting_since = monotonic
+        state = self.controller_state.of(vmi)
+        _note_phase(key, vmi, state)
+        if vmi.metadata.deletion_timestamp is not None and state.deleting_since is None:
+            state.deleting_since = monotonic
         world = World(
             node=self._node,
             vmi=vmi,
             launchers=self._launchers.launchers_of(vmi.metadata.uid),
             now=now,
             monotonic=monotonic,
-            deleting_since=memory.deleting_since,
+            deleting_since=state.deleting_since,
             are_launchers_known=self._launchers.synced,
             node_trouble=self._launchers.node_trouble,
             held=self._held(),
         )
-        if memory.look is not None and memory.sought != missing_pod(world):
-            memory.look = None  # it is listed again, or another one is granted
-        return replace(world, look=memory.look)
+        if state.look is not None and state.sought != missing_pod(world):
+            state.look = None  # the Pod is listed again, or another Pod has the grant
+        return replace(world, look=state.look)
 
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
@@ -114,7 +115,9 @@ class VmiReconciler:
         return derive_status(world, problem)
 
     async def apply(self, world: World, action: Action) -> None:
-        """Do one action; a verb of a launcher only begins. Unavailable: it cannot, from which nothing follows."""
+        """Carry out one action; an operation of a launcher only begins. Raises Unavailable if that is impossible
+        now.
+        """
         if isinstance(action, LookForLauncher):
             await self._look(world, action)
             return
@@ -125,19 +128,19 @@ class VmiReconciler:
             await self._do(world, session, action)
         except NoContact as error:
             raise Unavailable(str(error)) from error
-        told = action_event(action)
-        if told is not None and world.vmi is not None and self.controller_state.of(world.vmi).is_news(told.reason):
-            await self._try_to_tell(about(world.vmi), told)
+        event = action_event(action)
+        if event is not None and world.vmi is not None and self.controller_state.of(world.vmi).is_news(event.reason):
+            await self._try_to_tell(about(world.vmi), event)
 
     async def _try_to_tell(self, whom: Json, told: Told) -> None:
-        """Tell it; a story untold stops no machine."""
+        """Record an Event; a failure is only logged."""
         try:
             await self._tell(whom, told)
         except ApiError as error:
             log.warning("cannot tell an Event", extra={"reason": told.reason, "error": str(error)})
 
     async def write_status(self, world: World, status: VirtualMachineInstanceStatus) -> None:
-        """Patch what differs, on exactly the version that it was derived from; tell the story when the phase moved."""
+        """Patch what differs, on exactly the version that the status was derived from; record Events of a new phase."""
         vmi = world.vmi
         if vmi is None:
             return
@@ -150,16 +153,16 @@ class VmiReconciler:
             resource_version=meta.resource_version,
             uid=meta.uid,
         )
-        story = () if status.phase == vmi.status.phase else phase_events(status)
-        if story:
+        events = () if status.phase == vmi.status.phase else phase_events(status)
+        if events:
             log.info(
                 "phase moved", extra={"key": f"{meta.namespace}/{meta.name}", "uid": meta.uid, "phase": status.phase}
             )
-        for told in story:
-            await self._try_to_tell(body, told)
+        for event in events:
+            await self._try_to_tell(body, event)
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
-        """Log it: a start that was refused is in the status, and a status that was refused is our own fault."""
+        """Log a refused step. The status reports a refused start; a refused status is a bug here."""
         extra = {"vmi": "" if world.vmi is None else world.vmi.metadata.name, "step": type(problem.step).__name__}
         log.warning("refused", extra={**extra, "error": str(problem.error)})
 
@@ -171,8 +174,8 @@ class VmiReconciler:
         except CannotLook as error:
             raise Unavailable(str(error)) from error
         count = 1 if world.look is None else world.look.count + 1
-        memory = self.controller_state.of(world.vmi)
-        memory.sought, memory.look = action.pod_uid, Look(traces, self._clock.monotonic(), count)
+        state = self.controller_state.of(world.vmi)
+        state.sought, state.look = action.pod_uid, Look(traces, self._clock.monotonic(), count)
 
     async def _do(self, world: World, session: Session, action: SessionAction) -> None:
         match action:
@@ -204,7 +207,7 @@ class VmiReconciler:
             session.transfer(world.vmi, moving, writes)
 
     async def _read_expected(self, pod: Pod) -> Expected:
-        """Read the VMI that a Pod names; another one of the same name is none."""
+        """Read the VMI that a Pod names. A VMI with another UID does not count."""
         if pod.vmi_key is None or pod.owner is None:
             return Expected(None)
         try:
@@ -216,7 +219,7 @@ class VmiReconciler:
         return Expected(vmi if vmi.metadata.uid == pod.owner.uid else None)
 
     async def _granted(self, vmi: VirtualMachineInstance, session: Session) -> VirtualMachineInstance:
-        """Ask the API server itself whether it grants the start now; a cache is not enough for that. NoContact."""
+        """Return the VMI if the API server grants the start now; a cache may be stale. Raises NoContact otherwise."""
         key = Key(vmi.metadata.namespace, vmi.metadata.name)
         try:
             now = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))
@@ -227,19 +230,19 @@ class VmiReconciler:
             refusal = "it is another VMI by now"
         if refusal is not None:
             raise NoContact(f"the start is not granted: {refusal}")
-        if held := self._held():
+        if held := self._held():  # an operation that began before the node was cut off must wait as well
             raise NoContact(f"the start has to wait: {held}")
         return now
 
     async def _destroy_removed(self, session: Session, action: DestroyRemoved) -> None:
-        """Ask before: a Pod that is listed no more may only have lost the label by which it is listed."""
+        """Ask the API server first: a Pod that is not listed may only have lost the label of the watch."""
         pod = session.launcher().pod
         key = Key(pod.metadata.namespace, pod.metadata.name)
         try:
-            found = await self._api.get(POD, key)
+            pod_json = await self._api.get(POD, key)
         except NotFound:
-            found = None
-        if found is not None and found.get("metadata", {}).get("uid") == pod.uid:
+            pod_json = None
+        if pod_json is not None and pod_json.get("metadata", {}).get("uid") == pod.uid:
             log.warning("not removed", extra={"key": str(key), "because": "the Pod exists, though it is not listed"})
             return
         session.perform(Destroy(action.pod_uid, action.because))
@@ -249,10 +252,10 @@ class VmiReconciler:
         if key is None:
             return
         try:
-            found = await self._api.get(VIRTUAL_MACHINE_INSTANCE, key)
+            vmi_json = await self._api.get(VIRTUAL_MACHINE_INSTANCE, key)
         except NotFound:
-            found = None
-        if found is not None and found.get("metadata", {}).get("uid") == action.vmi_uid:
+            vmi_json = None
+        if vmi_json is not None and vmi_json.get("metadata", {}).get("uid") == action.vmi_uid:
             log.info("not an orphan", extra={"key": str(key), "because": "its VMI exists, though not for this node"})
             return
         session.perform(Destroy(action.pod_uid, action.because))
@@ -269,7 +272,7 @@ class VmiReconciler:
 
 
 def _note_phase(key: Key, vmi: VirtualMachineInstance, memory: VmiState) -> None:
-    """Log a phase that this version does not know, once."""
+    """Log an unknown phase, once."""
     phase = vmi.status.phase
     if phase not in BY_PHASE and memory.strange_phase != phase:
         memory.strange_phase = phase

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-handler says about a VMI of its node: pure. From phase Scheduled on; final phases are never left."""
+"""The status of a VMI that its virt-handler writes, from phase Scheduled on. Final phases are never left. Pure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from controlplane.virt_handler.vmi.world import Action, Launcher, NodeTrouble, P
 
 TCG_MESSAGE = "QEMU emulates the processor (TCG): slow, and not an isolation boundary"
 PATIENCE_SECONDS = 30.0
-"""After the hand-over a launcher answers in half a second. After this long the VMI says what it waits for."""
+"""A launcher connects half a second after the hand-over. After this long the VMI reports what it waits for."""
 VIRT_NODE_NOT_READY = "VirtNodeNotReady"
 _PAUSES = {"user": condition_types.PAUSED_BY_USER, "ioerror": "PausedIOError"}
 _PAUSE_MESSAGES = {
@@ -61,20 +61,20 @@ _PAUSE_MESSAGES = {
 
 
 def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineInstanceStatus | None:
-    """Compute the status; None when the written one is right already, or is not ours to write."""
+    """Compute the status; None if the written one is right already, or if another component writes it now."""
     vmi = world.vmi
     if vmi is None or vmi.status.node_name != world.node or vmi.status.phase not in AFTER_HAND_OVER:
         return None
     liveness = judge_run(world)
-    if isinstance(liveness, Dead) and (left := _has_left(world, vmi)) is not None:
-        return msgspec.structs.replace(vmi.status, migration_state=left)
+    if isinstance(liveness, Dead) and (moved := _has_left(world, vmi)) is not None:
+        return msgspec.structs.replace(vmi.status, migration_state=moved)
     if isinstance(liveness, Dead) and world.launcher is not None and is_sending(world.launcher.status):
-        return None  # what is gone here may be about to go on at the target: this process is to know in a moment
+        return None  # the guest may be about to run at the target; the transfer's result is near
     if isinstance(liveness, Alive) and world.launcher is not None and world.launcher.is_gone:
-        return None  # it is about to be ended: nothing better is said of a guest whose Pod was removed
+        return None  # the guest is about to be ended, because its Pod was removed
     is_busy = world.launcher is not None and world.launcher.operation != ""
     if awaits_hand_over(vmi) or (isinstance(liveness, Alive) and vmi.status.phase == SCHEDULED and is_busy):
-        return None  # it is the target's guest; or its start has not ended, or its addresses are not known yet
+        return None  # the guest is the target's, or its start has not ended, or its addresses are unknown
     new = _with_guests_word(world, _at_home(world, vmi, _move(world, vmi, liveness)), liveness)
     new = _with_migration(world, vmi, new, liveness)
     if isinstance(liveness, Alive) and new.phase == RUNNING and world.launcher is not None:
@@ -91,7 +91,7 @@ def _move(world: World, vmi: VirtualMachineInstance, liveness: Liveness) -> Virt
         case Dead(outcome=outcome, reason=why):
             phase, reason = outcome, why
         case _:
-            return old
+            return old  # unknown is no end
     if phase == old.phase or not is_allowed_transition(old.phase, phase):
         return old
     moved = msgspec.structs.replace(
@@ -104,7 +104,7 @@ def _move(world: World, vmi: VirtualMachineInstance, liveness: Liveness) -> Virt
 
 
 def _has_left(world: World, vmi: VirtualMachineInstance) -> MigrationState | None:
-    """Say that a guest whose QEMU is gone has moved; None when it has ended."""
+    """Return the migration state of a guest whose QEMU is gone because it moved; None if it has ended."""
     moving, launcher = migration_under_way(vmi), world.launcher
     if moving is None or moving.start_timestamp is None or launcher is None:
         return None
@@ -114,28 +114,28 @@ def _has_left(world: World, vmi: VirtualMachineInstance) -> MigrationState | Non
 def _with_migration(
     world: World, vmi: VirtualMachineInstance, new: VirtualMachineInstanceStatus, liveness: Liveness
 ) -> VirtualMachineInstanceStatus:
-    """Add how its migration stands."""
+    """Add the state of its migration."""
     moving, launcher, stamp = migration_under_way(vmi), world.launcher, format_stamp(world.now)
     if moving is None or launcher is None:
         return new
-    told: MigrationState | None = None
+    migration: MigrationState | None = None
     match liveness:
         case Alive(state=state):
             is_to_end = world.deleting_since is not None
-            told = migration_while_up(
+            migration = migration_while_up(
                 Seen(vmi=vmi, launcher=launcher, state=state, is_to_end=is_to_end, monotonic=world.monotonic), stamp
             )
         case Dead():
-            told = migration_when_ended(moving, stamp)
+            migration = migration_when_ended(moving, stamp)
         case _ if launcher.status.state is not None and is_migrated(launcher.status.state):
-            told = migration_when_gone(moving, launcher.status, stamp)
-    return new if told is None else msgspec.structs.replace(new, migration_state=told)
+            migration = migration_when_gone(moving, launcher.status, stamp)
+    return new if migration is None else msgspec.structs.replace(new, migration_state=migration)
 
 
 def _at_home(
     world: World, vmi: VirtualMachineInstance, new: VirtualMachineInstanceStatus
 ) -> VirtualMachineInstanceStatus:
-    """Say under which addresses a guest is reached that has come here by a migration."""
+    """Set the addresses of this Pod for a guest that arrived by a migration."""
     moved, launcher = new.migration_state, world.launcher
     if moved is None or launcher is None or new.phase != RUNNING or moved.target_pod_uid != launcher.pod.uid:
         return new
@@ -149,16 +149,19 @@ def _at_home(
 def _with_guests_word(
     world: World, new: VirtualMachineInstanceStatus, liveness: Liveness
 ) -> VirtualMachineInstanceStatus:
-    """Add what the guest's agent has told, while the guest runs."""
-    told = None if world.launcher is None else world.launcher.status.told
-    is_told = isinstance(liveness, Alive) and new.phase == RUNNING and told is not None
-    return guest_told.with_guests_word(new, told) if is_told and told is not None else new
+    """Add the report of the guest's agent, while the guest runs."""
+    agent = None if world.launcher is None else world.launcher.status.told
+    is_reported = isinstance(liveness, Alive) and new.phase == RUNNING and agent is not None
+    return guest_told.with_guests_word(new, agent) if is_reported and agent is not None else new
 
 
 def _entered(old: VirtualMachineInstanceStatus, phase: str, stamp: str) -> tuple[PhaseTransition, ...]:
-    """Append a phase that is entered for the first time; a run that is lost and found ever again stays short."""
+    """Append a phase that is entered for the first time.
+
+    A run that alternates between Running and Unknown must not grow the list beyond its limit.
+    """
     times = old.phase_transition_timestamps
-    if any(one.phase == phase for one in times):
+    if any(transition.phase == phase for transition in times):
         return times
     return (*times, PhaseTransition(phase=phase, phase_transition_timestamp=stamp))
 
@@ -166,7 +169,7 @@ def _entered(old: VirtualMachineInstanceStatus, phase: str, stamp: str) -> tuple
 def _describe(
     vmi: VirtualMachineInstance, launcher: Launcher, moved: VirtualMachineInstanceStatus
 ) -> VirtualMachineInstanceStatus:
-    """Add what is known of a guest that runs; all in the one write that says so."""
+    """Add the facts about a running guest to the write that makes it Running."""
     observed = launcher.status.observed
     memory = moved.memory
     return msgspec.structs.replace(
@@ -182,16 +185,16 @@ def _interfaces(vmi: VirtualMachineInstance, launcher: Launcher) -> tuple[Interf
     addresses = () if pod is None else pod.addresses[:ADDRESSES_LIMIT]
     return tuple(
         InterfaceStatus(
-            name=one.name,
+            name=interface.name,
             ip_address=addresses[0] if addresses else "",
             ip_addresses=addresses,
-            mac=interface_mac(vmi, launcher.pod, one),
+            mac=interface_mac(vmi, launcher.pod, interface),
             pod_interface_name=layout.POD_INTERFACE,
             info_source="domain",
             queue_count=1,
             link_state="up",
         )
-        for one in vmi.spec.domain.devices.interfaces
+        for interface in vmi.spec.domain.devices.interfaces
     )
 
 
@@ -206,7 +209,7 @@ def _conditions(
     listed = new.conditions
     stale = _stale(world, liveness, listed)
     paused = _paused(world, liveness) or _still_paused(world, new, liveness)
-    for kind, found in (
+    for kind, condition in (
         (condition_types.SOFTWARE_EMULATION, _emulation(world, liveness)),
         (condition_types.LIVE_MIGRATABLE, _migratable(vmi, liveness)),
         (condition_types.PAUSED, paused),
@@ -216,8 +219,8 @@ def _conditions(
         ),
         (condition_types.READY, _ready(world, new, is_paused=paused is not None)),
     ):
-        if found is not None:
-            listed = conditions.put(listed, found, stamp)
+        if condition is not None:
+            listed = conditions.put(listed, condition, stamp)
         elif kind in stale:
             listed = conditions.remove(listed, kind)
     return _with_agent(world, new, liveness, listed)
@@ -226,23 +229,23 @@ def _conditions(
 def _with_agent(
     world: World, new: VirtualMachineInstanceStatus, liveness: Liveness, listed: conditions.Conditions
 ) -> conditions.Conditions:
-    """Say whether there is an agent: as long as that is not known, as it was; a run that is over has none."""
-    told = None if world.launcher is None else world.launcher.status.told
-    if not isinstance(liveness, Dead) and (not isinstance(liveness, Alive) or told is None or new.phase != RUNNING):
+    """Set the agent's conditions. They stay as they are while no agent state is known, and go when the run is over."""
+    agent = None if world.launcher is None else world.launcher.status.told
+    if not isinstance(liveness, Dead) and (not isinstance(liveness, Alive) or agent is None or new.phase != RUNNING):
         return listed
-    found = guest_told.agent_conditions(new, told) if isinstance(liveness, Alive) and told is not None else ()
-    true = {one.type: one for one in found}
+    reported = guest_told.agent_conditions(new, agent) if isinstance(liveness, Alive) and agent is not None else ()
+    true_by_type = {condition.type: condition for condition in reported}
     for kind in guest_told.KINDS:
         listed = (
-            conditions.put(listed, true[kind], format_stamp(world.now))
-            if kind in true
+            conditions.put(listed, true_by_type[kind], format_stamp(world.now))
+            if kind in true_by_type
             else conditions.remove(listed, kind)
         )
     return listed
 
 
 def _ready(world: World, new: VirtualMachineInstanceStatus, *, is_paused: bool) -> Condition | None:
-    """Say with a phase what virt-controller would say after it, where that is known: one write less."""
+    """Set Ready together with a new phase, as virt-controller would right after it: this saves a write."""
     vmi, pod = world.vmi, None if world.launcher is None else world.launcher.pod
     if vmi is None or new.phase == vmi.status.phase:
         return None
@@ -288,16 +291,16 @@ def _paused(world: World, liveness: Liveness) -> Condition | None:
 
 
 def _still_paused(world: World, new: VirtualMachineInstanceStatus, liveness: Liveness) -> Condition | None:
-    """Keep saying that an I/O error has paused the guest until it has run for a while: no two writes per attempt."""
-    told, launcher = conditions.find(new.conditions, condition_types.PAUSED), world.launcher
-    if told is None or told.reason != _PAUSES["ioerror"] or launcher is None or not isinstance(liveness, Alive):
+    """Keep the I/O error pause until the guest has run for a while: otherwise each resume would cost two writes."""
+    paused, launcher = conditions.find(new.conditions, condition_types.PAUSED), world.launcher
+    if paused is None or paused.reason != _PAUSES["ioerror"] or launcher is None or not isinstance(liveness, Alive):
         return None
     is_on_trial = resume.seconds_on_trial(launcher.status, world.monotonic) > 0
-    return told if is_on_trial and liveness.state.life is not Life.PAUSED else None
+    return paused if is_on_trial and liveness.state.life is not Life.PAUSED else None
 
 
 def _trouble(world: World, liveness: Liveness, problem: RefusedStep[Action] | None) -> Condition | None:
-    """Say why the run failed, or why its start does not get on."""
+    """Return why the run failed, or why its start makes no progress."""
     match liveness:
         case Dead(outcome="Failed", reason=reason, message=message):
             return _out_of_sync(reason, message)
@@ -317,19 +320,21 @@ def _trouble(world: World, liveness: Liveness, problem: RefusedStep[Action] | No
 
 
 def _out_of_sync(reason: str, message: str) -> Condition:
-    """Say what is wrong. Whoever's words they are (QEMU's, a launcher's, a kubelet's), they take a bounded room."""
+    """Return a false Synchronized condition. The message can be QEMU's, a launcher's or a kubelet's: it is bounded."""
     return Condition(
         type=condition_types.SYNCHRONIZED, status="False", reason=reason_word(reason), message=sanitize(message)
     )
 
 
 def seconds_since_hand_over(world: World) -> float | None:
-    """Tell how long a VMI has been Scheduled; None when it is in another phase. By two clocks: for messages only."""
+    """Return how long a VMI has been Scheduled; None in another phase. It compares two clocks: for messages only."""
     vmi = world.vmi
     if vmi is None or vmi.status.phase != SCHEDULED:
         return None
     stamps = [
-        one.phase_transition_timestamp for one in vmi.status.phase_transition_timestamps if one.phase == SCHEDULED
+        transition.phase_transition_timestamp
+        for transition in vmi.status.phase_transition_timestamps
+        if transition.phase == SCHEDULED
     ]
     if not stamps or stamps[-1] is None:
         return None
@@ -349,43 +354,48 @@ def _waiting(world: World, liveness: Liveness) -> Condition | None:
         return None
     if world.held and is_startable(launcher.status) and not launcher.operation:
         return _out_of_sync("NodeNotClear", f"waiting for {world.node}: {world.held}")
-    said = f"waiting for libvirt in the launcher Pod: {launcher.status.trouble or liveness.why}"
-    return _out_of_sync("LauncherNotReady", said)
+    message = f"waiting for libvirt in the launcher Pod: {launcher.status.trouble or liveness.why}"
+    return _out_of_sync("LauncherNotReady", message)
 
 
 def lasting_node_trouble(world: World) -> NodeTrouble | None:
-    """Tell what is the matter with virt-node once that lasts: it is away for a moment at every roll-out."""
-    away = world.node_trouble
-    return away if away is not None and world.monotonic - away.since >= PATIENCE_SECONDS else None
+    """Return virt-node's trouble once it lasts: virt-node is away for a moment at every roll-out."""
+    trouble = world.node_trouble
+    return trouble if trouble is not None and world.monotonic - trouble.since >= PATIENCE_SECONDS else None
 
 
 def _stale(world: World, liveness: Liveness, listed: conditions.Conditions) -> tuple[str, ...]:
-    """Name the conditions that are taken back where there is nothing better to say; who is dead waits for nothing."""
+    """Return the conditions to remove if nothing else sets them."""
     if isinstance(liveness, Alive):
         return condition_types.PAUSED, condition_types.SYNCHRONIZED
-    told = conditions.find(listed, condition_types.SYNCHRONIZED)
-    is_node_missed = told is not None and told.reason == VIRT_NODE_NOT_READY and world.node_trouble is None
-    return (condition_types.SYNCHRONIZED,) if is_node_missed or isinstance(liveness, Dead) else ()
+    synchronized = conditions.find(listed, condition_types.SYNCHRONIZED)
+    is_node_back = (
+        synchronized is not None and synchronized.reason == VIRT_NODE_NOT_READY and world.node_trouble is None
+    )
+    return (condition_types.SYNCHRONIZED,) if is_node_back or isinstance(liveness, Dead) else ()
 
 
 def _lost(world: World, new: VirtualMachineInstanceStatus, liveness: Liveness) -> Condition | None:
-    """Say what is left of a launcher that is not listed, unless its trouble has been told: one teller is enough.
+    """Report what is left of a launcher that is not listed, unless the VMI reports another trouble already.
 
-    Not after the first look: the watch of Pods may only be behind that of VMIs.
+    One search is not enough: the watch of Pods may only be behind that of VMIs.
     """
-    told = conditions.find(new.conditions, condition_types.SYNCHRONIZED)
-    is_told = told is not None and told.reason not in (VIRT_NODE_NOT_READY, condition_types.VIRT_HANDLER_SILENT)
-    if not isinstance(liveness, Unknown) or is_told:
+    synchronized = conditions.find(new.conditions, condition_types.SYNCHRONIZED)
+    is_reported = synchronized is not None and synchronized.reason not in (
+        VIRT_NODE_NOT_READY,
+        condition_types.VIRT_HANDLER_SILENT,
+    )
+    if not isinstance(liveness, Unknown) or is_reported:
         return None
-    if missing_pod(world) and (missed := lasting_node_trouble(world)) is not None:
-        return _out_of_sync(VIRT_NODE_NOT_READY, f"{liveness.why}, and it cannot be looked for: {missed.why}")
+    if missing_pod(world) and (trouble := lasting_node_trouble(world)) is not None:
+        return _out_of_sync(VIRT_NODE_NOT_READY, f"{liveness.why}, and it cannot be looked for: {trouble.why}")
     is_early = world.look is None or world.look.count < 2
     if not world.lost_pod or is_early:
         return None
-    said = f"{liveness.why}; it counts as running until nothing of it is left"
-    return _out_of_sync("LauncherLost", said)
+    message = f"{liveness.why}; it counts as running until nothing of it is left"
+    return _out_of_sync("LauncherLost", message)
 
 
 def format_stamp(seconds: float) -> str:
-    """Render a time as the API has it."""
+    """Render a time in seconds since the epoch as the API does."""
     return datetime.fromtimestamp(int(seconds), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

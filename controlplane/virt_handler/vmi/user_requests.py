@@ -4,7 +4,7 @@
 """Which requests of a user a guest's state allows, and whether a user has paused it. Pure.
 
 libvirt keeps only the first reason of a pause: a guest that an I/O error paused keeps that reason when a user pauses it
-too. LauncherStatus keeps the user's pause; after a restart of virt-handler the VMI's condition tells of it.
+too. LauncherStatus keeps the user's pause; after a restart of virt-handler only the VMI's condition shows it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from controlplane.virt_handler.vmi.world import Launcher, LauncherStatus
 
 @dataclass(frozen=True, slots=True)
 class RequestCheck:
-    """What a request comes to. The default: it is carried out."""
+    """Whether a request is carried out. By default it is."""
 
     refusal: str = ""
     """Why the guest's state does not allow it."""
@@ -57,7 +57,7 @@ def check_user_request(
 
 
 def unpause_resumes_domain(status: LauncherStatus) -> bool:
-    """Tell whether the domain is resumed at once. A guest that an I/O error paused is resumed as every such guest."""
+    """Tell whether an unpause resumes the domain at once. After an I/O error the reconciler resumes it."""
     return status.state is not None and status.state.reason != "ioerror"
 
 
@@ -67,7 +67,7 @@ def has_acpi(status: LauncherStatus) -> bool:
 
 
 def is_paused_by_user(vmi: VirtualMachineInstance | None, status: LauncherStatus) -> bool:
-    """Tell whether a user has paused the guest and nobody has unpaused it since, whatever else has paused it."""
+    """Tell whether a user has paused the guest and not unpaused it since, whatever else paused it."""
     state = status.state
     if state is None or state.life is not Life.PAUSED:
         return False
@@ -79,14 +79,14 @@ def is_paused_by_user(vmi: VirtualMachineInstance | None, status: LauncherStatus
 
 
 def user_pause_after(was_paused: bool | None, state: State | None) -> bool | None:
-    """Return what is kept of a user's pause after a look: it ends with the pause that it was added to."""
+    """Return the stored user pause after a look at the domain: it ends with the pause that it was added to."""
     if state is None or (state.life is Life.PAUSED and state.reason != "user"):
         return was_paused
     return False
 
 
 def refuse(verb: Verb, state: State, *, is_paused_by_user: bool, has_acpi: bool, has_agent: bool) -> str | None:
-    """Say why the state of a guest that is up does not allow a verb; None when it does."""
+    """Return why the state of a running guest does not allow a verb; None if it does."""
     is_paused = state.life is Life.PAUSED
     match verb:
         case "pause" if is_paused_by_user:
