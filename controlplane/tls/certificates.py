@@ -24,13 +24,13 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 RENEW_AT = 2 / 3  # of a certificate's life time
-SKEW = timedelta(minutes=5)  # certificates begin so much earlier, because the clocks of nodes differ
+SKEW = timedelta(minutes=5)  # certificates are valid this much earlier, because the clocks of nodes differ
 SMALLEST_RSA_BITS = 2048
 
 Signer = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
 """Keys whose signatures API servers verify."""
 
-# Bounds for Secrets that anybody may have written: reading one must not block the event loop, which renews a Lease.
+# Limits for Secrets that any administrator may write: reading one must not block the event loop, which renews a Lease.
 MOST_BYTES = 256 * 1024
 MOST_CERTIFICATES = 64
 MOST_KEY_BYTES = 8 * 1024  # an RSA key of 8,192 bits; the time to check a key grows with the fourth power of its length

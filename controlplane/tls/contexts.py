@@ -4,7 +4,7 @@
 """Mutual TLS: contexts, key pairs, and the role that a certificate names.
 
 virt-controller defines the roles and issues their pairs; virt_api.http.identity checks the certificates of API servers.
-Sessions are never resumed: that would skip the check of the client's certificate, which may be trusted no more.
+Sessions are never resumed: that would skip the check of the client's certificate, whose trust may have ended.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NEVER_ANOTHER_HOST = tuple(
         "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::254/128", "fd20:ce::254/128",
     )
 )  # fmt: skip
-"""Where no virt-handler listens."""
+"""Networks in which no virt-handler listens."""
 
 
 def can_be_another_host(address: Address) -> bool:
@@ -64,7 +64,7 @@ def server_context(minimum: ssl.TLSVersion, client: ssl.VerifyMode) -> ssl.SSLCo
 
 
 def client_context(server: bytes, certificate: bytes, key: bytes) -> ssl.SSLContext:
-    """Return a context to call one server, which has this certificate (DER). SSLError, OSError, ValueError.
+    """Return a context to call one server, which has this certificate (DER). Raises SSLError, OSError, ValueError.
 
     certificate, key: the client's pair (PEM). TLS 1.3 only: older versions send the certificate in the clear.
     """
@@ -77,7 +77,9 @@ def client_context(server: bytes, certificate: bytes, key: bytes) -> ssl.SSLCont
 
 
 def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Load a pair (PEM) from memory: OpenSSL needs a path, and a key must not be on a disk. SSLError, OSError."""
+    """Load a pair (PEM) from memory: OpenSSL needs a path, and a key must not be on a disk. Raises SSLError,
+    OSError.
+    """
     descriptor = os.memfd_create("pair")
     try:
         os.write(descriptor, certificate + b"\n" + key)

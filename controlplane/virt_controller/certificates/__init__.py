@@ -1,25 +1,25 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The control plane's certificates: filled, handed out and renewed by the leader, without a cut.
+"""The control plane's certificates: the leader creates, distributes and renews them without an interruption.
 
-    roles     which pairs there are, and whom each is of           (values)
-    decide    what is to be written, from what is there and the time   (pure)
-    faults    what is wrong with a pair or an authority, and when it falls due   (pure)
-    observe   the caches' bytes made into what decide wants            (pure)
-    standing  how long things have stood still                         (pure)
-    apply     the writes
-    run       the loop that the leader starts
+roles           which key pairs there are, and the subject of each     (values)
+decide          what to write, from the observed state and the time    (pure)
+faults          what is wrong with a pair or a CA, and when it is due  (pure)
+observe         from the caches' bytes to the World of decide          (pure)
+observed_since  for how long values have not changed                   (pure)
+apply           the writes
+run             the loop that the leader starts
 
-An authority is replaced in three steps, each seen before the next: the new one joins the old in the
-bundle; everybody who verifies us has the bundle, for a while; only then are the pairs issued by the new
-one. The old one leaves the bundle when its life is over.
+A CA is replaced in three steps. The new CA joins the old one in the bundle. Every verifier gets the bundle and keeps it
+for SETTLE_SECONDS. Only then does the new CA issue pairs. The old CA leaves the bundle when it ends.
 
-So it is when the authority's Secret is deleted, emptied or filled with what cannot be used: a new one is
-made, and the old one's public certificate is kept, from the bundles that the verifiers hold. An authority
-that somebody puts into the Secret is used if it can sign, whatever its key is, and the one before leaves
-the bundle when the pairs that were issued by the new one have been used for a while: this way an authority
-that must not be trusted any more is got rid of. One that begins later waits for its time.
+The same happens when the CA's Secret is deleted, emptied or filled with unusable data: a new CA is created, and the old
+one's public certificate is kept, from the bundles of the verifiers.
 
-What was made by a clock that was ahead is made anew when it is seen not to have begun (faults).
+An administrator can put another CA into the Secret. It is used if it can sign, whatever its key. The CA before it
+leaves the bundle as soon as the pairs of the new one have been used for SETTLE_SECONDS: this is how to remove a CA that
+must not be trusted any more. A CA that is not valid yet waits for its time.
+
+A certificate from a clock that was ahead is replaced as soon as it is observed to be not yet valid (faults).
 """

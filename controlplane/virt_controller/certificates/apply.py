@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The writes about certificates, each with the version that was decided on. No choices in here."""
+"""The writes of certificates, each on the version that was decided on. It makes no choices."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ log = logging.getLogger(__name__)
 
 
 class EnsuringApi(Api, Protocol):
-    """The engine's verbs, and one that only an object with a name of its own is made by."""
+    """The engine's requests, and one that creates an empty object by name."""
 
     async def ensure(self, resource: Resource, key: Key) -> Json:
-        """Make an empty object of this name; one that exists stays as it is."""
+        """Create an empty object of this name; an existing object stays as it is."""
 
 
 async def apply(api: EnsuringApi, action: Action, now: float) -> None:
-    """Carry out one action. Raises ApiError; Conflict when somebody wrote in between."""
+    """Carry out one action. Raises ApiError: a Conflict if the object has changed since the decision."""
     match action:
         case MakeSecret():
             await api.ensure(SECRET, action.key)
             log.warning("made a Secret", extra={"key": action.key, "because": action.because})
         case MakeAuthority():
-            made = make_ca(authority_name(action.held.key.namespace), now, _at_least(AUTHORITY_LIFE, action.ends - now))
-            bundle = join_bundle((made.certificate, *action.keep), now)
-            data = {"ca.crt": _encoded(bundle), "ca.key": _encoded(made.key)}
+            ca = make_ca(authority_name(action.held.key.namespace), now, _at_least(AUTHORITY_LIFE, action.ends - now))
+            bundle = join_bundle((ca.certificate, *action.keep), now)
+            data = {"ca.crt": _encoded(bundle), "ca.key": _encoded(ca.key)}
             await api.patch(SECRET, action.held.key, {"data": data}, resource_version=action.held.version)
             level = logging.WARNING if action.is_loss else logging.INFO
             log.log(level, "made an authority", extra={"key": action.held.key, "because": action.because})
         case IssuePair():
             pair = issue(action.authority, action.subject, now, _at_least(PAIR_LIFE, action.ends - now))
-            beside = {} if action.bundle is None else {"ca.crt": _encoded(action.bundle)}
-            data = {**beside, "tls.crt": _encoded(pair.certificate), "tls.key": _encoded(pair.key)}
+            bundle_data = {} if action.bundle is None else {"ca.crt": _encoded(action.bundle)}
+            data = {**bundle_data, "tls.crt": _encoded(pair.certificate), "tls.key": _encoded(pair.key)}
             await api.patch(SECRET, action.held.key, {"data": data}, resource_version=action.held.version)
             log.info("issued a pair", extra={"key": action.held.key, "because": action.because})
         case PatchBundle():
@@ -66,7 +66,7 @@ async def _patch_bundle(api: Api, action: PatchBundle) -> None:
     if verifier.resource == SECRET:
         patch = {"data": {"ca.crt": encoded}}
     elif verifier.resource.plural != "apiservices":
-        # A merge patch replaces lists: the hooks go back as they are, or not at all if they have changed since.
+        # A merge patch replaces lists: it sends all hooks, and fails with a Conflict if they have changed.
         current = await api.get(verifier.resource, verifier.key)
         patch = {"webhooks": [_with_bundle(hook, encoded) for hook in current.get("webhooks") or ()]}
     await api.patch(verifier.resource, verifier.key, patch, resource_version=verifier.version)
@@ -77,6 +77,7 @@ def _with_bundle(hook: Json, encoded: str) -> Json:
 
 
 def _at_least(usual: timedelta, seconds: float) -> timedelta:
+    """Return the lifetime of a new certificate: it must not end before the one that it replaces."""
     return max(usual, timedelta(seconds=seconds))
 
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is to be written about certificates, from what is there and the time. Pure; nobody's material makes it raise.
+"""Which certificates to write, from the observed state and the time. Pure. No content of a Secret makes it raise.
 
-What is wrong with one of them by itself: faults.
+The check of a single certificate is in faults.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ AUTHORITY_LIFE = timedelta(days=365)
 PAIR_LIFE = timedelta(days=90)
 LONGEST_REST_SECONDS = 24 * 3600.0
 MOST_KEPT = 16
-"""Certificates of a bundle: whatever makes authorities again and again does not fill it without end."""
+"""Limit of certificates in a bundle: a cause that creates CAs again and again must not grow it without end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A Secret with a key pair; empty bytes where it holds nothing."""
+    """A Secret with a key pair; empty bytes for missing data."""
 
     key: Key
     version: str
-    """"" when the Secret does not exist."""
+    """"" if the Secret does not exist."""
     pair: KeyPair
 
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """An object whose caBundle(s) decide whether the API server trusts us."""
+    """An object whose caBundles decide whether the API server trusts our servers."""
 
     resource: Resource
     key: Key
@@ -65,34 +65,34 @@ class Verifier:
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """The Secret of a pair that our authority issues."""
+    """The Secret of a pair that our CA issues."""
 
     held: Held
     subject: Subject
-    """Whom it must be of."""
+    """The required subject of the pair."""
     bundle: bytes | None = None
-    """PEM of what its holder trusts, which stands beside the pair; None when the holder verifies nobody of ours."""
+    """PEM bundle that the pair's process trusts, in the same Secret; None if that process verifies no peers of ours."""
     used_for: float = math.inf
-    """Seconds since this process saw the pair change; inf if it never did."""
+    """Seconds since this process observed a change of the pair; inf without a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """All that counts."""
+    """The observed state."""
 
     authority: Held
     pairs: tuple[Issued, ...]
     verifiers: tuple[Verifier, ...]
-    """API servers' objects, those that exist; one that is missing is not ours to create."""
+    """The existing webhook configurations and APIServices. Missing ones are not created."""
     now: float
     bundles_for: float = math.inf
-    """Seconds since this process saw a bundle change; inf if it never did."""
+    """Seconds since this process observed a change of a bundle; inf without a change."""
     authority_for: float = math.inf
-    """The same of the authority."""
+    """The same for the CA."""
 
     @property
     def trusting(self) -> tuple[Verifier, ...]:
-        """Everybody who verifies somebody of ours: API servers, and the holders of pairs."""
+        """All verifiers of our certificates: the API servers, and the processes that hold a pair."""
         holders = (
             Verifier(SECRET, issued.held.key, issued.held.version, (issued.bundle,))
             for issued in self.pairs
@@ -103,7 +103,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class MakeSecret:
-    """Make a Secret that is missing, empty; what belongs into it is decided when it is there."""
+    """Create a missing Secret, empty. A later pass fills it."""
 
     key: Key
     because: str
@@ -111,34 +111,34 @@ class MakeSecret:
 
 @dataclass(frozen=True, slots=True)
 class MakeAuthority:
-    """Make a new authority and keep these older ones beside it in the bundle."""
+    """Create a new CA and keep these older ones in the bundle with it."""
 
     held: Held
     keep: tuple[bytes, ...]
     because: str
     is_loss: bool = False
-    """It takes the place of material that somebody put there and that cannot be used."""
+    """It replaces unusable data that somebody wrote into the Secret."""
     ends: float = 0.0
-    """No sooner, even if that is a longer life than usual."""
+    """The earliest end of the new CA, even if its lifetime is then longer than usual."""
 
 
 @dataclass(frozen=True, slots=True)
 class IssuePair:
-    """Issue a pair by the current authority."""
+    """Issue a pair by the current CA."""
 
     held: Held
     authority: KeyPair
     subject: Subject
     because: str
     bundle: bytes | None = None
-    """To be written beside it."""
+    """The bundle to write with the pair."""
     ends: float = 0.0
-    """No sooner, unless its authority ends."""
+    """The earliest end of the new pair, unless its CA ends before."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatchBundle:
-    """Let a verifier trust the whole bundle."""
+    """Write the whole bundle into a verifier."""
 
     verifier: Verifier
     bundle: bytes
@@ -150,37 +150,37 @@ Action = MakeSecret | MakeAuthority | IssuePair | PatchBundle
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Writes, and when to look again if nothing changes before."""
+    """The writes, and the seconds until the next pass if nothing changes before."""
 
     actions: tuple[Action, ...]
     requeue_after: float
     waiting: str = ""
-    """What somebody put there that has to wait for its time."""
+    """Why a CA that somebody wrote into the Secret is not used yet."""
 
 
 def decide(world: World) -> Plan:
     """Choose the writes.
 
-    A missing Secret is made only while somebody verifies us: during a removal the verifiers go first, and nothing may
-    come back after it.
+    A missing Secret is created only while a verifier exists: a removal deletes the verifiers first, and nothing may
+    recreate the Secrets after it.
     """
     missing = [held for held in (world.authority, *(issued.held for issued in world.pairs)) if not held.version]
     if missing:
-        makes = tuple(MakeSecret(held.key, "it is missing") for held in missing if world.verifiers)
-        return Plan(makes, LONGEST_REST_SECONDS)
-    found = find_ca(world.authority.pair.certificate, world.authority.pair.key)
-    if isinstance(found, UnusableKey):
+        actions = tuple(MakeSecret(held.key, "it is missing") for held in missing if world.verifiers)
+        return Plan(actions, LONGEST_REST_SECONDS)
+    ca = find_ca(world.authority.pair.certificate, world.authority.pair.key)
+    if isinstance(ca, UnusableKey):
         is_loss = world.authority.pair.key != b""
-        return _replace_authority(world, f"there is no usable authority: {found.why}", is_loss=is_loss)
+        return _replace_authority(world, f"there is no usable authority: {ca.why}", is_loss=is_loss)
     namespace = world.authority.key.namespace
-    if is_early(found.certificate, world.now) and is_ours(found.certificate, namespace):
-        # However a clock swings, it makes no more than one in a while.
-        if (rest := SETTLE_SECONDS - world.authority_for) > 0:
-            return Plan((), rest)
-        return _replace_authority(world, "the authority has not begun", ends=validity(found.certificate).ends)
-    if world.now >= _authority_due_at(found.certificate, namespace):
+    if is_early(ca.certificate, world.now) and is_ours(ca.certificate, namespace):
+        # A clock that jumps back and forth must not fill the bundle: at most one new CA per SETTLE_SECONDS.
+        if (pause := SETTLE_SECONDS - world.authority_for) > 0:
+            return Plan((), pause)
+        return _replace_authority(world, "the authority has not begun", ends=validity(ca.certificate).ends)
+    if world.now >= _authority_due_at(ca.certificate, namespace):
         return _replace_authority(world, "the authority is at two thirds of its life time")
-    return _keep(world, found)
+    return _keep(world, ca)
 
 
 def _replace_authority(world: World, why: str, *, is_loss: bool = False, ends: float = 0.0) -> Plan:
@@ -190,26 +190,26 @@ def _replace_authority(world: World, why: str, *, is_loss: bool = False, ends: f
 
 
 def _authority_due_at(certificate: bytes, namespace: str) -> float:
-    """Return when to replace an authority; how long one lasts that somebody put there is his to choose."""
+    """Return when to replace a CA. The lifetime of a CA that somebody wrote into the Secret is theirs to choose."""
     if is_ours(certificate, namespace):
         return due_at(certificate, AUTHORITY_LIFE)
     return validity(certificate).renew_at()
 
 
 def _keep(world: World, authority: KeyPair) -> Plan:
-    """Choose the writes while there is an authority: first hand out the bundle, then issue by it."""
+    """Choose the writes while there is a CA: first distribute the bundle, then issue pairs."""
     now = world.now
-    known = _trusted((authority.certificate, *split_bundle(world.authority.pair.certificate)), now)
-    # An authority that was replaced by hand, or lost: what is in use may still be by the one before, which then is
-    # known to the verifiers only.
+    own = _trusted((authority.certificate, *split_bundle(world.authority.pair.certificate)), now)
+    # The CA may have been replaced by hand, or lost. The pairs in use may then be by the former CA, which only the
+    # verifiers' bundles still contain.
     is_done = all(
-        not fault(issued.held.pair, issued.subject, known, now)
+        not fault(issued.held.pair, issued.subject, own, now)
         and settles_in(issued.held.pair, issued.used_for, now) <= 0
         for issued in world.pairs
     )
-    trusted = known if is_done else _trusted((*known, *_handed_out(world)), now)
+    trusted = own if is_done else _trusted((*own, *_handed_out(world)), now)
     bundle = join_bundle(trusted, now)
-    late = tuple(
+    outdated = tuple(
         verifier for verifier in world.trusting if any(certificate != bundle for certificate in verifier.bundles)
     )
     issues = tuple(
@@ -222,13 +222,13 @@ def _keep(world: World, authority: KeyPair) -> Plan:
             _ends(issued, now),
         )
         for issued in world.pairs
-        if (why := _reissue(world, issued, authority, trusted, is_handed_out=not late))
+        if (why := _reissue(world, issued, authority, trusted, is_handed_out=not outdated))
     )
-    # A Secret that is written with its pair gets the bundle by the same write.
+    # A Secret whose pair is written gets the bundle in the same write.
     written = {(SECRET, issued.held.key) for issued in issues}
     patches = tuple(
         PatchBundle(verifier, bundle, "its bundle is not the current one")
-        for verifier in late
+        for verifier in outdated
         if (verifier.resource, verifier.key) not in written
     )
     return Plan((*issues, *patches), _rest(world, authority, trusted), _waiting(authority, now))
@@ -242,17 +242,18 @@ def _waiting(authority: KeyPair, now: float) -> str:
 
 
 def _ends(one: Issued, now: float) -> float:
-    """Return when the pair that takes this one's place ends at the soonest: whose clock is right is not known."""
+    """Return the earliest end of the pair that replaces this one. If it is not valid yet, either clock may be right."""
     pair = one.held.pair
     return validity(pair.certificate).ends if is_usable(pair) and is_early(pair.certificate, now) else 0.0
 
 
 def _reissue(world: World, one: Issued, authority: KeyPair, trusted: tuple[bytes, ...], *, is_handed_out: bool) -> str:
-    """Say why a pair is to be issued now, "" when it is not."""
+    """Return why a pair has to be issued now; "" if it has not."""
     pair, now = one.held.pair, world.now
     if not is_usable(pair):
-        # Its holder goes on with the pair that it has loaded. If the bundles name another authority than this one, that
-        # pair may be by it, and who is late with the new bundle still trusts it alone.
+        # Its process keeps the pair that it has loaded. If the bundles contain another CA, that pair may be by it, and
+        # a
+        # verifier without the new bundle trusts only that CA.
         is_by_this_one = set(_handed_out(world)) <= {authority.certificate}
         is_ready = is_by_this_one or (is_handed_out and world.bundles_for >= SETTLE_SECONDS)
         return "there is no usable pair" if is_ready else ""
@@ -260,7 +261,7 @@ def _reissue(world: World, one: Issued, authority: KeyPair, trusted: tuple[bytes
     if why or not is_handed_out or settles_in(authority, world.bundles_for, now) > 0:
         return why
     if is_early(pair.certificate, now):
-        # Its holder goes on with the one before as long as that counts.
+        # Its process keeps the former pair while that is valid. A clock that jumps must not issue pairs all the time.
         return "the certificate has not begun" if one.used_for >= SETTLE_SECONDS else ""
     if now >= due_at(pair.certificate, PAIR_LIFE):
         return "the certificate is at two thirds of its life time"
@@ -270,13 +271,13 @@ def _reissue(world: World, one: Issued, authority: KeyPair, trusted: tuple[bytes
 
 
 def _handed_out(world: World) -> tuple[bytes, ...]:
-    """Return what is trusted by anybody at the moment, each certificate once."""
+    """Return every certificate that any verifier trusts now, each once."""
     bundles = dict.fromkeys(bundle for verifier in world.trusting for bundle in verifier.bundles)
     return tuple(dict.fromkeys(certificate for bundle in bundles for certificate in split_bundle(bundle)))
 
 
 def _trusted(certificates: Iterable[bytes], now: float) -> tuple[bytes, ...]:
-    """Return those of living authorities, each once, in order."""
+    """Return the certificates of CAs that have not ended, each once, in order, at most MOST_KEPT."""
     living = (
         certificate
         for certificate in dict.fromkeys(certificates)
@@ -286,17 +287,17 @@ def _trusted(certificates: Iterable[bytes], now: float) -> tuple[bytes, ...]:
 
 
 def _rest(world: World, authority: KeyPair, trusted: tuple[bytes, ...]) -> float:
-    """Return how long nothing falls due by time alone."""
+    """Return the seconds until the next change that only time brings."""
     now = world.now
-    moments = [_authority_due_at(authority.certificate, world.authority.key.namespace)]
-    moments += [validity(certificate).ends for certificate in trusted]
+    due_times = [_authority_due_at(authority.certificate, world.authority.key.namespace)]
+    due_times += [validity(certificate).ends for certificate in trusted]
     waits = [settles_in(authority, world.bundles_for, now)]
     for issued in world.pairs:
         pair = issued.held.pair
         if is_usable(pair):
-            moments.append(due_at(pair.certificate, PAIR_LIFE))
+            due_times.append(due_at(pair.certificate, PAIR_LIFE))
             waits += (SETTLE_SECONDS - issued.used_for, settles_in(pair, issued.used_for, now))
         else:
             waits.append(SETTLE_SECONDS - world.bundles_for)
-    ahead = [left for left in (*waits, *(moment - now for moment in moments)) if left > 0]
-    return min([LONGEST_REST_SECONDS, *(max(1.0, left) for left in ahead)])
+    pauses = [seconds for seconds in (*waits, *(due_time - now for due_time in due_times)) if seconds > 0]
+    return min([LONGEST_REST_SECONDS, *(max(1.0, seconds) for seconds in pauses)])

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with a pair or an authority by itself, and when it falls due. Pure.
+"""What is wrong with a single pair or CA, and when it is due for renewal. Pure.
 
-Of a certificate that has not begun, either its maker's clock was ahead or ours is behind, and nothing here tells which.
-So it is made anew, beside what it takes the place of: that stays trusted for its life, and the new one begins by our
-clock and ends no sooner than the old one does. It counts by either clock, and is renewed by its age as any other is.
+If a certificate is not valid yet, either the clock of the process that issued it was ahead or ours is behind; nothing
+here can tell which. So it is replaced: the old CA stays trusted until it ends, and the new certificate begins by our
+clock and ends no sooner than the old one. It is valid by either clock, and its renewal is due by its age as usual.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from controlplane.tls.certificates import (
     validity,
 )
 
-# How long a bundle has been with everybody before a pair is used that needs it, and a pair been used before what the
-# last one needed is taken away: API servers, virt-api and virt-handlers learn by watch, in seconds.
+# How long every verifier has a new bundle before a pair needs it, and how long a new pair is in use before the former
+# CA leaves the bundle. API servers, virt-api and virt-handlers see a change by their watches, within seconds.
 SETTLE_SECONDS = 60.0
 
 _OURS = {ExtensionOID.BASIC_CONSTRAINTS, ExtensionOID.KEY_USAGE, ExtensionOID.SUBJECT_KEY_IDENTIFIER}
 
 
 def authority_name(namespace: str) -> str:
-    """Return the common name of the authority that we make."""
+    """Return the common name of a CA that we create."""
     return f"{namespace}-ca"
 
 
 def is_ours(certificate: bytes, namespace: str) -> bool:
-    """Tell whether an authority's certificate is as we make it, and so not one that somebody put there."""
+    """Tell whether we created this CA certificate. Any difference means that somebody else wrote it into the Secret."""
     parsed = x509.load_pem_x509_certificate(certificate)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, authority_name(namespace))])
     if not parsed.subject == parsed.issuer == name or {extension.oid for extension in parsed.extensions} != _OURS:
@@ -50,7 +50,7 @@ def is_ours(certificate: bytes, namespace: str) -> bool:
 
 
 def fault(pair: KeyPair, subject: Subject, trusted: Iterable[bytes], now: float) -> str:
-    """Say why the pair is of no use to anybody, "" when it is."""
+    """Return why the pair cannot be used; "" if it can."""
     if not is_usable(pair):
         return "there is no usable pair"
     if validity(pair.certificate).is_over(now):
@@ -67,20 +67,20 @@ def is_usable(pair: KeyPair) -> bool:
 
 
 def is_early(certificate: bytes, now: float) -> bool:
-    """Tell whether a certificate has not begun, by more than clocks differ."""
+    """Tell whether a certificate is not valid yet, by more than the usual difference of clocks."""
     return validity(certificate).begins > now + SKEW.total_seconds()
 
 
 def due_at(certificate: bytes, usual: timedelta) -> float:
-    """Return when it is to be renewed: by the share of its life or, if it was made to last longer, of the usual one."""
-    known = validity(certificate)
-    return min(known.renew_at(), known.begins + SKEW.total_seconds() + RENEW_AT * usual.total_seconds())
+    """Return when a certificate is due: after RENEW_AT of its lifetime, or of the usual one if that is shorter."""
+    period = validity(certificate)
+    return min(period.renew_at(), period.begins + SKEW.total_seconds() + RENEW_AT * usual.total_seconds())
 
 
 def settles_in(pair: KeyPair, seen_for: float, now: float) -> float:
-    """Return in how many seconds something has settled, 0 when it has: by our own eyes, and by its age.
+    """Return the seconds until a change has settled, 0 if it has: by its observation here and by the pair's age.
 
-    A leader that has just begun has seen nothing change; the age says what the one before it has just made.
+    A new leader has observed no change yet; the age shows what the former leader has just written.
     """
     age = now - validity(pair.certificate).begins - SKEW.total_seconds()
     return max(0.0, SETTLE_SECONDS - seen_for, SETTLE_SECONDS - age)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the caches hold, made into the World that decide wants. Pure; no writes."""
+"""From the objects in the caches to the World of decide. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VALIDATING = Resource(
 
 AUTHORITY_SECRET = "kubevirt-ca"  # noqa: S105 -- the name of a Secret, not a secret
 
-# Each is an object that the role's RBAC names; nothing else is read.
+# The role's RBAC names each of these objects; nothing else is read.
 VERIFIERS: tuple[tuple[Resource, Key], ...] = (
     (MUTATING, Key("", "virt-api-mutator")),
     (VALIDATING, Key("", "virt-api-validator")),
@@ -49,15 +49,15 @@ def secrets(namespace: str) -> tuple[tuple[Resource, Key], ...]:
 
 
 def observe(caches: Iterable[tuple[Resource, Key, Cache]], namespace: str, now: float) -> World:
-    """Read the caches; what they do not hold does not exist yet."""
-    found = {(resource.plural, key): cache.get(key) for resource, key, cache in caches}
+    """Read the synced caches: an object that they do not have does not exist."""
+    objects = {(resource.plural, key): cache.get(key) for resource, key, cache in caches}
     verifiers = [
-        _verifier(resource, key, raw) for resource, key in VERIFIERS if (raw := found.get((resource.plural, key)))
+        _verifier(resource, key, raw) for resource, key in VERIFIERS if (raw := objects.get((resource.plural, key)))
     ]
     authority = Key(namespace, AUTHORITY_SECRET)
     return World(
-        authority=_held(authority, found.get((SECRET.plural, authority)), ("ca.crt", "ca.key")),
-        pairs=tuple(_issued(role, namespace, found) for role in ROLES),
+        authority=_held(authority, objects.get((SECRET.plural, authority)), ("ca.crt", "ca.key")),
+        pairs=tuple(_issued(role, namespace, objects) for role in ROLES),
         verifiers=tuple(verifiers),
         now=now,
     )
@@ -71,7 +71,7 @@ def _issued(role: Role, namespace: str, found: Mapping[tuple[str, Key], bytes | 
 
 
 def ca_bundles(obj: dict[str, Any], *, is_webhooks: bool) -> tuple[bytes, ...]:
-    """Return the bundles of a webhook configuration, none if it has no hooks, or the one of an APIService."""
+    """Return the bundle of each hook of a webhook configuration, or the one of an APIService."""
     if is_webhooks:
         configs = [hook.get("clientConfig") or {} for hook in obj.get("webhooks") or ()]
     else:
@@ -88,12 +88,12 @@ def _verifier(resource: Resource, key: Key, raw: bytes) -> Verifier:
 def _held(key: Key, raw: bytes | None, names: tuple[str, str]) -> Held:
     obj = msgspec.json.decode(raw) if raw is not None else {}
     data = obj.get("data") or {}
-    certificate, private = (_decoded(data.get(name)) for name in names)
-    return Held(key, (obj.get("metadata") or {}).get("resourceVersion", ""), KeyPair(certificate, private))
+    certificate, key_pem = (_decoded(data.get(name)) for name in names)
+    return Held(key, (obj.get("metadata") or {}).get("resourceVersion", ""), KeyPair(certificate, key_pem))
 
 
 def _decoded(value: object) -> bytes:
-    """Decode base64; what is none counts as nothing there."""
+    """Decode base64; invalid data counts as empty."""
     try:
         return base64.b64decode(value, validate=True) if isinstance(value, str) else b""
     except ValueError:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long things have stood still, as this process has seen. Everybody else learns of a change within seconds."""
+"""For how long values have not changed, as this process observed. Other processes see a change within seconds."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from controlplane.virt_controller.certificates.decide import World
 
 
 class ObservedSince:
-    """Remembers values and when (monotonic) they changed. What never changed before our eyes has stood for ever."""
+    """Values by name, and when (monotonic seconds) they last changed. A value without an observed change is infinitely
+    old.
+    """
 
     def __init__(self) -> None:
         self._since: dict[str, tuple[object, float]] = {}
 
     def seconds(self, name: str, value: object, monotonic: float) -> float:
-        known, since = self._since.setdefault(name, (value, -math.inf))
-        if known != value:
+        last, since = self._since.setdefault(name, (value, -math.inf))
+        if last != value:
             since = monotonic
             self._since[name] = (value, since)
         return monotonic - since
 
 
 def with_ages(world: World, standing: ObservedSince, monotonic: float) -> World:
-    """Add to a world how long its authority, its bundles and each of its pairs have been what they are."""
+    """Add to a world how long its CA, its bundles and each of its pairs have not changed."""
     bundles = tuple((verifier.resource, verifier.key, verifier.bundles) for verifier in world.trusting)
     pairs = tuple(
         replace(issued, used_for=standing.seconds(str(issued.held.key), issued.held.pair, monotonic))

@@ -1,15 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which key pairs there are: one per role and direction, each in a Secret of its own, none good for another's part.
+"""The key pairs: one per role and direction, each in its own Secret and valid for that role only.
 
-A server's pair is not for clients and a client's not for servers (extended key usage); a URI in each names its role,
-and whoever verifies a peer compares it with the one role that it expects. So a virt-handler cannot call another as if
-it were virt-api.
+The extended key usage separates server pairs from client pairs. A URI in the certificate names the role, and a verifier
+accepts only the role that it expects. So a virt-handler cannot pass for virt-api towards another virt-handler.
 
-What a virt-handler serves with is not among them, nor what it shows another one in a migration: RBAC cannot tell nodes
-apart, so a Secret would be every node's, and a captured one could pass for another. Each makes pairs of its own that
-never leave its process, and annotations of its Node, which only it may write, say by which certificates it is known.
+The pairs with which virt-handlers serve and migrate are not here. RBAC cannot tell nodes apart: every node could read
+such a Secret, and a compromised node could pass for another. Each virt-handler creates its own pairs, which never leave
+its process, and publishes the certificates in annotations of its Node, which only it may write.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from controlplane.tls.contexts import VIRT_API_CLIENT, role_uri
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A part that some process plays towards some other."""
+    """The role of one process towards another."""
 
     name: str
-    """In the URI and, for a client, the common name."""
+    """The role in the URI and, for a client, the common name."""
     secret: str
     usage: Usage
     hosts: tuple[str, ...] = ()
-    """The names that clients ask for, without the namespace."""
+    """The Service names that clients connect to, without the namespace."""
     trusts: bool = True
-    """Its holder verifies peers of ours: the bundle stands beside the pair."""
+    """Its process verifies peers of ours: the Secret also contains the bundle."""
 
 
 ROLES: tuple[Role, ...] = (
@@ -41,7 +40,7 @@ ROLES: tuple[Role, ...] = (
 
 
 def subject(role: Role, namespace: str) -> Subject:
-    """Return whom the role's certificate is of."""
+    """Return the subject of the role's certificate."""
     names = tuple(f"{host}.{namespace}.svc{end}" for host in role.hosts for end in ("", ".cluster.local"))
     return Subject(
         common_name=names[0] if names else role.name,

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The loop that virt-controller's leader starts: watch, observe, decide, apply. No pass ends it, whatever it meets."""
+"""The loop that virt-controller's leader starts: watch, observe, decide, apply. No error in a pass ends it."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from controlplane.virt_controller.certificates.observed_since import ObservedSin
 
 log = logging.getLogger(__name__)
 
-STALE_SECONDS = 0.5  # what we wrote comes back by watch within this
+STALE_SECONDS = 0.5  # the watch shows our own write within this time
 RETRY_SECONDS = 5.0
-LONGEST_RETRY_SECONDS = 60.0  # what is refused for hours is tried once a minute at last, or when something changes
+LONGEST_RETRY_SECONDS = 60.0  # a lasting refusal is retried once a minute, or when something changes
 LONGEST_BACK_OFF_SECONDS = 300.0
-LOOK_SECONDS = 600.0  # nothing tells that a clock was set: what was due by the one before is looked at anew within this
+LOOK_SECONDS = 600.0  # no event shows that the clock was set, so due times are checked again within this time
 
 
 async def run(client: Client, namespace: str, clock: Clock) -> None:
-    """Keep the certificates right until cancelled. Start it as a task of the leader, with a guarded client."""
+    """Maintain the certificates until cancelled. Start it as a task of the leader, with a guarded client."""
     changed = asyncio.Event()
 
     def note(key: Key, before: bytes | None, after: bytes | None) -> None:
@@ -59,7 +59,7 @@ async def run(client: Client, namespace: str, clock: Clock) -> None:
 
 
 class Keeper:
-    """One pass after the other, and what is remembered between them."""
+    """Passes over the certificates, and the state between them."""
 
     def __init__(
         self,
@@ -84,12 +84,12 @@ class Keeper:
         self._refused = BackOff(chance, base_seconds=RETRY_SECONDS, cap_seconds=LONGEST_RETRY_SECONDS)
 
     async def step(self) -> float:
-        """Make one pass; return how long to wait for a change. A bug costs a back-off, never the process."""
+        """Make one pass; return how many seconds to wait for a change. A bug costs a back-off, never the process."""
         try:
             rest = await self._pass()
         except Exception:
             log.exception("bug in the keeping of certificates")
-            # Slept here: a change that meets the same bug must not come sooner.
+            # This sleeps here, because a change would end the wait in run() and meet the same bug at once.
             await self._sleep(self._back_off.fail(self._key))
             return 0.0
         self._back_off.forget(self._key)
@@ -113,7 +113,7 @@ class Keeper:
         return RETRY_SECONDS if plan.actions else min(plan.requeue_after, LOOK_SECONDS)
 
     def _say(self, waiting: str) -> None:
-        """Log what waits, once."""
+        """Log once that a CA waits for its time."""
         if waiting and waiting != self._waiting:
             log.warning(
                 "an authority waits for its time; pairs of the one before are not renewed until then",
