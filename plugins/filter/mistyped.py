@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The filter mistyped: unknown names, each with the known name that it resembles most. Pure."""
+"""The filter mistyped: unknown names, each with the most similar known name. Pure."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _value:
 
 
 def mistyped(names: Iterable[str], known: Iterable[str], alike: float = 0.0) -> list[str]:
-    """Return a text for each unknown name; with `alike` (0 to 1) only for a name that is so similar to a known one."""
+    """Return a text for each unknown name. alike: from 0 to 1, the similarity to a known name that a name must have."""
     valid = dict.fromkeys(known)
     plain = {_plain(name): name for name in valid}
     trigrams = frozenset().union(*map(_trigrams, plain))
@@ -74,7 +74,7 @@ def mistyped(names: Iterable[str], known: Iterable[str], alike: float = 0.0) -> 
         if not alike:
             near = get_close_matches(_plain(name), plain, n=1, cutoff=0.0)
         elif len(_trigrams(_plain(name)) & trigrams) < len(_plain(name)) / 2:
-            continue  # most of thousands of names: a full comparison of all of them would take seconds
+            continue  # skips most of thousands of names: comparing them all in full would take seconds
         else:
             near = _similar(name, plain, alike)
         if near or not alike:
@@ -83,7 +83,7 @@ def mistyped(names: Iterable[str], known: Iterable[str], alike: float = 0.0) -> 
 
 
 def _similar(name: str, known: Iterable[str], alike: float) -> list[str]:
-    """Return the known names, without case and strokes, that a name is so similar to; the most similar first."""
+    """Return the known names that are similar enough, the most similar first. Case and underscores do not count."""
     if name.startswith(("_", "ansible_")):
         return []
     plain, words = _plain(name), [word for word in re.split("[-_]+", name.lower()) if word]
@@ -100,7 +100,7 @@ def _similar(name: str, known: Iterable[str], alike: float) -> list[str]:
 
 
 def _matched(name: str, other: str) -> int:
-    """Return how many letters both names have in the same order."""
+    """Return how many letters both names share in the same order."""
     return sum(block.size for block in SequenceMatcher(None, name, other).get_matching_blocks())
 
 

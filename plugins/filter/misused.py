@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The filter misused: variables whose value is of the wrong kind, each in a sentence that names it."""
+"""The filter misused: variables with a value of the wrong kind, one sentence for each."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ _value:
 """
 
 _SHOWN = 60
-"""Characters of a wrong value in a message. No valid time or size is longer."""
+"""Characters of a wrong value that a message shows. No valid time or size is longer."""
 _EMPTY = {"list": "[] for none", "dict": "{} for none"}
 _BOOLEANS = ("true", "yes", "on", "1", "false", "no", "off", "0")
-"""The words that the filter bool knows. It takes any other for false."""
+"""The words that the filter bool knows. It reads any other word as false."""
 _SHAPES = {"list": (list, "a list"), "dict": (dict, "a mapping")}
 _ELEMENTS = {"str": ((str, int, float), "texts"), "dict": (dict, "mappings")}
 _UNITS: dict[str, dict[str, Fraction | int]] = {
@@ -67,7 +67,7 @@ _UNITS: dict[str, dict[str, Fraction | int]] = {
 
 @pass_context
 def misused(context: Context, wanted: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return a text for each variable whose value is of the wrong kind."""
+    """Return a text for each variable with a value of the wrong kind."""
     texts = []
     for name, kind in wanted.items():
         value = _value(context, name)
@@ -78,10 +78,12 @@ def misused(context: Context, wanted: Mapping[str, Mapping[str, Any]]) -> list[s
 
 
 def _value(context: Context, name: str) -> Any:
-    """Return the value of a variable; `missing` if it is not set, or needs a variable that is not."""
+    """Return the value of a variable; `missing` if it, or a variable that it uses, is not set."""
     try:
         value = context.resolve_or_missing(name)
-    except Exception:  # differs between versions of Ansible; the task that uses the variable reports it
+    except (
+        Exception
+    ):  # the exception differs between versions of Ansible; the task that uses the variable reports the error
         return missing
     return missing if isinstance(value, Undefined) else value
 
@@ -94,8 +96,8 @@ def _problem(name: str, value: Any, kind: Mapping[str, Any]) -> str | None:
     expected = _CHECKS[kind["type"]](value, kind)
     if expected is None:
         return None
-    got = "a list or a mapping" if isinstance(value, (list, dict)) else repr(str(value)[:_SHOWN])
-    return f"must be {expected}, not {got}"
+    actual = "a list or a mapping" if isinstance(value, (list, dict)) else repr(str(value)[:_SHOWN])
+    return f"must be {expected}, not {actual}"
 
 
 def _check_bool(value: Any, _kind: Mapping[str, Any]) -> str | None:
@@ -120,7 +122,7 @@ def _check_text(value: Any, kind: Mapping[str, Any]) -> str | None:
 
 
 _CHECKS = {"bool": _check_bool, "int": _check_int, "str": _check_text, "raw": _check_text}
-"""Functions that return what a value must be, None if it is that."""
+"""Functions that return None for a valid value, and otherwise what a value must be."""
 
 
 def _is_in_range(amount: Any, kind: Mapping[str, Any], parse: Callable[[Any], Any]) -> bool:

@@ -46,23 +46,23 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
         workloads=machines,
         nodes=nodes,
     )
-    ours = owned_objects.owned(managed, params["namespace"] or installed.namespace)
-    wanted, directed = params["definitions"], (params["node_selector"], params["tolerations"])
-    if is_awaited and not any(obj["kind"] == DEPLOYMENT.kind for obj in ours):
+    owned = owned_objects.owned(managed, params["namespace"] or installed.namespace)
+    definitions, directed = params["definitions"], (params["node_selector"], params["tolerations"])
+    if is_awaited and not any(obj["kind"] == DEPLOYMENT.kind for obj in owned):
         raise VirtError(
             f"there is nothing to wait for: the cluster has {installed.evidence or 'no control plane'} and no component"
             " of this collection; install it with role virtops.kubevirt.control_plane, or leave wait out"
         )
-    silent = wait_until_serving(api, ours, time.monotonic() + params["wait_timeout"]) if is_awaited else []
+    silent = wait_until_serving(api, owned, time.monotonic() + params["wait_timeout"]) if is_awaited else []
     return {
         "changed": False,
         "check_mode": check_mode,
         **installed.to_result(),
-        "made": [identity(obj) for obj in ours],
-        "superfluous": [identity(obj) for obj in owned_objects.superfluous(ours, wanted)],
-        "namesakes": owned_objects.namesakes(list(_others(api, ours, wanted)), ours, wanted),
+        "made": [identity(obj) for obj in owned],
+        "superfluous": [identity(obj) for obj in owned_objects.superfluous(owned, definitions)],
+        "namesakes": owned_objects.namesakes(list(_others(api, owned, definitions)), owned, definitions),
         "not_ready_nodes": silent,
-        "components": upgrade_status.components(ours),
+        "components": upgrade_status.components(owned),
         "in_other_launchers": upgrade_status.in_other_launchers(machines, image)
         if (image := params["launcher_image"])
         else [],
@@ -78,8 +78,8 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
 
 def list_managed(api: Api) -> list[Object]:
     """Return the objects with our label, of the kinds that the role creates."""
-    ours = f"{MANAGED_BY}={MANAGER}"
-    return [obj for kind in MADE_KINDS for obj in _list_kind(api, kind, ours)]
+    labels = f"{MANAGED_BY}={MANAGER}"
+    return [obj for kind in MADE_KINDS for obj in _list_kind(api, kind, labels)]
 
 
 def _list_kind(api: Api, kind: MadeKind, labels: str) -> list[Object]:
@@ -96,7 +96,7 @@ def _list_if_known(api: Api, resource: Resource, labels: str | None = None) -> l
 
 
 def _others(api: Api, ours: Iterable[Object], wanted: Sequence[Object]) -> Iterable[Object]:
-    """Read the objects that have the name of a wanted object and are not ours."""
+    """Read the objects that have the name of a wanted object and that the role did not create."""
     owned = {owned_objects.key(obj) for obj in ours}
     for obj in wanted:
         kind = BY_KIND.get(obj["kind"])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decide whose control plane a cluster has, and what its removal would leave behind. Pure."""
+"""Decide which control plane a cluster has, and what its removal would leave behind. Pure."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Installed:
-    """What a cluster has."""
+    """The control plane and the machines of a cluster."""
 
     owner: str
     """none, ours or other."""
     evidence: str
     version: str | None
-    """Of the components, else of the CRDs."""
+    """Version of the components, or of the CRDs without components."""
     definitions_version: str | None
-    """Of the CRDs. Newer than the components when an older version was installed over a newer one."""
+    """Version of the CRDs. Newer than the components after an older version was installed over a newer one."""
     namespace: str | None
     namespace_owner: str
     """Owner of the requested namespace: none, ours or other."""

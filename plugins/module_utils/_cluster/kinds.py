@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The kinds of the control plane's objects, in the order in which they are deleted.
 
-The configuration is deleted while virt-controller removes its finalizer; webhooks and aggregated APIs before what
-serves them; permissions after the components that need them; then the namespace with the rest, and the CRDs last.
+The configuration is deleted while virt-controller runs, which removes its finalizer. Webhooks and aggregated APIs are
+deleted before their servers, permissions after the components that need them. Then follow the namespace with the rest,
+and last the CRDs.
 """
 
 from __future__ import annotations

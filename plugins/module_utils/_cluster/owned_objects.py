@@ -17,7 +17,7 @@ from .kinds import MADE_KINDS
 
 MARKS = {MANAGED_BY: MANAGER, "app.kubernetes.io/part-of": "kubevirt"}
 SYSTEM_NAMESPACE = "kube-system"
-"""The role has a RoleBinding there, besides its own namespace."""
+"""The role creates a RoleBinding in this namespace."""
 
 Object = Mapping[str, Any]
 Key = tuple[str, str, str]
@@ -58,7 +58,7 @@ def owned(objects: Iterable[Object], namespace: str | None) -> list[Object]:
 def superfluous(ours: Iterable[Object], wanted: Sequence[Object]) -> list[Object]:
     """Return the objects that are no longer wanted; none if nothing is wanted.
 
-    They must have been applied by us: a copy of an object has its labels as well.
+    The role must have applied them: a user's copy of an object has its labels too.
     """
     names = {key(obj) for obj in wanted}
     return [obj for obj in ours if names and key(obj) not in names and _is_deletable(obj) and _was_applied_by_us(obj)]
@@ -74,7 +74,7 @@ def _was_applied_by_us(obj: Object) -> bool:
 
 
 def namesakes(objects: Iterable[Object], ours: Iterable[Object], wanted: Iterable[Object]) -> list[str]:
-    """Return the titles of others' objects with the name of a wanted one, except in a namespace that we delete."""
+    """Return the titles of others' objects with the name of a wanted object, except in a namespace that we delete."""
     names = {key(obj) for obj in wanted}
     own_keys = {key(obj) for obj in ours}
     deleted_namespaces = {name for kind, _none, name in own_keys if kind == "Namespace"}

@@ -26,7 +26,7 @@ def control_plane_nodes(
 def kept_control_plane_nodes(
     nodes: Sequence[Object], selector: Mapping[str, str], tolerations: Sequence[Object]
 ) -> list[str]:
-    """Return those of them that a taint reserves for the control plane. virt-handler offers the others to machines."""
+    """Return the control-plane nodes that a taint reserves. virt-handler offers the others to machines."""
     return control_plane_nodes([node for node in nodes if _is_reserved(node)], selector, tolerations)
 
 

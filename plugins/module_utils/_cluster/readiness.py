@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an object of the control plane still waits for. Pure; serving.py waits."""
+"""What an object of the control plane lacks to serve. Pure; serving.py waits."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ def _stale(obj: Object) -> str | None:
 
 def _deployment(obj: Object) -> str | None:
     status = obj.get("status", {})
-    wanted = obj.get("spec", {}).get("replicas", 1)
+    replicas = obj.get("spec", {}).get("replicas", 1)
     counts = (status.get("updatedReplicas", 0), status.get("availableReplicas", 0), status.get("replicas", 0))
-    if counts == (wanted, wanted, wanted):
+    if counts == (replicas, replicas, replicas):
         return _stale(obj)
-    return _stale(obj) or f"{counts[0]} of {wanted} updated, {counts[1]} available, {counts[2]} in all"
+    return _stale(obj) or f"{counts[0]} of {replicas} updated, {counts[1]} available, {counts[2]} in all"
 
 
 def _daemon_set(obj: Object) -> str | None:
     status = obj.get("status", {})
-    wanted = status.get("desiredNumberScheduled", 0)
+    scheduled = status.get("desiredNumberScheduled", 0)
     updated, ready = status.get("updatedNumberScheduled", 0), status.get("numberReady", 0)
-    if updated == ready == wanted:
+    if updated == ready == scheduled:
         return _stale(obj)
-    return _stale(obj) or f"{updated} of {wanted} updated, {ready} ready"
+    return _stale(obj) or f"{updated} of {scheduled} updated, {ready} ready"
 
 
 _REVISION = "controller-revision-hash"
@@ -80,10 +80,10 @@ def without_silent_nodes(
 ) -> list[str] | None:
     """Return the nodes that are not Ready if a DaemonSet lacks Pods on those alone.
 
-    pods, revisions: those that its selector finds. Returns None when a Pod is missing on another node, when there is
-    no other node, or when that is not known yet. A node that is not Ready updates its Pod when it is back. A node that
-    is gone counts as not Ready: its controller does not notice, so an unscheduled Pod for it stays until the DaemonSet
-    changes.
+    pods, revisions: the objects that its selector selects. Returns None if a Pod is missing on another node, if there
+    is no other node, or if this is not known yet. A node that is not Ready updates its Pod when it is back. A deleted
+    node counts as not Ready: the DaemonSet controller does not notice the deletion, so an unscheduled Pod for the node
+    stays until the DaemonSet changes.
     """
     newest = _newest_revision(obj, revisions)
     silent = {*not_ready(nodes)}
@@ -115,8 +115,8 @@ def _newest_revision(obj: Object, revisions: Sequence[Object]) -> str | None:
 def _node_of(pod: Object) -> str:
     """Return the node of a DaemonSet's Pod; for an unscheduled Pod the node that it was created for; "" for none."""
     spec = pod.get("spec") or {}
-    wanted = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
-    for term in wanted.get("nodeSelectorTerms") or ():
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    for term in required.get("nodeSelectorTerms") or ():
         for field in term.get("matchFields") or ():
             if field.get("key") == "metadata.name" and field.get("values"):
                 return spec.get("nodeName") or field["values"][0]
@@ -135,7 +135,7 @@ RULES: dict[str, Callable[[Object], str | None]] = {
     "APIService": _api_service,
     "KubeVirt": _kubevirt,
 }
-"""By kind, each after those that it depends on."""
+"""Rules by kind. Each kind follows the kinds that it depends on."""
 
 
 _IMAGE_REASONS = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull")

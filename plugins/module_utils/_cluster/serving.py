@@ -20,7 +20,7 @@ _NODES = Resource("v1", "nodes", "Node", None)
 
 
 def wait_until_serving(api: Api, objects: Iterable[Mapping[str, Any]], deadline: float) -> list[str]:
-    """Wait for all objects whose kinds have a rule; TimedOut says what each of the others lacks.
+    """Wait for all objects of kinds with a rule. TimedOut says what each object lacks.
 
     deadline: by time.monotonic. Returns the nodes on which a DaemonSet does not serve because they are not Ready: it
     counts as serving when it serves on all others.
@@ -30,7 +30,7 @@ def wait_until_serving(api: Api, objects: Iterable[Mapping[str, Any]], deadline:
         groups.setdefault((obj["kind"], obj["metadata"].get("namespace")), []).append(obj["metadata"]["name"])
     silent: set[str] = set()
     troubles: list[str] = []
-    for kind in RULES:  # dependencies first, so that their trouble comes first
+    for kind in RULES:  # dependencies first, so that their troubles are reported first
         for (_kind, namespace), names in sorted(groups.items(), key=lambda item: item[0][1] or ""):
             if _kind == kind:
                 group = _Group(api, BY_KIND[kind].resource(namespace), deadline)

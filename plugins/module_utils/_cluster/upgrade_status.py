@@ -62,7 +62,7 @@ def _machine(vmi: Object, launcher: str) -> dict[str, Any]:
 
 
 def _is_undecided(vmi: Object) -> bool:
-    """Tell whether LiveMigratable is still to come: the instance is starting, or its node has not reported it yet."""
+    """Tell whether LiveMigratable is not set yet: the instance is starting, or its node has not reported it."""
     if phase(vmi) != RUNNING:
         return phase(vmi) != UNKNOWN
     return condition(vmi, LIVE_MIGRATABLE) is None

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All machines of a task: a number of them at a time, and one result."""
+"""All machines of a task: several in parallel, and one result."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool) ->
 
 
 def _of_node(params: Mapping[str, Any], api: Api, terms: Terms) -> list[MigrationRequest]:
-    """Return the requests for all machines of a node, but for those that are going or gone already."""
+    """Return the requests for all machines of a node, except those that are leaving or gone."""
     listed = api.list(kinds.instances(params.get("namespace"), terms.api_version))
     instances = [vmi for vmi in listed if decide.node_of(vmi) == params["from_node"]]
     return [request_for(params, vmi) for vmi in instances if not vmi["metadata"].get("deletionTimestamp")]
 
 
 def _warnings(params: Mapping[str, Any], api: Api, requests: list[MigrationRequest], outcomes: list[Any]) -> list[str]:
-    """Return a warning for each from_node that the cluster does not have and that no machine has left."""
+    """Return a warning for each from_node that does not exist and that no machine has left."""
     moved_from = {
         request.from_node
         for request, done in zip(requests, outcomes, strict=True)
@@ -126,7 +126,7 @@ def _unmovable_facts(request: MigrationRequest, error: Unmovable) -> dict[str, s
 def _task_result(
     results: list[dict[str, Any]], facts: dict[str, Any], unmovable: list[dict[str, str]]
 ) -> dict[str, Any]:
-    """Return the result for several machines; raises it as an error if one of them failed."""
+    """Return the result for several machines. Raises it as an error if a machine failed."""
     failed = [result for result in results if result.get("failed")]
     task = {
         "changed": any(result["changed"] for result in results),

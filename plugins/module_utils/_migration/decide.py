@@ -16,7 +16,7 @@ from . import migration_status
 from .request import MigrationRequest
 
 NOTHING, CREATE, JOIN, OUTWAIT, CANCEL = "nothing", "create", "join", "outwait", "cancel"
-"""join: wait for an unfinished migration. outwait: wait for one that is being cancelled, then decide again."""
+"""join: wait for an unfinished migration. outwait: wait until a cancelled migration is over, then decide again."""
 HOSTNAME = "kubernetes.io/hostname"
 
 Object = dict[str, Any]
@@ -27,7 +27,7 @@ class Unmovable(VirtError):
 
 
 class Plan(NamedTuple):
-    """What to do. migration: the one to wait for or to cancel."""
+    """What to do. migration: the migration to wait for or to cancel."""
 
     action: str
     migration: Object | None = None
@@ -36,9 +36,9 @@ class Plan(NamedTuple):
 def decide(
     request: MigrationRequest, vmi: Object | None, migrations: Sequence[Object], place: Object | None = None
 ) -> Plan:
-    """Return what brings a machine to its target; raises VirtError where that cannot be.
+    """Return what brings a machine to its target. Raises VirtError if that is impossible.
 
-    migrations: those of this machine. place: the target node; with a node selector, the current node.
+    migrations: of this machine. place: the target node; with a node selector, the current node.
     """
     unfinished = [migration for migration in migrations if not migration_status.is_over(migration)]
     if request.state == "absent":
@@ -59,12 +59,12 @@ def decide(
 
 
 def node_of(vmi: Object | None) -> str:
-    """Return the node of an instance whose run is not over; "" when it has none."""
+    """Return the node of an instance whose run is not over, "" without one."""
     return "" if vmi is None or is_final(vmi) else (vmi.get("status") or {}).get("nodeName") or ""
 
 
 def is_there(request: MigrationRequest, vmi: Object, place: Object | None) -> bool:
-    """Tell whether a machine is on its target. Without a target it is to leave its node, so it is not."""
+    """Tell whether a machine is on its target. Without a target it must leave its node, so the result is False."""
     if request.target_node:
         return node_of(vmi) == request.target_node
     return bool(request.node_selector) and _has_labels(place, request)

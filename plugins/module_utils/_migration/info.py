@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read migrations for kubevirt_migration_info; wait, if the task says so, until they are over or have a condition."""
+"""Read migrations for kubevirt_migration_info; optionally wait until they are over or have a condition."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ def _is_wanted(params: Mapping[str, Any], migration: Object) -> bool:
 
 
 def _waited(params: Mapping[str, Any], api: Api, terms: Terms, migrations: list[Object]) -> list[Object]:
-    """Return the migrations when all are as the task waits for, or deleted."""
-    wanted: dict[str, list[str]] = {}
+    """Wait for the migrations; return those that were not deleted meanwhile."""
+    awaited: dict[str, list[str]] = {}
     if params.get("name") and params.get("namespace") and not migrations:
-        wanted[params["namespace"]] = [params["name"]]
+        awaited[params["namespace"]] = [params["name"]]
     for migration in migrations:
-        wanted.setdefault(migration["metadata"]["namespace"], []).append(migration["metadata"]["name"])
+        awaited.setdefault(migration["metadata"]["namespace"], []).append(migration["metadata"]["name"])
     existing = {
         (migration["metadata"]["namespace"], migration["metadata"]["name"]): migration for migration in migrations
     }
     deadline = time.monotonic() + terms.wait_timeout_seconds
     done = []
-    for namespace, listed in wanted.items():
+    for namespace, listed in awaited.items():
 
         def judge(name: str, obj: Object | None, namespace: str = namespace) -> Verdict:
             return _judge(obj, terms, existed=(namespace, name) in existing)

@@ -18,13 +18,13 @@ SUCCEEDED = "Succeeded"
 FINAL = frozenset({SUCCEEDED, "Failed"})
 _HANDED_OVER = frozenset({"PreparingTarget", "TargetReady", "Running"})
 _WAIT_CONDITIONS = ("migrationRejectedByResourceQuota",)
-"""Conditions of a migration that say what it waits for."""
+"""Conditions of a migration that name what it waits for."""
 
 Object = dict[str, Any]
 
 
 def phase(migration: Object | None) -> str:
-    """Return the phase; "" before virt-controller has seen it."""
+    """Return the phase, "" before virt-controller has set one."""
     return str(((migration or {}).get("status") or {}).get("phase") or "")
 
 
@@ -44,7 +44,7 @@ def is_over(migration: Object) -> bool:
 
 
 def phases(migration: Object | None) -> list[dict[str, str]]:
-    """Return the phases so far, in their order, each with its time."""
+    """Return the phases until now in their order, each with its time."""
     listed = ((migration or {}).get("status") or {}).get("phaseTransitionTimestamps") or ()
     return [
         {"phase": str(transition["phase"]), "time": str(transition.get("phaseTransitionTimestamp") or "")}
@@ -56,9 +56,9 @@ def phases(migration: Object | None) -> list[dict[str, str]]:
 def state_of(migration: Object, vmi: Object | None) -> Object:
     """Return the migration state of its instance, else the copy in the migration; {} when there is none."""
     uid = migration["metadata"].get("uid")
-    told_by_instance = ((vmi or {}).get("status") or {}).get("migrationState") or {}
-    if uid and told_by_instance.get("migrationUid") == uid:
-        return dict(told_by_instance)
+    state = ((vmi or {}).get("status") or {}).get("migrationState") or {}
+    if uid and state.get("migrationUid") == uid:
+        return dict(state)
     return dict((migration.get("status") or {}).get("migrationState") or {})
 
 

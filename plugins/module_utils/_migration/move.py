@@ -27,21 +27,21 @@ Object = dict[str, Any]
 
 
 class Done(NamedTuple):
-    """What was done for one machine."""
+    """The result for one machine."""
 
     changed: bool
     method: str | None = None
     """create or delete."""
     before: Object | None = None
     after: Object | None = None
-    """The migration as it was read last, None if there is none."""
+    """The newest version of the migration, None without a migration."""
     vmi: Object | None = None
-    """The instance after it."""
+    """The instance after the migration."""
     is_waited: bool = False
 
 
 def ensure(api: Api, request: MigrationRequest, terms: Terms, deadline: float) -> Done:
-    """Bring a machine to its target, and wait for it if the task does. deadline: by time.monotonic."""
+    """Bring a machine to its target, and wait if the task says so. deadline: by time.monotonic."""
     for attempt in range(1, ATTEMPTS + 1):
         vmi = api.get(kinds.instances(request.namespace, terms.api_version), request.name)
         place = nodes.place_of(api, request, vmi) if request.state == "present" else None
@@ -79,7 +79,7 @@ def _check_exists(api: Api, request: MigrationRequest, vmi: Object | None, terms
 
 
 def migrations_of(api: Api, request: MigrationRequest, terms: Terms) -> list[Object]:
-    """Return all migrations of a machine, the oldest first. Known by what they say: not all of them have a label."""
+    """Return all migrations of a machine, the oldest first. Selected by vmiName, because some have no label."""
     listed = api.list(MIGRATION.resource(request.namespace, terms.api_version))
     own = [migration for migration in listed if (migration.get("spec") or {}).get("vmiName") == request.name]
     return sorted(own, key=lambda migration: str(migration["metadata"].get("creationTimestamp") or ""))
@@ -100,7 +100,7 @@ def body(request: MigrationRequest, terms: Terms, place: Object | None) -> Objec
 
 
 def _create(api: Api, request: MigrationRequest, terms: Terms, place: Object | None, *, is_last: bool) -> Object | None:
-    """Return the migration that was made; None if somebody was faster."""
+    """Return the created migration, None if another client was faster."""
     resource = MIGRATION.resource(request.namespace, terms.api_version)
     try:
         return api.create(resource, body(request, terms, place), dry_run=terms.check_mode)
@@ -177,7 +177,7 @@ def _wait_for_end(api: Api, request: MigrationRequest, terms: Terms, done: Done,
 def _follow(
     api: Api, request: MigrationRequest, terms: Terms, migration: Object, deadline: float
 ) -> tuple[Reached, Object]:
-    """Wait until a migration is over or gone; return the result, and the migration as it was read last."""
+    """Wait until a migration is over or gone. Return the result and the newest version of the migration."""
     name, uid = migration["metadata"]["name"], migration["metadata"].get("uid")
     latest = [migration]
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task asks of each machine, checked as far as that needs no cluster."""
+"""A task's request for each machine, checked without a cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MigrationRequest(NamedTuple):
     node_selector: Mapping[str, str] = MappingProxyType({})
     """Labels of the target node."""
     is_named: bool = True
-    """The task names it. Otherwise it was read from from_node, and may be gone by its turn."""
+    """The task names the machine. Otherwise it was listed on from_node, and may be gone by now."""
 
     @property
     def title(self) -> str:
@@ -41,7 +41,7 @@ class MigrationRequest(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return its target in words, "" for any other node."""
+        """Return the target in words, "" for any other node."""
         if self.target_node:
             return f"node {self.target_node}"
         labels = ", ".join(f"{key}={value}" for key, value in self.node_selector.items())
@@ -49,7 +49,7 @@ class MigrationRequest(NamedTuple):
 
 
 def requests_from(params: Mapping[str, Any]) -> list[MigrationRequest] | None:
-    """Return one request per machine that is named; None when all machines of from_node are meant."""
+    """Return one request per named machine, None if the task means all machines of from_node."""
     parallel = params.get("parallel")
     if parallel is not None and parallel < 1:
         raise BadArgument(f"parallel is {parallel}: at least one is migrated at a time")
@@ -64,11 +64,11 @@ def requests_from(params: Mapping[str, Any]) -> list[MigrationRequest] | None:
             requests.append(_request(_filled(entry, params)))
         except BadArgument as problem:
             problems.append(f"vms[{index}]: {problem.message}")
-    seen: set[tuple[str, str]] = set()
+    listed: set[tuple[str, str]] = set()
     for request in requests:
-        if (request.namespace, request.name) in seen:
+        if (request.namespace, request.name) in listed:
             problems.append(f"vms: {request.title} is listed twice")
-        seen.add((request.namespace, request.name))
+        listed.add((request.namespace, request.name))
     if problems:
         raise BadArgument("; ".join(problems))
     return requests
@@ -82,7 +82,7 @@ def request_for(params: Mapping[str, Any], vmi: Mapping[str, Any]) -> MigrationR
 
 
 def _filled(entry: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry with the task's options where it has none. Its target overrides both target options."""
+    """Return an entry completed with the task's options. A target of the entry overrides both target options."""
     own = {key: value for key, value in entry.items() if value is not None}
     task = {key: params.get(key) for key in ("namespace", "state", "from_node", *_PLACES)}
     if any(key in own for key in _PLACES) or own.get("state") == "absent":

@@ -5,7 +5,7 @@
 
 image       what the modules do: choose the runtime, load or pull an image, remove one
 containerd  crio: the runtimes, by their own programs
-program     run one program: its output, or one error; types a password
+program     run a program: its output or one error; types a password at a prompt
 records     the names and digests that a runtime has; pure
 frame       arguments in, result or one error out
 """

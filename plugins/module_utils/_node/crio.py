@@ -28,7 +28,7 @@ _IN_USE = "in use by"
 
 @dataclass(frozen=True)
 class Removal:
-    """How to remove names of one image. arguments: for crictl; names: those that the node then lacks."""
+    """How to remove names of one image. arguments: for crictl; names: the names that this removes."""
 
     arguments: list[str]
     names: list[str]
@@ -36,7 +36,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class Crio:
-    """client: crictl, with arguments if it needs any. importer: skopeo or podman; by default the one that is installed.
+    """client: crictl, with arguments if it needs any. importer: skopeo or podman; by default the installed one.
 
     The default timeout of crictl, 2 s, is too short to remove an image on a busy node.
     """

@@ -59,7 +59,7 @@ def image_spec() -> dict[str, Any]:
 
 
 def kind_of_runtime(wanted: str, has_socket: Callable[[str], bool] = lambda path: Path(path).exists()) -> str:
-    """Return the runtime of the node: the one that is named, else CRI-O where its socket exists, else containerd."""
+    """Return the node's runtime: the option's, else CRI-O if its socket exists, else containerd."""
     if wanted != "auto":
         return wanted
     return CRIO if has_socket(SOCKET) else CONTAINERD
@@ -82,7 +82,7 @@ def describe(params: dict[str, Any], *, check_mode: bool) -> dict[str, Any]:
 
 
 def ensure(params: dict[str, Any], *, check_mode: bool) -> dict[str, Any]:
-    """Bring an image into its state."""
+    """Load, pull or remove an image."""
     runtime = runtime_of(params)
     records = _records(runtime, params)
     if params["state"] == "absent":
@@ -109,7 +109,7 @@ def ensure(params: dict[str, Any], *, check_mode: bool) -> dict[str, Any]:
 
 
 def _is_wanted(params: dict[str, Any], present: list[str]) -> bool:
-    """Tell whether to load or pull. An archive is identified by its digest; a registry is asked on demand."""
+    """Tell whether to load or pull. An archive is compared by its digest; `pull` says when to ask a registry."""
     if params["archive"]:
         return params["digest"] not in present
     return not present or params["pull"] == "always"

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run a program: return what it prints, or raise one error that names it.
 
-A password is typed at its terminal and is never an argument: every user of the node can read a process' arguments.
+A password is typed at the program's terminal and is never an argument, because every user can read the arguments.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def words(command: str) -> list[str]:
 
 
 def run(command: Sequence[str], *, typed: str = "", environment: Mapping[str, str] | None = None) -> str:
-    """Run a program and return what it printed. typed: the answer to its prompt.
+    """Run a program and return its output. typed: the input for its prompt.
 
     Raises VirtError with the last lines of its output.
     """

@@ -28,7 +28,7 @@ def repository_of(name: str) -> str:
 
 
 def digests_of(name: str, records: Iterable[Record]) -> list[str]:
-    """Return the digests of a name, none if the node lacks it."""
+    """Return the digests of a name; empty if the node lacks it."""
     return [record.digest for record in records if record.name == name]
 
 
@@ -40,13 +40,15 @@ def names_of(repository: str, records: Iterable[Record]) -> list[str]:
 def removable(repository: str, records: Iterable[Record]) -> list[str]:
     """Return the names to remove so that the content of a repository is removed: its own, then the unnamed records.
 
-    The unnamed record of content that has a name elsewhere stays.
+    The unnamed record of content with a name in another repository stays.
     """
     all_records = list(records)
     own = names_of(repository, all_records)
     digests = {record.digest for record in all_records if record.name in own}
-    kept = {record.digest for record in all_records if record.name not in own and not record.name.startswith(_UNNAMED)}
+    in_use = {
+        record.digest for record in all_records if record.name not in own and not record.name.startswith(_UNNAMED)
+    }
     nameless = [
-        record.name for record in all_records if record.name.startswith(_UNNAMED) and record.digest in digests - kept
+        record.name for record in all_records if record.name.startswith(_UNNAMED) and record.digest in digests - in_use
     ]
     return own + nameless

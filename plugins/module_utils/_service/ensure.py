@@ -101,23 +101,22 @@ def _present(
     params: Mapping[str, Any], api: Api, request: ServiceRequest, check_mode: bool
 ) -> tuple[str | None, Object | None, Object | None]:
     live = api.get(_services(request), request.name)
-    wanted = exposure.declared(params, request, _target(params, api, request, check_mode))
+    declared = exposure.declared(params, request, _target(params, api, request, check_mode))
     if live is None:
-        if not wanted["spec"].get("ports"):
+        if not declared["spec"].get("ports"):
             raise BadArgument(f"ports are missing: {request.title} declares none at its interfaces, so give the option")
-        return "create", None, api.create(_services(request), wanted, dry_run=check_mode)
+        return "create", None, api.create(_services(request), declared, dry_run=check_mode)
     if live["metadata"].get("deletionTimestamp"):
         raise VirtError(f"Service {request.namespace}/{request.name} is being deleted; try again when it is gone")
-    _refuse_others(params, request, live, wanted["spec"]["selector"])
+    _refuse_others(params, request, live, declared["spec"]["selector"])
     if not params.get("ports"):
-        wanted["spec"].pop("ports", None)  # the live Service has ports
+        declared["spec"].pop("ports", None)  # the live Service has ports
     former = (request.kind.name, request.target or "") if request.kind is not None and not params["owned"] else None
-    patch = compare.merge_patch(live, overlay.over_live(live, exposure.over(live, wanted, former)))
+    patch = compare.merge_patch(live, overlay.over_live(live, exposure.over(live, declared, former)))
     if not patch:
         return None, live, live
-    version = {
-        "resourceVersion": live["metadata"]["resourceVersion"]
-    }  # the patch contains lists that were computed from this version
+    # The patch contains lists that were computed from this version.
+    version = {"resourceVersion": live["metadata"]["resourceVersion"]}
     patch = {**patch, "metadata": {**(patch.get("metadata") or {}), **version}}
     written = api.patch(_services(request), request.name, patch, dry_run=check_mode)
     return (None if compare.is_same_content(live, written) else "patch"), live, written
@@ -129,14 +128,14 @@ def _refuse_others(params: Mapping[str, Any], request: ServiceRequest, live: Obj
 
 
 def _own(params: Mapping[str, Any], api: Api, request: ServiceRequest, live: Object) -> dict[str, str]:
-    """Return the selector of a Service of this task. A set is read only where its labels decide."""
+    """Return the selector of a Service of this task. The target set is read only if its labels matter."""
     if request.kind is None or params.get("selector") or service_owner.belongs(request, live):
         return {}
     is_set = request.kind is kinds.REPLICA_SET
     try:
         target = api.get(request.kind.resource(request.namespace), request.target or "") if is_set else None
         return exposure.selector_of(params, request, target)
-    except (BadArgument, NotFound):  # a set that is gone, or selects by more than labels
+    except (BadArgument, NotFound):  # the set is gone, or selects not only by labels
         return {}
 
 
@@ -158,13 +157,15 @@ def _waited(
     params: Mapping[str, Any], api: Api, request: ServiceRequest, after: Object | None, *, changed: bool
 ) -> Object:
     """Wait until the Service has its load balancer's address, or is gone. Other Services are ready at once."""
-    gone = params["state"] == "absent"
-    if not gone and ((after or {}).get("spec") or {}).get("type") != "LoadBalancer":
+    is_absent = params["state"] == "absent"
+    if not is_absent and ((after or {}).get("spec") or {}).get("type") != "LoadBalancer":
         return after or {}
 
     def judge(_name: str, obj: Object | None) -> Verdict:
-        if gone or obj is None:
-            return Verdict(done=gone and obj is None, hopeless=None if gone else "somebody deleted it meanwhile")
+        if is_absent or obj is None:
+            return Verdict(
+                done=is_absent and obj is None, hopeless=None if is_absent else "somebody deleted it meanwhile"
+            )
         balancer = (obj.get("status") or {}).get("loadBalancer") or {}
         return Verdict(done=bool(balancer.get("ingress")))
 
@@ -172,7 +173,7 @@ def _waited(
     reached = Waiter(api, _services(request), judge, deadline=deadline).until([request.name])[request.name]
     if reached.verdict.done:
         return reached.obj or {}
-    reason = reached.verdict.hopeless or reached.trouble or ("it still exists" if gone else "it has no address")
-    wanted = "gone" if gone else "reachable"
+    reason = reached.verdict.hopeless or reached.trouble or ("it still exists" if is_absent else "it has no address")
+    goal = "gone" if is_absent else "reachable"
     title = f"Service {request.namespace}/{request.name}"
-    raise TimedOut(f"{title} is not {wanted} after {params['wait_timeout']} s: {reason}", changed=changed)
+    raise TimedOut(f"{title} is not {goal} after {params['wait_timeout']} s: {reason}", changed=changed)

@@ -53,7 +53,7 @@ class ServiceRequest(NamedTuple):
 
 
 def request_from(params: Mapping[str, Any]) -> ServiceRequest:
-    """Read the options, as far as that needs no cluster; BadArgument names the one that cannot be used."""
+    """Read the options, without a cluster. BadArgument names the option that cannot be used."""
     empty = next((option for option in TARGETS if params.get(option) == ""), None)
     if empty:  # ignoring it would delete a Service by its name alone
         raise BadArgument(f"{empty} is empty; name the object to expose, or leave it out (default(omit, true))")
@@ -72,7 +72,7 @@ def request_from(params: Mapping[str, Any]) -> ServiceRequest:
 
 
 def needs_target(params: Mapping[str, Any], request: ServiceRequest) -> bool:
-    """Tell whether the exposed object has to be read: for its UID, its selector or its ports."""
+    """Tell whether the exposed object must be read, for its UID, selector or ports."""
     if request.kind is None:
         return False
     of_a_set = request.kind is kinds.REPLICA_SET and not params.get("selector")
@@ -122,7 +122,7 @@ def over(live: Object, wanted: Object, former: tuple[str, str] | None = None) ->
         owners = live["metadata"].get("ownerReferences") or []
         if any(owner.get("uid") == owner_reference["uid"] for owner in owners):
             metadata = {key: value for key, value in metadata.items() if key != "ownerReferences"}
-        else:  # an earlier owner of this name is gone: the garbage collector would delete the Service
+        else:  # an earlier owner of this name is gone: with its reference the Service would be garbage-collected
             others = [
                 owner
                 for owner in owners

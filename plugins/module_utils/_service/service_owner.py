@@ -27,12 +27,12 @@ def belongs(request: ServiceRequest, live: Object) -> bool:
 
 
 def refusal(params: Mapping[str, Any], request: ServiceRequest, live: Object, own: Mapping[str, str]) -> str:
-    """Return an error for a Service that is not for the target; "" where it may be changed or deleted.
+    """Return an error for a Service of another target, "" for one that may be changed or deleted.
 
     own: the selector of a Service of this task. A task that gives a selector, or only a name, means this Service.
     """
     selector = (live.get("spec") or {}).get("selector") or {}
-    own_selectors = (own, {names.VM_NAME: request.target})  # virtctl selects by the latter
+    own_selectors = (own, {names.VM_NAME: request.target})  # virtctl selects by this label
     if (
         request.kind is None
         or params.get("selector")

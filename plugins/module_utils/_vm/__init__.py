@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the VM modules do; private to this collection. Imports nothing: a module's payload has only what it reaches.
 
-A task goes through batch.py, which takes it from room to room:
+batch.py runs a task and calls the packages:
 
 request  options to the object that they declare
 merge    one object over another, differences, ownership of fields
@@ -11,6 +11,6 @@ write    decide what an object needs, and send it
 wait     wait until objects are as declared, and explain why they are not
 read     the info modules
 
-kinds, field_path and members serve all rooms. multi: several objects in a task. A test has the order of the rooms.
-Imports inside of functions keep what few tasks need out of the others' payload run: Ansible compiles it on each run.
+kinds, field_path and members serve all packages. multi: several objects in a task. A test checks which package imports
+which. Imports inside of functions are for code that few tasks need: Ansible compiles imported files on each run.
 """

@@ -25,8 +25,8 @@ def ensure(api: Api, requests: list[VmRequest], terms: Terms) -> list[Outcome | 
     def work(own: Api, index: int) -> Outcome:
         request = requests[index]
         # A list may be a moment old: what it lacks is read again.
-        known = listed.get(request.namespace, {}).get(request.name or "")
-        return ensure_state.ensure(own, request, terms, known)
+        live = listed.get(request.namespace, {}).get(request.name or "")
+        return ensure_state.ensure(own, request, terms, live)
 
     return in_parallel(api, len(requests), work)
 

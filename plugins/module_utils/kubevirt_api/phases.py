@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Phases of a VirtualMachineInstance, in the order in which they are passed through."""
+"""Phases of a VirtualMachineInstance, in their order."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ FAILED = "Failed"
 UNKNOWN = "Unknown"
 
 FINAL = frozenset({SUCCEEDED, FAILED})
-"""The run is over; these phases are never left."""
+"""The run is over. These phases are final."""

@@ -17,7 +17,7 @@ Object = Mapping[str, Any]
 
 
 def condition(obj: Object, kind: str) -> Object | None:
-    """Return the condition of this type, if the object has it."""
+    """Return the condition of this type, None without it."""
     listed = (obj.get("status") or {}).get("conditions") or ()
     return next((candidate for candidate in listed if candidate.get("type") == kind), None)
 
@@ -29,7 +29,7 @@ def is_condition_true(obj: Object, kind: str) -> bool:
 
 
 def phase(vmi: Object) -> str:
-    """Return the phase of a VirtualMachineInstance; "" before the control plane has seen it."""
+    """Return the phase of a VirtualMachineInstance, "" before the control plane has set one."""
     return (vmi.get("status") or {}).get("phase") or ""
 
 
@@ -55,10 +55,10 @@ def is_up_to_date(vm: Object) -> bool:
 
 
 def first_failure(obj: Object) -> tuple[str, str] | None:
-    """Return (reason, message) of what keeps an object from running, the most specific first; None for nothing.
+    """Return (reason, message) of the most specific failure that keeps an object from running, None without one.
 
-    For a VirtualMachine: it could not act, or its instance could not (those conditions are mirrored).
-    For a VirtualMachineInstance: no node, no image, no Pod; or why the run ended.
+    VirtualMachine: its own failure, or its instance's (those conditions are mirrored).
+    VirtualMachineInstance: no node, no image, no Pod, or why the run ended.
     """
     for kind in (condition_types.FAILURE, condition_types.POD_SCHEDULED, condition_types.SYNCHRONIZED):
         current = condition(obj, kind)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a VirtualMachine runs."""
+"""Values of spec.runStrategy of a VirtualMachine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RERUN_ON_FAILURE = "RerunOnFailure"
 ONCE = "Once"
 
 BUILT = (ALWAYS, HALTED, MANUAL, RERUN_ON_FAILURE, ONCE)
-"""What this version's control plane acts on."""
+"""The strategies that this version of the control plane supports."""
 
 SELF_STARTING = (ALWAYS, RERUN_ON_FAILURE, ONCE)
-"""With these a VirtualMachine that is created runs without being started."""
+"""With these strategies a new VirtualMachine runs without a start request."""

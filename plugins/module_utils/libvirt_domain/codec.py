@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From the XML classes to XML: elements, yes/no, on/off, the characters that XML allows. No libvirt knowledge, no
-policy.
+"""Writes the XML classes as XML: elements, yes/no, on/off, the characters that XML allows. Knows nothing of libvirt.
 
-A class is a frozen dataclass with a TAG. Its fields say how they are written:
+A class is a frozen dataclass with a TAG. Each field declares how it is written:
 
     @element
     class Rng:
@@ -12,8 +11,8 @@ A class is a frozen dataclass with a TAG. Its fields say how they are written:
         model: str = attribute()
         backend: RngBackend = child()
 
-`None`, an empty tuple and a false flag leave a field out. There is no parser: a live domain has more than the classes,
-so its XML is never read into them.
+A field that is None, an empty tuple or a false flag is left out. There is no parser: the XML of a live domain has more
+than the classes can represent.
 """
 
 from __future__ import annotations
@@ -96,12 +95,12 @@ def children(*, default: Any = ...) -> Any:
     frozen_default=True, kw_only_default=True, field_specifiers=(attribute, text, leaf, flag, child, children)
 )
 def element(cls: type[_Class]) -> type[_Class]:
-    """Make an XML class of a class with a TAG and fields made by the functions above."""
+    """Make an XML class from a class with a TAG and fields of the functions above."""
     return dataclass(frozen=True, slots=True, kw_only=True)(cls)
 
 
 def render(piece: Element) -> ElementTree.Element:
-    """Turn an object into a tree. ValueError for characters that XML cannot carry."""
+    """Convert an object to a tree. Raises ValueError for characters that XML does not allow."""
     made = ElementTree.Element(piece.TAG)
     for item in fields(piece):
         value = getattr(piece, item.name)
@@ -111,7 +110,7 @@ def render(piece: Element) -> ElementTree.Element:
 
 
 def render_text(piece: Element) -> str:
-    """Turn an object into indented XML; equal objects give equal bytes."""
+    """Convert an object to indented XML. Equal objects give equal bytes."""
     ElementTree.register_namespace(PREFIX, NAMESPACE)
     tree = render(piece)
     ElementTree.indent(tree)

@@ -17,7 +17,7 @@ SECTOR = 2048
 _SYSTEM_SECTORS = 16
 _FILE_LIMIT = 16
 _PADDING_SECTORS = 150
-"""The same padding as mkisofs: BusyBox's blkid does not recognise a disk smaller than its 68 KiB of read-ahead."""
+"""The same padding as mkisofs. BusyBox's blkid reads 68 KiB ahead and does not recognise a smaller disk."""
 
 _ALIGNMENT = 65536
 """With direct I/O, QEMU only opens files whose size is a multiple of the storage's block size: mostly 512, 4096 on
@@ -25,7 +25,7 @@ newer disks and on tmpfs, a page of up to 64 KiB elsewhere."""
 
 
 def write_iso(label: str, files: Mapping[str, bytes]) -> bytes:
-    """Return an image with these files in its root. ValueError for what this small writer does not support."""
+    """Return an image with these files in its root. Raises ValueError for unsupported names and sizes."""
     if not files or len(files) > _FILE_LIMIT or not (label.isascii() and 0 < len(label) <= 16):
         raise ValueError(f"an ISO has 1 to {_FILE_LIMIT} files and a label of 1 to 16 ASCII characters")
     primary_root, joliet_root = _SYSTEM_SECTORS + 7, _SYSTEM_SECTORS + 8

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a NoCloud seed, and how large each may be."""
+"""The files of a NoCloud seed, and their size limit."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class PartTooLargeError(ValueError):
 
 
 def write_seed(meta_data: bytes, user_data: bytes | None = None, network_data: bytes | None = None) -> bytes:
-    """Return the ISO image of a seed. PartTooLargeError.
+    """Return the ISO image of a seed. Raises PartTooLargeError.
 
-    cloud-init ignores a seed without a user-data file, so that file is always there. Network data that is present and
-    empty is carried: without it cloud-init invents a network configuration.
+    cloud-init ignores a seed without a user-data file, so that file always exists. Empty network data is written too:
+    without the file cloud-init generates a network configuration.
     """
     for part, data in (("user data", user_data), ("network data", network_data)):
         if data is not None and len(data) > PART_LIMIT_BYTES:

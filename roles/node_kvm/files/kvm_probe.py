@@ -1,15 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Say whether this machine runs guests on KVM, by running a virtual processor. Prints {"usable": ..., "reason": ...}.
+"""Check whether this machine runs guests on KVM: run a virtual processor. Prints {"usable": ..., "reason": ...}.
 
-That /dev/kvm exists and opens proves little: without hardware virtualization KVM may emulate what a guest's kernel
-does, instruction by instruction, until it meets one that it does not know; then the guest dies, or hangs. So the
-probe runs what every kernel does in its first milliseconds: from real mode to long mode with paging, SSE2, a few
-million instructions, page tables changed underneath, port I/O. It does so in a child process with a deadline, because
-KVM_RUN may never return.
+An existing /dev/kvm that opens proves little. Without hardware virtualization KVM may emulate the guest's kernel
+instruction by instruction. At an instruction that it does not know, the guest dies or hangs. So the probe runs the
+first milliseconds of any kernel: from real mode to long mode with paging, SSE2, a few million instructions, changed
+page tables, port I/O. It runs in a child process with a deadline, because KVM_RUN may never return.
 
-Exit code 0 means that the question was answered, either way. Standard library only; Linux on x86-64.
+Exit code 0: the check has a result, usable or not. Standard library only; Linux on x86-64.
 Interface of KVM: Documentation/virt/kvm/api.rst of Linux.
 """
 
@@ -56,10 +55,10 @@ MEMORY_BYTES = 4 << 20
 CODE_AT = 0x8000
 GDT_AT = 0x8100
 PAGE_TABLES_AT = 0x1000
-TSS_AT = 0x7FFB0000  # where the guest has no memory; processors without unrestricted mode need it
+TSS_AT = 0x7FFB0000  # outside of the guest's memory; processors without unrestricted mode need it
 PORT = 0x10
 PATIENCE = 0.7
-"""Share of the deadline that the processor has; the rest is for the end of its process, which a busy machine delays."""
+"""Share of the deadline for the processor. The rest is for the end of its process, which a busy machine delays."""
 
 PROGRAM = bytes.fromhex(
     # Real mode at 0:0x8000
@@ -94,7 +93,7 @@ PAGE_TABLES = {0x1000: (0x2003,), 0x2000: (0x3003,), 0x3000: (0x83, 0x200083)}
 
 
 class Unusable(Exception):
-    """KVM cannot run guests here; the text says why."""
+    """KVM cannot run guests on this machine. The text says why."""
 
 
 def main() -> int:
@@ -111,7 +110,7 @@ def main() -> int:
 
 
 def probe(device: str, deadline_seconds: float) -> tuple[bool, str]:
-    """Return whether guests can run on KVM, and why or why not. Never takes longer than the deadline."""
+    """Return whether guests can run on KVM, and the reason. Never takes longer than the deadline."""
     if platform.machine() != "x86_64":
         return False, f"the probe knows x86_64 only, this is {platform.machine()}"
     receive, send = os.pipe()
@@ -127,7 +126,7 @@ def probe(device: str, deadline_seconds: float) -> tuple[bool, str]:
 
 
 def _answer(device: str, send: int) -> None:
-    """The child: run the processor, write the reason why not, or nothing, to the pipe, and end."""
+    """The child: run the processor, write the result to the pipe, and exit."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     text = b"-the probe itself failed"
     try:
@@ -143,20 +142,20 @@ def _answer(device: str, send: int) -> None:
 
 
 def _await(receive: int, child: int, deadline_seconds: float) -> tuple[bool, str]:
-    """The parent: wait for the child's answer, at most until the deadline, and leave no child behind."""
+    """The parent: wait for the child's result until the deadline at most, and reap the child."""
     started = time.monotonic()
     ready, _unused, _unused = select.select([receive], [], [], deadline_seconds * PATIENCE)
     text = os.read(receive, 4096).decode() if ready else ""
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
-    gone = _reap(child, started + deadline_seconds)
+    is_reaped = _reap(child, started + deadline_seconds)
     if text == "+":
         return True, "a virtual processor ran from real mode to long mode and back out"
     if text:
         return False, text[1:] + _modules()
     if ready:
         return False, "the process that ran a virtual processor died" + _modules()
-    stuck = "" if gone else " and cannot be killed"
+    stuck = "" if is_reaped else " and cannot be killed"
     return (
         False,
         f"KVM hangs: a virtual processor did not finish within {deadline_seconds * PATIENCE:.1f} s{stuck}{_modules()}",
@@ -164,7 +163,7 @@ def _await(receive: int, child: int, deadline_seconds: float) -> tuple[bool, str
 
 
 def _reap(child: int, until: float) -> bool:
-    """Wait for a killed child. One that is stuck in the kernel is left to init, which reaps it when it comes out."""
+    """Wait for a killed child. init reaps a child that is stuck in the kernel for longer."""
     while time.monotonic() < until:
         if os.waitpid(child, os.WNOHANG)[0]:
             return True
@@ -173,16 +172,16 @@ def _reap(child: int, until: float) -> bool:
 
 
 def _modules() -> str:
-    """Name the kernel's KVM modules: kvm_pvm, for example, tells an administrator what to expect."""
+    """Return the kernel's KVM modules in words: kvm_pvm, for example, explains limits to an administrator."""
     try:
-        found = sorted(name for name in os.listdir("/sys/module") if name.startswith("kvm"))
+        modules = sorted(name for name in os.listdir("/sys/module") if name.startswith("kvm"))
     except OSError:
         return ""
-    return f" (kernel modules: {', '.join(found)})" if found else ""
+    return f" (kernel modules: {', '.join(modules)})" if modules else ""
 
 
 def run_guest(device: str) -> None:
-    """Run the program on a virtual processor. Unusable says what went wrong; OSError comes from an ioctl."""
+    """Run the program on a virtual processor. Raises Unusable with the reason, or OSError from an ioctl."""
     kvm = _open(device)
     version = fcntl.ioctl(kvm, GET_API_VERSION)
     if version != API_VERSION:
@@ -221,7 +220,7 @@ def _fill(memory: mmap.mmap) -> None:
 
 
 def _set_features(kvm: int, processor: int) -> None:
-    """Give the processor every feature that KVM has: without a CPUID it would know no long mode."""
+    """Give the processor all features of KVM. Without a CPUID it would have no long mode."""
     entries = 256
     table = bytearray(struct.pack("<II", entries, 0) + bytes(40 * entries))
     fcntl.ioctl(kvm, GET_SUPPORTED_CPUID, table, True)
@@ -229,7 +228,7 @@ def _set_features(kvm: int, processor: int) -> None:
 
 
 def _set_registers(processor: int) -> None:
-    """Start in real mode at 0:CODE_AT; everything else stays as a reset leaves it."""
+    """Start in real mode at 0:CODE_AT. All other registers keep their values after reset."""
     special = bytearray(312)
     fcntl.ioctl(processor, GET_SREGS, special, True)
     struct.pack_into("<QIH", special, 0, 0, 0xFFFF, 0)  # CS: base, limit, selector
@@ -240,7 +239,7 @@ def _set_registers(processor: int) -> None:
 
 
 def _run(processor: int, shared: mmap.mmap) -> None:
-    """Run until the guest halts, and check what it put out."""
+    """Run until the guest halts, and check its output."""
     values: list[int] = []
     while True:
         try:
@@ -271,12 +270,12 @@ def _explain(reason: int, shared: mmap.mmap) -> str:
     detail = struct.unpack_from("<I", shared, IO_AT)[0]
     if reason == EXIT_INTERNAL_ERROR and detail == EMULATION_FAILED:
         return "KVM emulates a guest's kernel instead of running it, and does not know every instruction"
-    known = {
+    reasons = {
         EXIT_SHUTDOWN: "a virtual processor stops with a triple fault",
         EXIT_FAIL_ENTRY: "the processor refuses to enter the guest",
         EXIT_INTERNAL_ERROR: f"KVM failed by itself (internal error {detail})",
     }
-    return known.get(reason, f"a virtual processor stops for an unexpected reason ({reason})")
+    return reasons.get(reason, f"a virtual processor stops for an unexpected reason ({reason})")
 
 
 if __name__ == "__main__":

@@ -59,16 +59,16 @@ def is_same_content(old: dict[str, Any], new: dict[str, Any]) -> bool:
 
 def content(obj: dict[str, Any]) -> dict[str, Any]:
     """Return the object without status, and without the bookkeeping of the server and of this collection."""
-    kept = {key: value for key, value in obj.items() if key != "status"}
-    kept["metadata"] = {key: value for key, value in (obj.get("metadata") or {}).items() if key not in _UNSTABLE}
+    result = {key: value for key, value in obj.items() if key != "status"}
+    result["metadata"] = {key: value for key, value in (obj.get("metadata") or {}).items() if key not in _UNSTABLE}
     annotations = {
         key: value
-        for key, value in (kept["metadata"].pop("annotations", None) or {}).items()
+        for key, value in (result["metadata"].pop("annotations", None) or {}).items()
         if key != names.DECLARED_ITEMS
     }
     if annotations:
-        kept["metadata"]["annotations"] = annotations
-    return kept
+        result["metadata"]["annotations"] = annotations
+    return result
 
 
 def is_equal(declared: Any, live: Any, path: tuple[str, ...]) -> bool:

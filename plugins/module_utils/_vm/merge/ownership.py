@@ -109,8 +109,10 @@ def is_patched(live: Object, manager: str, patch: Object) -> bool:
 
 def _updated(live: Object, manager: str) -> list[Object]:
     """Return the fields that this manager wrote by anything but an apply."""
-    ours = [entry for entry in _entries(live) if (entry.get("manager"), entry.get("operation")) == (manager, "Update")]
-    return [entry.get("fieldsV1") or {} for entry in ours]
+    entries = [
+        entry for entry in _entries(live) if (entry.get("manager"), entry.get("operation")) == (manager, "Update")
+    ]
+    return [entry.get("fieldsV1") or {} for entry in entries]
 
 
 def _removes(fields: Object, patch: Object) -> bool:
@@ -126,7 +128,7 @@ def added_by_others(live: Object, manager: str) -> Object:
 
     Lists that the control plane wrote (a hot-plugged disk) belong to the users and are not kept.
     """
-    kept: Object = {"metadata": {}, "spec": {}}
+    result: Object = {"metadata": {}, "spec": {}}
     for entry in _entries(live):
         if entry.get("manager") == manager:
             continue
@@ -136,8 +138,8 @@ def added_by_others(live: Object, manager: str) -> Object:
         if entry.get("manager") in _CONTROL_PLANE:
             parts.append(("spec", _at(fields, ("spec",))))
         for part, owned in parts:
-            _pick(live.get(part) or {}, owned, kept[part], (part,))
-    return {part: values for part, values in kept.items() if values}
+            _pick(live.get(part) or {}, owned, result[part], (part,))
+    return {part: values for part, values in result.items() if values}
 
 
 def _pick(live: Object, fields: Object, into: Object, path: Path) -> None:
@@ -163,7 +165,7 @@ def without_dropped(live: Any, fields: Object, declared: Any, path: Path = ()) -
 
 
 def _mapping(live: Object, fields: Object, declared: Object, path: Path) -> Object:
-    kept = live
+    result = live
     for key, inner in fields.items():
         kind, _unused, name = key.partition(":")
         inner_path = (*path, name)
@@ -174,10 +176,10 @@ def _mapping(live: Object, fields: Object, declared: Object, path: Path) -> Obje
         else:
             value = without_dropped(live[name], inner, declared[name], inner_path)
         if value is None:
-            kept = {other: value for other, value in kept.items() if other != name}
+            result = {other: value for other, value in result.items() if other != name}
         elif value is not live[name]:
-            kept = {**kept, name: value}
-    return kept
+            result = {**result, name: value}
+    return result
 
 
 def _of_others(live: Any, fields: Object, path: Path) -> Any:
@@ -197,25 +199,25 @@ def _items(live: list[Any], fields: Object, declared: list[Any], path: Path) -> 
         if kind == "v" and json.loads(text) in live and json.loads(text) not in declared:
             live = [item for item in live if item != json.loads(text)]
         if kind == "i" and int(text) < min(len(live), len(declared)):
-            item, wanted = live[int(text)], declared[int(text)]
-            if without_dropped(item, inner, wanted, (*path, ITEM)) is not item:
+            item, declared_item = live[int(text)], declared[int(text)]
+            if without_dropped(item, inner, declared_item, (*path, ITEM)) is not item:
                 return declared  # such a list is atomic
     return live
 
 
 def _keyed_items(live: list[Any], fields: Object, declared: list[Any], path: Path) -> list[Any]:
-    wanted = {key_of(path, item): item for item in declared}
-    ours = {json.loads(key[2:]).get("name"): inner for key, inner in fields.items() if key.startswith("k:")}
-    kept = []
+    declared_items = {key_of(path, item): item for item in declared}
+    applied = {json.loads(key[2:]).get("name"): inner for key, inner in fields.items() if key.startswith("k:")}
+    items = []
     for item in live:
         name = key_of(path, item)
-        if name in wanted:
-            kept.append(without_dropped(item, ours.get(name) or {}, wanted[name], (*path, ITEM)))
-        elif fields and name not in ours:
-            kept.append(item)
+        if name in declared_items:
+            items.append(without_dropped(item, applied.get(name) or {}, declared_items[name], (*path, ITEM)))
+        elif fields and name not in applied:
+            items.append(item)
         # A field set without items means that the list was applied as one value and has not changed since.
-    same = len(kept) == len(live) and all(new is old for new, old in zip(kept, live, strict=True))
-    return live if same else kept
+    same = len(items) == len(live) and all(new is old for new, old in zip(items, live, strict=True))
+    return live if same else items
 
 
 def _entries(live: Object) -> list[Object]:

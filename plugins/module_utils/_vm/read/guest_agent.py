@@ -26,9 +26,9 @@ Object = dict[str, Any]
 
 def reports(api: Api, instances: list[Object]) -> list[Object]:
     """Return for each instance its name and namespace, and the report of its agent or the reason why it has none."""
-    asked = [vmi for vmi in instances if unavailable(vmi) is None]
-    answers = in_parallel(api, len(asked), lambda own, index: _ask(own, asked[index])) if asked else []
-    by_uid = {vmi["metadata"].get("uid"): answer for vmi, answer in zip(asked, answers, strict=True)}
+    with_agent = [vmi for vmi in instances if unavailable(vmi) is None]
+    answers = in_parallel(api, len(with_agent), lambda own, index: _ask(own, with_agent[index])) if with_agent else []
+    by_uid = {vmi["metadata"].get("uid"): answer for vmi, answer in zip(with_agent, answers, strict=True)}
     results = []
     for vmi in instances:
         metadata = vmi["metadata"]

@@ -23,12 +23,12 @@ def requests_of(params: Mapping[str, Any], kind: Kind) -> list[VmRequest]:
         except BadArgument as problem:
             problems.append(problem.message)
     problems += useless_options(entries)
-    seen: set[tuple[str, str]] = set()
+    names: set[tuple[str, str]] = set()
     for request in requests:
         key = (request.namespace, request.name or "")
-        if request.name and key in seen:
+        if request.name and key in names:
             problems.append(f"{kind.list_option}: {request.title} is listed twice")
-        seen.add(key)
+        names.add(key)
     if problems:
         raise BadArgument("; ".join(problems))
     return requests

@@ -113,11 +113,11 @@ def _check_mapping(title: str, path: Path, value: Any) -> None:
 def _check_items(title: str, path: Path, value: Any) -> None:
     if not isinstance(value, list):
         raise BadArgument(f"{title} is not a list but {kind_of(value)}; begin each item with a dash")
-    key, seen = ".".join(KEYS[path]), set()
+    key, names = ".".join(KEYS[path]), set()
     for index, item in enumerate(value):
         name = key_of(path, item)
         if name is None:
             raise BadArgument(f"{title}[{index}]: the item has no {key}; items are matched by it, so give it one")
-        if name in seen:
+        if name in names:
             raise BadArgument(f"{title}[{index}]: {key} {name!r} is there twice; join the two")
-        seen.add(name)
+        names.add(name)

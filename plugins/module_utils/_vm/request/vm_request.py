@@ -224,7 +224,7 @@ def _entry_names(value: Any) -> frozenset[str]:
 
 
 def _delete_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    given = {key: value for key, value in options.items() if value is not None}
-    if "preconditions" in given:
-        given["preconditions"] = {key: value for key, value in given["preconditions"].items() if value is not None}
-    return given
+    result = {key: value for key, value in options.items() if value is not None}
+    if "preconditions" in result:
+        result["preconditions"] = {key: value for key, value in result["preconditions"].items() if value is not None}
+    return result

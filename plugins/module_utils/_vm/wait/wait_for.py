@@ -83,10 +83,10 @@ class _Wait:
         reached = waiter.until(others)
         done.update({name: self._result(name, result) for name, result in reached.items()})
         done.update({name: self._after_change(name, done[name]) for name in others if self.goals[name].change})
-        gone = [name for name in deleted if done[name] is None]
-        if gone and self._has_instances:  # the instances that they owned are deleted with them
+        absent = [name for name in deleted if done[name] is None]
+        if absent and self._has_instances:  # the instances that they owned are deleted with them
             waiter = Waiter(self.api, self._instances, self._judge_instance, deadline=self.deadline)
-            ended = waiter.until(gone)
+            ended = waiter.until(absent)
             done.update(
                 {
                     name: self._still_exists(name, "instance", result)
@@ -94,10 +94,9 @@ class _Wait:
                     if not result.verdict.done
                 }
             )
-            gone = [
-                name for name, result in ended.items() if result.obj is None
-            ]  # an instance that stays keeps its Pod
-        for name in gone:
+            # an instance that still exists keeps its Pod
+            absent = [name for name, result in ended.items() if result.obj is None]
+        for name in absent:
             if name in uids:
                 done[name] = self._wait_for_pods(name, uids[name])
             elif self._set is not None:

@@ -124,8 +124,8 @@ def _wait_until_gone(api: Api, request: VmRequest, terms: Terms, live: Object) -
     """Wait until wait_timeout, also without `wait`: the name is free only when the old instance is gone."""
 
     def judge(_name: str, obj: Object | None) -> Verdict:
-        gone = obj is None or obj["metadata"].get("uid") != live["metadata"].get("uid")
-        return Verdict(done=gone)
+        is_gone = obj is None or obj["metadata"].get("uid") != live["metadata"].get("uid")
+        return Verdict(done=is_gone)
 
     resource = request.kind.resource(request.namespace, terms.api_version)
     deadline = time.monotonic() + terms.wait_timeout_seconds

@@ -94,11 +94,11 @@ def _with_first_strategy(request: VmRequest, body: Object, path: Path) -> Object
 
 def _first_strategy(request: VmRequest, machine: Object) -> str:
     is_declared = any((machine.get("spec") or {}).get(key) is not None for key in STRATEGY_FIELDS)
-    wanted = run_strategy(machine) if is_declared else DEFAULT_RUN_STRATEGY
-    if request.start_paused and wanted in (run_strategies.ALWAYS, run_strategies.HALTED):
+    strategy = run_strategy(machine) if is_declared else DEFAULT_RUN_STRATEGY
+    if request.start_paused and strategy in (run_strategies.ALWAYS, run_strategies.HALTED):
         return run_strategies.HALTED  # a paused start follows as a request of its own
-    if not is_overridden(request.state, wanted):
-        return wanted
+    if not is_overridden(request.state, strategy):
+        return strategy
     return run_strategies.HALTED if request.state == "stopped" else DEFAULT_RUN_STRATEGY
 
 
@@ -107,12 +107,12 @@ def for_definition(declared: Object, live: Object) -> Write | None:
     laid: Object = overlay.over_live(live, declared)
     fields = ownership.applied_fields(live, FIELD_MANAGER)
     clean = overlay.over_live({}, declared)
-    wanted = laid if fields is None else ownership.without_dropped(laid, fields, clean)
-    patch = compare.merge_patch(live, wanted)
+    target = laid if fields is None else ownership.without_dropped(laid, fields, clean)
+    patch = compare.merge_patch(live, target)
     is_recorded = not ownership.is_outdated(live, clean) and not ownership.is_unrecorded(live, FIELD_MANAGER, clean)
     if not patch and is_recorded:
         return None
-    apply = Write("apply", _apply_body(declared, live, wanted))
+    apply = Write("apply", _apply_body(declared, live, target))
     if not compare.has_nulls(compare.merge_patch(live, laid)) and not ownership.is_patched(live, FIELD_MANAGER, patch):
         return apply
     # An apply removes only fields that it owns alone. A null, or another kind of source, may remove others' fields.

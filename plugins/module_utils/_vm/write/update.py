@@ -58,13 +58,13 @@ def with_strategy(request: VmRequest, declared: Object, live: Object) -> Object:
     if path is None or all(spec.get(key) is None for key in STRATEGY_FIELDS):
         return declared
     live_machine = value_at(live, path) or {}
-    wanted, current = run_strategy(machine or {}), run_strategy(live_machine)
+    strategy, current = run_strategy(machine or {}), run_strategy(live_machine)
     live_spec = live_machine.get("spec") or {}
     spec = {key: value for key, value in spec.items() if key not in STRATEGY_FIELDS}
-    if wanted == current:
+    if strategy == current:
         spec.update({key: live_spec[key] for key in STRATEGY_FIELDS if live_spec.get(key) is not None})
-    elif not is_overridden(request.state, wanted, start_paused=request.start_paused):
-        spec.update({"runStrategy": wanted, "running": None})
+    elif not is_overridden(request.state, strategy, start_paused=request.start_paused):
+        spec.update({"runStrategy": strategy, "running": None})
     return with_value(declared, (*path, "spec"), spec)
 
 

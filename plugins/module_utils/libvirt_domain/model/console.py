@@ -24,7 +24,7 @@ class Log:
 
 @element
 class SerialTarget:
-    """The port the guest sees."""
+    """The port as the guest sees it."""
 
     TAG: ClassVar[str] = "target"
     type: str = attribute()

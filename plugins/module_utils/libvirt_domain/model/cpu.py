@@ -21,7 +21,7 @@ class Memory:
 
 @element
 class MaxMemory:
-    """Most memory that the guest can come to have. slots: for modules of memory, of which there are none."""
+    """Maximum memory of the guest. slots: for memory modules, which are not used."""
 
     TAG: ClassVar[str] = "maxMemory"
     slots: int = attribute()
@@ -31,7 +31,7 @@ class MaxMemory:
 
 @element
 class VcpuCount:
-    """How many processors the guest has. current: all if None."""
+    """Maximum number of processors. current: how many the guest has now; all if None."""
 
     TAG: ClassVar[str] = "vcpu"
     placement: str = attribute()
@@ -41,7 +41,7 @@ class VcpuCount:
 
 @element
 class Topology:
-    """How all the processors are arranged that it can come to have."""
+    """The topology of the maximum number of processors."""
 
     TAG: ClassVar[str] = "topology"
     sockets: int = attribute()
@@ -51,7 +51,7 @@ class Topology:
 
 @element
 class Cell:
-    """Processors and memory that are near each other."""
+    """A NUMA node: processors and their memory."""
 
     TAG: ClassVar[str] = "cell"
     id: int = attribute()
@@ -62,7 +62,7 @@ class Cell:
 
 @element
 class Numa:
-    """The cells."""
+    """The NUMA nodes of the guest."""
 
     TAG: ClassVar[str] = "numa"
     cells: tuple[Cell, ...] = children()
@@ -70,7 +70,7 @@ class Numa:
 
 @element
 class Cpu:
-    """What processor the guest sees."""
+    """The processor model that the guest sees."""
 
     TAG: ClassVar[str] = "cpu"
     mode: str = attribute()

@@ -23,7 +23,7 @@ class Controller:
 
 @element
 class RngBackend:
-    """Where the host takes randomness from."""
+    """The host's source of randomness."""
 
     TAG: ClassVar[str] = "backend"
     model: str = attribute()
@@ -50,7 +50,7 @@ class MemoryBalloon:
 
 @element
 class Watchdog:
-    """A watchdog, and what happens to a guest that lets it expire."""
+    """A watchdog, and the action when it expires."""
 
     TAG: ClassVar[str] = "watchdog"
     model: str = attribute()
@@ -60,7 +60,7 @@ class Watchdog:
 
 @element
 class Panic:
-    """A device by which a guest's kernel says that it has panicked."""
+    """The device by which a guest's kernel reports a panic."""
 
     TAG: ClassVar[str] = "panic"
     model: str = attribute()

@@ -12,7 +12,7 @@ from ..codec import attribute, child, element, flag, leaf
 
 @element
 class Boot:
-    """A device's turn in the boot order, from 1."""
+    """A device's position in the boot order, from 1."""
 
     TAG: ClassVar[str] = "boot"
     order: int = attribute()
@@ -56,7 +56,7 @@ class Format:
 
 @element
 class EndOfChain:
-    """Says that the image above has no backing file, so that nothing is probed."""
+    """The image above has no backing file. libvirt then does not probe for one."""
 
     TAG: ClassVar[str] = "backingStore"
 
@@ -74,7 +74,7 @@ class BackingStore:
 
 @element
 class DiskTarget:
-    """What the guest sees the disk as."""
+    """The disk's name and bus in the guest."""
 
     TAG: ClassVar[str] = "target"
     device: str = attribute("dev")
@@ -84,7 +84,7 @@ class DiskTarget:
 
 @element
 class Alias:
-    """Our name for a device; libvirt wants it to begin with ua-."""
+    """Our name for a device. libvirt requires the prefix ua-."""
 
     TAG: ClassVar[str] = "alias"
     name: str = attribute()

@@ -21,7 +21,7 @@ from .metadata import Metadata
 
 @element
 class Devices:
-    """Everything that is plugged in."""
+    """All devices of the domain."""
 
     TAG: ClassVar[str] = "devices"
     controllers: tuple[Controller, ...] = children()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Network interfaces on a tap that somebody else made."""
+"""Network interfaces on an existing tap device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .disk import Alias, Boot
 
 @element
 class Mac:
-    """The guest's address on the link."""
+    """The guest's MAC address."""
 
     TAG: ClassVar[str] = "mac"
     address: str = attribute()
@@ -21,7 +21,7 @@ class Mac:
 
 @element
 class TapTarget:
-    """The tap device. managed=no: it exists already and outlives the domain."""
+    """The tap device. managed=no: libvirt neither creates nor deletes it."""
 
     TAG: ClassVar[str] = "target"
     device: str = attribute("dev")
@@ -30,7 +30,7 @@ class TapTarget:
 
 @element
 class InterfaceModel:
-    """Which card the guest sees."""
+    """The card model that the guest sees."""
 
     TAG: ClassVar[str] = "model"
     type: str = attribute()

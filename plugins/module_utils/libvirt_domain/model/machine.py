@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Operating system start, SMBIOS, features and what to do at the end of a run."""
+"""Boot, firmware, SMBIOS and features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..codec import attribute, child, children, element, flag, leaf, text
 
 @element
 class OsType:
-    """What kind of machine the guest sees."""
+    """The machine type that the guest sees."""
 
     TAG: ClassVar[str] = "type"
     kind: str = text()
@@ -22,7 +22,7 @@ class OsType:
 
 @element
 class SmbiosMode:
-    """Where the SMBIOS tables come from."""
+    """The source of the SMBIOS tables."""
 
     TAG: ClassVar[str] = "smbios"
     mode: str = attribute()
@@ -49,7 +49,7 @@ class Loader:
 
 @element
 class Nvram:
-    """The firmware's variables: a file of the guest's own, made from a template where libvirt keeps them."""
+    """The firmware's variables: a file of the guest, which libvirt creates from a template."""
 
     TAG: ClassVar[str] = "nvram"
     template: str = attribute()
@@ -57,7 +57,7 @@ class Nvram:
 
 @element
 class Os:
-    """What is booted, and by which firmware."""
+    """What the guest boots, and with which firmware."""
 
     TAG: ClassVar[str] = "os"
     type: OsType = child()
@@ -139,7 +139,7 @@ class Tcg:
 
 @element
 class Features:
-    """What the machine has beside its devices."""
+    """Features of the machine besides its devices."""
 
     TAG: ClassVar[str] = "features"
     acpi: bool = flag()

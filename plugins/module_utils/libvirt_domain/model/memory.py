@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The device by which a guest gets memory while it runs."""
+"""The virtio-mem device, which gives a running guest more memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..codec import attribute, child, element, leaf, text
 
 @element
 class Block:
-    """What is taken and given back at once."""
+    """The unit of memory that the device adds and removes."""
 
     TAG: ClassVar[str] = "block"
     unit: str = attribute()
@@ -21,7 +21,7 @@ class Block:
 
 @element
 class Size:
-    """Most that it can come to have."""
+    """Maximum size of the device."""
 
     TAG: ClassVar[str] = "size"
     unit: str = attribute()
@@ -30,7 +30,7 @@ class Size:
 
 @element
 class Requested:
-    """How much of it the guest is to have."""
+    """The requested size of the device."""
 
     TAG: ClassVar[str] = "requested"
     unit: str = attribute()
@@ -39,7 +39,7 @@ class Requested:
 
 @element
 class Target:
-    """What the guest sees of it."""
+    """Sizes and NUMA node of the device."""
 
     TAG: ClassVar[str] = "target"
     size: Size = child()
@@ -50,7 +50,7 @@ class Target:
 
 @element
 class MemoryDevice:
-    """Memory of which the guest has as much as it is asked to have."""
+    """A memory device whose size can change while the guest runs."""
 
     TAG: ClassVar[str] = "memory"
     model: str = attribute()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What we write into a domain about itself, to know it again after any restart. libvirt keeps it as it is."""
+"""Our metadata in a domain. It identifies the domain after a restart. libvirt stores it unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..codec import attribute, child, element
 
 @element
 class Identity:
-    """Which VMI, in which Pod, and the how-manieth launch of it (epoch)."""
+    """The VMI, its Pod, and the number of the launch (epoch)."""
 
     TAG: ClassVar[str] = f"{{{NAMESPACE}}}vmi"
     namespace: str = attribute()
@@ -27,7 +27,7 @@ class Identity:
 
 @element
 class Metadata:
-    """libvirt's free corner of a domain."""
+    """libvirt's element for metadata of applications."""
 
     TAG: ClassVar[str] = "metadata"
     identity: Identity = child()
