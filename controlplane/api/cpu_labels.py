@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Labels by which a Node says what its processor can carry, in upstream's words; and what of them a guest needs. Pure.
+"""Labels that describe a Node's processor, with upstream's names, and the labels that a guest's target needs. Pure.
 
-Only of processors that guests use as they are (KVM): under emulation every node can carry every guest.
+For guests with KVM only: under emulation every guest can run on every node.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class UnknownProcessorError(ValueError):
 def label_processor(
     *, model: str, vendor: str, models: Iterable[str], required: Iterable[str], features: Iterable[str]
 ) -> dict[str, str]:
-    """Say what a processor is and has."""
+    """Return the labels of a Node with this processor."""
     usable = {*models}
-    said = (
+    keys = (
         *(MODEL + name for name in usable),
         *(MIGRATION + name for name in {*usable, model}),
         *(FEATURE + name for name in {*features, *required}),
@@ -44,28 +44,28 @@ def label_processor(
         OF_HOST + model,
         VENDOR + vendor,
     )
-    return {name: _IS for name in sorted(said) if not name.endswith("/")}
+    return {name: _IS for name in sorted(keys) if not name.endswith("/")}
 
 
 def of_processor(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels that are about the processor."""
+    """Return the labels about the processor."""
     return {name: value for name, value in labels.items() if name.startswith(PREFIXES)}
 
 
 def needed_at_target(
     model: str, *, own: Mapping[str, str], of_pod: Mapping[str, str], of_node: Mapping[str, str]
 ) -> dict[str, str]:
-    """Say which labels the node has to have to which a guest goes. UnknownProcessorError.
+    """Return the labels that a migration's target node must have. UnknownProcessorError.
 
-    model: what its instance asks for. own: the instance's own node selector; of_pod: that of the Pod that it is in, if
-    that was made for a move; of_node: labels of the node that it is on. A guest that has moved before keeps the
-    processor that it began with, by which its Pod was chosen: else it could not go back.
+    model: the CPU model in the instance's spec. own: the instance's node selector. of_pod: the node selector of its
+    current Pod. of_node: labels of its current node. A guest that was migrated before keeps the processor of its first
+    node: its Pod's selector has the labels. Otherwise it could not go back.
     """
     if model not in ("", HOST_MODEL, HOST_PASSTHROUGH):
         return {MODEL + model: _IS}
-    added = {name: value for name, value in of_pod.items() if name not in own and name.startswith(PINNING)}
-    if any(name.startswith(MIGRATION) for name in added):
-        return added
+    pinned = {name: value for name, value in of_pod.items() if name not in own and name.startswith(PINNING)}
+    if any(name.startswith(MIGRATION) for name in pinned):
+        return pinned
     host = sorted(name.removeprefix(OF_HOST) for name in of_node if name.startswith(OF_HOST))
     if not host:
         raise UnknownProcessorError("its node does not say which processor the guest has: it has no label " + OF_HOST)

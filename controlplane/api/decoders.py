@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decoders of types, created at their first use, by one thread at a time.
+"""Decoders of types, created at first use by one thread at a time.
 
-msgspec stores on a type how to decode it, at the first use, and other threads see that before it is complete: two
-threads that use a type for the first time at once crash the process (SIGSEGV, msgspec 0.22). So decoders are created
-here, or when a module is imported: no other thread runs then.
+msgspec stores decoding data on a type at its first use, and other threads see it before it is complete: two threads
+that use a type for the first time at once crash the process (SIGSEGV, msgspec 0.22). So decoders are created here under
+a lock, or while a module is imported, when no other thread runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _lock = threading.Lock()
 
 
 def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
-    """Return the decoder of a type. After that msgspec.convert may be used for the type, too."""
+    """Return the decoder of a type. After this call msgspec.convert is safe for the type, too."""
     if kind not in _DECODERS:
         with _lock:
             _DECODERS[kind] = msgspec.json.Decoder(kind)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Durations as Go's time.ParseDuration reads them: what the Duration of Kubernetes' API types is in JSON. Pure."""
+"""Parse durations like Go's time.ParseDuration: the JSON form of Duration in Kubernetes' API. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LIMIT_CHARACTERS = 64
 
 
 def seconds(text: str) -> float | None:
-    """Read a duration, e.g. 5m0s; None for a text that is none."""
+    """Parse a duration, e.g. 5m0s; None for an invalid one."""
     if len(text) > _LIMIT_CHARACTERS:
         return None
     sign, rest = (-1.0, text[1:]) if text.startswith("-") else (1.0, text.removeprefix("+"))

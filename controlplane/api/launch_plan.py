@@ -1,13 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-controller asks of virt-launcher, and what virt-launcher reports back. Standard library only.
+"""The launch plan, from virt-controller to virt-launcher, and virt-launcher's report. Standard library only.
 
-The plan is JSON in an annotation of the Pod, which the kubelet hands to the launcher as a file: no object more to
-write, and nothing of it in the environment of a process. The report is a file in the launcher's emptyDir, written
-before libvirtd starts, so whoever sees libvirtd's socket can read it. It comes from the tenant's side: readers bound
-its size (REPORT_LIMIT_BYTES) and trust nothing in it but enumerations and paths that lie under the volume's own mount
-(see `parse_report`).
+The plan is JSON in an annotation of the Pod, which the kubelet gives to the launcher as a file: it needs no further
+object, and is not in any process's environment. The report is a file in the launcher's emptyDir. It is written before
+libvirtd starts, so it is complete when libvirtd's socket exists. It comes from a tenant's Pod: readers limit its size
+(REPORT_LIMIT_BYTES), and accept only enumerations, and paths below the volume's own mount (see `parse_report`).
 """
 
 from __future__ import annotations
@@ -150,13 +149,13 @@ class LaunchPlan:
 
 
 def group_disk_sources(steps: Iterable[DiskSource]) -> dict[str, Any]:
-    """Return steps as the members of a Plan that have them."""
+    """Group steps by the field of LaunchPlan for their type."""
     listed = tuple(steps)
     return {member: tuple(entry for entry in listed if isinstance(entry, kind)) for member, kind in _STEPS.items()}
 
 
 def render_plan(plan: LaunchPlan) -> str:
-    """Serialise a plan, byte for byte the same for equal plans. ValueError when there is no room for it."""
+    """Serialise a plan; equal plans give equal bytes. ValueError when it is too long for an annotation."""
     text = json.dumps(asdict(plan), separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     if (size := len(text.encode())) > PLAN_LIMIT_BYTES:
         raise ValueError(
@@ -166,7 +165,7 @@ def render_plan(plan: LaunchPlan) -> str:
 
 
 def parse_plan(data: bytes) -> LaunchPlan:
-    """Read a plan; ValueError names what is wrong."""
+    """Parse a plan. ValueError says what is wrong."""
     if len(data) > PLAN_LIMIT_BYTES:
         raise ValueError(f"launch plan has more than {PLAN_LIMIT_BYTES} bytes")
     raw = _parse_json(data, "launch plan")
@@ -189,12 +188,12 @@ def parse_plan(data: bytes) -> LaunchPlan:
 
 
 def render_network(network: GuestNetwork) -> str:
-    """Serialise a guest's network, byte for byte the same for equal ones."""
+    """Serialise a guest's network; equal networks give equal bytes."""
     return json.dumps(asdict(network), separators=(",", ":"), sort_keys=True)
 
 
 def read_network(text: str) -> GuestNetwork | None:
-    """Read a guest's network. None: there is none, as on Pods of older versions, or it is not readable."""
+    """Parse a guest's network. None when it is absent (Pods of older versions) or unreadable."""
     try:
         raw = json.loads(text) if text else None
     except (ValueError, RecursionError):
@@ -232,22 +231,22 @@ def render_report(report: LauncherReport) -> str:
 
 
 def parse_report(data: bytes, *, mounts: dict[str, str], claims: Collection[str] = ()) -> LauncherReport:
-    """Read a report that came from a tenant's Pod; ValueError says why it is refused.
+    """Parse a report from a tenant's Pod. ValueError says why it is refused.
 
-    claims: volumes of claims, of which some may be devices.
-    mounts: the expected volumes and where each image is mounted. Every expected volume must be present exactly
-    once, no other, each path must lie under its mount without dot segments or control characters.
+    claims: volumes of claims; only these may be devices. mounts: by expected volume, where its image is mounted. Each
+    expected volume must occur exactly once, and no other. Each path must be below its mount, without dot segments or
+    control characters.
     """
     if len(data) > REPORT_LIMIT_BYTES:
         raise ValueError(f"launcher report has {len(data)} bytes, at most {REPORT_LIMIT_BYTES} are read")
     raw = _parse_json(data, "launcher report")
     if not isinstance(raw, dict) or raw.get("version") != VERSION or not isinstance(raw.get("container_disks"), list):
         raise ValueError(f"launcher report is not of version {VERSION}")
-    found = tuple(_found_disk(entry, mounts) for entry in raw["container_disks"])
-    if sorted(disk.volume for disk in found) != sorted(mounts):
+    images = tuple(_found_disk(entry, mounts) for entry in raw["container_disks"])
+    if sorted(disk.volume for disk in images) != sorted(mounts):
         raise ValueError("launcher report does not list exactly the expected volumes")
     return LauncherReport(
-        found, direct_io=raw.get("direct_io") is not False, block_claims=_block_claims(raw.get("block_claims"), claims)
+        images, direct_io=raw.get("direct_io") is not False, block_claims=_block_claims(raw.get("block_claims"), claims)
     )
 
 
@@ -259,7 +258,7 @@ def _block_claims(raw: Any, claims: Collection[str]) -> tuple[str, ...]:
 
 
 def _parse_json(data: bytes, what: str) -> Any:
-    """Read JSON that may be anything. Python gives up on deep nesting with an error that is no ValueError."""
+    """Parse untrusted JSON. Deep nesting raises RecursionError in Python, which callers do not expect."""
     try:
         return json.loads(data)
     except RecursionError as error:
@@ -274,7 +273,7 @@ def _found_disk(raw: Any, mounts: dict[str, str]) -> ImageFile:
         raise ValueError("launcher report names an unexpected volume")
     if form not in ("raw", "qcow2"):
         raise ValueError(f"launcher report has an unknown format for volume {volume}")
-    inside = isinstance(path, str) and path.startswith(mounts[volume] + "/") and path.isprintable()
-    if not isinstance(path, str) or not inside or {"", ".", ".."} & set(path[1:].split("/")):
+    is_below = isinstance(path, str) and path.startswith(mounts[volume] + "/") and path.isprintable()
+    if not isinstance(path, str) or not is_below or {"", ".", ".."} & set(path[1:].split("/")):
         raise ValueError(f"launcher report has a path outside the image of volume {volume}")
     return ImageFile(volume, path, form)

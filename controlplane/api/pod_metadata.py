@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which labels and annotations of a machine its launcher Pod gets. Pure; admission and virt-controller ask the same.
+"""Which labels and annotations of a machine are copied to its launcher Pod. Pure; for admission and virt-controller.
 
-Labels are for selecting, and Services, policies and budgets select by any: ordinary ones pass, and those do not by
-which a controller acts that is known to act on Pods. docs/security.md says why that is no allow-list. Annotations
-switch things on (networks, profiles, volumes, images of sidecars) with the rights of whoever made the Pod, which is
-virt-controller: only those pass that are known to give a user nothing but what they say. docs/api.md has the lists.
+Labels: Services, policies and budgets select by any label, so all are copied, except those that make a known controller
+act on the Pod. docs/security.md explains why this is no allow-list. Annotations can enable features (networks,
+profiles, volumes, sidecar images) with the rights of the Pod's creator, virt-controller: only harmless ones are copied.
+docs/api.md has the lists.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ def passed_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def held_back(labels: Iterable[str], annotations: Iterable[str]) -> list[str]:
-    """Return the keys that a user may miss on the launcher Pod; not those that say nothing about a Pod."""
-    missing = {key for key in labels if not _passes_as_label(key)}
-    missing |= {key for key in annotations if not (_passes_as_annotation(key) or _is_bookkeeping(key))}
-    return sorted(missing)
+    """Return the keys that are not copied, without keys that do not concern a Pod anyway."""
+    keys = {key for key in labels if not _passes_as_label(key)}
+    keys |= {key for key in annotations if not (_passes_as_annotation(key) or _is_bookkeeping(key))}
+    return sorted(keys)
 
 
 def _passes_as_label(key: str) -> bool:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Our kinds, one row each: what everything that is true of every kind iterates over.
+"""The registry of our kinds, one row each.
 
-CRDs, admission, webhooks, the role's list of kinds: all of them follow from a row. docs/api.md, "How to build a kind".
-Only whoever judges or describes objects imports this; to read one, its type in controlplane.api.objects is enough.
+CRDs, admission, webhooks and the role's list of kinds are derived from it; see docs/api.md, "How to build a kind". Only
+admission and schema code imports it. To read an object, its type in controlplane.api.objects is enough.
 """
 
 from __future__ import annotations
@@ -175,5 +175,5 @@ KINDS: tuple[Kind, ...] = (
 
 
 def by_name(kinds: tuple[Kind, ...]) -> Mapping[str, Kind]:
-    """Return rows by the name of their kind."""
+    """Return the rows by kind."""
     return {kind.resource.kind: kind for kind in kinds}

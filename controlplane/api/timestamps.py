@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Timestamps of the Kubernetes API: RFC 3339, UTC, whole seconds. Reads no clock."""
+"""Timestamps of the Kubernetes API: RFC 3339, UTC, whole seconds. No clock is read here."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an object says when its author said nothing. Works on plain values, so that fields we do not know survive.
+"""Defaults of an object's fields. Works on plain values, so unknown fields survive.
 
-Each function returns a changed copy, or the very same object when there is nothing to add: applying one twice adds
-nothing. virt-controller applies default_instance itself to what it creates; it never relies on the webhook.
-Nothing that can be stored makes anything here raise, however wrong it is: what does not have the shape that a default
-is for is left as it is, whoever let it in (admission was off, or a newer virt-api); whoever judges the object says so.
-Differs from upstream in one place: a machine without networks gets masquerade, because bridge is not built.
+Each function returns a changed copy, or the same object when nothing changes; applying it twice changes nothing more.
+virt-controller applies default_instance itself to the instances that it creates, and does not rely on the webhook.
+Nothing here raises for a stored object, even an invalid one (admission was off, or another version admitted it): a
+value of an unexpected shape gets no default, and validation reports it.
+One default differs from upstream: a machine without networks gets masquerade, because bridge is not implemented.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ PROBE_NUMBERS = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1
 """Kubernetes' own, which a Pod would get anyway: an instance says them, as upstream's does."""
 MOST_ROOM = 512 << 30
 """Of memory that nobody has asked for: addresses of 40 bits, which is all that some processors have, hold it."""
-MOST_SOCKETS = 2**31 - 1  # what the field's type holds; no encoder takes what an exponent of 99 makes
+MOST_SOCKETS = 2**31 - 1  # limit of the field's type: a quantity like 1e99 could not be encoded
 
 
 def default_vm(vm: Json, configuration: KubeVirtConfiguration, seed: str | None) -> Json:
-    """Fill in a VirtualMachine: architecture and board, so that a later change of the defaults does not touch it.
+    """Set a VirtualMachine's architecture and machine type, so that later changes of these defaults do not affect it.
 
-    seed: at creation, what the firmware's UUID and serial number are made from (unique per object); None afterwards.
+    seed: unique per object; at creation, firmware UUID and serial number are derived from it. None after creation.
     """
     filled = copy.deepcopy(vm)
     spec = _inside(_inside(_inside(filled, "spec"), "template"), "spec")
@@ -54,7 +54,7 @@ def default_vm(vm: Json, configuration: KubeVirtConfiguration, seed: str | None)
 
 
 def default_instance(vmi: Json, configuration: KubeVirtConfiguration, seed: str) -> Json:
-    """Fill in a VirtualMachineInstance before it is created. seed: see default_vm."""
+    """Set all defaults of a VirtualMachineInstance before it is created. seed: see default_vm."""
     filled = copy.deepcopy(vmi)
     spec = _inside(filled, "spec")
     _spec(spec, configuration)
@@ -64,7 +64,7 @@ def default_instance(vmi: Json, configuration: KubeVirtConfiguration, seed: str)
 
 
 def default_migration(migration: Json, _unused: KubeVirtConfiguration, seed: str | None) -> Json:
-    """Fill in a VirtualMachineInstanceMigration: what it is found by, and what holds it until it is over."""
+    """Set a VirtualMachineInstanceMigration's label, by which controllers find it, and at creation its finalizer."""
     filled = copy.deepcopy(migration)
     name = _seen(filled, "spec").get("vmiName")
     if isinstance(name, str) and name:
@@ -87,35 +87,35 @@ def _spec(spec: Json, configuration: KubeVirtConfiguration) -> None:
 
 
 def _probe(probe: Json) -> None:
-    """Say the numbers of a probe that is there; 0 is none, as Kubernetes has it."""
+    """Set the numbers of a declared probe. 0 counts as unset, as in Kubernetes."""
     for field, number in PROBE_NUMBERS.items() if probe else ():
         if probe.get(field) is None or (probe[field].__class__ is int and probe[field] == 0):
             probe[field] = number
 
 
 def _absent(holder: object, field: str, value: Any) -> None:
-    """Set a field that is missing, null or empty, in what is an object."""
+    """Set a field that is missing, null or empty. Does nothing when the holder is no object."""
     if isinstance(holder, dict) and holder.get(field) in (None, "", []):
         holder[field] = value
 
 
 def _inside(holder: Json, field: str) -> Json:
-    """Return an object-valued field, made if it is missing. For what is no object, one to throw away."""
+    """Return an object-valued field; create it if it is missing. For another type: an object without a parent."""
     if holder.get(field) is None:
         holder[field] = {}
     return _seen(holder, field)
 
 
 def _seen(holder: Json, field: str) -> Json:
-    """Return an object-valued field as it is, an empty one for what is no object."""
-    found = holder.get(field)
-    return found if isinstance(found, dict) else {}
+    """Return an object-valued field; {} for a value of another type."""
+    value = holder.get(field)
+    return value if isinstance(value, dict) else {}
 
 
 def _objects(holder: Json, field: str) -> list[Json]:
-    """Return the objects of a list-valued field, none for what is no list."""
-    found = holder.get(field)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    """Return the objects in a list-valued field; [] for a value of another type."""
+    value = holder.get(field)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _finalizer(obj: Json, finalizer: str) -> None:
@@ -148,25 +148,25 @@ def _resources(domain: Json, configuration: KubeVirtConfiguration) -> None:
         _absent(_inside(domain, "memory"), "guest", memory)
     cpu = _inside(domain, "cpu")
     if not any(cpu.get(part) for part in ("cores", "sockets", "threads")):
-        asked = limits.get("cpu") or requests.get("cpu")
-        cpu.update(cores=1, sockets=_sockets(asked), threads=1)
+        amount = limits.get("cpu") or requests.get("cpu")
+        cpu.update(cores=1, sockets=_sockets(amount), threads=1)
 
 
 def _max_sockets(domain: Json, configuration: KubeVirtConfiguration) -> None:
-    """Say how many sockets it can get while it runs. Without ACPI no guest hears of one."""
+    """Set the most sockets that the guest can get while it runs. Without ACPI a guest notices no new one."""
     cpu, live = _inside(domain, "cpu"), configuration.live_update_configuration
     has_acpi = _seen(_seen(domain, "features"), "acpi").get("enabled") is not False
     if configuration.vm_rollout_strategy == STAGE or cpu.get("maxSockets") or not has_acpi:
         return
     counts = [cpu.get(part) or 1 for part in ("sockets", "cores", "threads")]
-    if all(isinstance(one, int) and one > 0 for one in counts):
+    if all(isinstance(count, int) and count > 0 for count in counts):
         sockets, cores, threads = counts
-        wanted = live.max_cpu_sockets or sockets * live.max_hotplug_ratio
-        cpu["maxSockets"] = max(sockets, min(wanted, MAX_VCPUS // (cores * threads)))
+        maximum = live.max_cpu_sockets or sockets * live.max_hotplug_ratio
+        cpu["maxSockets"] = max(sockets, min(maximum, MAX_VCPUS // (cores * threads)))
 
 
 def _max_guest(domain: Json, configuration: KubeVirtConfiguration) -> None:
-    """Say how much memory it can get while it runs, where it can get any."""
+    """Set the most memory that the guest can get while it runs, if it can get any."""
     memory, live = _seen(domain, "memory"), configuration.live_update_configuration
     guest = amount_in_bytes(memory.get("guest"))
     if configuration.vm_rollout_strategy == STAGE or memory.get("maxGuest") or not guest:
@@ -179,10 +179,10 @@ def _max_guest(domain: Json, configuration: KubeVirtConfiguration) -> None:
 
 def _sockets(asked: Quantity | None) -> int:
     try:
-        whole = quantity.to_whole(asked) if isinstance(asked, str | int | float) and asked else 1
-        return min(max(whole, 1), MOST_SOCKETS)
+        count = quantity.to_whole(asked) if isinstance(asked, str | int | float) and asked else 1
+        return min(max(count, 1), MOST_SOCKETS)
     except ValueError:
-        return 1  # whoever judges the object says so
+        return 1  # validation reports it
 
 
 def _devices(spec: Json) -> None:
@@ -201,8 +201,8 @@ def _devices(spec: Json) -> None:
         _disk(disk)
     if devices.get("watchdog") is not None:
         _absent(_inside(_seen(devices, "watchdog"), "i6300esb"), "action", WATCHDOG_ACTION)
-    wanted = devices.get("autoattachPodInterface") is not False
-    if wanted and not spec.get("networks") and not devices.get("interfaces"):
+    needs_interface = devices.get("autoattachPodInterface") is not False
+    if needs_interface and not spec.get("networks") and not devices.get("interfaces"):
         spec["networks"] = [{"name": "default", "pod": {}}]
         devices["interfaces"] = [{"name": "default", "masquerade": {}}]
 

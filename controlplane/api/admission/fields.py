@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Strict check of plain JSON values against our types: unknown, unbuilt, missing and ill-typed fields, all at once.
+"""Check plain JSON values against our types strictly: unknown, unbuilt, missing and ill-typed fields, all at once.
 
-Rules that need several fields live in controlplane.api.admission.validate; what one field's value may be in bounds.
+Limits of a single field's value are in controlplane.api.schema.bounds. Rules over several fields are in validate/.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DEEPEST = 64
 
 
 def check(value: Any, kind: type[Struct], path: str = "") -> list[Problem]:
-    """Return what keeps a value from being of a type: everything, up to MAX_PROBLEMS."""
+    """Return all problems of a value of this type, at most MAX_PROBLEMS."""
     return list(islice(_object(value, kind, path), MAX_PROBLEMS))
 
 
@@ -43,20 +43,20 @@ def _object(value: Any, kind: type[Struct], path: str) -> Iterator[Problem]:
     if not isinstance(value, dict):
         yield Problem(path, f"must be an object, got {_got(value)}")
         return
-    known = shapes(kind)
+    built = shapes(kind)
     unbuilt = known_fields.UNBUILT.get(kind.__name__, frozenset())
-    for name, one in value.items():
-        if name in known:
-            if one is not None:
-                yield from _value(one, known[name][0], below(path, name))
+    for name, member in value.items():
+        if name in built:
+            if member is not None:
+                yield from _value(member, built[name][0], below(path, name))
         elif name in known_fields.TOLERATED.get(kind.__name__, ()):
             continue
         elif name not in unbuilt:
-            yield unknown(name, path, [*known, *unbuilt])
-        elif not _asks_for_nothing(kind, name, one):
+            yield unknown(name, path, [*built, *unbuilt])
+        elif not _asks_for_nothing(kind, name, member):
             message = known_fields.ELSEWHERE.get((kind.__name__, name)) or _not_built(value, kind, name)
             yield Problem(below(path, name), f"known to KubeVirt, {message}", "FieldValueNotSupported")
-    for name, (_unused, required) in known.items():
+    for name, (_unused, required) in built.items():
         if required and value.get(name) is None:
             yield Problem(below(path, name), "is required; set it", "FieldValueRequired")
 
@@ -68,20 +68,20 @@ def _asks_for_nothing(kind: type[Struct], name: str, value: Any) -> bool:
 
 
 def _not_built(value: dict[str, Any], kind: type[Struct], name: str) -> str:
-    """Say of a field that it is not built, and to remove it, unless an object without it would miss something."""
-    said = "not built in this version; "
+    """Return the message for an unbuilt field: remove it, or use a built alternative where one is required."""
+    prefix = "not built in this version; "
     alternatives = known_fields.ONE_OF.get(kind.__name__, frozenset())
     built = sorted(alternatives & set(shapes(kind)))
-    if name not in alternatives or any(value.get(one) is not None for one in built):
-        return f"{said}remove it"
-    return f"{said}use {'one of ' if built[1:] else ''}{', '.join(built)} instead"
+    if name not in alternatives or any(value.get(field) is not None for field in built):
+        return f"{prefix}remove it"
+    return f"{prefix}use {'one of ' if built[1:] else ''}{', '.join(built)} instead"
 
 
 def unknown(name: str, path: str, names: list[str]) -> Problem:
-    """Return the problem of a field that nobody knows, with the nearest name that somebody does."""
+    """Return the problem of an unknown field, with the most similar known name as a hint."""
     shown = name if len(name) <= 64 and name.isascii() and name.isidentifier() else excerpt(name)
-    folded = {one.lower(): one for one in names}
-    close = [folded[one] for one in difflib.get_close_matches(name[:64].lower(), folded, n=1)]
+    folded = {candidate.lower(): candidate for candidate in names}
+    close = [folded[candidate] for candidate in difflib.get_close_matches(name[:64].lower(), folded, n=1)]
     hint = f"did you mean {close[0]}?" if close else "remove it"
     return Problem(below(path, shown), f"no such field; {hint}", "FieldValueNotSupported")
 
@@ -95,23 +95,23 @@ def _value(value: Any, shape: Shape, path: str) -> Iterator[Problem]:
         yield from _quantity(value, path)
     elif shape.bounds.int_or_percent:
         yield from _int_or_percent(value, path)
-    elif value.__class__ is not shape.kind:  # not isinstance: true is no integer
+    elif value.__class__ is not shape.kind:  # not isinstance: True is an int in Python
         yield Problem(path, f"must be {_NAMES[shape.kind]}, got {_got(value)}")
     elif shape.kind in _BOUNDED:
         yield from _BOUNDED[shape.kind](value, shape, path)
 
 
 def _free(value: Any, path: str) -> Iterator[Problem]:
-    """Bound a value whose shape is somebody else's (a Pod's affinity): its depth and the length of its lists."""
+    """Limit depth and lengths of a value without a schema of ours, e.g. a DataVolume's spec."""
     todo = [(value, 0)]
     while todo:
-        one, depth = todo.pop()
-        if not isinstance(one, dict | list):
+        member, depth = todo.pop()
+        if not isinstance(member, dict | list):
             continue
-        if depth >= DEEPEST or len(one) > MAX_ITEMS:
+        if depth >= DEEPEST or len(member) > MAX_ITEMS:
             yield Problem(path, f"is too large: at most {DEEPEST} levels and {MAX_ITEMS} entries in each")
             return
-        todo.extend((inside, depth + 1) for inside in (one.values() if isinstance(one, dict) else one))
+        todo.extend((child, depth + 1) for child in (member.values() if isinstance(member, dict) else member))
 
 
 def _list(value: list[Any], shape: Shape, path: str) -> Iterator[Problem]:
@@ -119,9 +119,9 @@ def _list(value: list[Any], shape: Shape, path: str) -> Iterator[Problem]:
     if len(value) > limit:
         yield Problem(path, f"has {len(value)} items, at most {limit} are allowed; remove some")
         return
-    for index, one in enumerate(value):
+    for index, item in enumerate(value):
         if shape.item is not None:
-            yield from _value(one, shape.item, below(path, index))
+            yield from _value(item, shape.item, below(path, index))
 
 
 def _map(value: dict[str, Any], shape: Shape, path: str) -> Iterator[Problem]:
@@ -131,8 +131,8 @@ def _map(value: dict[str, Any], shape: Shape, path: str) -> Iterator[Problem]:
     elif shape.item is None:
         yield from _free(value, path)
     else:
-        for name, one in value.items():
-            yield from _value(one, shape.item, key(path, name))
+        for name, member in value.items():
+            yield from _value(member, shape.item, key(path, name))
 
 
 def _text(value: str, shape: Shape, path: str) -> Iterator[Problem]:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a VirtualMachine was given at its creation and keeps, although a later write leaves it out. Plain values.
+"""Keep a VirtualMachine's generated identity when a later write omits it. Works on plain values.
 
-Such a default is state: made up once from what was there then, it cannot be made up again. `kubectl replace` with the
-file that a machine was made from must not give its guest another board, UUID or serial number.
+These defaults are chosen once, at creation, and cannot be derived again. `kubectl replace` with the original manifest
+must not give the guest another machine type, UUID or serial number.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ KEPT = (
 
 
 def keep_identity(vm: Json, old: Json) -> Json:
-    """Return a VirtualMachine with what it leaves out of `old`'s identity; the very same object if that is nothing.
+    """Copy the identity fields that `vm` omits from `old`. Returns the same object when nothing changes.
 
-    `old` was let in by any version: it may be of any shape. `vm` fits its CRD's schema.
+    `vm` fits its CRD's schema. `old` may have any shape, because another version may have admitted it.
     """
     kept = vm
     for path in KEPT:
-        whole = ("spec", "template", "spec", *path)
-        before = _at(old, whole)
-        if isinstance(before, str) and before and _at(kept, whole) in (None, ""):
-            kept = _with(kept, whole, before)
+        full_path = ("spec", "template", "spec", *path)
+        before = _at(old, full_path)
+        if isinstance(before, str) and before and _at(kept, full_path) in (None, ""):
+            kept = _with(kept, full_path, before)
     return kept
 
 
@@ -43,6 +43,6 @@ def _at(obj: Any, path: tuple[str, ...]) -> Any:
 
 
 def _with(obj: Json, path: tuple[str, ...], value: str) -> Json:
-    """Return a copy with a value at a path; what leads there is made where it is missing."""
+    """Return a copy with a value at a path. Missing parents are created."""
     first, *rest = path
     return {**obj, first: _with(obj.get(first) or {}, tuple(rest), value) if rest else value}

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fields that KubeVirt knows and this version does not do, by the type that would have them. Data only.
+"""KubeVirt's fields that this version does not implement, by type. Data only.
 
-To build one: add it to its struct and delete it here; a test fails when it is in both places.
+To implement one: add it to its struct and delete it here. A test fails when it is in both places.
 """
 
 from __future__ import annotations

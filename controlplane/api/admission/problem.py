@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with an object, as a value: where, what, and what to do about it."""
+"""A problem of an object: where it is, what is wrong, and what to do about it."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ class Problem:
 
 
 def excerpt(value: Any) -> str:
-    """Show a value in an error: as JSON, escaped, cut."""
+    """Render a value for an error: JSON, escaped, cut to EXCERPT characters."""
     text = json.dumps(value[: EXCERPT + 1] if isinstance(value, str) else value, default=str)
     return text if len(text) <= EXCERPT else text[: EXCERPT - 3] + "..."
 
 
 def below(path: str, name: str | int) -> str:
-    """Extend a path by a field name or an index."""
+    """Append a field name or an index to a path."""
     if isinstance(name, int):
         return f"{path}[{name}]"
     return f"{path}.{name}" if path else name
 
 
 def key(path: str, name: str) -> str:
-    """Extend a path by the key of a map, e.g. metadata.labels[app]."""
+    """Append the key of a map to a path, e.g. metadata.labels[app]."""
     return f"{path}[{json.dumps(name[:EXCERPT])[1:-1]}]"

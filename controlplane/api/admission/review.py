@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""AdmissionReview (admission.k8s.io/v1) to a Request, and a Verdict back. Pure: bytes in, plain values out.
+"""Decode an AdmissionReview (admission.k8s.io/v1) into a Request, and encode a Verdict. Pure.
 
-The body comes from the API server, but what is in it comes from anybody: size, depth and lengths are bounded before
-anything else looks at it.
+The API server sends the body, but any user writes the object in it. Size, depth and list lengths are limited before
+other code reads it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class UnreadableReviewError(ValueError):
     """The body holds no request that can be judged. `answer` is what to reply, with status 200 if it is not None."""
 
     def __init__(self, message: str, *, uid: str = "", code: int = 400, at: str = "") -> None:
-        """Say what cannot be read. at: the field that it is about."""
+        """message: what cannot be read. at: path of the field, if it is about one."""
         where = at[:_SHOWN_PATH]
         super().__init__(f"{where}: {message}" if where else message)
         refusal = _refusal(uid, code, "BadRequest", str(self))
@@ -72,9 +72,9 @@ _decoder = msgspec.json.Decoder(_Review)
 
 
 def parse_review(body: bytes) -> Request:
-    """Read what the API server asks. UnreadableReviewError carries the answer to an object that is too big or deep."""
-    found = _UID.search(body[:_LOOKED_AT_BYTES])
-    uid = found.group(1).decode() if found else ""
+    """Decode a request. UnreadableReviewError has the response when the object is too large or too deep."""
+    match = _UID.search(body[:_LOOKED_AT_BYTES])
+    uid = match.group(1).decode() if match else ""
     try:
         request = _decoder.decode(body).request
         obj = _object(request.object, request.uid)
@@ -106,33 +106,33 @@ def _object(raw: msgspec.Raw, uid: str) -> Json | None:
 
 
 def _old(raw: msgspec.Raw) -> Json | None:
-    """Read the stored object. It was let in before: whatever it is, it must remain possible to repair or delete it."""
+    """Decode the stored object, without limits: a user must be able to repair or delete it, whatever its shape."""
     value = msgspec.json.decode(raw)
     return value if isinstance(value, dict) else None
 
 
 def check_growth(value: Any, uid: str = "") -> None:
-    """Raise UnreadableReviewError for a value that is nested too deep or has too long a list."""
+    """Raise UnreadableReviewError for a value that is nested too deep or has a list that is too long."""
     todo: list[tuple[Any, int, str]] = [(value, 1, "")]
     while todo:
-        one, depth, path = todo.pop()
-        if not isinstance(one, dict | list):
+        item, depth, path = todo.pop()
+        if not isinstance(item, dict | list):
             continue
         if depth > MAX_DEPTH:
             raise UnreadableReviewError(f"nesting deeper than {MAX_DEPTH}; flatten the object", uid=uid, at=path)
-        if isinstance(one, list):
-            if len(one) > MAX_ITEMS:
-                message = f"has {len(one)} items, at most {MAX_ITEMS} are allowed; remove some"
+        if isinstance(item, list):
+            if len(item) > MAX_ITEMS:
+                message = f"has {len(item)} items, at most {MAX_ITEMS} are allowed; remove some"
                 raise UnreadableReviewError(message, uid=uid, at=path)
-            todo.extend((inside, depth + 1, path) for inside in one)
+            todo.extend((member, depth + 1, path) for member in item)
         else:
             todo.extend(
-                (inside, depth + 1, f"{path}.{name[:64]}" if path else name[:64]) for name, inside in one.items()
+                (member, depth + 1, f"{path}.{name[:64]}" if path else name[:64]) for name, member in item.items()
             )
 
 
 def render_mutation(request: Request, verdict: Verdict) -> Json:
-    """Answer a mutating webhook: the refusal, or the changes as a JSON patch."""
+    """Encode the response of a mutating webhook: the refusal, or the defaults as a JSON patch."""
     answer = _answer(request, verdict)
     if verdict.allowed and verdict.patched is not None and request.obj is not None:
         patch = list(_patch(request.obj, verdict.patched, ""))
@@ -142,7 +142,7 @@ def render_mutation(request: Request, verdict: Verdict) -> Json:
 
 
 def render_validation(request: Request, verdict: Verdict) -> Json:
-    """Answer a validating webhook."""
+    """Encode the response of a validating webhook."""
     return _envelope(_answer(request, verdict))
 
 
@@ -169,10 +169,10 @@ def _cause(problem: Problem) -> Json:
 
 
 def _name(request: Request) -> str:
-    """Return what kubectl calls the object in its error; it may be anything, for it may be the problem."""
+    """Return the object's name for kubectl's error. It may be the invalid field itself, so any type can occur."""
     metadata = (request.obj or {}).get("metadata")
-    named = (metadata.get("name") or metadata.get("generateName")) if isinstance(metadata, dict) else ""
-    return named[:253] if isinstance(named, str) else ""
+    name = (metadata.get("name") or metadata.get("generateName")) if isinstance(metadata, dict) else ""
+    return name[:253] if isinstance(name, str) else ""
 
 
 def _refusal(uid: str, code: int, reason: str, message: str) -> Json:
@@ -185,7 +185,7 @@ def _envelope(response: Json) -> Json:
 
 
 def _patch(before: Any, after: Any, path: str) -> Iterator[Json]:
-    """Yield the operations that make one value of the other: objects by member, everything else as a whole."""
+    """Yield the JSON patch from before to after: objects by member, other values as a whole."""
     if before == after:
         return
     if not isinstance(before, dict) or not isinstance(after, dict):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the rules of one kind consist of: each part a function, absent where the kind has none. Knows no single kind."""
+"""The interface of a kind's admission rules: one function per part, with a default that does nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _nothing(*_unused: Any) -> Iterator[Any]:
 
 
 def _leave(_unused: Schema) -> None:
-    """Leave a schema as it is."""
+    """Leave a schema unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""May this write happen, and what does it become? Pure: one request in, one verdict out.
+"""Decide whether a write is allowed, and which defaults it gets. Pure: one request in, one verdict out.
 
-Users' writes only: those of our own accounts pass as they are (the webhook configuration already leaves them out).
-Spec that a write does not change is not judged again, so that an object let in by another version can still be
-labelled, finalized and deleted. How a request arrives and a verdict leaves is controlplane.api.admission.review.
+Writes of the control plane's own accounts pass unchanged; the webhook configuration already excludes them. A spec that
+a write does not change is not checked again: an object that another version admitted can still be labelled, finalized
+and deleted. review.py decodes requests and encodes verdicts.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Settings:
 
     @property
     def finalizers(self) -> tuple[str, ...]:
-        """What the control plane puts on objects of all kinds."""
-        return tuple(one.rules.finalizer for one in self.kinds.values() if one.rules.finalizer)
+        """The finalizers that the control plane sets, of all kinds."""
+        return tuple(kind.rules.finalizer for kind in self.kinds.values() if kind.rules.finalizer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Verdict:
 
 
 def review(request: Request, settings: Settings) -> Verdict:
-    """Judge a write. The same request always gets the same verdict."""
+    """Decide about a write. Deterministic: the API server may repeat a request."""
     obj = request.obj
     if obj is None or is_ours(request.user, settings) or request.operation not in ("CREATE", "UPDATE"):
         return Verdict()
@@ -97,28 +97,31 @@ def review(request: Request, settings: Settings) -> Verdict:
     if kind is None:
         text = f"{request.kind[:64]} is not judged by this version; are its webhooks those of this version?"
         return Verdict(problems=(Problem("kind", text, "FieldValueNotSupported"),))
-    held = tuple(_finalizers_taken(request, settings.finalizers))
-    if held:
-        return Verdict(problems=held, code=403)
+    finalizer_problems = tuple(_finalizers_taken(request, settings.finalizers))
+    # Without its finalizer a VMI's name becomes free while its guest still runs.
+    if finalizer_problems:
+        return Verdict(problems=finalizer_problems, code=403)
+    # A rule that the object breaks must not block its deletion.
     if _meta(obj).get("deletionTimestamp"):
         return Verdict()
     return _judge(request, obj, kind, settings)
 
 
 def _judge(request: Request, given: Json, kind: Kind, settings: Settings) -> Verdict:
-    obj = given if kind.rules.default is None else spell(given, kind.root)  # what has no default is not patched either
+    obj = given if kind.rules.default is None else spell(given, kind.root)  # a kind without defaults is never patched
     warnings = tuple(kind.rules.warn(obj)) if isinstance(obj.get("spec"), dict) else ()
-    found = [*_metadata(request, kind), *_spec(request, obj, kind, settings)]
+    problems = [*_metadata(request, kind), *_spec(request, obj, kind, settings)]
     missing = list(_data_volumes(request, obj, kind, settings))
-    if found or missing:
-        is_unsure = not found and settings.serves_data_volumes is None
-        return Verdict(problems=(*found, *missing), warnings=warnings, code=503 if is_unsure else 422)
+    if problems or missing:
+        is_unsure = not problems and settings.serves_data_volumes is None
+        return Verdict(problems=(*problems, *missing), warnings=warnings, code=503 if is_unsure else 422)
     filled = _filled(request, obj, kind, settings)
     return Verdict(patched=None if filled is given else filled, warnings=warnings)
 
 
 def is_ours(user: str, settings: Settings) -> bool:
     """Tell whether a user is one of the control plane's own accounts."""
+    # Only in our own namespace: any user can create an account of the same name elsewhere.
     accounts = (names.API_ACCOUNT, names.CONTROLLER_ACCOUNT, names.HANDLER_ACCOUNT)
     return user in {f"system:serviceaccount:{settings.namespace}:{account}" for account in accounts}
 
@@ -131,9 +134,9 @@ def _review_subresource(request: Request) -> Verdict:
 
 
 def _metadata(request: Request, kind: Kind) -> Iterator[Problem]:
-    given = (request.obj or {}).get("metadata")
-    if given is not None and not isinstance(given, dict):
-        yield Problem("metadata", f"must be an object, got {excerpt(given)}")
+    metadata = (request.obj or {}).get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        yield Problem("metadata", f"must be an object, got {excerpt(metadata)}")
         return
     try:
         meta = decode(_meta(request.obj), ObjectMeta)
@@ -151,27 +154,27 @@ def _spec(request: Request, obj: Json, kind: Kind, settings: Settings) -> list[P
         return []
     if old is not None and kind.rules.unchangeable:
         return list(check_unchanged(old, obj, kind.rules.unchangeable))
-    found = check_object(obj, settings.configuration, kind=kind.root, rules=kind.rules)
-    return [*found, *kind.rules.whole(obj), *_fixed(old, obj, kind)]
+    problems = check_object(obj, settings.configuration, kind=kind.root, rules=kind.rules)
+    return [*problems, *kind.rules.whole(obj), *_fixed(old, obj, kind)]
 
 
 def _fixed(old: Json | None, obj: Json, kind: Kind) -> Iterator[Problem]:
-    """Refuse a change of what stays as it was created."""
-    before, after = ((one or {}).get("spec") for one in (old, obj))
+    """Refuse a change of an immutable field."""
+    before, after = ((version or {}).get("spec") for version in (old, obj))
     if isinstance(before, dict) and isinstance(after, dict):
-        for name, why in kind.rules.fixed.items():
+        for name, message in kind.rules.fixed.items():
             if before.get(name) != after.get(name):
-                yield Problem(f"spec.{name}", why, "FieldValueForbidden")
+                yield Problem(f"spec.{name}", message, "FieldValueForbidden")
 
 
 def _is_judged(request: Request, obj: Json) -> bool:
-    """Tell whether a write leaves the spec as it was admitted."""
+    """Tell whether the write leaves the spec unchanged and adds no field beside it."""
     old = request.old
     return old is not None and obj.get("spec") == old.get("spec") and set(obj) <= set(old)
 
 
 def _data_volumes(request: Request, obj: Json, kind: Kind, settings: Settings) -> Iterator[Problem]:
-    """Refuse what asks for DataVolumes where there are none: nobody would ever make it run."""
+    """Refuse DataVolumes in a cluster that does not serve them: the machine could never start."""
     if settings.serves_data_volumes or _is_judged(request, obj):
         return
     text = NO_DATA_VOLUMES if settings.serves_data_volumes is False else DATA_VOLUMES_UNKNOWN
@@ -180,7 +183,7 @@ def _data_volumes(request: Request, obj: Json, kind: Kind, settings: Settings) -
 
 
 def _finalizers_taken(request: Request, ours: tuple[str, ...]) -> Iterator[Problem]:
-    """Refuse to let go of a deleted object before its machine is gone. Live objects just get theirs back."""
+    """Refuse to remove our finalizers from an object under deletion. `_with_finalizers` restores them on others."""
     if not _meta(request.obj).get("deletionTimestamp"):
         return
     before, after = _finalizers(request.old), _finalizers(request.obj)
@@ -208,16 +211,16 @@ def _filled(request: Request, obj: Json, kind: Kind, settings: Settings) -> Json
 
 
 def _with_finalizers(obj: Json, old: Json | None, ours: tuple[str, ...]) -> Json:
-    """Give back our finalizers that a replacing write left out, as kubectl replace does."""
+    """Restore our finalizers that a replacing write omits, e.g. kubectl replace."""
     before, after = _finalizers(old), _finalizers(obj)
-    missing = [one for one in ours if one in before and one not in after]
+    missing = [finalizer for finalizer in ours if finalizer in before and finalizer not in after]
     if not missing:
         return obj
     return {**obj, "metadata": {**_meta(obj), "finalizers": [*after, *missing]}}
 
 
 def _meta(obj: Json | None) -> Json:
-    """Return the metadata of an object; of one that was stored, it may be anything."""
+    """Return the metadata of an object; {} when it is no object, which a stored one may have."""
     metadata = (obj or {}).get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 

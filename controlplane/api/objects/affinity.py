@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a Pod's affinity may say, as Kubernetes has it. Types only: a spec holds it as plain values, for the Pod to have
-it as it was written; whether its terms make sense is admission's.
+"""A Pod's affinity, as in Kubernetes. Types only.
+
+A machine's spec has it as plain values, which are copied to the Pod unchanged. Admission uses these types to check it.
 """
 
 from __future__ import annotations

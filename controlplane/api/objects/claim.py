@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A PersistentVolumeClaim as the API server has it: types for lenient reading, and questions about it. Pure."""
+"""A PersistentVolumeClaim: types for lenient decoding, and predicates. Pure."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ class PersistentVolumeClaim(Node, frozen=True, kw_only=True):
 
     @property
     def is_block(self) -> bool:
-        """Tell whether a Pod gets a device; else a directory."""
+        """Tell whether a Pod gets a block device instead of a directory."""
         return self.spec.volume_mode == "Block"
 
     @property
     def is_bound(self) -> bool:
-        """Tell whether there is a volume for it."""
+        """Tell whether it is bound to a volume."""
         return self.status.phase == BOUND
 
     @property
     def is_shared(self) -> bool:
-        """Tell whether several nodes may write to it at once."""
+        """Tell whether several nodes can write to it at once."""
         return "ReadWriteMany" in self.spec.access_modes
 
     @property
     def size_bytes(self) -> int:
-        """Return what it asks for, in bytes; 0 when it does not say."""
+        """Return the requested size in bytes; 0 when it is unknown."""
         try:
             return quantity.to_bytes(self.spec.resources.requests.get("storage", 0))
         except quantity.QuantityError:
@@ -65,17 +65,17 @@ Claims = Mapping[str, PersistentVolumeClaim]
 
 
 def claim_name(volume: Volume) -> str | None:
-    """Name the claim that a volume is made of; the claim of a DataVolume has its name. None for any other volume."""
+    """Return the claim behind a volume, or None. The claim of a DataVolume has the DataVolume's name."""
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
     return volume.data_volume.name if volume.data_volume is not None else None
 
 
 def claimed_volumes(volumes: Iterable[Volume]) -> frozenset[str]:
-    """Name the volumes that are made of claims."""
+    """Return the names of volumes with a claim."""
     return frozenset(volume.name for volume in volumes if claim_name(volume) is not None)
 
 
 def claim_names(volumes: Iterable[Volume]) -> tuple[str, ...]:
-    """Name the claims that volumes are made of."""
+    """Return the claims behind volumes."""
     return tuple(name for name in map(claim_name, volumes) if name is not None)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lists of conditions as values: find, put, remove. No list is changed in place."""
+"""Find, put and remove conditions in immutable lists."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ def is_true(conditions: Iterable[Condition], kind: str) -> bool:
 
 
 def put(conditions: Conditions, new: Condition, now: str) -> Conditions:
-    """Return the list with this condition in it; the very same list when that changes nothing.
+    """Return the list with this condition; the same list when nothing changes.
 
     An existing condition is replaced if its status, reason or the fingerprint of its message differs. A changed number
-    (a back-off, a count of nodes) is not worth a write. lastTransitionTime becomes `now` (RFC 3339) only
-    when the status differs. A reason or message that is too long is cut here: the API server would
-    refuse the whole status.
+    (a back-off, a count of nodes) is not worth a write. lastTransitionTime becomes `now` (RFC 3339) only when the
+    status differs. A long reason or message is cut: the API server would refuse the whole status.
     """
     new = msgspec.structs.replace(new, reason=new.reason[:MAX_TEXT], message=new.message[:MAX_TEXT])
     old = find(conditions, new.type)
@@ -47,12 +46,12 @@ def put(conditions: Conditions, new: Condition, now: str) -> Conditions:
 
 
 def put_or_remove(conditions: Conditions, kind: str, new: Condition | None, now: str) -> Conditions:
-    """Put the condition, or remove the one of this type if there is none."""
+    """Put the condition, or remove the one of this type when `new` is None."""
     return remove(conditions, kind) if new is None else put(conditions, new, now)
 
 
 def is_equivalent(condition: Condition, other: Condition) -> bool:
-    """Tell whether two conditions of a type differ at most by numbers in the message."""
+    """Tell whether two conditions of a type differ only in numbers of the message, if at all."""
     return (condition.status, condition.reason, _fingerprint(condition.message)) == (
         other.status,
         other.reason,
@@ -76,7 +75,7 @@ def _fingerprint(message: str) -> str:
 
 
 def remove(conditions: Conditions, kind: str) -> Conditions:
-    """Return the list without this condition; the very same list when it is not there."""
+    """Return the list without this condition; the same list when it has none."""
     if find(conditions, kind) is None:
         return conditions
     return tuple(condition for condition in conditions if condition.type != kind)

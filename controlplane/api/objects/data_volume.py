@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""CDI's DataVolume as the API server has it: types for lenient reading, and questions about it. Pure.
+"""CDI's DataVolume: types for lenient decoding, and predicates. Pure.
 
-A DataVolume is a PersistentVolumeClaim of its name that CDI fills. Nothing of its spec is ours to understand: what a
-template says is handed on whole.
+A DataVolume is a PersistentVolumeClaim of the same name that CDI fills. We do not interpret its spec; a template's spec
+is copied unchanged.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DataVolume(Node, frozen=True, kw_only=True):
 
     @property
     def trouble(self) -> str | None:
-        """Say what keeps CDI from filling it; None when nothing does. CDI may try again by itself."""
+        """Return why CDI does not fill it, or None. CDI may retry by itself."""
         running = conditions.find(self.status.conditions, "Running")
         if running is not None and running.status == "False" and running.reason in _TROUBLES:
             return running.message or running.reason
@@ -77,12 +77,14 @@ class _Definition(Node, frozen=True, kw_only=True):
 
 
 def is_served(definition: bytes | None) -> bool:
-    """Tell whether the cluster serves DataVolumes, by their CustomResourceDefinition; None for none."""
+    """Tell whether the cluster serves DataVolumes. definition: their CustomResourceDefinition, None without one."""
     if definition is None:
         return False
     try:
-        found = decode(definition, _Definition)
+        decoded = decode(definition, _Definition)
     except DecodeError:
         return False
-    is_there = conditions.is_true(found.status.conditions, "Established") and found.metadata.deletion_timestamp is None
-    return is_there and any(version.served and version.name == DATA_VOLUME.version for version in found.spec.versions)
+    is_there = (
+        conditions.is_true(decoded.status.conditions, "Established") and decoded.metadata.deletion_timestamp is None
+    )
+    return is_there and any(version.served and version.name == DATA_VOLUME.version for version in decoded.spec.versions)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From JSON to types, leniently: unknown fields are skipped, nulls count as absent. For controllers and agents.
+"""Decode JSON into types leniently: unknown fields are skipped, nulls count as absent.
 
-Strictness belongs to admission (controlplane.api.admission.fields). A controller must still cope with what got past it.
+controlplane.api.admission.fields is strict. A controller must still read an object that admission never saw.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ class DecodeError(ValueError):
 
 
 def decode_vm(source: Source) -> VirtualMachine:
-    """Read a VirtualMachine from JSON bytes or from plain Python values."""
+    """Decode a VirtualMachine from JSON bytes or plain values."""
     return decode(source, VirtualMachine)
 
 
 def decode_vmi(source: Source) -> VirtualMachineInstance:
-    """Read a VirtualMachineInstance from JSON bytes or from plain Python values."""
+    """Decode a VirtualMachineInstance from JSON bytes or plain values."""
     return decode(source, VirtualMachineInstance)
 
 
 def decode_kubevirt(source: Source) -> KubeVirt:
-    """Read a KubeVirt from JSON bytes or from plain Python values."""
+    """Decode a KubeVirt from JSON bytes or plain values."""
     return decode(source, KubeVirt)
 
 
 def decode(source: Source, kind: type[T]) -> T:
-    """Read an object of some type; DecodeError says which field does not fit."""
+    """Decode an object. DecodeError names the field that does not fit."""
     reader = decoder(kind)
     try:
         try:
@@ -56,7 +56,7 @@ def decode(source: Source, kind: type[T]) -> T:
 
 
 def encode(node: Node) -> dict[str, Any]:
-    """Write a typed object as plain JSON values. Fields at their default are left out; our kinds say what they are."""
+    """Encode a typed object as plain JSON values, without fields at their default. Objects get apiVersion and kind."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(node))
     if isinstance(node, Object):
         return {"apiVersion": node.resource.api_version, "kind": node.resource.kind, **plain}
@@ -64,7 +64,7 @@ def encode(node: Node) -> dict[str, Any]:
 
 
 def _without_nulls(plain: dict[str, Any], kind: type[T]) -> T:
-    """Try again with nulls taken for absent, as Go clients mean them."""
+    """Decode again without nulls: Go clients write null for an absent field."""
     try:
         return msgspec.convert(drop_nulls(plain), kind)
     except (msgspec.ValidationError, UnicodeError) as error:
@@ -72,7 +72,7 @@ def _without_nulls(plain: dict[str, Any], kind: type[T]) -> T:
 
 
 def drop_nulls(value: Any) -> Any:
-    """Return plain JSON values without the members that are null."""
+    """Return plain JSON values without null members."""
     if isinstance(value, dict):
         return {key: drop_nulls(member) for key, member in value.items() if member is not None}
     if isinstance(value, list):

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An Event that somebody else wrote, as far as it is read: about which object it is, and what it says. Pure.
+"""An Event of another component: its object, reason and message. Types only.
 
-What it says is anybody's word who may make Events in the namespace; kube.events is where ours are made.
+Its content is untrusted: any user who may create Events in the namespace can write it. kube.events creates our Events.
 """
 
 from __future__ import annotations

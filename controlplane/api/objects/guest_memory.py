@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How much memory a guest has, and can come to have while it runs: bytes. Pure.
+"""A guest's memory at its start, and the most that it can get while it runs, in bytes. Pure.
 
-The rules are upstream's: a guest of a gibibyte or more, in blocks of two mebibytes.
+As upstream, a guest can get memory while it runs if it has at least 1 GiB, in blocks of 2 MiB.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEAST_BYTES = 1 << 30
 
 
 def amount_in_bytes(amount: object) -> int:
-    """Read an amount; 0 where there is none, or what is there is none: whoever judges the object says so."""
+    """Parse an amount; 0 when it is absent or invalid. Validation reports an invalid one."""
     try:
         return quantity.to_bytes(amount) if isinstance(amount, str | int | float) else 0
     except ValueError:
@@ -27,32 +27,36 @@ def amount_in_bytes(amount: object) -> int:
 
 
 def guest_bytes(domain: DomainSpec) -> int:
-    """Return what the guest is to have: memory.guest, else the request, else the limit; 0 when nothing says."""
-    asked = domain.resources
-    named = (domain.memory.guest if domain.memory else None, asked.requests.get("memory"), asked.limits.get("memory"))
-    return next((quantity.to_bytes(amount) for amount in named if amount is not None), 0)
+    """Return the declared memory: memory.guest, else the request, else the limit, else 0."""
+    resources = domain.resources
+    amounts = (
+        domain.memory.guest if domain.memory else None,
+        resources.requests.get("memory"),
+        resources.limits.get("memory"),
+    )
+    return next((quantity.to_bytes(amount) for amount in amounts if amount is not None), 0)
 
 
 def most_bytes(domain: DomainSpec) -> int:
-    """Return what the guest can come to have while it runs; 0 when it was given no room."""
+    """Return the most memory that the guest can have while it runs; 0 when it cannot get more."""
     most = domain.memory.max_guest if domain.memory else None
     return 0 if most is None else quantity.to_bytes(most)
 
 
 def room_bytes(domain: DomainSpec) -> int:
-    """Return how much more than what it is to have the guest can come to have."""
+    """Return how much memory the guest can get beyond the declared memory."""
     return max(0, most_bytes(domain) - guest_bytes(domain))
 
 
 def spare_bytes(domain: DomainSpec, told: MemoryStatus | None) -> int:
-    """Return how much of what a guest can come to have it neither has nor is asked to have."""
+    """Return how much memory the guest can still get. told: its memory status; the largest amount there counts."""
     amounts = () if told is None else (told.guest_at_boot, told.guest_requested, told.guest_current)
-    held = max(guest_bytes(domain), *map(amount_in_bytes, amounts), 0)
-    return max(0, most_bytes(domain) - held)
+    largest = max(guest_bytes(domain), *map(amount_in_bytes, amounts), 0)
+    return max(0, most_bytes(domain) - largest)
 
 
 def refuse_room(guest: int, most: int) -> str:
-    """Say why a guest of so much memory cannot be one that can come to have `most`; "" when it can."""
+    """Return why a guest with this much memory cannot grow to `most` while it runs; "" when it can."""
     reasons = {
         f"a guest needs {quantity.from_bytes(LEAST_BYTES)} of memory to get more while it runs": guest < LEAST_BYTES,
         f"memory.guest must be a multiple of {quantity.from_bytes(BLOCK_BYTES)}": guest % BLOCK_BYTES != 0,

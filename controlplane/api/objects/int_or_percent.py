@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A part of a whole as Kubernetes spells it: a number, or a percentage, e.g. 3 or 25%. Pure."""
+"""Kubernetes' IntOrString: a number, or a percentage of a total, e.g. 3 or 25%. Pure."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ MOST = 2**31 - 1
 
 
 def parse(value: Any) -> tuple[int, bool]:
-    """Return the number, and whether it is a percentage. ValueError for what means nothing or less."""
+    """Return the number, and whether it is a percentage. ValueError when it is invalid or not positive."""
     if value.__class__ is int and 0 < value <= MOST:
         return value, False
-    found = _PERCENT.fullmatch(value) if isinstance(value, str) else None
-    if found is None or not 0 < int(found[1]) <= 100:
+    match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    if match is None or not 0 < int(match[1]) <= 100:
         raise ValueError("must be a whole number above 0, or a percentage from 1% to 100%")
-    return int(found[1]), True
+    return int(match[1]), True
 
 
 def of(value: Any, whole: int) -> int:
-    """Return how many of so many that is, rounded down, at least one. What means nothing is all of them."""
+    """Return the number of items, rounded down, at least 1. whole: the total, also the result for an invalid value."""
     try:
         number, is_percentage = parse(value)
     except ValueError:

@@ -84,7 +84,7 @@ class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
 class WorkloadUpdateStrategy(Node, frozen=True, kw_only=True):
     """How running machines get to the launcher of the control plane that is deployed."""
 
-    # Whoever applied its parts and takes them back would leave null in its place, which is refused.
+    # With server-side apply, a manager that removes all parts of the object would leave null, which is refused.
     is_applied_whole: ClassVar[bool] = True
 
     workload_update_methods: Annotated[tuple[UpdateMethod, ...], bounded(max_items=2)] = ()

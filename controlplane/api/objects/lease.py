@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Lease by which a node's virt-handler says that it lives, as far as it is read. Types only."""
+"""The Lease that a node's virt-handler renews as its heartbeat. Types only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def lease_name(node: str) -> str:
 
 
 def node_of(lease: str) -> str | None:
-    """Return the node that a Lease of this name is about; None when it is another Lease."""
+    """Return the node of a virt-handler's Lease; None for another Lease."""
     return lease.removeprefix(_PREFIX) if lease.startswith(_PREFIX) else None
 
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every Kubernetes object has: metadata, conditions, quantities as they are written; and the base of our types.
+"""Common parts of Kubernetes objects: metadata, conditions, quantities as written, and the base class of our types.
 
-The text under a field is its documentation and its description in the CRD.
+The string literal under a field is its documentation and its description in the CRD.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""VirtualMachineInstanceMigration: the wish that an instance moves to another node, and what became of it. Types."""
+"""VirtualMachineInstanceMigration: a request to move an instance to another node, and its progress. Types only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""MigrationPolicy: settings of migrations for some instances, over those of the KubeVirt object. Types only."""
+"""MigrationPolicy: settings of migrations for selected instances. They override those of KubeVirt. Types only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far the migration of a VMI is: one stage, derived from the VMI's status. Pure (docs/adr/0016)."""
+"""The stage of a VMI's migration, derived from the VMI's status. Pure (docs/adr/0016)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a migration stands, as an instance and its migration both tell it, and the settings it goes by. Types only.
+"""The state of a migration, in the status of the instance and of the migration, and its settings. Types only.
 
-On the instance it is what the two nodes and virt-controller know of each other; who writes which field, and what makes
-a guest go on where: docs/adr/0016. The names are upstream's; sourcePodUID and targetPodUID are ours.
+On the instance, the two nodes and virt-controller coordinate through it; docs/adr/0016 says who writes which field, and
+where the guest continues. Names are upstream's, except sourcePodUID and targetPodUID.
 """
 
 from __future__ import annotations
@@ -103,10 +103,10 @@ class MigrationState(Node, frozen=True, kw_only=True):
 
     @property
     def has_moved(self) -> bool:
-        """Tell whether the source's guest is gone for good, by the source's word."""
+        """Tell whether the source has reported that its guest is gone for good."""
         return self.completed and not self.failed
 
     @property
     def is_under_way(self) -> bool:
-        """Tell whether a hand-over was written and nothing has ended it."""
+        """Tell whether a migration has begun and has not ended."""
         return bool(self.migration_uid) and not self.is_over

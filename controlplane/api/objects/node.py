@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A Node as far as it concerns us: that it exists, and whether a person declared it out of service. Types only."""
+"""A Node: its taints, by which an administrator drains it or declares it out of service. Types only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Owner references: the controller of an object, and the reference that makes an owner its controller."""
+"""Owner references: read the controller of an object, and build the reference to a controller."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
 
 
 def owner_reference(owner: Object) -> dict[str, Any]:
-    """Build the owner reference by which owner controls an object."""
+    """Build the reference that makes the owner an object's controller."""
     return {
         "apiVersion": owner.resource.api_version,
         "kind": owner.resource.kind,

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Phases of a VirtualMachineInstance: one table for all writers. Final phases are absorbing.
+"""Phases of a VirtualMachineInstance, and their transitions: one table for all writers. Final phases never change.
 
-A phase that is not in it (a newer version's, or upstream's) belongs to nobody here: nothing is done about its object.
+An unknown phase (of a newer version or of upstream) has no owner here: our components leave the object alone.
 """
 
 from __future__ import annotations
@@ -78,18 +78,19 @@ def is_final(phase: str) -> bool:
 
 
 def is_alive(phase: str) -> bool:
-    """Tell whether a guest runs, may run or is about to: whatever is not over.
+    """Tell whether the run is not over, so a guest may run.
 
-    Unknown counts, for silence is no end; so does the empty phase of an instance that was created just now.
+    The phase Unknown counts as alive: a node that does not answer may still run the guest. So does the empty phase of a
+    new instance.
     """
     return not is_final(phase)
 
 
 def is_known_phase(phase: str) -> bool:
-    """Tell whether anybody here knows what a phase means."""
+    """Tell whether this version knows the phase."""
     return phase in OWNERS
 
 
 def is_allowed_transition(before: str, after: str) -> bool:
-    """Tell whether a phase may follow another; staying is no move and always allowed."""
+    """Tell whether one phase may follow another. The same phase is always allowed."""
     return before == after or after in TRANSITIONS.get(before, frozenset())

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A launcher Pod as the API server has it: types for lenient reading, and questions about it. Pure.
+"""A launcher Pod: types for lenient decoding, and predicates. Pure.
 
-What a tenant's side wrote in it (messages, reasons) is bounded here before anyone repeats it.
+Messages and reasons in its status may come from a tenant. They are limited and cleaned here before they are shown.
 """
 
 from __future__ import annotations
@@ -134,14 +134,14 @@ class Pod(Node, frozen=True, kw_only=True):
 
     @property
     def owner(self) -> OwnerReference | None:
-        """The VMI that controls it, by the API server's word; labels prove nothing."""
+        """The VMI that controls it. By owner reference, because users can write labels."""
         return next(
             (
-                one
-                for one in self.metadata.owner_references
-                if one.controller
-                and one.kind == "VirtualMachineInstance"
-                and one.api_version.startswith("kubevirt.io/")
+                reference
+                for reference in self.metadata.owner_references
+                if reference.controller
+                and reference.kind == "VirtualMachineInstance"
+                and reference.api_version.startswith("kubevirt.io/")
             ),
             None,
         )
@@ -153,14 +153,14 @@ class Pod(Node, frozen=True, kw_only=True):
 
     @property
     def waits_for(self) -> frozenset[str]:
-        """The conditions without which it is not Ready: of a migration's Pod, that its guest is there."""
-        return frozenset(one.condition_type for one in self.spec.readiness_gates)
+        """Its readiness gates. A migration's target Pod has one, for the arrival of the guest."""
+        return frozenset(gate.condition_type for gate in self.spec.readiness_gates)
 
     @property
     def is_kept_from_services(self) -> bool:
-        """Tell whether it waits for the word that its guest is there."""
-        is_said = conditions.is_true(self.status.conditions, condition_types.UNPAUSED)
-        return condition_types.UNPAUSED in self.waits_for and not is_said
+        """Tell whether its readiness gate still waits for the guest, so Services do not send to it."""
+        is_unpaused = conditions.is_true(self.status.conditions, condition_types.UNPAUSED)
+        return condition_types.UNPAUSED in self.waits_for and not is_unpaused
 
     @property
     def is_deleting(self) -> bool:
@@ -168,12 +168,12 @@ class Pod(Node, frozen=True, kw_only=True):
 
     @property
     def is_over(self) -> bool:
-        """Tell whether nothing in it runs any more, by the kubelet's word."""
+        """Tell whether the kubelet has reported the end of all its containers."""
         return self.status.phase in ("Succeeded", "Failed")
 
     @property
     def has_succeeded(self) -> bool:
-        """Tell whether it ended well, by the kubelet's word."""
+        """Tell whether the kubelet has reported a successful end."""
         if self.is_over:
             return self.status.phase == "Succeeded"
         return self.compute.terminated is not None and self.compute.terminated.exit_code == 0
@@ -181,61 +181,69 @@ class Pod(Node, frozen=True, kw_only=True):
     @property
     def compute(self) -> ContainerState:
         """State of the launcher's container; empty before there is one."""
-        return next((one.state for one in self.status.container_statuses if one.name == COMPUTE), ContainerState())
+        return next(
+            (container.state for container in self.status.container_statuses if container.name == COMPUTE),
+            ContainerState(),
+        )
 
     @property
     def is_up(self) -> bool:
-        """Tell whether the launcher runs; a service mesh's sidecars are not waited for."""
+        """Tell whether the launcher's container runs. Sidecars do not count."""
         return self.status.phase == "Running" and self.compute.running is not None and not self.is_deleting
 
     @property
     def is_unschedulable(self) -> bool:
-        """Tell whether no node fits it for now, by the scheduler's word."""
-        said = conditions.find(self.status.conditions, condition_types.POD_SCHEDULED)
-        is_refused = said is not None and (said.status, said.reason) == ("False", condition_types.UNSCHEDULABLE)
+        """Tell whether the scheduler has reported that no node fits."""
+        scheduled = conditions.find(self.status.conditions, condition_types.POD_SCHEDULED)
+        is_refused = scheduled is not None and (scheduled.status, scheduled.reason) == (
+            "False",
+            condition_types.UNSCHEDULABLE,
+        )
         return is_refused and not self.spec.node_name
 
     @property
     def launcher_image(self) -> str:
-        return next((one.image for one in self.spec.containers if one.name == COMPUTE), "")
+        return next((container.image for container in self.spec.containers if container.name == COMPUTE), "")
 
     @property
     def image_digests(self) -> dict[str, str]:
-        """Return which image each volume of images has, by what was asked for, else by the kubelet's word.
+        """Return the image reference with digest of each image volume: the declared one, else the kubelet's.
 
-        A tag says nothing, and not every kubelet says what it has found under one.
+        A volume is missing if it was declared by tag and the kubelet does not report the digest.
         """
-        asked = {one.name: one.image.reference for one in self.spec.volumes if one.image is not None}
-        said = {
+        references = {entry.name: entry.image.reference for entry in self.spec.volumes if entry.image is not None}
+        digests = {
             mount.name: mount.volume_status.image.image_ref
-            for one in self.status.container_statuses
-            for mount in one.volume_mounts
+            for entry in self.status.container_statuses
+            for mount in entry.volume_mounts
             if mount.volume_status is not None
             and mount.volume_status.image is not None
             and DIGEST in mount.volume_status.image.image_ref
         }
-        return said | {name: reference for name, reference in asked.items() if DIGEST in reference}
+        return digests | {name: reference for name, reference in references.items() if DIGEST in reference}
 
     @property
     def vcpus(self) -> int:
-        """For how many virtual CPUs it was made; 0 where it does not say."""
-        said = self.metadata.annotations.get(VCPUS, "")
-        return int(said) if said.isascii() and said.isdigit() and len(said) <= _VCPU_DIGITS else 0
+        """The number of virtual CPUs that the Pod was created for; 0 when it is unknown."""
+        text = self.metadata.annotations.get(VCPUS, "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= _VCPU_DIGITS else 0
 
     @property
     def guest_bytes(self) -> int:
-        """For how much memory of its guest it was made; 0 where it does not say."""
-        said = self.metadata.annotations.get(GUEST_MEMORY, "")
-        return int(said) if said.isascii() and said.isdigit() and len(said) <= _BYTES_DIGITS else 0
+        """The guest memory that the Pod was created for, in bytes; 0 when it is unknown."""
+        text = self.metadata.annotations.get(GUEST_MEMORY, "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= _BYTES_DIGITS else 0
 
     @property
     def guest_network(self) -> GuestNetwork | None:
-        """The network of its guest, by the launch plan. None: no interface, or a plan of an older version."""
+        """The guest's network in the launch plan. None: no interface, or a plan of an older version."""
         return read_network(self.metadata.annotations.get(NETWORK_ANNOTATION, ""))
 
     def was_given(self, resource: str) -> bool:
-        """Tell whether its launcher has a device plugin's resource; the domain must not ask for what is not there."""
-        return any(resource in one.resources.limits for one in self.spec.containers if one.name == COMPUTE)
+        """Tell whether its launcher has a device plugin's resource, so that the domain can use the device."""
+        return any(
+            resource in container.resources.limits for container in self.spec.containers if container.name == COMPUTE
+        )
 
 
 class Failure(NamedTuple):
@@ -246,9 +254,9 @@ class Failure(NamedTuple):
 
 
 def find_start_failure(pod: Pod, heard: Failure | None = None) -> Failure | None:
-    """Say what keeps the launcher's container from starting, if the kubelet names something.
+    """Return why the launcher's container does not start, if the kubelet reports a reason.
 
-    heard: what it said in an Event; of a volume that it cannot mount it says nothing else.
+    heard: the kubelet's newest Event. It is the only report about a volume that cannot be mounted.
     """
     waiting = pod.compute.waiting
     if waiting is None or waiting.reason in ("", "ContainerCreating", "PodInitializing"):
@@ -258,30 +266,30 @@ def find_start_failure(pod: Pod, heard: Failure | None = None) -> Failure | None
 
 
 def find_end_failure(pod: Pod) -> Failure:
-    """Say why a Pod failed: the launcher's last words if it left some, else the kubelet's."""
-    ended = pod.compute.terminated
-    if ended is not None and ended.message in REASONS:
-        return Failure(REASONS[ended.message], ended.message)
-    if ended is not None and ended.message:
-        return Failure("LauncherFailed", sanitize(ended.message))
+    """Return why a Pod failed: the launcher's termination message if there is one, else the kubelet's reason."""
+    terminated = pod.compute.terminated
+    if terminated is not None and terminated.message in REASONS:
+        return Failure(REASONS[terminated.message], terminated.message)
+    if terminated is not None and terminated.message:
+        return Failure("LauncherFailed", sanitize(terminated.message))
     if pod.status.reason:
         return Failure(reason_word(pod.status.reason), sanitize(pod.status.message) or sanitize(pod.status.reason))
-    if ended is not None and ended.reason not in ("", "Error", "Completed"):
-        reason = reason_word(ended.reason)
-        return Failure(reason, f"the launcher ended with exit code {ended.exit_code}: {reason}")
-    if ended is not None:
-        return Failure("LauncherFailed", f"the launcher ended with exit code {ended.exit_code} and left no reason")
+    if terminated is not None and terminated.reason not in ("", "Error", "Completed"):
+        reason = reason_word(terminated.reason)
+        return Failure(reason, f"the launcher ended with exit code {terminated.exit_code}: {reason}")
+    if terminated is not None:
+        return Failure("LauncherFailed", f"the launcher ended with exit code {terminated.exit_code} and left no reason")
     return Failure("PodFailed", "the launcher Pod failed and nothing says why")
 
 
 def sanitize(text: str) -> str:
-    """Make a text that comes from the tenant's side fit for a condition: printable, one line, not long."""
-    printable = "".join(one if one.isprintable() else " " for one in text[: 4 * MESSAGE_LIMIT])
+    """Clean a tenant's text for a condition: printable, one line, at most MESSAGE_LIMIT characters."""
+    printable = "".join(character if character.isprintable() else " " for character in text[: 4 * MESSAGE_LIMIT])
     return " ".join(printable.split())[:MESSAGE_LIMIT]
 
 
 def abbreviate(text: str) -> str:
-    """Keep beginning and end of a long text: QEMU warns first, and says last what it died of."""
+    """Keep the start and the end of a long text: QEMU's output begins with warnings and ends with the cause."""
     if len(text) <= MESSAGE_LIMIT:
         return sanitize(text)
     head = MESSAGE_LIMIT // 4
@@ -289,5 +297,5 @@ def abbreviate(text: str) -> str:
 
 
 def reason_word(text: str) -> str:
-    """Make a reason of a text: letters and digits only."""
+    """Turn a text into a condition's reason: letters and digits only."""
     return re.sub(r"[^A-Za-z0-9]", "", text)[:64] or "PodFailed"

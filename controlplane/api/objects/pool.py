@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""VirtualMachinePool: so many VirtualMachines of one template. Types only."""
+"""VirtualMachinePool: a number of VirtualMachines from one template. Types only."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class VirtualMachinePoolStatus(Node, frozen=True, kw_only=True):
 
     @property
     def batch_size(self) -> int:
-        """How many were begun last."""
+        """Size of the newest batch."""
         return len(self.begun)
 
 

@@ -38,13 +38,13 @@ class QuantityError(ValueError):
 
 
 def parse(text: Quantity) -> Fraction:
-    """Read a quantity exactly; QuantityError if it is none."""
+    """Parse a quantity exactly. QuantityError."""
     if isinstance(text, bool):
         raise QuantityError("a boolean is not a quantity")
-    found = _QUANTITY.fullmatch(repr(text) if isinstance(text, float) else str(text))
-    if found is None:
+    match = _QUANTITY.fullmatch(repr(text) if isinstance(text, float) else str(text))
+    if match is None:
         raise QuantityError("not a quantity such as 64M, 1.5Gi, 2 or 100m")
-    sign, digits, suffix, exponent = found.groups()
+    sign, digits, suffix, exponent = match.groups()
     factor = Fraction(10) ** int(exponent) if exponent else _SUFFIXES[suffix or ""]
     return Fraction(f"{sign}{digits}") * factor
 
@@ -65,12 +65,12 @@ def to_whole(text: Quantity) -> int:
 
 
 def from_milli(milli: int) -> str:
-    """Spell thousandths: 1500 is "1500m", 2000 is "2"."""
+    """Render thousandths: 1500 is "1500m", 2000 is "2"."""
     return str(milli // 1000) if milli % 1000 == 0 else f"{milli}m"
 
 
 def from_bytes(count: int) -> str:
-    """Spell bytes with the largest binary suffix that keeps them exact."""
+    """Render bytes with the largest binary suffix that keeps them exact."""
     for suffix in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki"):
         size = int(_SUFFIXES[suffix])
         if count and count % size == 0:

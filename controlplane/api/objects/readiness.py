@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Ready condition of a VMI: one function for both writers, so that neither corrects the other. Pure.
+"""The Ready condition of a VMI: one function for both writers, so that they agree. Pure.
 
-virt-controller says it at all times. virt-handler says it in the very write that moves the phase, which saves one.
+virt-controller always sets it. virt-handler sets it when it changes the phase, which saves a second write.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ POD_CONDITION_MISSING = "PodConditionMissing"
 
 
 def readiness(phase: str, pod: Pod | None, *, is_paused: bool = False) -> Condition:
-    """Return the condition for a VMI in this phase. pod: its launcher's; None without one.
+    """Return the condition for a VMI in this phase. pod: its launcher Pod, if it exists.
 
-    A paused guest answers nobody, whatever its Pod says.
+    A paused guest is not ready even when its Pod is: it answers no request.
     """
     if phase != RUNNING and (phase not in AFTER_HAND_OVER or phase == SCHEDULED):
         return _false(condition_types.GUEST_NOT_RUNNING, "Guest VM is not reported as running")
@@ -37,13 +37,17 @@ def readiness(phase: str, pod: Pod | None, *, is_paused: bool = False) -> Condit
 
 
 def _as_its_pod(pod: Pod) -> Condition:
-    theirs = conditions.find(pod.status.conditions, condition_types.READY)
-    if theirs is None:
+    pod_ready = conditions.find(pod.status.conditions, condition_types.READY)
+    if pod_ready is None:
         return _false(POD_CONDITION_MISSING, "virt-launcher pod is missing the Ready condition")
-    is_ours = pod.waits_for == {condition_types.UNPAUSED}
-    if is_ours and theirs.reason == condition_types.READINESS_GATES_NOT_READY:
-        return Condition(type=condition_types.READY, status="True")  # the guest moved there; Services learn of it now
-    return Condition(type=condition_types.READY, status=theirs.status, reason=theirs.reason, message=theirs.message)
+    waits_for_guest = pod.waits_for == {condition_types.UNPAUSED}
+    if waits_for_guest and pod_ready.reason == condition_types.READINESS_GATES_NOT_READY:
+        return Condition(
+            type=condition_types.READY, status="True"
+        )  # the guest has arrived in this Pod; its readiness gate opens next
+    return Condition(
+        type=condition_types.READY, status=pod_ready.status, reason=pod_ready.reason, message=pod_ready.message
+    )
 
 
 def _false(reason: str, message: str) -> Condition:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which object of which kind: keys, resources, and the resources our components read and write."""
+"""Keys of objects, kinds as API resources, and the resources that our components use."""
 
 from __future__ import annotations
 

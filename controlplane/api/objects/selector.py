@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Label selectors: which objects one means, and how Kubernetes spells it. Whether one makes sense is admission's."""
+"""Label selectors: matching, and the form in queries. Admission validates them."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class LabelSelector(Node, frozen=True, kw_only=True):
 
 
 def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
-    """Tell whether labels meet a selector. An empty one is met by all; an operator that is not known, by none."""
+    """Tell whether a selector matches labels. An empty one matches everything, an unknown operator nothing."""
     return matcher(selector)(labels)
 
 
 def matcher(selector: LabelSelector) -> Callable[[Mapping[str, str]], bool]:
-    """Return `matches` for one selector and many labels: its values are looked up, not gone through."""
+    """Return `matches` for one selector. For many objects: the selector's values become sets once."""
     requirements = [(requirement, frozenset(requirement.values)) for requirement in selector.match_expressions]
 
     def is_met(labels: Mapping[str, str]) -> bool:
@@ -57,7 +57,7 @@ def matcher(selector: LabelSelector) -> Callable[[Mapping[str, str]], bool]:
 
 
 def render(selector: LabelSelector) -> str:
-    """Spell a selector as Kubernetes does in queries, e.g. app=web,tier in (a,b),!old."""
+    """Render a selector for a query, e.g. app=web,tier in (a,b),!old."""
     parts = [(name, f"{name}={value}") for name, value in selector.match_labels.items()]
     parts += [(requirement.key, _render(requirement)) for requirement in selector.match_expressions]
     return ",".join(text for _unused, text in sorted(parts))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How often, and how long, the beginning of a run is tried: bounds, and the annotations of a single machine. Pure."""
+"""Limits of a run's start, by annotations of a machine: number of attempts, and timeout. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOUNDS = {FURTHER_ATTEMPTS: MOST_FURTHER_ATTEMPTS, RUN_TIMEOUT: LONGEST_TIMEOUT_
 
 
 def read_limit(annotations: Mapping[str, str], name: str) -> int | None:
-    """Read one of BOUNDS; None when it is not set. ValueError says what it must be."""
+    """Parse an annotation of BOUNDS; None when it is not set. ValueError says what it must be."""
     text = annotations.get(name)
     if text is None:
         return None

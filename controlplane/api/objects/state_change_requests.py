@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which requests of a VM's queue are still to be carried out: one answer for who takes and who carries out."""
+"""Start and stop requests in a VM's status: which are pending. Pure; virt-api and virt-controller share it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAUSED, GENERATION = "paused", "generation"
 
 
 def start_request(*, is_paused: bool, generation: int | None = None) -> StateChangeRequest:
-    """Ask for a run. generation: of a VM that is halted; a start that was asked for before it was is none."""
+    """Return a start request. generation: of a halted VM; the start is void once the VM's spec changes."""
     data = {PAUSED: "true"} if is_paused else {}
     if generation is not None:
         data[GENERATION] = str(generation)
@@ -20,26 +20,26 @@ def start_request(*, is_paused: bool, generation: int | None = None) -> StateCha
 
 
 def asks_paused(request: StateChangeRequest) -> bool:
-    """Tell whether a start asks for a guest that waits for an unpause."""
+    """Tell whether a request starts the guest paused."""
     return request.action == "Start" and request.data.get(PAUSED, "").lower() == "true"
 
 
 def switches_on(request: StateChangeRequest, generation: int) -> bool:
-    """Tell whether a start is one of a machine that was halted already when it was asked for, and is as it was then.
+    """Tell whether a paused start applies to a halted machine, whose spec has not changed since the request.
 
-    A paused start cannot switch its machine on by itself, as others do: the run would begin before it is known to be
-    paused. Halting a machine, or changing anything else of its spec, is newer than such a start and counts.
+    Other starts set the run strategy. A paused start cannot: the run would begin before the request is read. A later
+    change of the spec, e.g. halting the machine again, makes the request void.
     """
     return asks_paused(request) and request.data.get(GENERATION) == str(generation)
 
 
 def pending(queue: tuple[StateChangeRequest, ...], *, uid: str | None, is_own: bool) -> tuple[StateChangeRequest, ...]:
-    """Leave out what is done: a stop when the instance that it names is gone, a start when the VM has an instance.
+    """Drop completed requests: a stop when its instance is gone, a start when the VM has an instance in any phase.
 
-    In whatever state that is: its run may have begun and ended before anybody took the start off the queue, and must
-    not be run again. Who wants another run than the one that is there queues the stop of that one before the start.
+    The run may have ended before the start was removed from the queue; it must not run a second time. A restart queues
+    a stop of the current instance before the start.
 
-    uid: of the instance that is there and may be the VM's, None without one. is_own: it is the VM's.
+    uid: of the instance with the VM's name, if there is one. is_own: the VM owns it.
     """
     while queue and _is_done(queue[0], uid=uid, is_own=is_own):
         queue = queue[1:]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""VirtualMachine: what the user wants to exist, and what became of it. Types only."""
+"""VirtualMachine: the machine that a user declares, and its state. Types only."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class VirtualMachine(Object, frozen=True, kw_only=True):
 
     @property
     def run_strategy(self) -> str:
-        """The strategy that `spec.runStrategy` or the deprecated `spec.running` ask for; Halted when neither is set."""
+        """spec.runStrategy, or its equivalent of the deprecated spec.running; Halted when neither is set."""
         if self.spec.run_strategy:
             return self.spec.run_strategy
         return "Always" if self.spec.running else "Halted"

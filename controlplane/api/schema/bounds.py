@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What values a field may have, said once: admission reports it (fields), the CRD enforces it (schema).
+"""Limits of single fields. Admission reports violations (admission/fields.py), the CRD enforces them.
 
-Bounds hang on the types of the structs as metadata that decoding does not look at: a controller must be able to
-read what an older or newer version let in. Rules about several fields live in controlplane.api.admission.validate.
+Bounds are metadata of the structs' types. Decoding ignores them: a controller must be able to read objects that another
+version admitted. Rules over several fields are in controlplane.api.admission.validate.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def bounded(
     int_or_percent: bool = False,
     required: bool = False,
 ) -> msgspec.Meta:
-    """Make the annotation that carries bounds."""
+    """Return the type annotation with these bounds."""
     return _meta(
         Bounds(
             what=what,
@@ -72,7 +72,7 @@ def bounded(
 
 
 def one_of(*choices: str, unbuilt: tuple[str, ...] = ()) -> msgspec.Meta:
-    """Make the annotation of a string that is one of some words."""
+    """Return the type annotation of a string with these choices."""
     return _meta(Bounds(choices=choices, unbuilt=unbuilt))
 
 
@@ -128,8 +128,8 @@ ImagePath = Annotated[
     str,
     bounded(
         "an absolute path of a file, of letters, digits and '_', '.', '+', '@', '-', without '.' or '..' parts",
-        # Go's expressions have no look-ahead, so each part is spelled, in one way only: it begins with at most two dots
-        # and a character that is none, or with three.
+        # A component may not be . or .. (Go has no look-ahead): it begins with at most two dots and another character,
+        # or with three dots. Each text matches in one way only, so a long path causes no backtracking.
         pattern=r"(/(\.{0,2}[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]*|\.{3}[A-Za-z0-9_.+@-]*))+",
         max_length=1024,
     ),

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Our CustomResourceDefinitions as plain values: names, versions, columns and rules around the generated schemas.
+"""Build our CustomResourceDefinitions as plain values: names, versions and columns around the generated schemas.
 
-The first version is stored, the others are served beside it with the same schema. What is particular about a kind is
-in its row of controlplane.api.registry. No rule may look at the old object: the API server cannot tell who writes, and
-what users may not change the control plane must (hotplug, hand-over).
+The first version is stored; the others are served with the same schema. A kind's own settings are in its row of
+controlplane.api.registry. No CEL rule may compare with the old object: CEL does not know the user, and the control
+plane must be able to change fields that users may not change (hotplug, hand-over).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def crd(kind: Kind) -> dict[str, Any]:
             "conversion": {"strategy": "None"},
             "versions": [
                 _version(kind, stored, schema),
-                *({**_version(kind, one, schema), "storage": False, "deprecated": True} for one in served),
+                *({**_version(kind, version, schema), "storage": False, "deprecated": True} for version in served),
             ],
         },
     }
@@ -47,12 +47,12 @@ def crd(kind: Kind) -> dict[str, Any]:
 def _version(kind: Kind, version: str, schema: Schema) -> dict[str, Any]:
     columns = [
         {
-            "name": one.name,
-            "type": one.type,
-            "jsonPath": one.path,
-            **({"priority": one.priority} if one.priority else {}),
+            "name": column.name,
+            "type": column.type,
+            "jsonPath": column.path,
+            **({"priority": column.priority} if column.priority else {}),
         }
-        for one in kind.columns
+        for column in kind.columns
     ]
     selectable = [{"jsonPath": path} for path in kind.selectable]
     return {
@@ -86,7 +86,7 @@ def _root(kind: Kind) -> Schema:
         "type": "object",
         "description": kind.description,
         **({"required": ["spec"]} if kind.needs_spec else {}),
-        # So that admission can name a misspelt "sepc"; see controlplane.api.admission.fields.
+        # Otherwise the API server drops a misspelt "sepc" before admission can report it.
         "x-kubernetes-preserve-unknown-fields": True,
         "properties": {
             "apiVersion": {"type": "string", "description": f"Group and version, {kind.resource.api_version}."},

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write what the role knows of our kinds: python -m controlplane.api.schema.generate_crds. A tool, not a service.
+"""Write the role's files about our kinds: python -m controlplane.api.schema.generate_crds. A tool, not a service.
 
-The CRDs, and a list of the kinds that its templates go through: for webhooks, and for what users may do. Run it after
+It writes the CRDs, and the list of kinds that the role's templates iterate over (webhooks, users' roles). Run it after
 a change of a type or of the registry; a test compares the files.
 """
 
@@ -24,18 +24,18 @@ HEADER = "---\n# Generated from controlplane/api by: python -m controlplane.api.
 
 
 def render(document: Any) -> str:
-    """Spell a document as YAML."""
+    """Render a document as YAML."""
     return HEADER + yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
 
 
 def files(kinds: tuple[Kind, ...] = KINDS) -> dict[Path, str]:
-    """Return what should be in the role's folder."""
-    definitions = {FOLDER / f"{one.resource.plural}.yaml": render(crd(one)) for one in kinds}
-    return {**definitions, LIST: render([_entry(one) for one in kinds])}
+    """Return the content of each generated file."""
+    definitions = {FOLDER / f"{kind.resource.plural}.yaml": render(crd(kind)) for kind in kinds}
+    return {**definitions, LIST: render([_entry(kind) for kind in kinds])}
 
 
 def _entry(kind: Kind) -> dict[str, Any]:
-    """Say what the role's templates need: fields are documented by their use there."""
+    """Return the fields of a kind that the role's templates use."""
     return {
         "plural": kind.resource.plural,
         "group": kind.resource.group,

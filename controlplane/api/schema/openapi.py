@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From our structs to the OpenAPI schema of a CRD: shapes, bounds, descriptions. Knows no single kind.
+"""Generate the OpenAPI schema of a CRD from our structs: shapes, bounds, descriptions.
 
-Spec objects keep unknown fields (the API server would drop them before admission could name them); status objects
-drop them. Descriptions are the text under each field in the source.
+Objects in a spec keep unknown fields, because the API server would drop them before admission could report them.
+Objects in a status do not. Descriptions are the string literals under the fields in the source.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _OPAQUE: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": Tru
 
 
 def object_schema(kind: type[Struct], *, keep_unknown: bool) -> Schema:
-    """Return the schema of a struct; keep_unknown: of a spec."""
+    """Return the schema of a struct. keep_unknown: for objects in a spec."""
     if kind.__name__ == "ObjectMeta":
         return dict(_OPAQUE)
-    documented = field_notes(kind)
+    notes = field_notes(kind)
     properties: Schema = {}
     for name, (shape, _unused) in shapes(kind).items():
-        described = {"description": documented[name]} if name in documented else {}
-        properties[name] = {**described, **_schema(shape, keep_unknown=keep_unknown)}
+        description = {"description": notes[name]} if name in notes else {}
+        properties[name] = {**description, **_schema(shape, keep_unknown=keep_unknown)}
     required = sorted(name for name, (_unused, needed) in shapes(kind).items() if needed)
     return {
         "type": "object",
@@ -84,7 +84,7 @@ def _limits(shape: Shape) -> Schema:
 
 @cache
 def field_notes(kind: type[Struct]) -> dict[str, str]:
-    """Return the text under each field of a struct, by the field's name in JSON."""
+    """Return the string literal under each field of a struct, by the field's name in JSON."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
     if not isinstance(tree, ast.ClassDef):
         return {}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Regular expressions of field values, compiled once. A whole value must match."""
+"""Match field values against regular expressions, which are compiled once."""
 
 from __future__ import annotations
 

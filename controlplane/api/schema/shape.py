@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Our structs as data: what each field must be in JSON. Read once from the type, then kept."""
+"""Describe our structs as data: the JSON type and the limits of each field. Cached per type."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PLAIN: dict[type[Any], type] = {inspect.StrType: str, inspect.IntType: int, ins
 
 @cache
 def shapes(kind: type[Struct]) -> dict[str, tuple[Shape, bool]]:
-    """Return what each field of a type must be, by its name in JSON, and whether it must be there."""
+    """Return the shape of each field, by its name in JSON, and whether it is required."""
     info = inspect_type(kind)
     if not isinstance(info, inspect.StructType):
         raise TypeError(f"{kind} is not a struct")
@@ -40,7 +40,7 @@ def shapes(kind: type[Struct]) -> dict[str, tuple[Shape, bool]]:
 
 
 def part(kind: type[Struct], name: str) -> tuple[type[Struct], bool]:
-    """Return the type of a field that is an object itself, e.g. spec, and whether it must be there."""
+    """Return the struct of an object-valued field, e.g. spec, and whether the field is required."""
     shape, is_required = shapes(kind)[name]
     if shape.struct is None:
         raise TypeError(f"{name} of {kind.__name__} is no struct")
@@ -52,7 +52,7 @@ def _shape(info: inspect.Type, bounds: Bounds) -> Shape:
         case inspect.Metadata(type=inner, extra=extra):
             return _shape(inner, (extra or {}).get("bounds") or bounds)
         case inspect.UnionType(types=types):
-            return _shape(next(one for one in types if not isinstance(one, inspect.NoneType)), bounds)
+            return _shape(next(type_ for type_ in types if not isinstance(type_, inspect.NoneType)), bounds)
         case inspect.StructType(cls=cls):
             return Shape(dict, bounds, struct=cls)
         case inspect.VarTupleType(item_type=item):

@@ -40,10 +40,10 @@ def _check(spec: KubeVirtSpec, _unused: KubeVirtConfiguration) -> Iterator[Probl
 
 
 def _check_most_memory(amount: Quantity | None) -> Iterator[Problem]:
-    """Every machine that starts gets it that names none itself, and is refused with one that no guest can have."""
+    """Check the default of memory.maxGuest: every machine without one gets it, and could not start with a bad one."""
     try:
         size = None if amount is None else quantity.to_bytes(amount)
-    except quantity.QuantityError:  # reported with its field
+    except quantity.QuantityError:  # fields.py reports it
         return
     if size is not None and not (LEAST_BYTES <= size <= MAX_MEMORY and size % BLOCK_BYTES == 0):
         where = "spec.configuration.liveUpdateConfiguration.maxGuest"
@@ -54,7 +54,7 @@ def _check_container_disks(spec: KubeVirtSpec) -> Iterator[Problem]:
     limit = spec.configuration.container_disk_limit
     try:
         size = quantity.to_bytes(limit)
-    except quantity.QuantityError:  # reported with its field
+    except quantity.QuantityError:  # fields.py reports it
         return
     if not MIN_DISK <= size <= MAX_CONTAINER_DISK:
         where = "spec.configuration.containerDiskLimit"
@@ -62,10 +62,10 @@ def _check_container_disks(spec: KubeVirtSpec) -> Iterator[Problem]:
 
 
 def check_bandwidth(rate: Quantity, where: str) -> Iterator[Problem]:
-    """Bandwidth is what libvirt is told, in bytes; the numbers beside it are bounded by their types."""
+    """Check the range of a bandwidth in bytes per second. It is a quantity, so its type does not limit it."""
     try:
         size = quantity.to_bytes(rate)
-    except quantity.QuantityError:  # reported with its field
+    except quantity.QuantityError:  # fields.py reports it
         return
     if size and not MIN_BANDWIDTH <= size <= MAX_BANDWIDTH:
         yield Problem(where, f"{excerpt(rate)} is out of range; must be 0 (no bound) or from 1Mi to 1Ti, in a second")
@@ -76,8 +76,8 @@ def _check_workload_updates(spec: KubeVirtSpec) -> Iterator[Problem]:
         "spec.workloadUpdateStrategy.batchEvictionInterval",
         spec.workload_update_strategy.batch_eviction_interval,
     )
-    found = go_duration.seconds(interval)
-    if interval and (found is None or not 0 <= found <= MAX_INTERVAL):
+    seconds = go_duration.seconds(interval)
+    if interval and (seconds is None or not 0 <= seconds <= MAX_INTERVAL):
         yield Problem(where, f"{excerpt(interval)} is no time from 0s to 24h; write e.g. 1m30s")
 
 

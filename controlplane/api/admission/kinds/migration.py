@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rules of VirtualMachineInstanceMigration. Whether its instance can migrate is asked by virt-api."""
+"""The rules of VirtualMachineInstanceMigration. virt-api checks whether its instance can migrate."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def _check(spec: VirtualMachineInstanceMigrationSpec, _unused: KubeVirtConfigura
     elif not matches(SUBDOMAIN, spec.vmi_name):
         yield Problem("spec.vmiName", f"{excerpt(spec.vmi_name)} is no name of a VirtualMachineInstance")
     if spec.priority is not None:
-        # Of users: what virt-controller writes is not judged.
+        # A user's migration must not overtake node drains. virt-controller's own writes are not checked.
         text = "only virt-controller is allowed to set priority field; remove it"
         yield Problem("spec.priority", text, "FieldValueForbidden")
     yield from check_labels(spec.added_node_selector, "spec.addedNodeSelector")
 
 
 def _check_metadata(meta: ObjectMeta, before: ObjectMeta) -> Iterator[Problem]:
-    """Keep the label by which the migrations of an instance are found. One that is left out is given back."""
-    given, old = meta.labels.get(names.VMI_NAME), before.labels.get(names.VMI_NAME)
-    if old is not None and given not in (None, old):
+    """Refuse a change of the label by which controllers find an instance's migrations. Defaults restore it."""
+    new, old = meta.labels.get(names.VMI_NAME), before.labels.get(names.VMI_NAME)
+    if old is not None and new not in (None, old):
         text = "is what the migrations of an instance are found by; leave it as it was"
         yield Problem(key("metadata.labels", names.VMI_NAME), text, "FieldValueForbidden")
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rules of VirtualMachinePool: those of a VirtualMachine, for its template, and its own."""
+"""The rules of VirtualMachinePool: the rules of VirtualMachine for its template, and its own."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ SELECTOR_IS_FIXED = "stays as it was created; make another pool, and delete this
 
 
 def _check(spec: VirtualMachinePoolSpec, configuration: KubeVirtConfiguration) -> Iterator[Problem]:
-    given, machine = spec.virtual_machine_template.metadata, spec.virtual_machine_template.spec
+    metadata, machine = spec.virtual_machine_template.metadata, spec.virtual_machine_template.spec
     path, inside = f"{TEMPLATE}.metadata", f"{TEMPLATE}.spec.template"
-    yield from check_selector(spec.selector, given.labels, "spec.selector", f"{path}.labels")
-    yield from check_labels(given.labels, f"{path}.labels")
-    yield from check_annotation_syntax(given.annotations, f"{path}.annotations")
+    yield from check_selector(spec.selector, metadata.labels, "spec.selector", f"{path}.labels")
+    yield from check_labels(metadata.labels, f"{path}.labels")
+    yield from check_annotation_syntax(metadata.annotations, f"{path}.annotations")
     annotations = machine.template.metadata.annotations
     yield from check_template_metadata(machine.template.metadata, f"{inside}.metadata")
     yield from check_reserved(annotations, {}, f"{inside}.metadata.annotations", reserved=RESERVED_ANNOTATIONS)
+    # The only check of these machines: admission skips virt-controller, which creates them.
     yield from check_machine(machine.template.spec, configuration, f"{inside}.spec")
     volumes, templates = machine.template.spec.volumes, f"{TEMPLATE}.spec.dataVolumeTemplates"
     yield from check_data_volume_templates(machine.data_volume_templates, volumes, templates)
@@ -55,9 +56,9 @@ def _check(spec: VirtualMachinePoolSpec, configuration: KubeVirtConfiguration) -
 def _check_strategies(spec: VirtualMachinePoolSpec) -> Iterator[Problem]:
     scale_in, update = spec.scale_in_strategy, spec.update_strategy
     for name, strategy in (("scaleInStrategy", scale_in), ("updateStrategy", update)):
-        given = [one for one in STRATEGIES if strategy is not None and getattr(strategy, one) is not None]
-        if len(given) > 1:
-            yield Problem(f"spec.{name}", f"has {' and '.join(given)}, which exclude each other; keep one")
+        chosen = [choice for choice in STRATEGIES if strategy is not None and getattr(strategy, choice) is not None]
+        if len(chosen) > 1:
+            yield Problem(f"spec.{name}", f"has {' and '.join(chosen)}, which exclude each other; keep one")
     if scale_in is not None and scale_in.proactive is not None:
         yield from _check_policy(scale_in.proactive.selection_policy, "spec.scaleInStrategy.proactive.selectionPolicy")
     if update is not None and update.proactive is not None:
@@ -70,8 +71,8 @@ def _check_policy(policy: PoolSelectionPolicy | None, path: str) -> Iterator[Pro
     here = below(path, "selectors")
     if policy.selectors.label_selector is not None:
         yield from check_parts(policy.selectors.label_selector, below(here, "labelSelector"))
-    for index, one in enumerate(policy.selectors.node_selector_requirement_matcher):
-        yield from check_requirement(one, below(below(here, "nodeSelectorRequirementMatcher"), index))
+    for index, requirement in enumerate(policy.selectors.node_selector_requirement_matcher):
+        yield from check_requirement(requirement, below(below(here, "nodeSelectorRequirementMatcher"), index))
 
 
 def _check_name(meta: ObjectMeta, before: ObjectMeta) -> Iterator[Problem]:
@@ -81,22 +82,22 @@ def _check_name(meta: ObjectMeta, before: ObjectMeta) -> Iterator[Problem]:
 
 
 def _find_data_volumes(pool: Json) -> Iterator[str]:
-    """As for a machine, which stands deeper here."""
+    """Yield the template's fields that need DataVolumes."""
     for path in vm.RULES.data_volumes(_machine(pool)):
         yield f"{TEMPLATE}.{path}"
 
 
 def _check_whole(pool: Json) -> Iterator[Problem]:
-    """As for a machine, in the namespace of the pool."""
+    """Check the template like a VirtualMachine in the pool's namespace."""
     meta, machine = pool.get("metadata"), _machine(pool)
-    for one in vm.RULES.whole({**machine, "metadata": meta if isinstance(meta, dict) else {}}):
-        yield Problem(f"{TEMPLATE}.{one.path}", one.message, one.reason)
+    for problem in vm.RULES.whole({**machine, "metadata": meta if isinstance(meta, dict) else {}}):
+        yield Problem(f"{TEMPLATE}.{problem.path}", problem.message, problem.reason)
 
 
 def _check_run_strategy(spec: Any) -> Iterator[Problem]:
     machine = _machine({"spec": spec})
-    for one in vm.RULES.plain_spec(machine.get("spec")):
-        yield Problem(f"{TEMPLATE}.{one.path}", one.message, one.reason)
+    for problem in vm.RULES.plain_spec(machine.get("spec")):
+        yield Problem(f"{TEMPLATE}.{problem.path}", problem.message, problem.reason)
 
 
 def _warn(pool: Json) -> Iterator[str]:
@@ -111,21 +112,21 @@ def _warn(pool: Json) -> Iterator[str]:
 
 
 def _machine(pool: Json) -> Json:
-    """Return what stands in the place of a VirtualMachine, as it was written, good or not."""
+    """Return the template of the VirtualMachines, not validated; {} when it is no object."""
     spec = pool.get("spec")
     template = spec.get("virtualMachineTemplate") if isinstance(spec, dict) else None
     return template if isinstance(template, dict) else {}
 
 
 def _leave(pool: Json, configuration: KubeVirtConfiguration, seed: str | None) -> Json:
-    """Fill in nothing. It is asked so that users hear our words: the schema's, which comes next, name no remedy."""
+    """Set no default. With it the mutating webhook checks pools: its errors name a remedy, the schema's do not."""
     del configuration, seed
     return pool
 
 
 def _add_schema_rules(spec: Schema) -> None:
     vm.RULES.add_schema_rules(spec["properties"]["virtualMachineTemplate"]["properties"]["spec"])
-    # By the API server, not by a webhook: a pool without the number could not be scaled.
+    # In the schema, not in a webhook: the scale subresource needs a number in every stored pool.
     spec["properties"]["replicas"]["default"] = 1
 
 

@@ -38,10 +38,10 @@ def _check_spec(spec: VirtualMachineSpec, configuration: KubeVirtConfiguration) 
 def _check_strategy(spec: Any) -> Iterator[Problem]:
     if not isinstance(spec, dict):
         return
-    given = [name for name in ("running", "runStrategy") if spec.get(name) not in (None, "")]
-    if len(given) == 2:
+    chosen = [name for name in ("running", "runStrategy") if spec.get(name) not in (None, "")]
+    if len(chosen) == 2:
         yield Problem("spec.running", "running and runStrategy exclude each other; remove running")
-    elif not given:
+    elif not chosen:
         text = "runStrategy (or the deprecated running) is required; set Always, Halted, Manual, RerunOnFailure or Once"
         yield Problem("spec.runStrategy", text, "FieldValueRequired")
 

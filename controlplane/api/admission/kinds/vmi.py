@@ -27,7 +27,7 @@ def _check_spec(spec: VirtualMachineInstanceSpec, configuration: KubeVirtConfigu
 
 
 def _check_metadata(meta: ObjectMeta, before: ObjectMeta) -> Iterator[Problem]:
-    """Judge labels and annotations that reach the Pod, and who may be the owner."""
+    """Check labels, annotations and owner references. Values from before the write are not checked again."""
     yield from metadata.check_labels(meta.labels, "metadata.labels")
     yield from metadata.check_reserved(meta.labels, before.labels, "metadata.labels")
     yield from metadata.check_reserved(
@@ -40,8 +40,8 @@ def _check_metadata(meta: ObjectMeta, before: ObjectMeta) -> Iterator[Problem]:
     if meta.annotations != before.annotations:
         yield from metadata.check_passed_on(meta.annotations, "metadata.annotations")
     if meta.owner_references != before.owner_references:
-        known = {owner.uid for owner in before.owner_references}
-        yield from metadata.check_owners(tuple(owner for owner in meta.owner_references if owner.uid not in known))
+        previous = {owner.uid for owner in before.owner_references}
+        yield from metadata.check_owners(tuple(owner for owner in meta.owner_references if owner.uid not in previous))
 
 
 def _warn(vmi: Json) -> Iterator[str]:

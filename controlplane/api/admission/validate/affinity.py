@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules about affinity: what Kubernetes would refuse when the Pod is made, by then with nobody there to read it."""
+"""Rules about affinity: what Kubernetes would refuse later, in the Pod, where the user does not see the error."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _FIELD = "metadata.name"
 
 
 def check_affinity(affinity: dict[str, Any] | None, path: str) -> Iterator[Problem]:
-    """Check each term; rules over several fields only where all fields are good by themselves."""
+    """Check each term. Rules over several fields run only when every single field is valid."""
     if affinity is None:
         return
-    found = fields.check(affinity, Affinity, path)
-    yield from found
-    if found:
+    problems = fields.check(affinity, Affinity, path)
+    yield from problems
+    if problems:
         return
     read = decode(affinity, Affinity)
     if read.node_affinity is not None:
@@ -61,29 +61,29 @@ def _nodes(affinity: NodeAffinity, path: str) -> Iterator[Problem]:
 
 
 def _term(term: NodeSelectorTerm, path: str) -> Iterator[Problem]:
-    for index, one in enumerate(term.match_expressions):
-        yield from check_requirement(one, below(below(path, "matchExpressions"), index))
-    for index, one in enumerate(term.match_fields):
+    for index, requirement in enumerate(term.match_expressions):
+        yield from check_requirement(requirement, below(below(path, "matchExpressions"), index))
+    for index, requirement in enumerate(term.match_fields):
         here = below(below(path, "matchFields"), index)
-        if one.key != _FIELD:
-            text = f"{excerpt(one.key)} is no field of a node that can be asked for; use {_FIELD}"
+        if requirement.key != _FIELD:
+            text = f"{excerpt(requirement.key)} is no field of a node that can be asked for; use {_FIELD}"
             yield Problem(below(here, "key"), text, "FieldValueNotSupported")
-        if one.operator not in WITH_VALUES:
+        if requirement.operator not in WITH_VALUES:
             yield Problem(below(here, "operator"), f"must be {' or '.join(sorted(WITH_VALUES))}")
-        elif len(one.values) != 1:
+        elif len(requirement.values) != 1:
             yield Problem(below(here, "values"), "must be exactly one name of a node")
 
 
 def check_requirement(one: NodeRequirement, path: str) -> Iterator[Problem]:
-    """Check what is asked of one label."""
-    has_words = one.operator in WITH_VALUES
-    for value in (one.values if has_words else ()) or ("",):
+    """Check one requirement on a node's labels."""
+    needs_values = one.operator in WITH_VALUES
+    for value in (one.values if needs_values else ()) or ("",):
         yield from check_labels({one.key: value}, path)
     if one.operator in _NUMBERS:
         if len(one.values) != 1 or not _is_whole(one.values[0]):
             yield Problem(below(path, "values"), f'{one.operator} needs exactly one whole number, e.g. ["8"]')
-    elif has_words != bool(one.values):
-        needs = "needs at least one value" if has_words else "takes no values; remove them"
+    elif needs_values != bool(one.values):
+        needs = "needs at least one value" if needs_values else "takes no values; remove them"
         yield Problem(below(path, "values"), f"{one.operator} {needs}")
 
 

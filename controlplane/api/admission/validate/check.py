@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The front door: is this object right? Of any kind; for admission and for controllers alike.
+"""Check an object of any kind, for admission and for controllers.
 
-Problems of single fields come first. Rules over several fields run whenever the object can be read at all, and are
-left out where a field below or above them is already reported.
+Problems of single fields come first. Rules over several fields run whenever the object can be decoded. A rule's problem
+is dropped when its field, or one above or below it, is reported already.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 
 
 def check_object(obj: Json, configuration: KubeVirtConfiguration, *, kind: type[Object], rules: Rules) -> list[Problem]:
-    """Return what is wrong with the spec of an object, and with what stands beside it; MAX_PROBLEMS at most."""
+    """Return the problems of an object's spec and of unknown fields beside it, at most MAX_PROBLEMS."""
     spec_type, is_required = part(kind, "spec")
     plain = obj.get("spec")
     if plain is None and not is_required:
         plain = {}
-    found = [*islice(_root(obj), MAX_PROBLEMS), *fields.check(plain, spec_type, "spec")][:MAX_PROBLEMS]
-    if len(found) == MAX_PROBLEMS:
-        return found
-    spec = _readable(plain, spec_type, found)
-    more = () if spec is None else rules.spec(spec, configuration)
-    fresh = _not_said(found, chain(rules.plain_spec(plain), more))
-    return [*found, *islice(fresh, MAX_PROBLEMS - len(found))]
+    problems = [*islice(_root(obj), MAX_PROBLEMS), *fields.check(plain, spec_type, "spec")][:MAX_PROBLEMS]
+    if len(problems) == MAX_PROBLEMS:
+        return problems
+    spec = _readable(plain, spec_type, problems)
+    rule_problems = () if spec is None else rules.spec(spec, configuration)
+    new = _not_said(problems, chain(rules.plain_spec(plain), rule_problems))
+    return [*problems, *islice(new, MAX_PROBLEMS - len(problems))]
 
 
 def check_instance(vmi: Json, configuration: KubeVirtConfiguration) -> list[Problem]:
-    """Return what is wrong with the spec of a VirtualMachineInstance: for virt-controller, before it acts."""
+    """Return the problems of a VirtualMachineInstance's spec. virt-controller calls this before it acts."""
     return check_object(vmi, configuration, kind=VirtualMachineInstance, rules=instance.RULES)
 
 
 def _readable(spec: Any, kind: type[T], found: list[Problem]) -> T | None:
-    """Read a spec; if need be, without the fields that have a problem of their own. None: not even then."""
+    """Decode a spec, if necessary without the fields that have problems. None when that fails, too."""
     try:
         return decode(spec, kind)
     except DecodeError:
@@ -71,9 +71,9 @@ def _root(obj: Json) -> Iterator[Problem]:
 
 
 def _not_said(found: list[Problem], rules: Iterable[Problem]) -> Iterator[Problem]:
-    """Leave out rules that only repeat what is already said about the same field, one inside it or one around it.
+    """Drop problems of rules whose field, or one above or below it, is reported already.
 
-    By sets: everything that is found times all that rules say would be seconds of a thread.
+    With sets: comparing each pair of problems would take seconds.
     """
     reported = {problem.path for problem in found}
     around = {head for path in reported for head in _heads(path)}
@@ -83,7 +83,7 @@ def _not_said(found: list[Problem], rules: Iterable[Problem]) -> Iterator[Proble
 
 
 def _heads(path: str) -> Iterator[str]:
-    """Yield a path and all that it is below: spec, spec.a and spec.a[0] of spec.a[0]."""
+    """Yield a path and its parents: spec, spec.a and spec.a[0] for spec.a[0]."""
     yield path
     for cut in _CUT.finditer(path):
         yield path[: cut.start()]

@@ -24,7 +24,7 @@ MACHINE_TYPES = ("q35", "pc-q35-*", "pc", "pc-i440fx-*")
 
 
 def check_compute(domain: DomainSpec, configuration: KubeVirtConfiguration, path: str) -> Iterator[Problem]:
-    """Check everything of the machine but its devices."""
+    """Check everything in a domain except its devices."""
     yield from _cpu(domain, path)
     yield from _memory(domain, path)
     yield from _machine(domain, configuration, path)
@@ -35,7 +35,7 @@ def check_compute(domain: DomainSpec, configuration: KubeVirtConfiguration, path
 
 
 def _number(value: Quantity | None) -> Fraction | None:
-    """Return an amount; None when there is none, or none that can be read (which is reported elsewhere)."""
+    """Return an amount; None when it is unset or unreadable. fields.py reports the latter."""
     if value is None:
         return None
     try:
@@ -58,7 +58,7 @@ def _cpu(domain: DomainSpec, path: str) -> Iterator[Problem]:
         if amount is not None and not 0 <= amount <= MAX_CPU:
             yield Problem(key(where, "cpu"), f"must be from 0 to {MAX_CPU}")
     if limit == 0:
-        # Kubernetes takes it for no limit, and a quota for nothing used.
+        # Kubernetes treats 0 as no limit, and a ResourceQuota counts 0: the guest could take all CPUs of a node.
         yield Problem(key(limits, "cpu"), "must be more than 0; remove it for no limit")
     if request is not None and limit is not None and request > limit:
         yield Problem(key(requests, "cpu"), "is above limits[cpu]; lower the request or raise the limit")
@@ -90,10 +90,10 @@ def _memory(domain: DomainSpec, path: str) -> Iterator[Problem]:
         yield from _memory_amount(amount, where)
     if domain.memory is not None and domain.memory.max_guest is not None:
         yield from _max_guest(domain, domain.memory.max_guest, below(path, "memory.maxGuest"))
-    ceiling, asked, seen = _number(limit), _number(request), _number(guest)
-    if ceiling is not None and asked is not None and asked > ceiling:
+    limit_amount, request_amount, guest_amount = _number(limit), _number(request), _number(guest)
+    if limit_amount is not None and request_amount is not None and request_amount > limit_amount:
         yield Problem(request_path, "is above limits[memory]; lower the request or raise the limit")
-    if ceiling is not None and seen is not None and seen > ceiling:
+    if limit_amount is not None and guest_amount is not None and guest_amount > limit_amount:
         yield Problem(guest_path, "is above resources.limits[memory]; lower it or raise the limit")
 
 
@@ -102,7 +102,7 @@ def _max_guest(domain: DomainSpec, amount: Quantity, path: str) -> Iterator[Prob
     yield from problems
     try:
         refusal = "" if problems else refuse_room(guest_bytes(domain), most_bytes(domain))
-    except quantity.QuantityError:  # reported with its field
+    except quantity.QuantityError:  # fields.py reports it
         return
     if refusal:
         yield Problem(path, f"{refusal}; change it, or remove this")
@@ -121,10 +121,10 @@ def _memory_amount(amount: Quantity | None, path: str) -> Iterator[Problem]:
 
 
 def _machine(domain: DomainSpec, configuration: KubeVirtConfiguration, path: str) -> Iterator[Problem]:
-    asked = domain.machine.type if domain.machine is not None else ""
+    machine_type = domain.machine.type if domain.machine is not None else ""
     allowed = configuration.emulated_machines or MACHINE_TYPES
-    if asked and not any(fnmatchcase(asked, one) for one in allowed):
-        text = f"{excerpt(asked)} is not a machine type of this cluster; allowed: {', '.join(allowed)}"
+    if machine_type and not any(fnmatchcase(machine_type, pattern) for pattern in allowed):
+        text = f"{excerpt(machine_type)} is not a machine type of this cluster; allowed: {', '.join(allowed)}"
         yield Problem(below(path, "machine.type"), text, "FieldValueNotSupported")
 
 

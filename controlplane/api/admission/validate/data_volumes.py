@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules about DataVolumes: the templates of a VM, and who names one. What a source means is CDI's to judge."""
+"""Rules about DataVolumes: templates, and volumes that refer to one. CDI checks the sources' own fields."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ INSTANCE, TEMPLATE = ("spec",), ("spec", "template", "spec")
 def check_data_volume_templates(
     templates: Iterable[DataVolumeTemplate], volumes: Iterable[Volume], path: str = TEMPLATES
 ) -> Iterator[Problem]:
-    """Check what CDI would refuse only when the machine is there already, and what nobody would use."""
+    """Check the templates: what CDI would refuse later, after the VM is admitted, and templates that no volume uses."""
     templates, named = tuple(templates), frozenset(claim_names(volumes))
-    yield from duplicates((one.metadata.name for one in templates if one.metadata.name), path)
-    for index, one in enumerate(templates):
+    yield from duplicates((template.metadata.name for template in templates if template.metadata.name), path)
+    for index, template in enumerate(templates):
         here = below(path, index)
-        yield from _name(one.metadata.name, named, below(here, "metadata.name"))
-        yield from check_labels(one.metadata.labels, below(here, "metadata.labels"))
-        yield from check_annotation_syntax(one.metadata.annotations, below(here, "metadata.annotations"))
-        yield from _spec(one.spec, below(here, "spec"))
+        yield from _name(template.metadata.name, named, below(here, "metadata.name"))
+        yield from check_labels(template.metadata.labels, below(here, "metadata.labels"))
+        yield from check_annotation_syntax(template.metadata.annotations, below(here, "metadata.annotations"))
+        yield from _spec(template.spec, below(here, "spec"))
 
 
 def check_namespaces(vm: Json) -> Iterator[Problem]:
-    """Refuse templates of another namespace than the VM's. vm: as it was written, good or not."""
+    """Refuse templates in another namespace than the VM's. vm: not validated."""
     own = _dict(vm.get("metadata")).get("namespace") or ""
-    for index, one in enumerate(_list(_dict(vm.get("spec")).get("dataVolumeTemplates"))):
-        given = _dict(_dict(one).get("metadata")).get("namespace") or own
-        if given != own:
-            text = f"{excerpt(given)} is not the VirtualMachine's namespace; remove it"
+    for index, template in enumerate(_list(_dict(vm.get("spec")).get("dataVolumeTemplates"))):
+        namespace = _dict(_dict(template).get("metadata")).get("namespace") or own
+        if namespace != own:
+            text = f"{excerpt(namespace)} is not the VirtualMachine's namespace; remove it"
             yield Problem(f"{TEMPLATES}[{index}].metadata.namespace", text)
 
 
 def find_data_volumes(obj: Json, machine: tuple[str, ...]) -> Iterator[str]:
-    """Name the fields of an object, as it was written, that ask for DataVolumes. machine: where its spec stands."""
+    """Yield the paths of fields that need DataVolumes. obj: not validated. machine: path of the machine's spec."""
     if _list(_dict(obj.get("spec")).get("dataVolumeTemplates")):
         yield TEMPLATES
     spec: Any = obj
@@ -77,23 +77,23 @@ def _spec(spec: Json, path: str) -> Iterator[Problem]:
         text = "needs exactly one of pvc and storage" + ("; remove one" if storages else "; set storage")
         yield Problem(path, text, "FieldValueInvalid" if storages else "FieldValueRequired")
     populators = [
-        name for one in storages for name in ("dataSource", "dataSourceRef") if _dict(one).get(name) is not None
+        name for storage in storages for name in ("dataSource", "dataSourceRef") if _dict(storage).get(name) is not None
     ]
-    given = [name for name in ("source", "sourceRef") if spec.get(name) is not None]
-    if not given and not populators:
+    sources = [name for name in ("source", "sourceRef") if spec.get(name) is not None]
+    if not sources and not populators:
         text = "has no source; set source, sourceRef, or dataSourceRef in pvc or storage"
         yield Problem(path, text, "FieldValueRequired")
-    elif len(given) + bool(populators) > 1:
-        yield Problem(path, f"has {' and '.join([*given, *populators])}; keep one")
+    elif len(sources) + bool(populators) > 1:
+        yield Problem(path, f"has {' and '.join([*sources, *populators])}; keep one")
     if spec.get("source") is not None:
         yield from _source(spec["source"], below(path, "source"))
 
 
 def _source(source: Any, path: str) -> Iterator[Problem]:
-    kinds = [name for name, one in _dict(source).items() if one is not None]
+    kinds = [name for name, value in _dict(source).items() if value is not None]
     if len(kinds) != 1:
-        found = f"{len(kinds)} sources" if kinds else "no source"
-        text = f"has {found}; needs exactly one, e.g. blank, http, registry, pvc or snapshot"
+        count = f"{len(kinds)} sources" if kinds else "no source"
+        text = f"has {count}; needs exactly one, e.g. blank, http, registry, pvc or snapshot"
         yield Problem(path, text, "FieldValueInvalid" if kinds else "FieldValueRequired")
 
 

@@ -12,10 +12,10 @@ from controlplane.api.objects.vmi.devices import DeviceSpec
 
 
 def check_devices(devices: DeviceSpec, path: str) -> Iterator[Problem]:
-    """Check that there is one panic device of each model: libvirt takes no more, and a second tells nothing."""
-    seen: set[str] = set()
-    for index, one in enumerate(devices.panic_devices):
-        if one.built_model in seen:
-            text = f"{excerpt(one.built_model)} is the model of another one already; remove it, or set another model"
+    """Check that there is at most one panic device of each model, as libvirt requires."""
+    models: set[str] = set()
+    for index, device in enumerate(devices.panic_devices):
+        if device.built_model in models:
+            text = f"{excerpt(device.built_model)} is the model of another one already; remove it, or set another model"
             yield Problem(below(below(below(path, "panicDevices"), index), "model"), text, "FieldValueDuplicate")
-        seen.add(one.built_model)
+        models.add(device.built_model)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules about a machine as a whole, wherever its spec stands: in an instance, in a template."""
+"""All rules of a machine's spec, in an instance or in a template."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
 def check_machine(
     spec: VirtualMachineInstanceSpec, configuration: KubeVirtConfiguration, path: str
 ) -> Iterator[Problem]:
-    """Check everything of a machine that one field alone does not tell."""
+    """Check all rules over several fields of a machine's spec."""
     yield from check_compute(spec.domain, configuration, f"{path}.domain")
     yield from check_devices(spec.domain.devices, f"{path}.domain.devices")
     yield from check_storage(spec, path)

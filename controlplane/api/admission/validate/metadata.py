@@ -44,7 +44,7 @@ UNBUILT_ANNOTATIONS = frozenset(
 
 
 def check_name(metadata: ObjectMeta) -> Iterator[Problem]:
-    """Check the name of an object. An empty one is made by the API server."""
+    """Check the name of an object. The API server generates an empty one."""
     name = metadata.name
     if name and len(name) > 253:
         yield Problem("metadata.name", f"has {len(name)} characters, at most 253 are allowed")
@@ -54,7 +54,7 @@ def check_name(metadata: ObjectMeta) -> Iterator[Problem]:
 
 
 def check_labels(labels: Mapping[str, str], path: str) -> Iterator[Problem]:
-    """Check the syntax of labels (and of node selectors, which are labels, too)."""
+    """Check the syntax of labels and node selectors."""
     for name, value in labels.items():
         if not _is_key(name):
             text = f"{excerpt(name)} is not a label key; write e.g. app or example.com/app"
@@ -68,19 +68,19 @@ def _is_key(name: str) -> bool:
 
 
 def check_annotation_syntax(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
-    """Check what the API server refuses of annotations: it looks at those of the object itself, not at a template's."""
+    """Check annotations as the API server does. It does not check those of a template."""
     for name in annotations:
         if not _is_key(name.lower()):
             yield Problem(
                 key(path, name), f"{excerpt(name)} is not an annotation key; write e.g. note or example.com/note"
             )
-    size = sum(len(text.encode()) for one in annotations.items() for text in one)
+    size = sum(len(text.encode()) for annotation in annotations.items() for text in annotation)
     if size > ANNOTATIONS_BYTES:
         yield Problem(path, f"take {size} bytes together, at most {ANNOTATIONS_BYTES} are allowed")
 
 
 def check_label_value(value: str, path: str) -> Iterator[Problem]:
-    """Check the syntax of a label's value (and of a taint's, which is the same)."""
+    """Check the syntax of a label's or taint's value."""
     if value and not matches(_LABEL_PART, value):
         yield Problem(path, f"{excerpt(value)} is not a label value; at most 63 letters, digits, '-', '_' or '.'")
 
@@ -101,7 +101,7 @@ def check_reserved(
     *,
     reserved: Iterable[str] = names.RESERVED_LABELS,
 ) -> Iterator[Problem]:
-    """Check that the control plane's own labels, or other names, are as they were before."""
+    """Check that the control plane's own labels (or other reserved names) are unchanged."""
     for name in reserved:
         if listed.get(name) != before.get(name):
             text = "is reserved for the control plane; " + ("leave it as it was" if name in before else "remove it")
@@ -109,7 +109,7 @@ def check_reserved(
 
 
 def check_annotations(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
-    """Refuse annotations that would switch behaviour which is not built, and numbers that are none."""
+    """Refuse annotations for features that are not implemented, and limits that are no numbers."""
     for name in sorted(UNBUILT_ANNOTATIONS & set(annotations)):
         text = "known to KubeVirt, not built in this version; remove it"
         yield Problem(key(path, name), text, "FieldValueNotSupported")
@@ -121,7 +121,7 @@ def check_annotations(annotations: Mapping[str, str], path: str) -> Iterator[Pro
 
 
 def check_passed_on(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
-    """Refuse more annotations for the launcher Pod than it can carry."""
+    """Refuse annotations that exceed the launcher Pod's limit."""
     try:
         passed_annotations(annotations)
     except ValueError as error:
@@ -129,7 +129,7 @@ def check_passed_on(annotations: Mapping[str, str], path: str) -> Iterator[Probl
 
 
 def warn_of_held_back(metadata: Any, path: str) -> Iterator[str]:
-    """Name the labels and annotations that do not reach the launcher Pod. metadata: as it was written, good or not."""
+    """Yield a warning that names the keys which the launcher Pod does not get. metadata: not validated."""
     if not isinstance(metadata, dict):
         return
     labels, annotations = (metadata.get(part) for part in ("labels", "annotations"))
@@ -141,7 +141,7 @@ def warn_of_held_back(metadata: Any, path: str) -> Iterator[str]:
 
 
 def check_owners(owners: Iterable[OwnerReference]) -> Iterator[Problem]:
-    """Refuse an owner that only virt-controller may declare: it would hand the instance to a VirtualMachine."""
+    """Refuse an owner of our own kinds. Only virt-controller sets it: it would hand the instance to another object."""
     for index, owner in enumerate(owners):
         if owner.api_version.partition("/")[0] == names.GROUP:
             text = (

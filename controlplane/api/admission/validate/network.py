@@ -20,11 +20,11 @@ RESERVED_MAC = "02:00:00:00:00:00"
 
 
 def check_network(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
-    """Check interfaces and networks, and that they fit each other."""
+    """Check interfaces and networks, and that they match by name."""
     interfaces, interface_path = spec.domain.devices.interfaces, below(path, "domain.devices.interfaces")
     network_path = below(path, "networks")
-    yield from duplicates((one.name for one in interfaces), interface_path)
-    yield from duplicates((one.name for one in spec.networks), network_path)
+    yield from duplicates((entry.name for entry in interfaces), interface_path)
+    yield from duplicates((entry.name for entry in spec.networks), network_path)
     yield from _pairs(spec, interface_path, network_path)
     for index, interface in enumerate(interfaces):
         yield from _interface(interface, below(interface_path, index))
@@ -37,8 +37,8 @@ def check_network(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Probl
 
 
 def _pairs(spec: VirtualMachineInstanceSpec, interface_path: str, network_path: str) -> Iterator[Problem]:
-    networks = {one.name for one in spec.networks}
-    interfaces = {one.name for one in spec.domain.devices.interfaces}
+    networks = {entry.name for entry in spec.networks}
+    interfaces = {entry.name for entry in spec.domain.devices.interfaces}
     for index, interface in enumerate(spec.domain.devices.interfaces):
         if interface.name not in networks:
             text = f"no network is called {excerpt(interface.name)}; add it to spec.networks or remove the interface"
@@ -65,19 +65,19 @@ def _interface(interface: Interface, path: str) -> Iterator[Problem]:
         if port.name and port.name in names:
             text = f"{excerpt(port.name)} is already the name of ports[{names[port.name]}]; names must be unique"
             yield Problem(below(here, "name"), text, "FieldValueDuplicate")
-        wanted = (port.protocol or "TCP", port.port)
-        if wanted in ports:
-            text = f"{wanted[0]} {wanted[1]} is already listed in ports[{ports[wanted]}]; remove one"
+        key = (port.protocol or "TCP", port.port)
+        if key in ports:
+            text = f"{key[0]} {key[1]} is already listed in ports[{ports[key]}]; remove one"
             yield Problem(here, text, "FieldValueDuplicate")
         names.setdefault(port.name, index)
-        ports.setdefault(wanted, index)
+        ports.setdefault(key, index)
 
 
 def _mac(address: str, path: str) -> Iterator[Problem]:
     spelled = address.lower().replace("-", ":")
     octets = spelled.split(":")
-    if len(octets) != 6 or not all(len(one) == 2 and set(one) <= set("0123456789abcdef") for one in octets):
-        return  # Empty, or reported by its bounds.
+    if len(octets) != 6 or not all(len(octet) == 2 and set(octet) <= set("0123456789abcdef") for octet in octets):
+        return  # empty, or fields.py reports it
     if int(octets[0], 16) & 1:
         text = f"{excerpt(address)} is a group address; use a unicast one, e.g. 02:12:34:56:78:9a"
         yield Problem(path, text)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules about what goes to the launcher Pod as it is: node selection, tolerations, resolver settings."""
+"""Rules about fields that are copied to the launcher Pod: node selection, tolerations, resolver settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEARCH_CHARACTERS = 256
 
 
 def check_placement(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
-    """Check where the machine may run and how its Pod resolves names."""
+    """Check node selection, affinity, tolerations and DNS settings."""
     yield from check_labels(spec.node_selector, below(path, "nodeSelector"))
     yield from check_affinity(spec.affinity, below(path, "affinity"))
     for index, toleration in enumerate(spec.tolerations):

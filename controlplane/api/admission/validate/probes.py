@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules about probes: what Kubernetes would refuse when the Pod is made, and what could never succeed."""
+"""Rules about probes: those that Kubernetes would refuse in the Pod, and those that could never succeed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HANDLERS = "exec, guestAgentPing, httpGet or tcpSocket"
 
 
 def check_probes(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
-    """Check the probes, and that what they connect to can be reached."""
+    """Check the probes, and that the guest receives connections to their ports."""
     for name, probe in (("livenessProbe", spec.liveness_probe), ("readinessProbe", spec.readiness_probe)):
         if probe is not None:
             yield from _probe(probe, spec, below(path, name))
@@ -56,12 +56,12 @@ def _command(way: Exec, path: str) -> Iterator[Problem]:
 
 
 def _reachable(port: int, spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
-    """Check that connections to the Pod's address at this port get to the guest."""
-    pods = {one.name for one in spec.networks if one.pod is not None}
-    interface = next((one for one in spec.domain.devices.interfaces if one.name in pods), None)
+    """Check that connections to this port of the Pod are forwarded to the guest."""
+    pods = {entry.name for entry in spec.networks if entry.pod is not None}
+    interface = next((entry for entry in spec.domain.devices.interfaces if entry.name in pods), None)
     if interface is None:
         text = "needs an interface on the Pod network; add one, or use exec or guestAgentPing"
         yield Problem(path, text)
-    elif interface.ports and port not in {one.port for one in interface.ports if one.protocol in ("", "TCP")}:
+    elif interface.ports and port not in {entry.port for entry in interface.ports if entry.protocol in ("", "TCP")}:
         text = f"{port} is not forwarded to the guest; add it to the ports of interface {interface.name}"
         yield Problem(below(path, "port"), text)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Leave out of an object what is already known to be wrong with it, so that the rest can be judged, too."""
+"""Remove invalid fields from an object, so that the rest can still be checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _JOINED = frozenset({"volumes", "networks", "disks", "interfaces"})
 
 
 def without(value: Any, paths: Iterable[str]) -> Any:
-    """Return a copy without the fields at these paths; None when nothing sensible would remain."""
+    """Return a copy without the fields at these paths; None when the rest could not be checked sensibly."""
     pruned = copy.deepcopy(value)
     for path in paths:
         steps = [name or index for name, index in _STEP.findall(path)]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules about a label selector and the labels that it must select: for admission, and before virt-controller acts."""
+"""Rules about a label selector and the template's labels. virt-controller checks them again before it acts."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ MAX_VALUES = 1000
 def check_selector(
     selector: LabelSelector, labels: Mapping[str, str], path: str, labels_path: str
 ) -> Iterator[Problem]:
-    """Check a selector that must mean something, and the labels of what is made for it."""
+    """Check a selector, which must not be empty, and that it selects the template's labels."""
     if not selector.match_labels and not selector.match_expressions:
         text = "is empty and would select everything in the namespace; set matchLabels to labels of the template"
         yield Problem(path, text, "FieldValueRequired")
         return
-    count = sum(len(one.values) for one in selector.match_expressions)
+    count = sum(len(expression.values) for expression in selector.match_expressions)
     if count > MAX_VALUES:
         text = f"has {count} values, at most {MAX_VALUES} are allowed; select by fewer labels, or by one of your own"
         yield Problem(below(path, "matchExpressions"), text)
         return
-    found = [*check_parts(selector, path)]
-    yield from found
-    if not found and not (labels and matches(selector, labels)):
+    problems = [*check_parts(selector, path)]
+    yield from problems
+    if not problems and not (labels and matches(selector, labels)):
         text = "does not select what the template makes; give the template the labels that the selector asks for"
         yield Problem(labels_path, text)
 
 
 def check_parts(selector: LabelSelector, path: str) -> Iterator[Problem]:
-    """Check what a selector asks for, one by one; it may ask for nothing."""
+    """Check each requirement of a selector, which may be empty."""
     yield from check_labels(selector.match_labels, below(path, "matchLabels"))
-    for index, one in enumerate(selector.match_expressions):
+    for index, expression in enumerate(selector.match_expressions):
         here = below(below(path, "matchExpressions"), index)
-        for value in one.values or ("",):
-            yield from check_labels({one.key: value}, here)
-        if (one.operator in WITH_VALUES) != bool(one.values):
-            needs = "needs at least one value" if one.operator in WITH_VALUES else "takes no values; remove them"
-            yield Problem(below(here, "values"), f"{one.operator} {needs}")
+        for value in expression.values or ("",):
+            yield from check_labels({expression.key: value}, here)
+        if (expression.operator in WITH_VALUES) != bool(expression.values):
+            needs = "needs at least one value" if expression.operator in WITH_VALUES else "takes no values; remove them"
+            yield Problem(below(here, "values"), f"{expression.operator} {needs}")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to say of claims that several instances of one template are to share. No reason to refuse: some can."""
+"""Warnings about claims that all instances of a template share. Not an error: some storage allows it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _READ = "instances on other nodes stay Pending unless the claim is ReadOnlyMany 
 
 
 def warn_of_shared_claims(machine: Any, path: str) -> Iterator[str]:
-    """Name the claims of a template for several instances. machine: its spec as it was written, good or not."""
+    """Yield a warning for each claim in a template for several instances. machine: its spec, not validated."""
     volumes = machine.get("volumes") if isinstance(machine, dict) else None
     for index, volume in enumerate(volumes if isinstance(volumes, list) else ()):
         if not isinstance(volume, dict):

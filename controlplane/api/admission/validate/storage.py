@@ -34,16 +34,16 @@ _SOURCES = {
 
 
 def check_storage(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
-    """Check disks and volumes, and that they fit each other."""
+    """Check disks and volumes, and that each disk has a volume."""
     disks, disk_path = spec.domain.devices.disks, below(path, "domain.devices.disks")
     volume_path = below(path, "volumes")
     yield from duplicates((disk.name for disk in disks), disk_path)
     yield from duplicates((volume.name for volume in spec.volumes), volume_path)
-    known = {volume.name for volume in spec.volumes}
+    volume_names = {volume.name for volume in spec.volumes}
     for index, disk in enumerate(disks):
         here = below(disk_path, index)
         yield from _disk(disk, here)
-        if disk.name not in known:
+        if disk.name not in volume_names:
             text = f"no volume is called {excerpt(disk.name)}; add it to spec.volumes or remove the disk"
             yield Problem(below(here, "name"), text)
     for index, volume in enumerate(spec.volumes):
@@ -54,7 +54,7 @@ def check_storage(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Probl
 
 
 def duplicates(names: Iterable[str], path: str) -> Iterator[Problem]:
-    """Report each name that an earlier entry of the list has."""
+    """Report each name that occurs earlier in the list."""
     first: dict[str, int] = {}
     for index, name in enumerate(names):
         if name in first:
@@ -85,18 +85,18 @@ def _boot_order(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem
 
 
 def _volume(volume: Volume, path: str) -> Iterator[Problem]:
-    given = [name for name, member in _SOURCES.items() if getattr(volume, member) is not None]
-    if len(given) != 1:
-        found = f"{len(given)} sources" if given else "no source"
-        text = f"has {found}; needs exactly one of {', '.join(_SOURCES)}"
-        yield Problem(path, text, "FieldValueInvalid" if given else "FieldValueRequired")
-    for name in given:
+    sources = [name for name, member in _SOURCES.items() if getattr(volume, member) is not None]
+    if len(sources) != 1:
+        count = f"{len(sources)} sources" if sources else "no source"
+        text = f"has {count}; needs exactly one of {', '.join(_SOURCES)}"
+        yield Problem(path, text, "FieldValueInvalid" if sources else "FieldValueRequired")
+    for name in sources:
         if name in _RULES:
             yield from _RULES[name](getattr(volume, _SOURCES[name]), below(path, name))
 
 
 def _texts(volumes: Iterable[Volume], path: str) -> Iterator[Problem]:
-    """Check that there is room for what the launcher is told; see controlplane.api.launch_plan."""
+    """Check that users' texts fit into the launch plan; see controlplane.api.launch_plan."""
     size = sum(len(json.dumps(text, ensure_ascii=False).encode(errors="replace")) for text in _told(volumes))
     if size > TEXT_LIMIT_BYTES:
         text = (
@@ -114,12 +114,12 @@ def _told(volumes: Iterable[Volume]) -> Iterator[str]:
             yield seed.user_data
             yield seed.network_data
             for encoded in (seed.user_data_base64, seed.network_data_base64):
-                with contextlib.suppress(ValueError):  # reported with its field
+                with contextlib.suppress(ValueError):  # fields.py reports it
                     yield base64.b64decode("".join(encoded.split())).decode()
 
 
 def _claims(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
-    """Check that no claim is used twice, and that what cannot be written to is attached as such."""
+    """Check that no claim is used twice, and that a read-only claim is attached read-only."""
     first: dict[str, int] = {}
     writable = {disk.name for disk in spec.domain.devices.disks if disk.cdrom is None and _bus(disk) in ("", "sata")}
     for index, volume in enumerate(spec.volumes):
@@ -128,7 +128,7 @@ def _claims(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
             continue
         source, here = volume.persistent_volume_claim, below(path, index)
         where = below(here, "dataVolume.name" if source is None else "persistentVolumeClaim.claimName")
-        if name in first:
+        if name in first:  # QEMU refuses to open the same disk twice
             text = f"{excerpt(name)} is already used by {path}[{first[name]}]; remove one"
             yield Problem(where, text, "FieldValueDuplicate")
         elif name:
@@ -162,10 +162,10 @@ def _cloud_init(seed: CloudInitNoCloud, path: str) -> Iterator[Problem]:
         "networkDataBase64": bool(seed.network_data_base64),
         "networkDataSecretRef": seed.network_data_secret_ref is not None,
     }
-    for what, sources in (("user data", user), ("network data", network)):
-        given = [name for name, present in sources.items() if present]
-        if len(given) > 1:
-            yield Problem(path, f"has {what} in {' and '.join(given)}; keep exactly one")
+    for kind, sources in (("user data", user), ("network data", network)):
+        chosen = [name for name, present in sources.items() if present]
+        if len(chosen) > 1:
+            yield Problem(path, f"has {kind} in {' and '.join(chosen)}; keep exactly one")
     if not any(user.values()) and not any(network.values()):
         text = f"has no data; set one of {', '.join([*user, *network])}"
         yield Problem(path, text, "FieldValueRequired")
@@ -175,7 +175,7 @@ def _cloud_init(seed: CloudInitNoCloud, path: str) -> Iterator[Problem]:
 
 
 def _inline(plain: str, encoded: str, path: str, name: str, instead: str) -> Iterator[Problem]:
-    """Check size and encoding of inline data. Its text is never shown: it may hold passwords."""
+    """Check size and encoding of inline data. Messages never quote it: it may contain passwords."""
     if len(plain.encode(errors="surrogatepass")) > SEED_BYTES:
         yield _too_long(below(path, name), len(plain.encode(errors="surrogatepass")), instead)
     if not encoded:
@@ -191,7 +191,7 @@ def _inline(plain: str, encoded: str, path: str, name: str, instead: str) -> Ite
     try:
         decoded.decode()
     except UnicodeDecodeError:
-        # The launch plan carries text; a Secret is mounted as it is.
+        # The launch plan is text. A Secret is mounted, so it may have any bytes.
         yield Problem(where, f"holds data that is not UTF-8 text; put it into a Secret and set {instead}")
 
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user's write would change of an object that only the control plane may change, by field.
+"""Find the fields that a user's write changes although only the control plane may change them.
 
-The CRD cannot say this (`self == oldSelf`): it does not know who writes, and would bind hotplug and hand-over as well.
+A CRD rule (`self == oldSelf`) cannot do this: it would also refuse the control plane's own writes (hotplug, hand-over).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ABSENT = object()
 
 
 def check_unchanged(old: dict[str, Any], new: dict[str, Any], why: str) -> Iterator[Problem]:
-    """Yield a problem for each field of spec that differs, and for each field beside spec that is new."""
+    """Yield a problem for each changed field of the spec, and for each new field beside it."""
     for path in _changed(old.get("spec", _ABSENT), new.get("spec", _ABSENT), "spec"):
         yield Problem(path, why, "FieldValueForbidden")
     for name in sorted(set(new) - set(old) - {"spec"}):
@@ -27,7 +27,7 @@ def check_unchanged(old: dict[str, Any], new: dict[str, Any], why: str) -> Itera
 
 
 def _changed(old: Any, new: Any, path: str) -> Iterator[str]:
-    """Yield the path of each difference, as deep as both sides still have the same shape."""
+    """Yield the path of each difference, as deep as both sides have the same shape."""
     if old == new:
         return
     if len(path) > LONGEST_PATH:
@@ -43,8 +43,8 @@ def _changed(old: Any, new: Any, path: str) -> Iterator[str]:
 
 
 def _names(entries: list[Any]) -> list[Any]:
-    """Return what tells the entries of a list apart: something added, taken or moved is a change of the list."""
-    return [one.get("name") if isinstance(one, dict) else None for one in entries]
+    """Return the names of a list's entries. If they differ, the list itself has changed, not its entries."""
+    return [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
 
 
 def _shown(name: str) -> str:

@@ -38,17 +38,17 @@ class Cpu(Node, frozen=True, kw_only=True):
 
     @property
     def vcpus(self) -> int:
-        """How many virtual CPUs the guest sees."""
+        """The guest's number of virtual CPUs."""
         return max(self.sockets, 1) * self.vcpus_per_socket
 
     @property
     def vcpus_per_socket(self) -> int:
-        """How many of them a socket has."""
+        """The number of virtual CPUs of one socket."""
         return max(self.cores, 1) * max(self.threads, 1)
 
     @property
     def most_vcpus(self) -> int:
-        """How many the guest can come to see while it runs."""
+        """The most virtual CPUs that the guest can have while it runs."""
         return max(self.sockets, self.max_sockets, 1) * self.vcpus_per_socket
 
 
@@ -260,5 +260,5 @@ class DomainSpec(Node, frozen=True, kw_only=True):
 
     @property
     def vcpus(self) -> int:
-        """How many virtual CPUs the guest sees."""
+        """The guest's number of virtual CPUs."""
         return self.cpu.vcpus if self.cpu else 1

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How users are told that a run has ended, whoever heard of it first: virt-handler or virt-controller. Pure."""
+"""The Events at the end of a run. Pure: virt-handler and virt-controller create the same ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PANICKED = EndEvent("GuestPanicked: the kernel of the guest has panicked.", is_
 
 
 def end_events(status: VirtualMachineInstanceStatus) -> tuple[EndEvent, ...]:
-    """Say how the run ended, in this order; nothing while it has not."""
+    """Return the Events about the run's end, in order; () while it has not ended."""
     if status.reason == GUEST_PANICKED and status.phase == FAILED:
         return _PANICKED, _CRASHED
     end = _explain(status)

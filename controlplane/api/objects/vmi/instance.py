@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""VirtualMachineInstance: one run of a machine. The spec's parts live in domain, devices and volumes."""
+"""VirtualMachineInstance: one run of a machine. Parts of its spec are in domain, devices, volumes and probes."""
 
 from __future__ import annotations
 
@@ -157,14 +157,14 @@ class VirtualMachineInstanceSpec(Node, frozen=True, kw_only=True):
 
     @property
     def is_start_paused(self) -> bool:
-        """Whether the guest waits to be unpaused once it is started."""
+        """Whether the guest starts paused."""
         return self.start_strategy == "Paused"
 
     @property
     def grace_period_seconds(self) -> int:
-        """Seconds between asking the guest to shut down and pulling the plug."""
-        asked = self.termination_grace_period_seconds
-        return DEFAULT_GRACE_PERIOD_SECONDS if asked is None else asked
+        """Seconds from the shutdown request until the guest is destroyed."""
+        seconds = self.termination_grace_period_seconds
+        return DEFAULT_GRACE_PERIOD_SECONDS if seconds is None else seconds
 
 
 class VirtualMachineInstance(Object, frozen=True, kw_only=True):
@@ -179,5 +179,5 @@ class VirtualMachineInstance(Object, frozen=True, kw_only=True):
 
     @property
     def has_run(self) -> bool:
-        """Whether its guest ran at some time."""
+        """Whether its guest has ever run."""
         return has_entered(RUNNING, self.status.phase, self.status.phase_transition_timestamps)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Probes of a machine: how the kubelet finds out whether the guest lives and is ready. Types only.
+"""Liveness and readiness probes of a machine. Types only.
 
-What becomes of one in the launcher Pod is in controlplane.virt_controller.vmi.probes.
+controlplane.virt_controller.vmi.probes translates them into probes of the launcher Pod.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Probe(Node, frozen=True, kw_only=True):
 
     @property
     def handlers(self) -> tuple[str, ...]:
-        """Names of the ways in which it asks, as a manifest spells them; exactly one in a good probe."""
+        """Names of the declared handlers, as in a manifest. A valid probe has exactly one."""
         ways = {
             "exec": self.exec,
             "guestAgentPing": self.guest_agent_ping,

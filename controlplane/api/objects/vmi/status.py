@@ -37,8 +37,8 @@ class PhaseTransition(Node, frozen=True, kw_only=True):
 
 
 def has_entered(phase: str, now: str, transitions: tuple[PhaseTransition, ...]) -> bool:
-    """Tell whether an instance whose phase is `now` is in a phase, or was."""
-    return now == phase or any(one.phase == phase for one in transitions)
+    """Tell whether an instance is in this phase, or was. now: its current phase."""
+    return now == phase or any(transition.phase == phase for transition in transitions)
 
 
 class InterfaceStatus(Node, frozen=True, kw_only=True):
@@ -100,12 +100,12 @@ class CpuTopology(Node, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, cpu: Cpu) -> CpuTopology:
-        """Say what a spec asks for."""
+        """Return the topology that a spec declares."""
         return cls(cores=max(cpu.cores, 1), sockets=max(cpu.sockets, 1), threads=max(cpu.threads, 1))
 
     @property
     def vcpus(self) -> int:
-        """How many there are."""
+        """The number of virtual CPUs."""
         return self.sockets * self.cores * self.threads
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a machine's disks and interfaces lead: volumes and networks. Types only."""
+"""Volumes behind a machine's disks, and networks behind its interfaces. Types only."""
 
 from __future__ import annotations
 
