@@ -19,7 +19,7 @@ from tests.controlplane.hypervisor import fake_libvirt
 
 @dataclass
 class OnFake:
-    """controlplane.hypervisor as it is when the binding is the fake one."""
+    """Modules of controlplane.hypervisor, imported with the fake binding."""
 
     libvirt: Any
     errors: Any
@@ -30,7 +30,7 @@ class OnFake:
 
 @pytest.fixture
 def on_fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[OnFake]:
-    """Import the package anew, on the fake binding, and leave everything as it was."""
+    """Import the package again with the fake binding. Restore the modules afterwards."""
     binding = fake_libvirt.make_module()
     prefix = "controlplane.hypervisor"
     kept = {name: module for name, module in sys.modules.items() if name.startswith(prefix)}
@@ -49,5 +49,5 @@ def on_fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[OnFake]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def libvirt_loop() -> None:
-    """Let libvirt use the session's loop: it takes one per process."""
+    """Register the session's loop with libvirt, which accepts one loop per process."""
     register_event_loop()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A stand-in for the libvirt binding whose numbers are all wrong: only who goes by the names gets along with it."""
+"""A fake libvirt binding with wrong numbers for all constants: code works with it only if it uses the names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VIR_DOMAIN_START_PAUSED VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN VIR_DOMAIN_DESTROY_GR
 
 
 class libvirtError(Exception):  # noqa: N801 - the binding's name
-    """As the binding's: a text, a code, and the part of libvirt it comes from."""
+    """Like the binding's: a text, a code, and the part of libvirt that raised it."""
 
     def __init__(self, text: str, code: int | None, domain: int | None = None) -> None:
         super().__init__(text)
@@ -54,7 +54,7 @@ def make_module() -> Any:
 
 
 class Domain:
-    """A domain that does as it is told, and remembers the flags."""
+    """A domain that obeys every call and records the flags."""
 
     def __init__(self, binding: Any, name: str = "guest") -> None:
         self._binding, self._name = binding, name
@@ -86,7 +86,7 @@ class Domain:
 
 
 class Connection:
-    """Enough of a connection to subscribe to events on."""
+    """A connection with just the methods to subscribe to events."""
 
     def __init__(self) -> None:
         self.callbacks: dict[int, Any] = {}

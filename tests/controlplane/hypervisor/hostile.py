@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A libvirtd that means harm: it speaks libvirt's framing well enough for the real client, up to where it attacks.
+"""A hostile libvirtd: it speaks libvirt's framing well enough for the real client until it attacks.
 
-A message is a length that counts itself, six numbers (program, version, procedure, type, serial, status) and XDR.
-`GOOD` answers everything: the neighbour that an attack must not hurt.
+A message is a length (which includes itself), six numbers (program, version, procedure, type, serial, status)
+and XDR. `GOOD` answers everything: it is the neighbour, which an attack must not affect.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 PROGRAM, QEMU, KEEPALIVE = 0x20008086, 0x20008087, 0x6B656570
 ASK_AGENT = 3
-"""Of the program QEMU."""
+"""A procedure of the program QEMU."""
 CALL, REPLY, EVENT = 0, 1, 2
 OPEN, CLOSE, DEFINE, XML, LOOKUP, RESUME, FEATURE, AUTHENTICATE = 1, 2, 11, 14, 23, 28, 60, 66
 VERSION, START, STATE, DESTROY, SHUT_DOWN = 157, 196, 212, 234, 258
@@ -34,12 +34,12 @@ _FAILED = 1
 
 
 def string(text: bytes) -> bytes:
-    """Spell a string in XDR."""
+    """Encode a string in XDR."""
     return struct.pack(">I", len(text)) + text + b"\0" * (-len(text) % 4)
 
 
 OPTIONAL = struct.pack(">i", 1)
-"""Before a value that might be missing."""
+"""Marks an optional value as present."""
 DOMAIN = string(b"web") + b"u" * 16 + struct.pack(">i", -1)
 FIT_XML = b"<domain type='qemu'><name>web</name><os><type machine='q35'>hvm</type></os></domain>"
 
@@ -65,19 +65,19 @@ ANSWERS: dict[int, Callable[[int], bytes]] = {
 
 
 class Caller:
-    """One connection, as the server has it."""
+    """The server's end of one connection."""
 
     def __init__(self, transport: socket.socket) -> None:
         self.transport = transport
 
     def receive(self) -> tuple[int, int, int]:
-        """Wait for a message; return program, procedure and serial. EOFError at the end."""
+        """Wait for a message and return its program, procedure and serial. Raises EOFError when the connection ends."""
         (length,) = struct.unpack(">I", self._read(4))
         program, _version, procedure, _kind, serial, _status = struct.unpack(">IIiiIi", self._read(length - 4)[:24])
         return program, procedure, serial
 
     def answer(self, program: int, procedure: int, serial: int) -> None:
-        """Answer as a good libvirtd does."""
+        """Answer like a regular libvirtd."""
         if program == KEEPALIVE:
             self.transport.sendall(message(2, EVENT, 0, b"", KEEPALIVE))
         elif program == QEMU:
@@ -86,7 +86,7 @@ class Caller:
             self.transport.sendall(message(procedure, REPLY, serial, ANSWERS[procedure](serial)))
 
     def hear_out(self) -> None:
-        """Take everything and answer nothing, until the client goes."""
+        """Read everything and answer nothing until the client disconnects."""
         while self.transport.recv(65536):
             pass
 
@@ -101,11 +101,11 @@ class Caller:
 
 
 Behaviour = Callable[[Caller, int, int, int], bool]
-"""Given a message's program, procedure and serial: do harm and return True, or return False for the good answer."""
+"""Gets a message's program, procedure and serial. Attacks and returns True, or returns False for the regular answer."""
 
 
 def silent_from(*procedures: int) -> Behaviour:
-    """Answer everything until one of these calls comes; from then on nothing."""
+    """Answer everything until one of these calls arrives, and nothing afterwards."""
 
     def behave(caller: Caller, program: int, procedure: int, _unused: int) -> bool:
         if program != PROGRAM or procedure not in procedures:
@@ -117,7 +117,7 @@ def silent_from(*procedures: int) -> Behaviour:
 
 
 def much_before(procedure: int) -> Behaviour:
-    """Send a hundred kilobytes of events before the answer to each of these calls, and that at once."""
+    """Send a hundred kilobytes of events just before the answer to each of these calls."""
 
     def behave(caller: Caller, program: int, asked: int, serial: int) -> bool:
         if program != PROGRAM or asked != procedure:
@@ -130,7 +130,7 @@ def much_before(procedure: int) -> Behaviour:
 
 
 def silent_from_second(procedure: int) -> Behaviour:
-    """Answer everything until this call comes a second time; from then on nothing."""
+    """Answer everything until this call arrives a second time, and nothing afterwards."""
     seen: list[int] = []
 
     def behave(caller: Caller, program: int, called: int, serial: int) -> bool:
@@ -141,12 +141,12 @@ def silent_from_second(procedure: int) -> Behaviour:
 
 
 def deaf_to(*procedures: int) -> Behaviour:
-    """Answer everything but these calls."""
+    """Answer everything except these calls."""
     return lambda _unused, program, procedure, __: program == PROGRAM and procedure in procedures
 
 
 def trickle(caller: Caller, program: int, procedure: int, serial: int) -> bool:
-    """Answer the look-up with a byte now and then."""
+    """Answer the look-up slowly, byte by byte."""
     if (program, procedure) != (PROGRAM, LOOKUP):
         return False
     for byte in message(LOOKUP, REPLY, serial, DOMAIN * 100):
@@ -156,7 +156,7 @@ def trickle(caller: Caller, program: int, procedure: int, serial: int) -> bool:
 
 
 def lengthen(length: int) -> Behaviour:
-    """Answer the look-up with half a header that promises so many bytes."""
+    """Answer the look-up with half a header that announces `length` bytes."""
 
     def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
         if (program, procedure) != (PROGRAM, LOOKUP):
@@ -169,7 +169,7 @@ def lengthen(length: int) -> Behaviour:
 
 
 def flood(data: bytes) -> Behaviour:
-    """Send this without end as soon as events are asked for."""
+    """Send this data endlessly as soon as the client registers for events."""
 
     def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
         if (program, procedure) != (PROGRAM, REGISTER):
@@ -182,15 +182,16 @@ def flood(data: bytes) -> Behaviour:
 
 
 def pour(caller: Caller, data: bytes) -> None:
-    """Send this until the other end is gone: OSError."""
+    """Send this data until the client disconnects. Raises OSError then."""
     while True:
         caller.transport.sendall(data)
 
 
 def ping_from(procedure: int) -> Behaviour:
-    """From this call on ask at no great pace whether the client is there, without end, and read nothing of its answers.
+    """From this call on, send keepalive requests endlessly at a moderate rate and read no answers.
 
-    A start is never answered, another call before that."""
+    A start is never answered; any other call is answered first.
+    """
 
     def behave(caller: Caller, program: int, called: int, serial: int) -> bool:
         if (program, called) != (PROGRAM, procedure):
@@ -208,16 +209,16 @@ MOST_LINGERING, LET_GO_SECONDS = 60, 0.05
 
 
 class Lingering:
-    """TCP sockets with more to send than is ever read, whose last close waits for years: until `release`."""
+    """TCP sockets with unsent data that is never read: their last close blocks until `release`."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._peers: list[socket.socket] = []
 
     def give(self, caller: Caller) -> None:
-        """Send an event with such a socket, behind others, so that it is not read before we have let go of ours.
+        """Send an event with such a socket, after other events, so that we close our copy before the client reads it.
 
-        It is we who wait where it was: a thread of its own does.
+        If the client read it first, our close would be the last and block. Therefore a thread closes it.
         """
         one = socket.create_connection(self._listener.getsockname())
         self._peers.append(self._listener.accept()[0])
@@ -226,7 +227,7 @@ class Lingering:
         with suppress(BlockingIOError):
             while True:
                 one.send(b"x" * 65536)
-        one.setblocking(True)  # or its close would not wait
+        one.setblocking(True)  # a non-blocking socket would not block in close
 
         def send_and_let_go() -> None:
             with suppress(OSError):
@@ -246,9 +247,9 @@ class Lingering:
 
 
 def give_lingering(lingering: Lingering, procedure: int) -> Behaviour:
-    """Before a look-up, or after another call, is answered, send some of them: until we are cut off.
+    """Send several lingering sockets before the answer to a look-up or after the answer to another call.
 
-    Whichever is read before the thread that lets go of it has come to that holds nobody up but us.
+    A socket that the client reads before our thread has closed its copy blocks only us.
     """
 
     def behave(caller: Caller, program: int, called: int, serial: int) -> bool:
@@ -266,7 +267,7 @@ def give_lingering(lingering: Lingering, procedure: int) -> Behaviour:
 
 
 def describe(xml: bytes) -> Behaviour:
-    """Give this for the domain's description."""
+    """Answer with this XML as the domain's description."""
 
     def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
         if (program, procedure) != (PROGRAM, XML):
@@ -278,11 +279,11 @@ def describe(xml: bytes) -> Behaviour:
 
 
 NOT_TEXT = b"w\xff\xfe"
-"""What Python cannot read as UTF-8, which is what libvirt says that its strings are."""
+"""Not valid UTF-8, although libvirt declares its strings as UTF-8."""
 
 
 def babble(caller: Caller, program: int, procedure: int, serial: int) -> bool:
-    """Say all that is said in words in bytes that are no text: names, a description, the reason of a failure."""
+    """Send undecodable bytes for every text: names, a description, the message of an error."""
     domain = string(NOT_TEXT) + b"u" * 16 + b"\xff" * 4
     words = {LOOKUP: domain, DEFINE: domain, XML: string(b"<domain>" + NOT_TEXT + b"</domain>")}
     if program != PROGRAM:
@@ -299,7 +300,7 @@ def babble(caller: Caller, program: int, procedure: int, serial: int) -> bool:
 
 
 def refuse_to_be_left(caller: Caller, program: int, procedure: int, serial: int) -> bool:
-    """Answer all by which a connection is left with a failure whose reason is no text."""
+    """Fail every call that ends a connection, with an error message that is not UTF-8."""
     if program != PROGRAM or procedure not in (CLOSE, DEREGISTER, UNWATCH):
         return False
     caller.transport.sendall(fail(procedure, serial, NOT_TEXT))
@@ -307,7 +308,7 @@ def refuse_to_be_left(caller: Caller, program: int, procedure: int, serial: int)
 
 
 def fail(procedure: int, serial: int, because: bytes) -> bytes:
-    """Frame the answer that a call has failed: libvirt's error, of which only the message is there."""
+    """Frame the answer of a failed call: a libvirt error with only a message."""
     none, some = struct.pack(">I", 0), struct.pack(">I", 1)
     error = struct.pack(">ii", 1, 10) + some + string(because) + struct.pack(">i", 2) + none * 4
     payload = error + struct.pack(">ii", 0, 0) + none
@@ -315,9 +316,9 @@ def fail(procedure: int, serial: int, because: bytes) -> bytes:
 
 
 def hold(length: int, sent: list[int]) -> Behaviour:
-    """Begin an answer to a look-up that is as long as this, send all but its end, and say no more.
+    """Answer a look-up with a message of this length, without its last bytes, and send nothing more.
 
-    sent: its first entry becomes the number of bytes that the other side took.
+    sent: the first entry becomes the number of bytes that the client accepted.
     """
 
     def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
@@ -331,7 +332,7 @@ def hold(length: int, sent: list[int]) -> Behaviour:
 
 
 def hold_unasked(length: int, sent: list[int]) -> Behaviour:
-    """Answer, and begin such an event, which nobody waits for."""
+    """Answer the version call, then send an event of this length without its last bytes."""
 
     def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
         if program != PROGRAM or procedure != VERSION:
@@ -345,15 +346,15 @@ def hold_unasked(length: int, sent: list[int]) -> Behaviour:
 
 
 def _send_all_but_the_end(caller: Caller, data: bytes, sent: list[int]) -> None:
-    left = memoryview(data)[:-4]
-    while left:
-        count = caller.transport.send(left)
-        left = left[count:]
+    rest = memoryview(data)[:-4]
+    while rest:
+        count = caller.transport.send(rest)
+        rest = rest[count:]
         sent[0] += count
 
 
 def answer_agent(answer: bytes) -> Behaviour:
-    """Give this for what the guest's agent says."""
+    """Answer with this text as the guest agent's response."""
 
     def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
         if program != QEMU:
@@ -365,7 +366,7 @@ def answer_agent(answer: bytes) -> Behaviour:
 
 
 def silent_agent(caller: Caller, program: int, procedure: int, serial: int) -> bool:
-    """Take what is asked of the agent, and answer everything else."""
+    """Never answer agent commands, and answer everything else."""
     return program == QEMU
 
 
@@ -394,17 +395,17 @@ ATTACKS: dict[str, tuple[Behaviour, dict[str, bool]]] = {
     "closes at once after accept": (GOOD, {"hangs_up": True}),
     "never accepts, its queue of callers full": (GOOD, {"accepts": False}),
 }
-"""By name: how it behaves, and options of Hostile."""
+"""By name: the behaviour and the options of `Hostile`."""
 
 
 class Hostile:
-    """A server on a Unix socket; each connection has a thread. Everything is gone when it is closed."""
+    """A server on a Unix socket with a thread for each connection. `close` ends them all."""
 
     def __init__(self, path: Path, behave: Behaviour, *, hangs_up: bool = False, accepts: bool = True) -> None:
-        """hangs_up: closes what it accepts. accepts: False: its queue of callers is full for ever."""
+        """hangs_up: closes each connection at once. accepts: if False, its backlog stays full."""
         self.uri = f"qemu+unix:///session?socket={path}"
         self.calls: list[int] = []
-        """Procedures that were called, on all connections."""
+        """The procedures that clients have called, over all connections."""
         self._behave, self._hangs_up = behave, hangs_up
         self._connections: list[socket.socket] = []
         self._listener = socket.socket(socket.AF_UNIX)
@@ -418,17 +419,17 @@ class Hostile:
 
     @property
     def descriptors(self) -> int:
-        """How many it holds."""
+        """The number of open descriptors of this server."""
         return sum(item.fileno() >= 0 for item in (self._listener, *self._connections))
 
     @property
     def callers(self) -> int:
-        """How many it has accepted; those with which it filled its own queue among them."""
+        """The number of accepted connections, including those that fill its own backlog."""
         return len(self._connections)
 
     def close(self) -> None:
         for item in (self._listener, *self._connections):
-            with suppress(OSError):  # it is no connection any more
+            with suppress(OSError):  # already disconnected
                 item.shutdown(socket.SHUT_RDWR)
             item.close()
         for thread in self._threads:
@@ -440,7 +441,7 @@ class Hostile:
         thread.start()
 
     def _fill(self, path: str) -> None:
-        """Call ourselves until nobody else gets through."""
+        """Connect to this server until its backlog is full."""
         while True:
             transport = socket.socket(socket.AF_UNIX)
             self._connections.append(transport)
@@ -474,6 +475,6 @@ class Hostile:
 
 
 def in_own_process(script: str, uri: str) -> subprocess.CompletedProcess[str]:
-    """Run a script, whose argument is a server's URI, where a process may end or stand still by it. Blocks."""
+    """Run a script with a server's URI as argument in a process that may crash or hang. Blocks."""
     command = [sys.executable, "-c", script, uri]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=os.getcwd())

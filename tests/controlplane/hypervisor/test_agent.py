@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt's real client, when it asks a guest's agent: what is handed on, and what silence leaves behind."""
+"""Guest agent commands through libvirt's real client: answers, and commands that are never answered."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ SPAWN = Callable[..., Hostile]
 
 @pytest.fixture
 def spawn(tmp_path: Path) -> Iterator[SPAWN]:
-    made: list[Hostile] = []
+    servers: list[Hostile] = []
 
     def make(behave: Behaviour = hostile.GOOD) -> Hostile:
-        made.append(Hostile(Path(os.path.relpath(tmp_path)).absolute() / f"s{len(made)}", behave))
-        return made[-1]
+        servers.append(Hostile(Path(os.path.relpath(tmp_path)).absolute() / f"s{len(servers)}", behave))
+        return servers[-1]
 
     yield make
-    for item in made:
-        item.close()
+    for server in servers:
+        server.close()
 
 
 async def reach(server: Hostile) -> tuple[Connection, Guest]:
-    made = await open_connection(server.uri, deadline_seconds=PATIENCE_SECONDS)
-    guest = await made.guest("web")
+    connection = await open_connection(server.uri, deadline_seconds=PATIENCE_SECONDS)
+    guest = await connection.guest("web")
     assert guest is not None
-    return made, guest
+    return connection, guest
 
 
-async def test_an_answer_is_handed_on_as_it_is(spawn: SPAWN) -> None:
-    made, guest = await reach(spawn())
+async def test_an_answer_is_returned_unchanged(spawn: SPAWN) -> None:
+    connection, guest = await reach(spawn())
     assert await guest.ask_agent(PING, 1) == '{"return":{}}'
-    await made.close()
+    await connection.close()
 
 
 @pytest.mark.parametrize(
@@ -66,23 +66,23 @@ async def test_an_answer_is_handed_on_as_it_is(spawn: SPAWN) -> None:
     ],
     ids=["too long", "not UTF-8"],
 )
-async def test_an_answer_that_is_no_answer_costs_no_connection(
+async def test_an_invalid_answer_does_not_close_the_connection(
     spawn: SPAWN, answer: bytes, kind: type[HypervisorError], said: str
 ) -> None:
-    made, guest = await reach(spawn(hostile.answer_agent(answer)))
+    connection, guest = await reach(spawn(hostile.answer_agent(answer)))
     with pytest.raises(kind, match=said):
         await guest.ask_agent(PING, 1)
     assert await guest.state()
-    await made.close()
+    await connection.close()
 
 
 @pytest.mark.parametrize("is_waited_for", [True, False], ids=["waited for", "nobody waits any more"])
-async def test_a_question_that_is_never_answered_leaves_no_thread(
+async def test_a_command_without_an_answer_leaves_no_thread(
     spawn: SPAWN, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
 ) -> None:
-    """Of a launcher: libvirtd itself ends a question, and says so."""
+    """The launcher does not answer. A regular libvirtd would end the command with an error."""
     monkeypatch.setattr(guest_module, "_LIBVIRT_WAIT_SECONDS", 0.0)
-    made, guest = await reach(spawn(hostile.silent_agent))
+    connection, guest = await reach(spawn(hostile.silent_agent))
     asking = asyncio.create_task(guest.ask_agent(PING, 0))
     if is_waited_for:
         with pytest.raises(TimedOut, match="cannot ask the agent of domain web: no answer within"):
@@ -95,4 +95,4 @@ async def test_a_question_that_is_never_answered_leaves_no_thread(
     async with asyncio.timeout(10):
         while [thread for thread in threading.enumerate() if "ask the agent" in thread.name]:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-    await made.close()
+    await connection.close()

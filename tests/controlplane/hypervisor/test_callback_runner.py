@@ -25,31 +25,31 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 @pytest.fixture
 def here() -> Iterator[CallbackRunner]:
-    """What runs in this thread."""
+    """A runner of callbacks in this thread."""
     make_interruptible()
-    made = CallbackRunner()
-    yield made
-    made.meter.close()
+    runner = CallbackRunner()
+    yield runner
+    runner.meter.close()
 
 
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Set after several looks; whoever waits for it sleeps through them all."""
-    made, left, look = threading.Event(), list(range(6)), CallbackRunner.look
+    """Set after several looks: a thread that waits for it sleeps during all of them."""
+    event, remaining, look = threading.Event(), list(range(6)), CallbackRunner.look
 
     def look_and_count(one: CallbackRunner) -> float | None:
         after = look(one)
-        left.pop()
-        if not left:
-            made.set()
-        return after if left else None
+        remaining.pop()
+        if not remaining:
+            event.set()
+        return after if remaining else None
 
     monkeypatch.setattr(CallbackRunner, "look", look_and_count)
-    return made
+    return event
 
 
 def read_forever() -> int:
-    """Read as C does, from somebody who never writes; return why it ended."""
+    """Block in libc's read(2) on a pipe without data and return the errno."""
     ours, theirs = os.pipe()
     try:
         assert _LIBC.read(ours, ctypes.create_string_buffer(1), 1) == -1
@@ -59,36 +59,36 @@ def read_forever() -> int:
         os.close(theirs)
 
 
-def test_a_sleep_that_others_would_end_is_ended_and_their_connection_cut(here: CallbackRunner) -> None:
+def test_a_callback_that_waits_for_its_peer_is_interrupted_and_the_connection_cut(here: CallbackRunner) -> None:
     transport, ended = Transport(), list[int]()
     here.run(transport, lambda: ended.append(read_forever()))
     assert ended == [errno.EINTR]
     assert transport.because == BLOCKED_BY_PEER
 
 
-def test_each_further_sleep_is_ended_too(here: CallbackRunner) -> None:
-    """What lies in a socket that is cut is read to its end."""
+def test_each_further_wait_is_interrupted_too(here: CallbackRunner) -> None:
+    """libvirt reads the rest of the data in a socket that is cut."""
     ended = list[int]()
     here.run(Transport(), lambda: ended.extend(read_forever() for _unused in range(20)))
     assert ended == [errno.EINTR] * 20
 
 
-def test_a_sleep_of_nobody_s_is_ended(here: CallbackRunner) -> None:
+def test_a_wait_without_a_transport_is_interrupted(here: CallbackRunner) -> None:
     ended = list[int]()
     here.run(None, lambda: ended.append(read_forever()))
     assert ended == [errno.EINTR]
 
 
-def test_who_waits_for_another_thread_of_ours_is_not_held_by_the_other_side(
+def test_waiting_for_another_thread_does_not_count_as_waiting_for_the_peer(
     here: CallbackRunner, looked: threading.Event
 ) -> None:
-    """On a machine with much to do that takes a while: nobody is cut for it."""
+    """On a busy machine this takes a while and must not cut the connection."""
     transport = Transport()
     here.run(transport, looked.wait)
     assert not transport.because
 
 
-def test_who_works_is_not_held_by_the_other_side(
+def test_a_working_callback_does_not_count_as_waiting_for_the_peer(
     here: CallbackRunner, looked: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cpu_quota, "BURST_SECONDS", 3600.0)
@@ -102,10 +102,10 @@ def test_who_works_is_not_held_by_the_other_side(
     assert not transport.because
 
 
-def test_who_works_between_two_sleeps_is_not_held(
+def test_a_callback_that_works_between_two_waits_is_not_interrupted(
     here: CallbackRunner, looked: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However often it is found asleep."""
+    """Even if every look sees it asleep."""
     used = itertools.count(time.thread_time(), 1e-6)
     monkeypatch.setattr(callback_runner, "processor_seconds", lambda _unused: next(used))
     monkeypatch.setattr(callback_runner, "is_blocked_by_peer", lambda _unused: True)
@@ -114,7 +114,7 @@ def test_who_works_between_two_sleeps_is_not_held(
     assert not transport.because
 
 
-def test_who_takes_more_than_its_share_is_cut_while_it_goes_on(here: CallbackRunner) -> None:
+def test_a_callback_over_its_cpu_quota_is_cut_while_it_runs(here: CallbackRunner) -> None:
     transport = Transport()
 
     def work() -> None:
@@ -126,8 +126,8 @@ def test_who_takes_more_than_its_share_is_cut_while_it_goes_on(here: CallbackRun
     here.run(transport, work)
 
 
-def test_a_call_of_the_connection_that_is_held_with_what_is_waited_for_is_ended_too(here: CallbackRunner) -> None:
-    """It has libvirt's lock of the connection, which what runs here wants."""
+def test_a_blocked_call_that_the_callback_waits_for_is_interrupted_too(here: CallbackRunner) -> None:
+    """The call holds libvirt's lock of the connection, and the callback waits for the lock."""
     transport, ended, is_done, has_begun = Transport(), list[int](), threading.Event(), threading.Event()
 
     def work() -> None:
@@ -145,8 +145,8 @@ def test_a_call_of_the_connection_that_is_held_with_what_is_waited_for_is_ended_
     assert transport.because == BLOCKED_BY_PEER
 
 
-def test_who_waits_for_an_answer_is_not_held(here: CallbackRunner, looked: threading.Event) -> None:
-    """A call of the connection is there all the time, in poll(2)."""
+def test_a_call_that_waits_for_an_answer_is_not_interrupted(here: CallbackRunner, looked: threading.Event) -> None:
+    """The call of the connection waits in poll(2) all the time."""
     transport, (ours, theirs) = Transport(), socket.socketpair()
     ours.settimeout(600)
 
@@ -164,8 +164,10 @@ def test_who_waits_for_an_answer_is_not_held(here: CallbackRunner, looked: threa
     assert not transport.because
 
 
-def test_nobody_is_interrupted_when_it_is_over(here: CallbackRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The signal would meet what the thread does next."""
+def test_nothing_is_interrupted_after_the_callback_has_ended(
+    here: CallbackRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signal would interrupt the next work of the thread."""
     interrupted: list[int] = []
     monkeypatch.setattr(callback_runner, "interrupt", interrupted.append)
     monkeypatch.setattr(callback_runner, "is_blocked_by_peer", lambda _unused: True)

@@ -17,11 +17,11 @@ from controlplane.hypervisor.errors import HypervisorError, TimedOut
 from controlplane.hypervisor.transport import Transport
 
 
-async def test_a_call_runs_in_a_thread_of_its_own() -> None:
+async def test_a_call_runs_in_its_own_thread() -> None:
     assert await call("ask", threading.get_ident) != threading.get_ident()
 
 
-async def test_a_stuck_call_costs_its_caller_the_deadline_and_nothing_else() -> None:
+async def test_a_stuck_call_times_out_and_does_not_block_the_next_call() -> None:
     release = threading.Event()
     with pytest.raises(TimedOut, match=r"cannot ask the state of web: no answer within 0.01 s"):
         await call("ask the state of web", release.wait, deadline_seconds=0.01)
@@ -29,18 +29,18 @@ async def test_a_stuck_call_costs_its_caller_the_deadline_and_nothing_else() -> 
     release.set()
 
 
-async def test_what_comes_of_a_call_that_nobody_waits_for_any_more_is_let_go() -> None:
-    """A connection that is made too late would stay open for good."""
-    may_end, let_go = threading.Event(), threading.Event()
+async def test_the_result_of_an_abandoned_call_is_discarded() -> None:
+    """Otherwise a connection that opens too late would stay open forever."""
+    may_end, discarded = threading.Event(), threading.Event()
     with pytest.raises(TimedOut):
-        await call("connect", lambda: may_end.wait(5), deadline_seconds=0.01, discard=lambda _unused: let_go.set())
-    assert not let_go.is_set()
+        await call("connect", lambda: may_end.wait(5), deadline_seconds=0.01, discard=lambda _unused: discarded.set())
+    assert not discarded.is_set()
     may_end.set()
-    assert await asyncio.to_thread(let_go.wait, 5)
+    assert await asyncio.to_thread(discarded.wait, 5)
 
 
-async def test_whoever_keeps_a_thread_busy_has_its_wire_cut() -> None:
-    """It reads what the other side sends before its answer, and takes the processor from everybody meanwhile."""
+async def test_a_call_over_its_cpu_quota_is_cut() -> None:
+    """The thread reads data that the peer sends before its answer, and uses the CPU meanwhile."""
     transport = Transport()
 
     def read_on() -> None:
@@ -51,8 +51,8 @@ async def test_whoever_keeps_a_thread_busy_has_its_wire_cut() -> None:
     assert transport.because == CPU_QUOTA_EXCEEDED
 
 
-async def test_a_call_is_charged_whole_however_soon_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of many short ones none is ever looked at."""
+async def test_the_cpu_time_of_a_short_call_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short calls end before the first look of the watchdog."""
     monkeypatch.setattr("controlplane.hypervisor.calls._FIRST_LOOK_SECONDS", 3600.0)
     transport, taken = Transport(), list[float]()
 
@@ -71,10 +71,10 @@ async def test_a_call_is_charged_whole_however_soon_it_ends(monkeypatch: pytest.
     assert transport.because == CPU_QUOTA_EXCEEDED
 
 
-async def test_what_a_call_reads_is_charged_whole_and_once_however_soon_it_ends(
+async def test_the_bytes_read_by_a_short_call_are_charged_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whoever sends much before each of many quick answers would be counted by nobody."""
+    """Otherwise data before each of many quick answers would be free."""
     monkeypatch.setattr("controlplane.hypervisor.calls._FIRST_LOOK_SECONDS", 3600.0)
     transport, taken = Transport(), list[int]()
     monkeypatch.setattr(transport, "count_received", lambda amount, _unused: taken.append(amount))
@@ -82,7 +82,7 @@ async def test_what_a_call_reads_is_charged_whole_and_once_however_soon_it_ends(
     assert 50_000 <= sum(taken) < 51_000
 
 
-async def test_what_was_seen_of_a_call_s_reading_is_not_charged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_bytes_charged_during_a_call_are_not_charged_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("controlplane.hypervisor.calls._FIRST_LOOK_SECONDS", 0.0)
     transport, taken, was_seen = Transport(), list[int](), threading.Event()
 
@@ -103,17 +103,17 @@ async def test_what_was_seen_of_a_call_s_reading_is_not_charged_again(monkeypatc
 
 
 def read_bytes(amount: int) -> None:
-    """As libvirt's client does."""
+    """Read so many bytes in this thread, like libvirt's client."""
     with Path("/dev/zero").open("rb", buffering=0) as zeros:
         assert len(zeros.read(amount)) == amount
 
 
-async def test_what_each_call_takes_is_charged_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or somebody who asks a guest's agent a hundred times a second would have its connection cut."""
+async def test_the_fixed_cost_of_a_call_is_not_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a hundred agent commands a second would cut the connection."""
     monkeypatch.setattr("controlplane.hypervisor.calls._OWN_SECONDS", 3600.0)
-    transport, left = Transport(), BURST_SECONDS
+    transport, before = Transport(), BURST_SECONDS
     await call("ask", lambda: None, transport=transport)
-    assert transport.cpu_quota.left == left
+    assert transport.cpu_quota.left == before
 
 
 async def test_libvirts_errors_are_translated() -> None:
@@ -124,7 +124,7 @@ async def test_libvirts_errors_are_translated() -> None:
         await call("dial", fail)
 
 
-async def test_a_bug_stays_a_bug() -> None:
+async def test_other_exceptions_are_raised_unchanged() -> None:
     def fail() -> None:
         raise KeyError("oops")
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""On libvirt's own test driver: the real binding, the real event loop, no virtual machine."""
+"""Connections to libvirt's test driver: the real binding and the real event loop, no virtual machine."""
 
 from __future__ import annotations
 
@@ -34,28 +34,26 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def connection() -> AsyncIterator[Connection]:
-    made = await open_connection("test:///default")
-    yield made
-    await made.close()
+    opened = await open_connection("test:///default")
+    yield opened
+    await opened.close()
 
 
-async def test_an_event_is_the_end_of_what_a_connection_holds(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is asked on it: it may tell for days."""
-    together = PartialMessages()
-    monkeypatch.setattr(partial_messages, "PROCESS_WIDE", together)
+async def test_an_event_completes_a_partial_message(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection without calls may receive only events for days."""
+    process_wide = PartialMessages()
+    monkeypatch.setattr(partial_messages, "PROCESS_WIDE", process_wide)
     other = await open_connection("test:///default")
     for amount in (0, 600):
         connection._transport.count_received(amount, time.monotonic())
     await other.define(XML)
     assert await connection.events.get() == LifecycleChanged("web", "defined")
     connection._transport.count_received(0, time.monotonic())
-    assert together.total == 0
+    assert process_wide.total == 0
     await other.close()
 
 
-async def test_a_domain_lives_and_dies_and_tells_of_it(connection: Connection) -> None:
+async def test_starting_and_destroying_a_domain_emits_events(connection: Connection) -> None:
     guest = await connection.define(XML)
     await guest.start()
     assert await guest.state() == State(Life.RUNNING, "booted")
@@ -65,47 +63,47 @@ async def test_a_domain_lives_and_dies_and_tells_of_it(connection: Connection) -
     assert kinds == [LifecycleChanged("web", kind) for kind in ("defined", "started", "stopped")]
 
 
-async def test_a_domain_is_found_by_name(connection: Connection) -> None:
+async def test_a_domain_is_looked_up_by_name(connection: Connection) -> None:
     await connection.define(XML)
-    found = await connection.guest("web")
-    assert found is not None
-    assert "<name>web</name>" in await found.described(str)
-    assert 'uid="u"' in await found.described(str)
+    guest = await connection.guest("web")
+    assert guest is not None
+    assert "<name>web</name>" in await guest.described(str)
+    assert 'uid="u"' in await guest.described(str)
 
 
 async def test_an_unknown_domain_is_none(connection: Connection) -> None:
     assert await connection.guest("nobody") is None
 
 
-async def test_a_domain_that_is_off_is_not_destroyed(connection: Connection) -> None:
+async def test_destroying_a_stopped_domain_fails(connection: Connection) -> None:
     guest = await connection.define(XML)
     with pytest.raises(WrongState, match="cannot destroy domain web"):
         await guest.destroy()
 
 
-async def test_a_description_that_is_none_is_refused(connection: Connection) -> None:
+async def test_an_invalid_description_is_refused(connection: Connection) -> None:
     with pytest.raises(InvalidDomain, match="cannot define a domain"):
         await connection.define("<domain/>")
 
 
-async def test_nobody_at_the_socket_is_a_disconnection(tmp_path: object) -> None:
+async def test_a_missing_socket_is_a_hypervisor_error(tmp_path: object) -> None:
     with pytest.raises(HypervisorError) as raised:
         await open_connection(socket_uri(f"{tmp_path}/none"))
     assert type(raised.value) in (Disconnected, HypervisorError)
 
 
 @pytest.mark.parametrize("path", ["relative", "/run/x?command=sh", "/run/a b", "/run/\n", "/a&b", "/a#b", "/a%2e"])
-async def test_a_socket_path_cannot_add_to_the_uri(path: str) -> None:
+async def test_a_socket_path_cannot_inject_into_the_uri(path: str) -> None:
     with pytest.raises(ValueError, match="cannot stand in a libvirt URI"):
         socket_uri(path)
 
 
-async def test_a_socket_is_named_by_its_descriptor() -> None:
+async def test_a_socket_uri_may_name_a_descriptor() -> None:
     assert socket_uri("/proc/self/fd/7") == "qemu+unix:///session?socket=/proc/self/fd/7"
 
 
 class BusyHandle:
-    """A connection of libvirt's with a call on it that ends when it is let."""
+    """A libvirt connection with a call that ends when the test allows it."""
 
     def __init__(self) -> None:
         self.has_begun, self.may_end = threading.Event(), threading.Event()
@@ -118,7 +116,7 @@ class BusyHandle:
         raise libvirt.libvirtError("no transport")
 
     def unregisterCloseCallback(self) -> None:  # noqa: N802 - the binding's name
-        """Nothing is registered."""
+        """No callback is registered."""
 
     def close(self) -> None:
         self.order.append("closed")
@@ -136,24 +134,24 @@ async def test_a_connection_that_cannot_be_watched_is_closed_again(monkeypatch: 
     assert handle.order == ["closed"]
 
 
-async def test_that_a_connection_is_gone_is_told_on_the_loop(
+async def test_a_closed_connection_is_reported_on_the_loop(
     monkeypatch: pytest.MonkeyPatch, connection: Connection
 ) -> None:
-    """libvirt tells of it in whatever thread reads that the other side says so."""
-    told_in = list[int]()
-    monkeypatch.setattr(connection.events, "put", lambda _unused: told_in.append(threading.get_ident()))
+    """libvirt calls back in the thread that reads the end of the connection."""
+    put_in = list[int]()
+    monkeypatch.setattr(connection.events, "put", lambda _unused: put_in.append(threading.get_ident()))
     await asyncio.to_thread(connection._on_close, None, 0, None)
     await asyncio.sleep(0)
-    assert told_in == [threading.get_ident()]
+    assert put_in == [threading.get_ident()]
 
 
-async def test_a_connection_is_not_closed_under_a_call_of_another_thread() -> None:
-    """The client library would deadlock, or use what it has freed."""
+async def test_a_connection_is_not_closed_during_a_call_in_another_thread() -> None:
+    """The client library would deadlock or use freed memory."""
     handle = BusyHandle()
-    made = Connection(handle, "test:///default", Transport())
-    looking = asyncio.create_task(made.guest("web"))
+    connection = Connection(handle, "test:///default", Transport())
+    looking = asyncio.create_task(connection.guest("web"))
     await asyncio.to_thread(handle.has_begun.wait)
-    closing = asyncio.create_task(made.close())
+    closing = asyncio.create_task(connection.close())
     await asyncio.sleep(0.02)
     handle.may_end.set()
     await closing
@@ -161,17 +159,17 @@ async def test_a_connection_is_not_closed_under_a_call_of_another_thread() -> No
         await looking
     assert handle.order == ["looked up", "closed"]
     with pytest.raises(Disconnected, match="the connection is closed"):
-        await made.guest("web")
+        await connection.guest("web")
 
 
-async def test_what_comes_while_a_connection_is_closed_is_charged_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is hung up on may send as much as it can: libvirt reads on until it has its last answer."""
+async def test_bytes_received_during_close_are_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """libvirt reads until it has the answer to its last call, however much the peer sends before."""
 
     class Talkative(BusyHandle):
         def close(self) -> None:
             read_bytes(50_000)
 
-    made, taken = Connection(Talkative(), "test:///default", Transport()), list[int]()
-    monkeypatch.setattr(made._transport, "count_received", lambda amount, _unused: taken.append(amount))
-    await made.close()
+    connection, taken = Connection(Talkative(), "test:///default", Transport()), list[int]()
+    monkeypatch.setattr(connection._transport, "count_received", lambda amount, _unused: taken.append(amount))
+    await connection.close()
     assert 50_000 <= sum(taken) < 51_000

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An answer that promises descriptors and brings none: libvirt never sees it.
+"""An answer that announces descriptors but has none must not reach libvirt.
 
-Its client fails to receive the first, and goes on to read where it should not: with two calls under way the second
-turns without end, holding a lock that the event loop needs at the next keepalive. So it is tried in a process of its
-own.
+libvirt's client fails to receive the first descriptor and continues to read in the wrong place. With two calls under
+way the second loops endlessly and holds a lock that the event loop needs at the next keepalive. Therefore the test
+runs in a separate process.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ os._exit(0)
 
 
 def promise(caller: Caller, program: int, procedure: int, serial: int) -> bool:
-    """Keep what is asked of the agent, and answer what is asked of the domain meanwhile by a promise."""
+    """Never answer agent commands. Answer the state call by announcing descriptors."""
     if program == QEMU:
         return True
     if procedure != STATE:
@@ -61,7 +61,7 @@ def promise(caller: Caller, program: int, procedure: int, serial: int) -> bool:
     return True
 
 
-async def test_who_promises_descriptors_keeps_neither_a_thread_nor_the_loop(tmp_path: Path) -> None:
+async def test_announced_descriptors_block_neither_a_thread_nor_the_loop(tmp_path: Path) -> None:
     server = Hostile(tmp_path / "s", promise)
     try:
         done = await asyncio.to_thread(hostile.in_own_process, ASK_TWICE, server.uri)

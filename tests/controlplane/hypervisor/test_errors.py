@@ -28,9 +28,9 @@ from tests.controlplane.hypervisor.fake_libvirt import libvirtError
 )
 def test_errors_are_translated_by_name(on_fake: OnFake, code: str, origin: str, expected: str) -> None:
     raised = libvirtError("what QEMU said", getattr(on_fake.libvirt, code), getattr(on_fake.libvirt, origin))
-    made = on_fake.errors.translate("start domain web", raised)
-    assert type(made).__name__ == expected
-    assert str(made) == "cannot start domain web: what QEMU said"
+    translated = on_fake.errors.translate("start domain web", raised)
+    assert type(translated).__name__ == expected
+    assert str(translated) == "cannot start domain web: what QEMU said"
 
 
 @pytest.mark.parametrize(
@@ -42,18 +42,18 @@ def test_errors_are_translated_by_name(on_fake: OnFake, code: str, origin: str, 
         ("cannot set up guest memory 'pc.ram': Cannot allocate memory", "HypervisorError"),
     ],
 )
-def test_what_qemu_can_never_boot_is_told_from_what_may_pass(on_fake: OnFake, said: str, expected: str) -> None:
+def test_a_permanent_boot_failure_is_an_invalid_domain(on_fake: OnFake, said: str, expected: str) -> None:
     text = f"internal error: process exited while connecting to monitor: qemu-system-x86_64: {said}"
     raised = libvirtError(text, on_fake.libvirt.VIR_ERR_INTERNAL_ERROR, on_fake.libvirt.VIR_FROM_QEMU)
     assert type(on_fake.errors.translate("start domain web", raised)).__name__ == expected
 
 
-def test_a_text_of_any_length_becomes_a_readable_one(on_fake: OnFake) -> None:
-    """libvirt's errors carry QEMU's output, which a guest can lengthen."""
+def test_a_long_error_text_is_cut(on_fake: OnFake) -> None:
+    """libvirt's errors contain QEMU's output, which a guest can make arbitrarily long."""
     assert len(str(on_fake.errors.translate("start", libvirtError("x" * 10**6, None)))) < 3000
 
 
-def test_no_error_of_ours_is_one_of_libvirts() -> None:
+def test_our_errors_are_no_libvirt_errors() -> None:
     kinds = [var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, errors.HypervisorError)]
     assert len(kinds) == 9
     assert not any(issubclass(kind, libvirt.libvirtError) for kind in kinds)

@@ -19,16 +19,16 @@ def subscribe(events: Any, connection: Connection, put: Callable[[object], None]
     return registrations
 
 
-def test_callbacks_become_frozen_events(on_fake: OnFake) -> None:
+def test_callbacks_become_events(on_fake: OnFake) -> None:
     virt, events = on_fake.libvirt, on_fake.events
-    connection, domain, seen = Connection(), Domain(on_fake.libvirt, "web"), []
-    subscribe(events, connection, seen.append)
+    connection, domain, received = Connection(), Domain(on_fake.libvirt, "web"), []
+    subscribe(events, connection, received.append)
     connection.callbacks[virt.VIR_DOMAIN_EVENT_ID_LIFECYCLE](connection, domain, virt.VIR_DOMAIN_EVENT_STOPPED, 5, None)
     connection.callbacks[virt.VIR_DOMAIN_EVENT_ID_LIFECYCLE](connection, domain, 5, 0, None)
     agent = connection.callbacks[virt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE]
     agent(connection, domain, virt.VIR_CONNECT_DOMAIN_EVENT_AGENT_LIFECYCLE_STATE_CONNECTED, 0, None)
     agent(connection, domain, 1, 0, None)
-    assert seen == [
+    assert received == [
         events.LifecycleChanged("web", "stopped"),
         events.LifecycleChanged("web", "other"),
         events.AgentChanged("web", True),
@@ -36,8 +36,8 @@ def test_callbacks_become_frozen_events(on_fake: OnFake) -> None:
     ]
 
 
-def test_events_tell_why_a_guest_crashes(on_fake: OnFake) -> None:
-    """A kernel that has another one loaded for its crash goes on, as does a guest that its watchdog resets."""
+def test_events_have_the_cause_of_a_crash(on_fake: OnFake) -> None:
+    """A guest with a crash kernel continues, and so does a guest that its watchdog resets: these are no crashes."""
     virt, events = on_fake.libvirt, on_fake.events
     connection, domain, seen = Connection(), Domain(on_fake.libvirt, "web"), []
     subscribe(events, connection, seen.append)
@@ -59,14 +59,14 @@ def test_events_tell_why_a_guest_crashes(on_fake: OnFake) -> None:
 
 def test_the_last_cause_counts() -> None:
     stopped, reset = LifecycleChanged("web", "stopped"), LifecycleChanged("web", "watchdog")
-    panicked, expired = (LifecycleChanged("web", "crashed", item) for item in ("panicked", "watchdog"))
+    panicked, expired = (LifecycleChanged("web", "crashed", cause) for cause in ("panicked", "watchdog"))
     assert cause_of_end(()) == cause_of_end((stopped, reset, AgentChanged("web", False))) == ""
     assert cause_of_end((panicked, stopped)) == "panicked"
     assert cause_of_end((panicked, expired, stopped)) == "watchdog"
 
 
-def test_no_event_is_asked_for_that_comes_with_a_text(on_fake: OnFake) -> None:
-    """The binding makes a str of it before we are called, and a traceback where that is none."""
+def test_no_subscription_to_events_with_a_text(on_fake: OnFake) -> None:
+    """The binding decodes the text before it calls us and prints a traceback if it cannot."""
     virt, connection = on_fake.libvirt, Connection()
     subscribe(on_fake.events, connection, lambda event: None)
     assert {*connection.callbacks} == {
@@ -76,8 +76,8 @@ def test_no_event_is_asked_for_that_comes_with_a_text(on_fake: OnFake) -> None:
     }
 
 
-def test_on_a_dead_connection_every_subscription_is_tried_to_be_taken_back(on_fake: OnFake) -> None:
-    """Each keeps the connection in memory until then, whatever libvirtd says."""
+def test_every_subscription_is_removed_on_a_dead_connection(on_fake: OnFake) -> None:
+    """Each subscription keeps the connection in memory, even if libvirtd refuses to remove it."""
     connection = Connection()
     registrations = subscribe(on_fake.events, connection, lambda event: None)
     connection.is_dead = True
@@ -90,7 +90,7 @@ def test_on_a_dead_connection_every_subscription_is_tried_to_be_taken_back(on_fa
     [UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), SystemError("a result with an exception set")],
     ids=["no text", "no text, in the binding's other words"],
 )
-def test_who_refuses_that_in_bytes_that_are_no_text_keeps_no_subscription(on_fake: OnFake, error: Exception) -> None:
+def test_subscriptions_are_removed_despite_an_undecodable_error(on_fake: OnFake, error: Exception) -> None:
     class Rude(Connection):
         def domainEventDeregisterAny(self, identifier: int) -> None:  # noqa: N802
             super().domainEventDeregisterAny(identifier)
@@ -101,7 +101,7 @@ def test_who_refuses_that_in_bytes_that_are_no_text_keeps_no_subscription(on_fak
     assert connection.callbacks == {}
 
 
-def test_subscriptions_are_taken_back(on_fake: OnFake) -> None:
+def test_subscriptions_are_removed(on_fake: OnFake) -> None:
     connection = Connection()
     on_fake.events.deregister(connection, subscribe(on_fake.events, connection, lambda event: None))
     assert connection.callbacks == {}
@@ -112,14 +112,14 @@ def test_the_reason_of_a_closed_connection_has_a_name(on_fake: OnFake) -> None:
     assert (on_fake.events.close_reason(reason), on_fake.events.close_reason(2)) == ("keepalive", "unknown")
 
 
-async def test_a_flood_of_events_costs_only_the_oldest() -> None:
+async def test_a_flood_of_events_drops_only_the_oldest() -> None:
     queue = EventQueue()
     for number in range(1000):
         queue.put(LifecycleChanged(str(number), "stopped"))
     assert await queue.get() == LifecycleChanged("744", "stopped")
 
 
-async def test_what_has_happened_meanwhile_is_taken_at_once() -> None:
+async def test_drain_returns_all_queued_events() -> None:
     queue = EventQueue()
     events = [LifecycleChanged(str(number), "stopped") for number in range(3)]
     for event in events:

@@ -34,7 +34,7 @@ async def test_a_state_is_read_by_name(on_fake: OnFake, number: str, reason: str
     assert await on_fake.guest.Guest(domain, "web").state() == expected
 
 
-async def test_verbs_pass_the_flags_they_promise(on_fake: OnFake) -> None:
+async def test_operations_pass_their_flags(on_fake: OnFake) -> None:
     domain = Domain(on_fake.libvirt)
     guest = on_fake.guest.Guest(domain, "web")
     await guest.start(is_paused=True)
@@ -50,7 +50,7 @@ async def test_verbs_pass_the_flags_they_promise(on_fake: OnFake) -> None:
     ]
 
 
-async def test_an_error_names_the_verb_and_the_domain(on_fake: OnFake) -> None:
+async def test_an_error_names_the_operation_and_the_domain(on_fake: OnFake) -> None:
     domain = Domain(on_fake.libvirt)
     domain.failure = libvirtError("domain is not running", on_fake.libvirt.VIR_ERR_OPERATION_INVALID)
     with pytest.raises(on_fake.errors.WrongState, match="cannot shut down domain web: domain is not running"):

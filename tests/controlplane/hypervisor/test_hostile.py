@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt's real client against servers that mean harm: a neighbour does not notice, and nothing is left of an attack.
+"""libvirt's real client against hostile servers: an attack neither affects a neighbour nor leaves anything behind.
 
-The neighbour's operation is a start. How long it takes is not asked, which is the machine's as much as ours: an attack
-goes on for as long as the neighbour starts machines, so whoever waits for the attacker never ends; and what the loop
-does for it is counted in the processor time of its thread. Threads and descriptors are counted after each.
+The neighbour starts domains. The tests do not measure how long a start takes, because that depends on the machine.
+Instead the attack continues while the neighbour starts domains, so code that waits for the attacker never ends.
+The work of the loop is measured as CPU time of its thread. Each test counts threads and descriptors at its end.
 """
 
 from __future__ import annotations
@@ -36,55 +36,55 @@ from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
 PATIENCE_SECONDS = 0.3
-"""Of every call on the attacker; in production 10 s."""
+"""The deadline of every call to the attacker; 10 s in production."""
 ENDLESS_SECONDS = 600.0
 RESCUE_SECONDS = 30.0
-"""After so long a neighbour that does not get on never will."""
+"""After this time a test ends the attacker and fails: something waits for it."""
 STARTS = 30
-"""Of the neighbour, at least."""
+"""How many starts of the neighbour make a round."""
 OWN_SECONDS = 0.15
-"""Of the loop's own work: some hundred starts and the calls of the attacked take 20 to 40 ms."""
+"""For the loop's own work: a few hundred starts and the calls to the attacker take 20 to 40 ms."""
 BUSY = 3
-"""The same work takes up to so many times its processor time on a busy machine; an attacker would take all of it."""
+"""On a busy machine the same work takes up to three times the CPU time; an attacker would take all of it."""
 SPAWN = Callable[..., Hostile]
 
 
 @pytest.fixture
 def spawn(tmp_path: Path) -> Iterator[SPAWN]:
-    """Make servers that are gone at the end."""
-    made: list[Hostile] = []
+    """Make servers and close them at the end."""
+    servers: list[Hostile] = []
 
     def make(behave: Behaviour = hostile.GOOD, **options: bool) -> Hostile:
-        made.append(Hostile(Path(os.path.relpath(tmp_path)).absolute() / f"s{len(made)}", behave, **options))
-        return made[-1]
+        servers.append(Hostile(Path(os.path.relpath(tmp_path)).absolute() / f"s{len(servers)}", behave, **options))
+        return servers[-1]
 
     yield make
-    for item in made:
-        item.close()
+    for server in servers:
+        server.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def neighbour(spawn: SPAWN) -> AsyncIterator[Connection]:
-    made = await open_connection(spawn().uri)
-    yield made
-    await made.close()
+    connection = await open_connection(spawn().uri)
+    yield connection
+    await connection.close()
 
 
 class Census:
-    """What this process holds of threads and descriptors, without those of the servers."""
+    """The threads and descriptors of this process, without those of the servers."""
 
     def __init__(self, server: Hostile) -> None:
         self._server = server
         self._threads, self._descriptors = self._count()
 
     async def is_as_before(self) -> None:
-        """Wait until everything is given back."""
+        """Wait until all additional threads and descriptors are gone."""
         async with asyncio.timeout(20):
-            while self._has_more():  # noqa: ASYNC110 - threads tell nobody
+            while self._has_more():  # noqa: ASYNC110 - threads give no signal
                 await asyncio.sleep(0.01)
 
     def _has_more(self) -> bool:
-        """Less than before is fine: what came before this may have ended since."""
+        """Fewer than before is fine: work from an earlier test may have ended."""
         threads, descriptors = self._count()
         return bool(threads - self._threads) or descriptors > self._descriptors
 
@@ -95,9 +95,9 @@ class Census:
 
 @contextmanager
 def not_held_up_by(server: Hostile) -> Iterator[None]:
-    """End a server when nothing gets on, and fail: in a thread of its own, as the loop itself may wait for the server.
+    """Close the server after RESCUE_SECONDS and fail. A separate thread does it: the loop may be blocked by the server.
 
-    Whatever is done meanwhile did not wait for it, then, however long it took.
+    If the body ends before, it did not wait for the server.
     """
     timer = threading.Timer(RESCUE_SECONDS, server.close)
     timer.start()
@@ -110,33 +110,33 @@ def not_held_up_by(server: Hostile) -> Iterator[None]:
 
 
 async def start(at: Connection) -> None:
-    """Do what a session does for a machine that starts."""
+    """Define and start a domain, like the session of a starting VMI."""
     guest = await at.define("<domain/>")
     await guest.start()
 
 
 async def fall_into(server: Hostile, patience: float = PATIENCE_SECONDS) -> None:
-    """Do all that virt-handler does with a launcher, until it fails or has been listened to for a while."""
-    made = await open_connection(server.uri, deadline_seconds=patience)
+    """Make all calls that virt-handler makes to a launcher, then listen for events until a failure or timeout."""
+    connection = await open_connection(server.uri, deadline_seconds=patience)
     try:
-        guest = await made.guest("web")
+        guest = await connection.guest("web")
         assert guest is not None
         await guest.state()
         await guest.described(str)
-        started = await made.define("<domain/>")
+        started = await connection.define("<domain/>")
         await started.start(deadline_seconds=patience)
         async with asyncio.timeout(patience):
-            while not isinstance(await made.events.get(), ConnectionClosed):
+            while not isinstance(await connection.events.get(), ConnectionClosed):
                 pass
     finally:
-        await made.close()
+        await connection.close()
 
 
 @pytest.mark.parametrize(("behave", "options"), hostile.ATTACKS.values(), ids=hostile.ATTACKS.keys())
-async def test_a_neighbour_starts_its_machines_for_as_long_as_a_hostile_launcher_goes_on(
+async def test_a_neighbour_starts_domains_during_an_attack(
     spawn: SPAWN, neighbour: Connection, behave: Behaviour, options: dict[str, bool]
 ) -> None:
-    """Whoever waits for the attacker in any way waits for ever: its calls have no deadline that would end it."""
+    """Code that waits for the attacker waits forever: calls to the attacker have no effective deadline here."""
     server = spawn(behave, **options)
     census, work = Census(server), Work()
     with not_held_up_by(server):
@@ -153,10 +153,10 @@ async def test_a_neighbour_starts_its_machines_for_as_long_as_a_hostile_launcher
 
 
 async def starts_until_it_gets_no_further(server: Hostile, neighbour: Connection) -> None:
-    """Start machines until the attacker is asked for nothing more while so many are: it has cut off, or it hangs."""
-    seen = -1
-    while len(server.calls) != seen:
-        seen = len(server.calls)
+    """Start domains until a whole round passes without a call to the attacker: it is cut off or hangs."""
+    calls_before = -1
+    while len(server.calls) != calls_before:
+        calls_before = len(server.calls)
         for _unused in range(STARTS):
             await start(neighbour)
 
@@ -165,7 +165,7 @@ async def starts_until_it_gets_no_further(server: Hostile, neighbour: Connection
 async def test_a_hostile_launcher_leaves_nothing_behind(
     spawn: SPAWN, behave: Behaviour, options: dict[str, bool]
 ) -> None:
-    """Nobody waits longer than the deadlines of its own calls."""
+    """Nothing waits longer than the deadlines of the calls."""
     server = spawn(behave, **options)
     census = Census(server)
     with suppress(HypervisorError, TimeoutError):
@@ -174,20 +174,20 @@ async def test_a_hostile_launcher_leaves_nothing_behind(
 
 
 class Work:
-    """What the loop's thread uses of the processor: whatever else the machine does, this is the loop's own."""
+    """The CPU time of the loop's thread, which does not depend on other load of the machine."""
 
     def __init__(self) -> None:
         self.seconds, self.allowed = 0.0, 0.0
         self._began, self._used = time.monotonic(), time.thread_time()
 
     def stop(self) -> None:
-        """Take what was used since the beginning, and what a connection may take in that time."""
+        """Set the CPU time since the beginning, and the CPU time that a connection may use in that period."""
         self.seconds = time.thread_time() - self._used
         self.allowed = BUSY * (BURST_SECONDS + RATE * (time.monotonic() - self._began) + OWN_SECONDS)
 
 
 class Heart:
-    """Tells how long the loop has ever stood still."""
+    """Measures the longest pause of the loop."""
 
     def __init__(self) -> None:
         self.longest = 0.0
@@ -207,13 +207,13 @@ class Heart:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def heart() -> AsyncIterator[Heart]:
-    made = Heart()
-    yield made
-    await made.stop()
+    measuring = Heart()
+    yield measuring
+    await measuring.stop()
 
 
-async def test_an_open_that_is_answered_after_nobody_waits_is_closed_elsewhere(spawn: SPAWN, heart: Heart) -> None:
-    """The answer is held back, the Pod loses its label, the answer is sent, CLOSE is ignored."""
+async def test_a_connection_that_opens_after_its_caller_left_is_closed_off_the_loop(spawn: SPAWN, heart: Heart) -> None:
+    """The answer to OPEN is delayed, the caller is cancelled, the answer is sent, CLOSE is ignored."""
     is_asked, may_answer = threading.Event(), threading.Event()
 
     def behave(_unused: hostile.Caller, program: int, procedure: int, __: int) -> bool:
@@ -234,49 +234,51 @@ async def test_an_open_that_is_answered_after_nobody_waits_is_closed_elsewhere(s
     assert heart.longest < 3.0
 
 
-async def test_a_domain_that_outlives_its_connection_blocks_nobody_when_it_goes(spawn: SPAWN, heart: Heart) -> None:
-    """The last reference to a connection sends CLOSE, in whatever thread it is dropped."""
-    made = await open_connection(spawn(hostile.deaf_to(hostile.CLOSE)).uri)
-    guest = await made.guest("web")
-    await made.close()
-    del made
+async def test_dropping_a_domain_after_its_connection_does_not_block_the_loop(spawn: SPAWN, heart: Heart) -> None:
+    """Dropping the last reference to a connection sends CLOSE in the thread that drops it."""
+    connection = await open_connection(spawn(hostile.deaf_to(hostile.CLOSE)).uri)
+    guest = await connection.guest("web")
+    await connection.close()
+    del connection
     assert guest is not None
     del guest
     await asyncio.sleep(0.02)
     assert heart.longest < 3.0
 
 
-async def test_an_error_that_is_kept_holds_no_connection(spawn: SPAWN, heart: Heart) -> None:
-    made = await open_connection(spawn(hostile.silent_from(hostile.LOOKUP)).uri, deadline_seconds=PATIENCE_SECONDS)
+async def test_a_stored_error_does_not_keep_the_connection(spawn: SPAWN, heart: Heart) -> None:
+    connection = await open_connection(
+        spawn(hostile.silent_from(hostile.LOOKUP)).uri, deadline_seconds=PATIENCE_SECONDS
+    )
     with pytest.raises(TimedOut) as first:
-        await made.guest("web")
+        await connection.guest("web")
     with pytest.raises(HypervisorError) as second:
-        await made.guest("web")
-    await made.close()
-    del made, first, second
+        await connection.guest("web")
+    await connection.close()
+    del connection, first, second
     assert heart.longest < 3.0
 
 
-async def test_a_call_that_is_overdue_ends_its_connection_and_says_so(spawn: SPAWN) -> None:
-    made = await open_connection(spawn(hostile.deaf_to(hostile.LOOKUP)).uri, deadline_seconds=PATIENCE_SECONDS)
+async def test_a_timed_out_call_closes_its_connection(spawn: SPAWN) -> None:
+    connection = await open_connection(spawn(hostile.deaf_to(hostile.LOOKUP)).uri, deadline_seconds=PATIENCE_SECONDS)
     with pytest.raises(TimedOut, match=r"cannot look up domain web: no answer within 0\.3 s"):
-        await made.guest("web")
-    assert await made.events.get() == ConnectionClosed("it did not answer in time")
+        await connection.guest("web")
+    assert await connection.events.get() == ConnectionClosed("it did not answer in time")
     with pytest.raises(Disconnected):
-        await made.guest("web")
-    await made.close()
+        await connection.guest("web")
+    await connection.close()
 
 
 @pytest.mark.parametrize("limit", ["time", "bytes"])
-async def test_whoever_floods_us_is_cut_off_and_told_why(
+async def test_a_flooding_peer_is_cut_off_with_a_reason(
     spawn: SPAWN, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The flood begins when nobody waits for an answer: it is the event loop that reads it."""
+    """The flood begins when no call is under way: the event loop reads it."""
     if limit == "time":
         monkeypatch.setattr(ReceiveQuota, "take", lambda *_unused: True)
     else:
         monkeypatch.setattr(CpuQuota, "take", lambda *_unused: True)
-        monkeypatch.setattr(receive_quota, "RATE", 1)  # or a machine that is slow enough would let it pass
+        monkeypatch.setattr(receive_quota, "RATE", 1)  # otherwise a slow machine would stay within the quota
 
     def behave(caller: hostile.Caller, program: int, procedure: int, serial: int) -> bool:
         if program != hostile.PROGRAM or procedure != hostile.VERSION:
@@ -285,19 +287,19 @@ async def test_whoever_floods_us_is_cut_off_and_told_why(
         hostile.pour(caller, hostile.EVENTS)
         return True
 
-    made = await open_connection(spawn(behave).uri)
+    connection = await open_connection(spawn(behave).uri)
     with suppress(HypervisorError):
-        await made.ping(5)
-    seen = []
+        await connection.ping(5)
+    events = []
     async with asyncio.timeout(30):
-        while not seen or not isinstance(seen[-1], ConnectionClosed):
-            seen.append(await made.events.get())
-    assert seen[-1] == ConnectionClosed(CPU_QUOTA_EXCEEDED if limit == "time" else RECEIVE_QUOTA_EXCEEDED)
-    await made.close()
+        while not events or not isinstance(events[-1], ConnectionClosed):
+            events.append(await connection.events.get())
+    assert events[-1] == ConnectionClosed(CPU_QUOTA_EXCEEDED if limit == "time" else RECEIVE_QUOTA_EXCEEDED)
+    await connection.close()
 
 
-async def test_whoever_describes_its_domain_at_length_is_cut_off(spawn: SPAWN) -> None:
-    """However much one description costs: it is the connection's own time in which it is read."""
+async def test_a_peer_with_expensive_descriptions_is_cut_off(spawn: SPAWN) -> None:
+    """The time to read a description is charged to its connection."""
 
     def read_for_a_while(text: str) -> str:
         until = time.thread_time() + 0.01
@@ -305,8 +307,8 @@ async def test_whoever_describes_its_domain_at_length_is_cut_off(spawn: SPAWN) -
             pass
         return text
 
-    made = await open_connection(spawn().uri)
-    guest = await made.guest("web")
+    connection = await open_connection(spawn().uri)
+    guest = await connection.guest("web")
     assert guest is not None
     for _unused in range(200):
         try:
@@ -314,73 +316,73 @@ async def test_whoever_describes_its_domain_at_length_is_cut_off(spawn: SPAWN) -
         except HypervisorError:
             break
     async with asyncio.timeout(10):
-        assert await made.events.get() == ConnectionClosed(CPU_QUOTA_EXCEEDED)
-    await made.close()
+        assert await connection.events.get() == ConnectionClosed(CPU_QUOTA_EXCEEDED)
+    await connection.close()
 
 
-async def test_whoever_has_us_keep_megabytes_that_we_wait_for_is_cut_off(spawn: SPAWN) -> None:
+async def test_a_peer_with_an_unfinished_large_answer_is_cut_off(spawn: SPAWN) -> None:
     sent = [0]
-    made = await open_connection(spawn(hostile.hold(32 << 20, sent)).uri)
+    connection = await open_connection(spawn(hostile.hold(32 << 20, sent)).uri)
     with pytest.raises(HypervisorError):
-        await made.guest("web")
-    assert await made.events.get() == ConnectionClosed(RECEIVE_QUOTA_EXCEEDED)
-    await made.close()
+        await connection.guest("web")
+    assert await connection.events.get() == ConnectionClosed(RECEIVE_QUOTA_EXCEEDED)
+    await connection.close()
 
 
-async def test_whoever_has_us_keep_megabytes_that_nobody_waits_for_is_cut_off(spawn: SPAWN) -> None:
+async def test_a_peer_with_an_unfinished_large_event_is_cut_off(spawn: SPAWN) -> None:
     sent = [0]
-    made = await open_connection(spawn(hostile.hold_unasked(8 << 20, sent)).uri)
+    connection = await open_connection(spawn(hostile.hold_unasked(8 << 20, sent)).uri)
     with suppress(HypervisorError):
-        await made.ping(5)
+        await connection.ping(5)
     async with asyncio.timeout(10):
-        assert await made.events.get() == ConnectionClosed(RECEIVE_QUOTA_EXCEEDED)
-    await made.close()
+        assert await connection.events.get() == ConnectionClosed(RECEIVE_QUOTA_EXCEEDED)
+    await connection.close()
 
 
-async def test_of_many_that_leave_messages_unfinished_whoever_holds_most_is_cut_off_first(
+async def test_the_peer_with_the_largest_partial_message_is_cut_off_first(
     spawn: SPAWN, neighbour: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each of them stays within its own intake, until libvirt's keepalive ends it."""
+    """Each peer stays within its own receive quota until libvirt's keepalive ends it."""
     monkeypatch.setattr(CpuQuota, "take", lambda *_unused: True)
     monkeypatch.setattr(ReceiveQuota, "take", lambda *_unused: True)
     monkeypatch.setattr(partial_messages, "PROCESS_WIDE", PartialMessages(most=4 << 20))
-    made = []
+    connections = []
     for size in (1 << 20, 1 << 20, (32 << 20) - 4096):
-        made.append(await open_connection(spawn(hostile.hold_unasked(size, [0])).uri))
+        connections.append(await open_connection(spawn(hostile.hold_unasked(size, [0])).uri))
         with suppress(HypervisorError):
-            await made[-1].ping(5)
+            await connections[-1].ping(5)
     async with asyncio.timeout(10):
-        assert await made[-1].events.get() == ConnectionClosed(PARTIAL_MESSAGES_EXCEEDED)
-    assert [entry.events.drain() for entry in made[:-1]] == [[], []]
+        assert await connections[-1].events.get() == ConnectionClosed(PARTIAL_MESSAGES_EXCEEDED)
+    assert [entry.events.drain() for entry in connections[:-1]] == [[], []]
     await neighbour.ping(5)
-    for item in made:
-        await item.close()
+    for connection in connections:
+        await connection.close()
 
 
-async def test_what_is_whole_is_held_no_more(spawn: SPAWN, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers and events of an honest libvirtd, of which there are many times the budget."""
+async def test_complete_messages_do_not_count_as_partial(spawn: SPAWN, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers and events of a regular libvirtd, many times the limit for partial messages."""
     monkeypatch.setattr(CpuQuota, "take", lambda *_unused: True)
     monkeypatch.setattr(ReceiveQuota, "take", lambda *_unused: True)
     monkeypatch.setattr(partial_messages, "PROCESS_WIDE", PartialMessages(most=256 << 10))
-    made = await open_connection(spawn(hostile.much_before(hostile.STATE)).uri)
-    guest = await made.guest("web")
+    connection = await open_connection(spawn(hostile.much_before(hostile.STATE)).uri)
+    guest = await connection.guest("web")
     assert guest is not None
     for _unused in range(10):
         await guest.state()
         await guest.described(str)
-    assert all(isinstance(item, LifecycleChanged) for item in made.events.drain())
-    await made.close()
+    assert all(isinstance(event, LifecycleChanged) for event in connection.events.drain())
+    await connection.close()
 
 
-async def test_whoever_sends_much_before_each_of_many_quick_answers_is_cut_off(
+async def test_a_peer_that_floods_before_quick_answers_is_cut_off(
     spawn: SPAWN, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each call is over before anybody looks at its thread."""
+    """Each call ends before the first look at its thread."""
     monkeypatch.setattr(CpuQuota, "take", lambda *_unused: True)
     monkeypatch.setattr("controlplane.hypervisor.calls._FIRST_LOOK_SECONDS", 3600.0)
-    monkeypatch.setattr(receive_quota, "RATE", 1)  # or a machine that is slow enough would let it pass
-    made = await open_connection(spawn(hostile.much_before(hostile.STATE)).uri)
-    guest = await made.guest("web")
+    monkeypatch.setattr(receive_quota, "RATE", 1)  # otherwise a slow machine would stay within the quota
+    connection = await open_connection(spawn(hostile.much_before(hostile.STATE)).uri)
+    guest = await connection.guest("web")
     assert guest is not None
     for _unused in range(100):
         try:
@@ -390,83 +392,87 @@ async def test_whoever_sends_much_before_each_of_many_quick_answers_is_cut_off(
     last: object = None
     async with asyncio.timeout(10):
         while not isinstance(last, ConnectionClosed):
-            last = await made.events.get()
+            last = await connection.events.get()
     assert last == ConnectionClosed(RECEIVE_QUOTA_EXCEEDED)
-    await made.close()
+    await connection.close()
 
 
-async def test_one_that_trickles_them_is_cut_off_too(spawn: SPAWN, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A piece at a time, each of them small."""
-    monkeypatch.setattr(receive_quota, "RATE", 1)  # or a machine that is slow enough would let it pass
+async def test_a_large_answer_in_small_pieces_is_cut_off_too(spawn: SPAWN, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    monkeypatch.setattr(receive_quota, "RATE", 1)  # otherwise a slow machine would stay within the quota
 
     def behave(caller: hostile.Caller, program: int, procedure: int, serial: int) -> bool:
         if program != hostile.PROGRAM or procedure != hostile.LOOKUP:
             return False
         data = memoryview(hostile.message(procedure, hostile.REPLY, serial, b"\1" * (16 << 20)))
-        for at in range(0, len(data) - 4, 64 << 10):
-            caller.transport.sendall(data[at : at + (64 << 10)])
+        for offset in range(0, len(data) - 4, 64 << 10):
+            caller.transport.sendall(data[offset : offset + (64 << 10)])
             time.sleep(0.02)
         return True
 
-    made = await open_connection(spawn(behave).uri)
+    connection = await open_connection(spawn(behave).uri)
     with pytest.raises(HypervisorError):
-        await made.guest("web")
-    assert await made.events.get() == ConnectionClosed(RECEIVE_QUOTA_EXCEEDED)
-    await made.close()
+        await connection.guest("web")
+    assert await connection.events.get() == ConnectionClosed(RECEIVE_QUOTA_EXCEEDED)
+    await connection.close()
 
 
 @pytest.mark.parametrize("procedure", [hostile.STATE, hostile.START], ids=["nobody waits", "a call is under way"])
-async def test_whoever_has_us_answer_and_reads_no_answer_is_cut_off(
+async def test_a_peer_that_sends_keepalives_and_reads_no_answers_is_cut_off(
     spawn: SPAWN, procedure: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """libvirt's client keeps 4 KB for each answer to a keepalive that it cannot send: some hundreds in a second are
-    below what a connection may take of time and bytes."""
+    """libvirt's client buffers 4 KB for each keepalive answer that it cannot send.
+
+    Several hundred keepalives a second stay within the quotas for CPU time and bytes.
+    """
     monkeypatch.setattr(CpuQuota, "take", lambda *_unused: True)
     monkeypatch.setattr(ReceiveQuota, "take", lambda *_unused: True)
-    made = await open_connection(spawn(hostile.ping_from(procedure)).uri)
-    guest = await made.guest("web")
+    connection = await open_connection(spawn(hostile.ping_from(procedure)).uri)
+    guest = await connection.guest("web")
     assert guest is not None
     with suppress(HypervisorError):
         await guest.state()
         if procedure == hostile.START:
             await guest.start(deadline_seconds=5)
     async with asyncio.timeout(10):
-        assert await made.events.get() == ConnectionClosed(PEER_DOES_NOT_READ)
-    await made.close()
+        assert await connection.events.get() == ConnectionClosed(PEER_DOES_NOT_READ)
+    await connection.close()
 
 
 @pytest.mark.parametrize("procedure", [hostile.VERSION, hostile.LOOKUP], ids=["on the loop", "in a call"])
-async def test_a_socket_that_lingers_holds_up_nobody_and_its_sender_is_cut_off(
+async def test_a_lingering_socket_blocks_no_neighbour_and_its_sender_is_cut_off(
     spawn: SPAWN, neighbour: Connection, procedure: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The kernel closes what libvirt does not take of a message, in the thread that reads it, and that close waits for
-    as long as the sender has said. This kernel may be one that knows no way to refuse it."""
+    """The kernel closes descriptors that libvirt does not receive, in the reading thread, and that close blocks.
+
+    The sender chooses for how long. Kernels before Linux 6.16 cannot refuse descriptors.
+    """
     monkeypatch.setattr("controlplane.process.fd_passing._SO_PASSRIGHTS", -1)
     lingering = hostile.Lingering()
-    made = await open_connection(spawn(hostile.give_lingering(lingering, procedure)).uri)
+    connection = await open_connection(spawn(hostile.give_lingering(lingering, procedure)).uri)
     rescue = threading.Timer(RESCUE_SECONDS, lingering.release)
     rescue.start()
     try:
         with suppress(HypervisorError):
-            await (made.guest("web") if procedure == hostile.LOOKUP else made.ping(ENDLESS_SECONDS))
+            await (connection.guest("web") if procedure == hostile.LOOKUP else connection.ping(ENDLESS_SECONDS))
         last: object = None
         async with asyncio.timeout(2 * RESCUE_SECONDS):
             while not isinstance(last, ConnectionClosed):
-                last = await made.events.get()
+                last = await connection.events.get()
         await start(neighbour)
         assert rescue.is_alive(), "somebody waited for the attacker"
         assert last == ConnectionClosed(BLOCKED_BY_PEER)
     finally:
         rescue.cancel()
         lingering.release()
-        await made.close()
+        await connection.close()
 
 
-async def test_whoever_floods_a_call_is_cut_off_while_it_is_under_way(
+async def test_a_peer_that_floods_a_call_is_cut_off_during_the_call(
     spawn: SPAWN, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The call's thread reads what comes: it would go on until the call's end."""
-    monkeypatch.setattr(receive_quota, "RATE", 1)  # or a machine that is slow enough would let it pass
+    """The thread of the call reads the flood and would continue until the call ends."""
+    monkeypatch.setattr(receive_quota, "RATE", 1)  # otherwise a slow machine would stay within the quota
     is_cut = threading.Event()
 
     def cut(_unused: Transport, because: str) -> None:
@@ -484,46 +490,46 @@ async def test_whoever_floods_a_call_is_cut_off_while_it_is_under_way(
     assert has_been_cut
 
 
-async def test_names_of_the_other_side_are_bounded(spawn: SPAWN) -> None:
-    """They would be in our log lines."""
+async def test_long_domain_names_are_cut(spawn: SPAWN) -> None:
+    """The names appear in our log lines."""
 
     def behave(caller: hostile.Caller, program: int, procedure: int, serial: int) -> bool:
         if program != hostile.PROGRAM or procedure != hostile.DEFINE:
             return False
-        long = hostile.string(b"w" * 100_000) + b"u" * 16 + b"\xff" * 4
-        event = b"\0\0\0\1" + long + b"\0\0\0\2\0\0\0\0"
+        long_domain = hostile.string(b"w" * 100_000) + b"u" * 16 + b"\xff" * 4
+        event = b"\0\0\0\1" + long_domain + b"\0\0\0\2\0\0\0\0"
         caller.transport.sendall(hostile.message(hostile.LIFECYCLE, hostile.EVENT, 0, event))
-        caller.transport.sendall(hostile.message(procedure, hostile.REPLY, serial, long))
+        caller.transport.sendall(hostile.message(procedure, hostile.REPLY, serial, long_domain))
         return True
 
-    made = await open_connection(spawn(behave).uri)
-    guest = await made.define("<domain/>")
+    connection = await open_connection(spawn(behave).uri)
+    guest = await connection.define("<domain/>")
     assert guest.name == "w" * 256
-    assert await made.events.get() == LifecycleChanged("w" * 256, "started")
-    await made.close()
+    assert await connection.events.get() == LifecycleChanged("w" * 256, "started")
+    await connection.close()
 
 
-async def test_what_is_no_text_is_an_error_like_another(spawn: SPAWN, capfd: pytest.CaptureFixture[str]) -> None:
-    """It was taken for a bug of ours, and each event was a traceback in the log, as often as the launcher liked."""
-    made = await open_connection(spawn(hostile.babble).uri)
-    guest = await made.guest("web")
+async def test_undecodable_text_is_a_regular_error(spawn: SPAWN, capfd: pytest.CaptureFixture[str]) -> None:
+    """Otherwise it would look like a bug, and a launcher could fill the log with tracebacks."""
+    connection = await open_connection(spawn(hostile.babble).uri)
+    guest = await connection.guest("web")
     assert guest is not None
     with pytest.raises(NotText, match="cannot read the XML of domain web: libvirt's answer is not text"):
         await guest.described(str)
-    defined = await made.define("<domain/>")
+    defined = await connection.define("<domain/>")
     with pytest.raises(HypervisorError, match=r"cannot start domain \(not UTF-8\): .* is not text"):
         await defined.start()
-    assert await made.events.get() == LifecycleChanged("(not UTF-8)", "started")
-    await made.close()
+    assert await connection.events.get() == LifecycleChanged("(not UTF-8)", "started")
+    await connection.close()
     assert "Traceback" not in capfd.readouterr().err
 
 
-async def test_a_libvirtd_that_says_nothing_is_asked_every_15_seconds(
+async def test_a_silent_libvirtd_gets_a_keepalive_every_15_seconds(
     spawn: SPAWN, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Given up when it did not answer twice. Each asking wakes two processes: with a hundred guests that is felt."""
-    asked: list[tuple[int, int]] = []
-    monkeypatch.setattr(libvirt.virConnect, "setKeepAlive", lambda _unused, *every: asked.append(every))
-    made = await open_connection(spawn().uri)
-    await made.close()
-    assert asked == [(15, 2)]
+    """Two missed answers close the connection. Each keepalive wakes two processes, noticeable with a hundred guests."""
+    keepalives: list[tuple[int, int]] = []
+    monkeypatch.setattr(libvirt.virConnect, "setKeepAlive", lambda _unused, *every: keepalives.append(every))
+    connection = await open_connection(spawn().uri)
+    await connection.close()
+    assert keepalives == [(15, 2)]

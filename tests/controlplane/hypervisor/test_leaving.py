@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said to somebody who is leaving: libvirt reads none of it.
+"""Messages that arrive while a connection closes must not reach libvirt.
 
-Whoever lets go of the last reference to a connection has libvirt say goodbye, and read what comes meanwhile. An event
-then makes its client take hold of a connection that is no more, and wait for ever for a lock that it has itself. The
-next keepalive has the event loop wait for that as well. So these attacks are on a process of its own.
+When the last reference to a connection is dropped, libvirt sends CLOSE and reads until the answer. An event in between
+makes its client use the freed connection and wait forever for a lock that it holds itself. The next keepalive blocks
+the event loop as well. Therefore the tests run in a separate process.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ os._exit(0)
 
 
 def instead(procedure: int, data: bytes) -> hostile.Behaviour:
-    """Say something instead of the answer to a call."""
+    """Send this data instead of the answer to a call."""
 
     def behave(caller: Caller, _program: int, called: int, _serial: int) -> bool:
         if called != procedure:
@@ -57,7 +57,7 @@ def instead(procedure: int, data: bytes) -> hostile.Behaviour:
 
 @pytest.mark.parametrize("procedure", [hostile.CLOSE, hostile.DEREGISTER, hostile.UNWATCH])
 @pytest.mark.parametrize("data", [pytest.param(EVENT_OF_START, id="an event"), pytest.param(EVENTS, id="a flood")])
-async def test_who_leaves_an_event_behind_keeps_neither_a_thread_nor_the_loop(
+async def test_an_event_during_close_blocks_neither_a_thread_nor_the_loop(
     tmp_path: Path, procedure: int, data: bytes
 ) -> None:
     server = Hostile(tmp_path / "s", instead(procedure, data))

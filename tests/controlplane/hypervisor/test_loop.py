@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What libvirt asks of an event loop, one request at a time. libvirt itself on it, and who means harm: test_hostile."""
+"""The event loop for libvirt, one request at a time. libvirt's client on it, and hostile peers: test_hostile."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ READ, WRITE = libvirt.VIR_EVENT_HANDLE_READABLE, libvirt.VIR_EVENT_HANDLE_WRITAB
 
 @pytest.fixture
 def freed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What libvirt was told to free."""
-    found: list[Any] = []
-    monkeypatch.setattr(libvirt, "virEventInvokeFreeCallback", found.append)
-    return found
+    """The values that libvirt was asked to free."""
+    values: list[Any] = []
+    monkeypatch.setattr(libvirt, "virEventInvokeFreeCallback", values.append)
+    return values
 
 
 @pytest.fixture
 async def loop(freed: list[Any]) -> AsyncIterator[EventLoop]:
-    made = EventLoop()
-    yield made
-    asyncio.get_running_loop().remove_reader(made._epoll.fileno())
-    made._epoll.close()
-    made._runner.meter.close()
+    event_loop = EventLoop()
+    yield event_loop
+    asyncio.get_running_loop().remove_reader(event_loop._epoll.fileno())
+    event_loop._epoll.close()
+    event_loop._runner.meter.close()
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_timer_fires_again_and_again_until_it_is_put_to_sleep(loop: EventLoop, freed: list[Any]) -> None:
-    """libvirt's keepalive is one: it would ask once, and never again."""
+async def test_a_timer_fires_repeatedly_until_it_is_disabled(loop: EventLoop, freed: list[Any]) -> None:
+    """libvirt's keepalive uses such a timer: otherwise it would be sent only once."""
     fired: list[int] = []
     number = loop._add_timeout(0, lambda timer, _opaque: fired.append(timer), "opaque")
     await until(lambda: len(fired) >= 3, "three times")
@@ -64,57 +64,55 @@ async def test_a_timer_fires_again_and_again_until_it_is_put_to_sleep(loop: Even
     assert freed == ["opaque"]
 
 
-async def test_what_was_not_asked_for_is_not_told(loop: EventLoop, pipe: tuple[int, int]) -> None:
-    told: list[int] = []
-    number = loop._add_handle(pipe[0], READ, lambda _number, _fd, events, _opaque: told.append(events), None)
+async def test_a_handle_gets_only_the_events_that_it_watches(loop: EventLoop, pipe: tuple[int, int]) -> None:
+    received: list[int] = []
+    number = loop._add_handle(pipe[0], READ, lambda _number, _fd, events, _opaque: received.append(events), None)
     os.write(pipe[1], b"x")
-    await until(lambda: bool(told), "the byte")
-    assert set(told) == {READ}
+    await until(lambda: bool(received), "the byte")
+    assert set(received) == {READ}
     loop._update_handle(number, 0)
-    told.clear()
+    received.clear()
     await turns()
-    assert told == []
+    assert received == []
 
 
-async def test_the_end_of_the_other_side_is_told_to_who_reads_and_not_to_who_writes(
-    loop: EventLoop, pipe: tuple[int, int]
-) -> None:
-    """It is found by reading, after what came before it; a writer is told that he can write."""
-    told: list[int] = []
+async def test_a_closed_peer_wakes_readers_and_makes_writers_writable(loop: EventLoop, pipe: tuple[int, int]) -> None:
+    """A reader reads the remaining data and then the end; a writer just sees that it can write."""
+    received: list[int] = []
     beyond = os.dup(pipe[1])
-    loop._add_handle(beyond, WRITE, lambda _number, _fd, events, _opaque: told.append(events), None)
-    os.dup2(pipe[1], pipe[0])  # nobody reads any more
-    await until(lambda: bool(told), "the end")
-    assert set(told) == {WRITE}
+    loop._add_handle(beyond, WRITE, lambda _number, _fd, events, _opaque: received.append(events), None)
+    os.dup2(pipe[1], pipe[0])  # closes the only reading end
+    await until(lambda: bool(received), "the end")
+    assert set(received) == {WRITE}
     os.close(beyond)
 
 
-async def test_a_descriptor_that_is_watched_already_is_refused(loop: EventLoop, pipe: tuple[int, int]) -> None:
-    """An epoll has one entry for each: the second would take the first one's away."""
-    told: list[str] = []
-    assert loop._add_handle(pipe[0], READ, lambda *_unused: told.append("first"), None) > 0
-    assert loop._add_handle(pipe[0], READ, lambda *_unused: told.append("second"), None) == -1
+async def test_a_second_handle_for_a_descriptor_is_refused(loop: EventLoop, pipe: tuple[int, int]) -> None:
+    """epoll has one entry for each descriptor: the second handle would replace the first."""
+    called: list[str] = []
+    assert loop._add_handle(pipe[0], READ, lambda *_unused: called.append("first"), None) > 0
+    assert loop._add_handle(pipe[0], READ, lambda *_unused: called.append("second"), None) == -1
     os.write(pipe[1], b"x")
-    await until(lambda: bool(told), "the byte")
-    assert set(told) == {"first"}
+    await until(lambda: bool(called), "the byte")
+    assert set(called) == {"first"}
 
 
-async def test_one_that_is_taken_away_is_told_nothing_and_freed(
+async def test_a_removed_handle_gets_no_events_and_is_freed(
     loop: EventLoop, pipe: tuple[int, int], freed: list[Any]
 ) -> None:
-    told: list[int] = []
-    number = loop._add_handle(pipe[0], READ, lambda *_unused: told.append(1), "opaque")
+    received: list[int] = []
+    number = loop._add_handle(pipe[0], READ, lambda *_unused: received.append(1), "opaque")
     assert (loop._remove_handle(number), loop._remove_handle(number)) == (0, -1)
     os.write(pipe[1], b"x")
     await turns()
-    assert (told, freed) == ([], ["opaque"])
+    assert (received, freed) == ([], ["opaque"])
     assert loop._add_handle(pipe[0], READ, lambda *_unused: None, None) > number, "its number may be another's"
 
 
-async def test_several_that_cost_much_leave_the_loop_a_turn_in_between(
+async def test_expensive_handles_leave_the_loop_a_turn_in_between(
     loop: EventLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A few launchers that flood together would be all that it does; and each has its turn before one has its next."""
+    """Otherwise a few flooding launchers could occupy the loop. Each handle runs once before any runs again."""
     monkeypatch.setattr("controlplane.hypervisor.loop._PORTION_SECONDS", 0.0)
     pipes = [os.pipe() for _unused in range(3)]
     turn, served = [0], list[tuple[int, int]]()

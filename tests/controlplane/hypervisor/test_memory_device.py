@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The device by which a guest gets memory, cut out of what a launcher says of its domain."""
+"""The memory device of a guest, cut out of the domain XML that a launcher reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEVICE = """<memory model='virtio-mem'>
 DOMAIN = f"<domain><memory unit='KiB'>4194304</memory><devices>{DEVICE}</devices></domain>"
 
 
-def test_the_device_is_told_as_it_is_but_for_what_is_asked_of_it() -> None:
+def test_only_the_requested_size_of_the_device_changes() -> None:
     wanted = DEVICE.replace("<requested unit='KiB'>0<", "<requested unit='KiB'>1048576<")
     assert with_requested(DOMAIN, 1 << 30) == wanted
 
@@ -42,11 +42,11 @@ def test_the_device_is_told_as_it_is_but_for_what_is_asked_of_it() -> None:
     ],
     ids=["nothing", "no device", "no unit", "no end", "elsewhere", "no end of it", "an end behind it"],
 )
-def test_a_domain_without_it_is_refused(text: str) -> None:
+def test_a_domain_without_a_memory_device_is_refused(text: str) -> None:
     with pytest.raises(HypervisorError, match="no device for memory changes"):
         with_requested(text, 1 << 30)
 
 
-def test_whatever_a_launcher_says_is_searched_once() -> None:
+def test_a_hostile_domain_is_searched_in_linear_time() -> None:
     with pytest.raises(HypervisorError):
-        with_requested("<memory model='virtio-mem'" * 100_000, 1 << 30)  # a search from each place would not end
+        with_requested("<memory model='virtio-mem'" * 100_000, 1 << 30)  # a search from each match would not end

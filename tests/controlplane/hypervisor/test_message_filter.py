@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What may reach libvirt, before it has opened a connection and afterwards, and what comes of what may not.
+"""Which messages reach libvirt before and after a connection is open, and the reaction to all others.
 
-libvirt's client ends its process by an event that comes too early. So those attacks are on a process of its own.
+An event that comes too early crashes the process of libvirt's client. Therefore those tests run in a separate process.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ asyncio.run(main())
 
 
 def early(procedure: int, data: bytes) -> hostile.Behaviour:
-    """Say something before the answer to a call, and then the answer."""
+    """Send this data before the answer to a call, then the answer."""
 
     def behave(caller: Caller, _program: int, called: int, _serial: int) -> bool:
         if called == procedure:
@@ -62,9 +62,7 @@ def early(procedure: int, data: bytes) -> hostile.Behaviour:
 
 
 @pytest.mark.parametrize("procedure", [hostile.AUTHENTICATE, hostile.FEATURE, hostile.OPEN])
-async def test_an_event_before_the_connection_is_open_ends_that_connection_and_not_the_process(
-    tmp_path: Path, procedure: int
-) -> None:
+async def test_an_event_before_the_connection_is_open_closes_the_connection(tmp_path: Path, procedure: int) -> None:
     server = Hostile(tmp_path / "s", early(procedure, EVENT_OF_START))
     try:
         done = await asyncio.to_thread(hostile.in_own_process, OPEN_ONE, server.uri)
@@ -73,7 +71,7 @@ async def test_an_event_before_the_connection_is_open_ends_that_connection_and_n
     assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
 
 
-async def test_whoever_asks_whether_we_are_there_meanwhile_is_answered(tmp_path: Path) -> None:
+async def test_a_keepalive_while_the_connection_opens_is_answered(tmp_path: Path) -> None:
     server = Hostile(tmp_path / "s", early(hostile.OPEN, PING))
     try:
         done = await asyncio.to_thread(hostile.in_own_process, OPEN_ONE, server.uri)
@@ -84,7 +82,7 @@ async def test_whoever_asks_whether_we_are_there_meanwhile_is_answered(tmp_path:
 
 @dataclass
 class Between:
-    """A message_filter, with libvirt's side and the other one."""
+    """A message filter with the sockets at both of its ends."""
 
     message_filter: MessageFilter
     libvirt: socket.socket
@@ -95,15 +93,15 @@ class Between:
         return await asyncio.get_running_loop().sock_recv(self.libvirt, count)
 
     async def read_all(self, count: int) -> bytes:
-        seen = b""
-        while len(seen) < count:
-            seen += await self.read(count - len(seen))
-        return seen
+        data = b""
+        while len(data) < count:
+            data += await self.read(count - len(data))
+        return data
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def between() -> AsyncIterator[Between]:
-    libvirt, other = socket.socketpair()
+    libvirt, peer = socket.socketpair()
     libvirt.setblocking(False)
     refused: list[bool] = []
 
@@ -112,19 +110,19 @@ async def between() -> AsyncIterator[Between]:
 
     loop = asyncio.get_running_loop()
     message_filter = MessageFilter(loop, libvirt.fileno(), run=run, refuse=lambda: refused.append(True))
-    with libvirt, other:
-        yield Between(message_filter, libvirt, other, refused)
+    with libvirt, peer:
+        yield Between(message_filter, libvirt, peer, refused)
         message_filter.end()
 
 
-async def test_answers_pass_once_they_are_whole(between: Between) -> None:
+async def test_answers_pass_when_they_are_complete(between: Between) -> None:
     between.other.sendall(ANSWER + PING + ANSWER[:10])
     assert await between.read(1000) == ANSWER + PING
     between.other.sendall(ANSWER[10:])
     assert await between.read(1000) == ANSWER
 
 
-async def test_what_libvirt_says_passes(between: Between) -> None:
+async def test_data_from_libvirt_passes(between: Between) -> None:
     between.libvirt.send(b"anything")
     between.other.setblocking(False)
     assert await asyncio.get_running_loop().sock_recv(between.other, 100) == b"anything"
@@ -143,24 +141,24 @@ async def test_what_libvirt_says_passes(between: Between) -> None:
         pytest.param(bytes(4) + ANSWER[4:], id="an answer of no length"),
     ],
 )
-async def test_what_nobody_asked_for_ends_it(between: Between, said: bytes) -> None:
+async def test_an_unexpected_message_closes_an_unopened_connection(between: Between, said: bytes) -> None:
     between.other.sendall(said)
     assert await between.read(1000) == b""
 
 
-async def test_who_says_it_in_many_pieces_is_left(between: Between) -> None:
+async def test_many_small_writes_close_an_unopened_connection(between: Between) -> None:
     with suppress(BrokenPipeError):
-        for item in ANSWER * 20:
-            between.other.send(bytes([item]))
+        for byte in ANSWER * 20:
+            between.other.send(bytes([byte]))
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-    seen = 0
+    received = 0
     while part := await between.read(1000):
-        seen += len(part)
-        assert seen <= 256
+        received += len(part)
+        assert received <= 256
 
 
-async def test_once_it_is_open_events_pass_and_messages_that_are_not_whole(between: Between) -> None:
+async def test_events_and_partial_messages_pass_after_the_connection_is_open(between: Between) -> None:
     between.other.sendall(ANSWER[:10])
     between.message_filter.open()
     between.other.sendall(ANSWER[10:] + EVENT_OF_START + LONG[:1000])
@@ -187,7 +185,7 @@ async def test_once_it_is_open_events_pass_and_messages_that_are_not_whole(betwe
         pytest.param(bytes(4) + ANSWER[4:], id="an answer of no length"),
     ],
 )
-async def test_what_is_neither_an_answer_nor_an_event_ends_an_open_connection(between: Between, said: bytes) -> None:
+async def test_other_messages_than_answers_and_events_close_an_open_connection(between: Between, said: bytes) -> None:
     between.message_filter.open()
     between.other.sendall(EVENT_OF_START + said)
     while await between.read(1000):
@@ -195,22 +193,22 @@ async def test_what_is_neither_an_answer_nor_an_event_ends_an_open_connection(be
     assert between.refused
 
 
-async def test_who_does_not_read_is_not_read(between: Between) -> None:
+async def test_the_filter_does_not_read_for_a_peer_that_does_not_read(between: Between) -> None:
     between.message_filter.open()
     between.other.setblocking(False)
     taken = 0
     while await sent(between.libvirt, b"x" * 65536) or taken == 0:
         taken += 1
-    seen = 0
+    received = 0
     with suppress(BlockingIOError):
-        while seen < taken:
-            seen += len(between.other.recv(1 << 20))
+        while received < taken:
+            received += len(between.other.recv(1 << 20))
             await asyncio.sleep(0)
-    assert seen, "what was kept goes on as soon as there is room"
+    assert received, "what was kept goes on as soon as there is room"
 
 
 async def sent(one: socket.socket, data: bytes) -> bool:
-    """Send if there is room within a few turns of the loop."""
+    """Send if there is room within a few turns of the loop. Return whether it was sent."""
     for _unused in range(20):
         with suppress(BlockingIOError):
             one.send(data)
@@ -219,13 +217,13 @@ async def sent(one: socket.socket, data: bytes) -> bool:
     return False
 
 
-async def test_who_leaves_leaves_nothing_behind(between: Between) -> None:
+async def test_a_shutdown_by_libvirt_reaches_the_peer(between: Between) -> None:
     between.libvirt.shutdown(socket.SHUT_RDWR)
     between.other.setblocking(False)
     assert await asyncio.get_running_loop().sock_recv(between.other, 100) == b""
 
 
-async def test_who_is_cut_while_the_other_side_does_not_read_leaves_nothing_behind(between: Between) -> None:
+async def test_a_cut_with_unread_data_ends_the_filter(between: Between) -> None:
     while await sent(between.libvirt, b"x" * 65536):
         pass
     between.message_filter.cut()
@@ -236,7 +234,7 @@ async def test_who_is_cut_while_the_other_side_does_not_read_leaves_nothing_behi
     await until(lambda: between.message_filter.is_over)
 
 
-async def test_letting_go_is_charged_and_may_cut_once_more() -> None:
+async def test_the_end_of_a_filter_is_charged_and_may_cut_again() -> None:
     libvirt, other = socket.socketpair()
     libvirt.setblocking(False)
     charged: list[Callable[[], None]] = []
@@ -255,15 +253,15 @@ async def test_letting_go_is_charged_and_may_cut_once_more() -> None:
     assert 1 <= len(charged) <= 3, "each end may tell that it is shut down"
 
 
-async def test_what_cannot_be_guarded_is_cut_at_once() -> None:
+async def test_a_transport_without_a_filter_is_cut_at_once() -> None:
     libvirt, other = socket.socketpair()
     with libvirt, other:
-        one = transport.Transport()
-        one.attach(libvirt.fileno())
+        unfiltered = transport.Transport()
+        unfiltered.attach(libvirt.fileno())
 
         def make() -> MessageFilter:
             raise OSError(errno.EMFILE, "Too many open files")
 
-        one.install_filter(make)
-        assert "Too many open files" in one.because
+        unfiltered.install_filter(make)
+        assert "Too many open files" in unfiltered.because
         assert other.recv(1) == b""

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What libvirt is asked for when a guest is sent; that it does so, tests/controlplane/virt_launcher shows."""
+"""The flags of a migration. That libvirt obeys them: tests/controlplane/virt_launcher."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Guest:
 
 
 class Target:
-    """Remembers what it is asked for."""
+    """Records the flags."""
 
     flags = 0
 
@@ -32,10 +32,10 @@ class Target:
 
 
 @pytest.mark.parametrize("is_still", [False, True])
-async def test_it_is_left_paused_at_the_target_and_runs_while_it_is_sent_unless_it_must_not(is_still: bool) -> None:
+async def test_the_guest_stays_paused_at_the_target_and_runs_at_the_source_unless_paused(is_still: bool) -> None:
     target: Any = Target()
     guest: Any = Guest()
-    where = {"memory_socket": "memory.sock", "disks_socket": "disks.sock"}
-    await migrate(guest, target, Options(pod_uid="pod", epoch=2, **where, is_still=is_still))
+    sockets = {"memory_socket": "memory.sock", "disks_socket": "disks.sock"}
+    await migrate(guest, target, Options(pod_uid="pod", epoch=2, **sockets, is_still=is_still))
     assert target.flags & libvirt.VIR_MIGRATE_PAUSED
     assert bool(target.flags & libvirt.VIR_MIGRATE_LIVE) is not is_still

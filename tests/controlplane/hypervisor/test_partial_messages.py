@@ -12,27 +12,27 @@ from controlplane.hypervisor.transport import Transport
 
 @pytest.fixture
 def together(monkeypatch: pytest.MonkeyPatch) -> PartialMessages:
-    made = PartialMessages(most=1000)
-    monkeypatch.setattr(partial_messages, "PROCESS_WIDE", made)
-    return made
+    messages = PartialMessages(most=1000)
+    monkeypatch.setattr(partial_messages, "PROCESS_WIDE", messages)
+    return messages
 
 
 @pytest.mark.usefixtures("together")
-def test_whoever_holds_most_is_cut_and_whoever_came_last_is_not() -> None:
+def test_the_largest_connection_is_cut_and_not_the_latest() -> None:
     small, large, honest = Transport(), Transport(), Transport()
     small.count_received(400, 0.0)
     large.count_received(300, 0.0)
     large.count_received(250, 0.0)
     honest.count_received(100, 0.0)
-    assert [item.because for item in (small, large, honest)] == ["", PARTIAL_MESSAGES_EXCEEDED, ""]
+    assert [transport.because for transport in (small, large, honest)] == ["", PARTIAL_MESSAGES_EXCEEDED, ""]
     honest.count_received(300, 0.0)
     assert [entry.because for entry in (small, large, honest)] == ["", PARTIAL_MESSAGES_EXCEEDED, ""], (
         "there is room again"
     )
 
 
-def test_nothing_is_held_of_what_is_whole(together: PartialMessages) -> None:
-    """An event is told, or a call has ended, before what it read is counted to its end."""
+def test_complete_messages_do_not_count(together: PartialMessages) -> None:
+    """An event arrives or a call ends before all of its bytes are counted."""
     transport = Transport()
     for _unused in range(3):
         transport.count_received(600, 0.0)
@@ -47,15 +47,15 @@ def test_nothing_is_held_of_what_is_whole(together: PartialMessages) -> None:
     assert not transport.because
 
 
-def test_an_ended_connection_holds_nothing(together: PartialMessages) -> None:
+def test_a_closed_connection_does_not_count(together: PartialMessages) -> None:
     transport = Transport()
     transport.count_received(600, 0.0)
     transport.detach(7)
     assert together.total == 0
 
 
-def test_what_comes_while_a_connection_is_closed_is_held_by_nobody(together: PartialMessages) -> None:
-    """It is counted when the thread that closed it has ended, and so after its end."""
+def test_bytes_received_during_close_do_not_count(together: PartialMessages) -> None:
+    """They are counted when the closing thread ends, after the end of the connection."""
     transport = Transport()
     transport.retire(0.0)
     transport.count_received(600, 0.0)

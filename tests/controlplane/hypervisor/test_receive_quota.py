@@ -9,7 +9,7 @@ import threading
 from controlplane.hypervisor.receive_quota import BURST_BYTES, RATE, UNREAD_BYTES, ReadMeter, ReceiveQuota, UnreadLimit
 
 
-def test_an_intake_is_used_up_and_fills_again() -> None:
+def test_a_receive_quota_is_used_up_and_refills() -> None:
     quota = ReceiveQuota()
     assert quota.take(BURST_BYTES, 0.0)
     assert not quota.take(1, 0.0)
@@ -17,7 +17,7 @@ def test_an_intake_is_used_up_and_fills_again() -> None:
     assert not quota.take(BURST_BYTES + 1, 1e6), "it never holds more than at first"
 
 
-def test_it_is_wider_for_a_while() -> None:
+def test_a_receive_quota_can_be_extended_temporarily() -> None:
     quota = ReceiveQuota()
     with quota.extended(1000):
         assert quota.take(BURST_BYTES + 1000, 0.0)
@@ -31,7 +31,7 @@ def test_it_is_wider_for_a_while() -> None:
     assert quota.left == -200
 
 
-def test_who_reads_nothing_may_send_a_little() -> None:
+def test_a_peer_that_reads_nothing_may_send_a_little() -> None:
     unread = UnreadLimit()
     assert unread.take(UNREAD_BYTES, is_full=True)
     assert unread.take(BURST_BYTES, is_full=False), "it has read"
@@ -39,7 +39,7 @@ def test_who_reads_nothing_may_send_a_little() -> None:
     assert not unread.take(1, is_full=True)
 
 
-def test_what_a_thread_reads_is_counted_and_what_it_receives_is_not() -> None:
+def test_the_bytes_that_a_thread_reads_are_counted() -> None:
     meter = ReadMeter(threading.get_native_id())
     meter.since()
     ends = os.pipe()
@@ -51,7 +51,7 @@ def test_what_a_thread_reads_is_counted_and_what_it_receives_is_not() -> None:
     meter.close()
 
 
-def test_a_thread_that_has_ended_reads_nothing() -> None:
+def test_an_ended_thread_has_read_nothing() -> None:
     thread = threading.Thread(target=lambda: None)
     thread.start()
     thread.join()

@@ -35,7 +35,7 @@ def is_ended(pair: Pair) -> bool:
         return False
 
 
-def test_a_wire_that_is_cut_ends_its_socket_and_leaves_the_descriptor_to_libvirt(pair: Pair) -> None:
+def test_a_cut_shuts_the_socket_down_without_closing_the_descriptor(pair: Pair) -> None:
     transport = Transport()
     transport.attach(pair[0].fileno())
     transport.cut("enough")
@@ -43,33 +43,35 @@ def test_a_wire_that_is_cut_ends_its_socket_and_leaves_the_descriptor_to_libvirt
     assert pair[0].recv(1) == b""
 
 
-def test_a_socket_takes_no_descriptors(pair: Pair) -> None:
-    """The kernel closes them where they are read, and some wait for ever to be closed."""
-    with socket.socket(socket.AF_UNIX) as one:
-        can_refuse = refuse_descriptors(one)
+def test_the_kernel_refuses_descriptors_for_an_attached_socket(pair: Pair) -> None:
+    """The kernel would close them in the reading thread, and some block that close forever."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        can_refuse = refuse_descriptors(sock)
     Transport().attach(pair[0].fileno())
-    with pytest.raises(PermissionError) if can_refuse else nullcontext():  # before Linux 6.16 none is refused
+    with pytest.raises(PermissionError) if can_refuse else nullcontext():  # kernels before Linux 6.16 refuse none
         socket.send_fds(pair[1], [b"x"], [0])
     pair[1].send(b"y")
     assert pair[0].recv(1) == (b"y" if can_refuse else b"x")
 
 
-def test_what_is_no_such_socket_is_taken_note_of_all_the_same(monkeypatch: pytest.MonkeyPatch, pair: Pair) -> None:
-    """A kernel may not know of it."""
+def test_a_socket_is_attached_if_the_kernel_cannot_refuse_descriptors(
+    monkeypatch: pytest.MonkeyPatch, pair: Pair
+) -> None:
+    """Kernels before Linux 6.16 do not know the socket option."""
     monkeypatch.setattr("controlplane.process.fd_passing._SO_PASSRIGHTS", -1)
     transport = Transport()
     transport.attach(pair[0].fileno())
     assert transport.is_made
 
 
-def test_a_wire_that_was_cut_before_it_was_there_is_ended_at_once(pair: Pair) -> None:
+def test_a_transport_cut_before_attach_is_shut_down_at_attach(pair: Pair) -> None:
     transport = Transport()
     transport.cut("nobody waits")
     transport.attach(pair[0].fileno())
     assert is_ended(pair)
 
 
-def test_a_descriptor_that_libvirt_has_taken_back_is_another_s(pair: Pair) -> None:
+def test_a_detached_descriptor_is_not_cut(pair: Pair) -> None:
     transport = Transport()
     transport.attach(pair[0].fileno())
     transport.detach(pair[0].fileno())
@@ -77,7 +79,7 @@ def test_a_descriptor_that_libvirt_has_taken_back_is_another_s(pair: Pair) -> No
     assert not is_ended(pair)
 
 
-def test_who_sends_and_does_not_read_is_cut_off_and_who_reads_is_not(pair: Pair) -> None:
+def test_a_peer_that_sends_without_reading_is_cut_off(pair: Pair) -> None:
     transport = Transport()
     transport.attach(pair[0].fileno())
     for _unused in range(3):
@@ -94,7 +96,7 @@ def test_who_sends_and_does_not_read_is_cut_off_and_who_reads_is_not(pair: Pair)
     assert transport.because == PEER_DOES_NOT_READ
 
 
-def test_who_sends_too_much_at_all_is_cut_off(pair: Pair) -> None:
+def test_a_peer_over_its_receive_quota_is_cut_off(pair: Pair) -> None:
     transport = Transport()
     transport.attach(pair[0].fileno())
     transport.count_received(BURST_BYTES + 1, 0.0)
@@ -123,21 +125,21 @@ def test_the_first_reason_is_kept(pair: Pair) -> None:
     assert transport.because == "it floods"
 
 
-def test_a_thread_works_for_one_wire() -> None:
+def test_a_thread_knows_the_transport_that_it_works_for() -> None:
     transport = Transport()
     with transport.in_use():
         assert transport_of_thread() is transport
     assert transport_of_thread() is None
 
 
-def test_a_retired_wire_lets_nobody_begin() -> None:
+def test_a_retired_transport_accepts_no_new_call() -> None:
     transport = Transport()
     transport.retire(1.0)
     with pytest.raises(Retired), transport.in_use():
         pass
 
 
-def test_who_is_at_work_when_a_wire_retires_is_waited_for_and_at_last_cut_off(pair: Pair) -> None:
+def test_retiring_waits_for_a_call_and_then_cuts_it_off(pair: Pair) -> None:
     transport, has_begun, ended = Transport(), threading.Event(), []
     transport.attach(pair[0].fileno())
 
@@ -155,7 +157,7 @@ def test_who_is_at_work_when_a_wire_retires_is_waited_for_and_at_last_cut_off(pa
     thread.join()
 
 
-def test_a_share_is_used_up_and_fills_again() -> None:
+def test_a_cpu_quota_is_used_up_and_refills() -> None:
     quota = CpuQuota()
     assert quota.take(BURST_SECONDS, 0.0)
     assert not quota.take(0.001, 0.0)

@@ -15,7 +15,7 @@ FAR = 3600.0
 
 
 class Looked:
-    """Counts looks, and ends with the last of these answers."""
+    """Returns these answers in order and sets `is_over` with the last."""
 
     def __init__(self, *answers: float | None) -> None:
         self._answers = list(answers)
@@ -34,18 +34,18 @@ class Failing:
 
 
 def ends_at(one: Watchdog) -> str:
-    """When the timer ends, as the kernel says it."""
+    """Return when the timer ends, as the kernel shows it."""
     lines = Path(f"/proc/self/fdinfo/{one._timer}").read_text().splitlines()
     return next(line for line in lines if line.startswith("it_value"))
 
 
-def test_what_is_under_way_is_looked_at_as_often_as_it_asks() -> None:
-    one = Looked(0.0, 0.001, None)
-    watchdog().begin(one, 0.0)
-    assert one.is_over.wait(30)
+def test_work_is_looked_at_as_often_as_it_requests() -> None:
+    work = Looked(0.0, 0.001, None)
+    watchdog().begin(work, 0.0)
+    assert work.is_over.wait(30)
 
 
-def test_what_begins_later_and_is_due_sooner_is_not_kept_waiting() -> None:
+def test_later_work_that_is_due_sooner_is_looked_at_first() -> None:
     later, sooner = Looked(None), Looked(None)
     watchdog().begin(later, FAR)
     watchdog().begin(sooner, 0.001)
@@ -54,20 +54,20 @@ def test_what_begins_later_and_is_due_sooner_is_not_kept_waiting() -> None:
     assert not later.is_over.is_set()
 
 
-def test_one_that_cannot_be_looked_at_costs_the_others_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    one = Looked(None)
+def test_a_failing_look_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
+    work = Looked(None)
     watchdog().begin(Failing(), 0.0)
-    watchdog().begin(one, 0.001)
-    assert one.is_over.wait(30)
+    watchdog().begin(work, 0.001)
+    assert work.is_over.wait(30)
     assert "cannot check a libvirt call" in caplog.text
 
 
-def test_it_sleeps_while_nothing_is_under_way() -> None:
-    """A process that does nothing is not to be woken."""
-    made, one = Watchdog(), Looked(None)
-    assert "(0, 0)" in ends_at(made)
-    made.begin(one, FAR)
-    assert "(0, 0)" not in ends_at(made)
-    made.end(one)
-    assert "(0, 0)" in ends_at(made)
-    assert made._set_to == math.inf
+def test_the_timer_is_off_while_no_work_is_under_way() -> None:
+    """An idle process must not be woken."""
+    idle_watchdog, work = Watchdog(), Looked(None)
+    assert "(0, 0)" in ends_at(idle_watchdog)
+    idle_watchdog.begin(work, FAR)
+    assert "(0, 0)" not in ends_at(idle_watchdog)
+    idle_watchdog.end(work)
+    assert "(0, 0)" in ends_at(idle_watchdog)
+    assert idle_watchdog._set_to == math.inf
