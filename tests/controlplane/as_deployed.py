@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a program in a process of its own, with the environment that the role gives a DaemonSet's container."""
+"""Run a program in its own process, with the environment that the role gives the container of a DaemonSet."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def resident():
 
 
 def run_as(daemon_set: str, program: str, *arguments: str) -> str:
-    """Return what the program printed."""
-    (deployed,) = (one for one in render(f"{daemon_set}.yaml.j2") if one["kind"] == "DaemonSet")
+    """Run the program and return its output."""
+    (deployed,) = (item for item in render(f"{daemon_set}.yaml.j2") if item["kind"] == "DaemonSet")
     (container,) = deployed["spec"]["template"]["spec"]["containers"]
-    given = {one["name"]: one["value"] for one in container["env"] if "value" in one}
+    given = {item["name"]: item["value"] for item in container["env"] if "value" in item}
     variables = {**os.environ, **given, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=True).stdout

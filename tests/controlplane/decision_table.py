@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A decision over every combination of what it depends on, written down as a table that a person can read.
+"""Every combination of a decision's inputs, as a golden table.
 
-A change of one cell is a line of a diff, which somebody has to mean. UPDATE_GOLDEN=1 writes the file anew.
+A change of one cell is one line of a diff. UPDATE_GOLDEN=1 writes the file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GOLDEN = Path(__file__).parent / "golden" / "decisions"
 
 def steps(plan: Plan[object]) -> str:
     """Name the steps of a plan; "-" for none."""
-    return "+".join(type(one).__name__ for one in plan.steps) or "-"
+    return "+".join(type(step).__name__ for step in plan.steps) or "-"
 
 
 def render(title: str, rows: Sequence[str], columns: Sequence[str], cell: Callable[[str, str], str]) -> str:
@@ -33,7 +33,7 @@ def render(title: str, rows: Sequence[str], columns: Sequence[str], cell: Callab
 
 
 def check(name: str, tables: Mapping[str, str]) -> None:
-    """Compare with what is written down."""
+    """Compare with the golden file."""
     path, text = GOLDEN / f"{name}.txt", "\n".join(tables.values())
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(text)

@@ -1,13 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What has gone wrong in control planes of this kind, one test per class, on the real decisions and manifests.
+"""Known vulnerabilities of control planes like this one: one test per class, on the real decisions and manifests.
 
-Here is what can be seen without a node. What a launcher plants in its own directory is in
-virt_node/test_launcher_dir.py, what a captured node writes in policies/, whose pair is good for what in
-virt_controller/certificates/test_roles.py, who speaks for users in virt_api/test_server.py, what our own Pods may do in
-test_rights.py. All, by what they were
-published as: docs/security.md.
+These tests need no node. Files that a launcher plants in its own directory: virt_node/test_launcher_dir.py. Writes of a
+compromised node: policies/. Roles of key pairs: virt_controller/certificates/test_roles.py. Impersonation:
+virt_api/test_server.py. Rights of our own Pods: test_rights.py. The list of advisories: docs/security.md.
 """
 
 from __future__ import annotations
@@ -41,26 +39,26 @@ def launcher(**spec: Any) -> Json:
 
 
 def refused(path: str, value: Any) -> str:
-    """Return what is said to a machine with one field changed; it must not be taken."""
+    """Return the message that refuses a machine with one field changed."""
     verdict = create(golden.changed(golden.load("vm-full"), path, value))
     assert not verdict.allowed
     return "; ".join(map(str, verdict.problems))
 
 
 def rules() -> Iterator[tuple[str, Json]]:
-    """Return what our accounts may do, by template: that of users aside."""
+    """Return the RBAC rules of our accounts by template, without those for users."""
     for name in ("rbac-api", "rbac-controller", "rbac-handler"):
         for body in render(f"{name}.yaml.j2"):
             yield from ((name, rule) for rule in body.get("rules", ()))
 
 
-def test_a_users_secret_is_read_by_nobody_of_ours() -> None:
-    """A component that can read Secrets hands anybody the Secret that they name. It is the kubelet that mounts it."""
+def test_no_component_can_read_users_secrets() -> None:
+    """A component that reads Secrets by name leaks any Secret to any user who can name it. The kubelet mounts them."""
     pod = launcher(volumes=[{"name": "seed", "cloudInitNoCloud": {"secretRef": {"name": "theirs"}}}])
     mounted = [volume["secret"] for volume in pod["spec"]["volumes"] if "secret" in volume]
     named = [name for _unused, rule in rules() if "secrets" in rule["resources"] for name in rule["resourceNames"]]
 
-    assert [one["secretName"] for one in mounted] == ["theirs"]
+    assert [item["secretName"] for item in mounted] == ["theirs"]
     assert named
     assert all(name.startswith("kubevirt-") for name in named), "ours, in the control plane's own namespace"
     for body in (
@@ -71,16 +69,16 @@ def test_a_users_secret_is_read_by_nobody_of_ours() -> None:
 
 
 @pytest.mark.parametrize("name", ["theirs/seed", "../theirs/seed", "..", "theirs%2Fseed", "theirs:seed", "/seed"])
-def test_what_a_tenant_names_is_looked_up_in_its_namespace(name: str) -> None:
-    """A tenant's word for a thing, taken for the thing itself, is anybody's thing."""
+def test_references_of_a_tenant_are_resolved_in_its_namespace(name: str) -> None:
+    """Otherwise a tenant reaches the objects of others by naming them."""
     for seed in ({"secretRef": {"name": name}}, {"userData": "x", "networkDataSecretRef": {"name": name}}):
         assert "DNS subdomain" in refused(f"{VOLUMES}/0", {"name": "root", "cloudInitNoCloud": seed})
     assert "persistentVolumeClaim" in refused(VOLUMES, [{"name": "root", "persistentVolumeClaim": {"claimName": name}}])
     assert launcher()["metadata"]["namespace"] == a_vmi().metadata.namespace
 
 
-def test_a_machine_names_nothing_of_its_host() -> None:
-    """A tenant's path on the node, as a disk, is the node."""
+def test_a_machine_cannot_name_a_host_path() -> None:
+    """A disk at a host path gives the tenant the node."""
     assert "hostDisk" in refused(VOLUMES, [{"name": "root", "hostDisk": {"path": "/etc", "type": "Disk"}}])
     every = launcher(
         volumes=[
@@ -95,14 +93,14 @@ def test_a_machine_names_nothing_of_its_host() -> None:
 
 @pytest.mark.parametrize("path", ["disk/x", "/disk/../../etc/shadow", "/disk/./x", "../x", "/", "/disk\0x"])
 def test_a_path_in_an_image_stays_in_the_image(path: str) -> None:
-    """A privileged process that resolves a relative path reads whatever it leads to."""
+    """A privileged process that resolves a relative path can be led to any file."""
     refused(f"{VOLUMES}/0", {"name": "root", "containerDisk": {"image": "guest:1", "path": path}})
     container = {"image": "kernel:1", "kernelPath": path, "initrdPath": "/boot/initrd"}
     refused("spec/template/spec/domain/firmware", {"kernelBoot": {"container": container}})
 
 
-def test_no_account_of_ours_can_become_another() -> None:
-    """A token with a wildcard, or with a verb that hands rights on, is the cluster."""
+def test_no_account_of_ours_can_escalate() -> None:
+    """A token with a wildcard, or with a verb such as escalate or bind, is cluster-admin."""
     handed_on = {"*", "escalate", "bind", "impersonate"}
     entrances = {"*", "pods/exec", "pods/attach", "pods/ephemeralcontainers", "nodes/proxy", "serviceaccounts/token"}
 
@@ -112,8 +110,8 @@ def test_no_account_of_ours_can_become_another() -> None:
         assert "*" not in rule["apiGroups"], name
 
 
-def test_nobodys_disk_is_copied_with_a_right_of_ours() -> None:
-    """CDI asks whether who makes a DataVolume may copy: for a template that is virt-controller."""
+def test_our_rights_copy_nobodys_disk() -> None:
+    """CDI checks whether the creator of a DataVolume may copy: for a template that is virt-controller."""
     cdi = [(name, rule) for name, rule in rules() if "cdi.kubevirt.io" in rule["apiGroups"]]
 
     assert [(name, rule["resources"], rule["verbs"]) for name, rule in cdi] == [
@@ -121,8 +119,8 @@ def test_nobodys_disk_is_copied_with_a_right_of_ours() -> None:
     ]
 
 
-def test_a_launcher_has_no_token_and_no_right_of_root() -> None:
-    """What a guest that got out of QEMU finds beside it."""
+def test_a_launcher_has_no_token_and_no_root() -> None:
+    """A guest that escapes from QEMU finds neither."""
     spec = launcher()["spec"]
     (container,) = spec["containers"]
     security = container["securityContext"]
@@ -134,8 +132,8 @@ def test_a_launcher_has_no_token_and_no_right_of_root() -> None:
     assert security["readOnlyRootFilesystem"] is True
 
 
-def test_virt_api_can_neither_make_nor_delete_pods_and_virt_handler_writes_none() -> None:
-    """A right that one component does not need was a link in the chain by which a captured node took the cluster."""
+def test_virt_api_cannot_create_or_delete_pods_and_virt_handler_cannot_write_them() -> None:
+    """Such unneeded rights were part of a chain by which a compromised node took over a cluster."""
     verbs = {
         (name, verb)
         for name, rule in rules()
@@ -147,8 +145,8 @@ def test_virt_api_can_neither_make_nor_delete_pods_and_virt_handler_writes_none(
     assert {verb for name, verb in verbs if name == "rbac-handler"} <= {"get", "list", "watch"}
 
 
-def test_a_pod_with_the_right_labels_is_nobodys_launcher() -> None:
-    """Labels are whatever their writer says; adopted by them, a tenant's Pod ends a machine."""
+def test_a_pod_with_the_right_labels_is_not_adopted() -> None:
+    """Labels are user input: adopted by label, a tenant's Pod could end a machine."""
     forged = a_pod(owner_name=None, labels={"kubevirt.io": "virt-launcher", "kubevirt.io/created-by": VMI_UID})
 
     assert forged.owner is None
@@ -164,8 +162,8 @@ def test_a_pod_with_the_right_labels_is_nobodys_launcher() -> None:
         ("portforward/22/tcp", "portforward"),
     ],
 )
-def test_who_may_do_a_part_is_asked_about_that_part(path: str, subresource: str) -> None:
-    """Asked about the first word of the path only, the right to one thing was the right to another."""
+def test_access_is_reviewed_for_the_whole_subresource_path(path: str, subresource: str) -> None:
+    """Checked by its first segment only, the right to one subresource was the right to another."""
     method = "PUT" if path == "sev/setupsession" else "GET"
     route = find_route(method, f"{SUBRESOURCES}/{path}")
 
@@ -174,7 +172,7 @@ def test_who_may_do_a_part_is_asked_about_that_part(path: str, subresource: str)
 
 
 @pytest.mark.parametrize("path", ["vnc/", "vnc//screenshot", "vnc/./screenshot", "vnc/%2e%2e/console", "VNC", "vnc/x"])
-def test_a_path_that_might_be_read_in_two_ways_is_none(path: str) -> None:
+def test_an_ambiguous_path_is_refused(path: str) -> None:
     assert isinstance(find_route("GET", f"{SUBRESOURCES}/{path}"), NoRoute)
 
 
@@ -182,8 +180,8 @@ HOSTILE = "a</name><os><loader>/x</loader></os>\"'<!--]]>&xxe;"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_text_stays_text_in_what_libvirt_reads(case: Any) -> None:
-    """A name that closes its element writes the rest of the domain."""
+def test_text_stays_text_in_the_domain_xml(case: Any) -> None:
+    """A name that closes its element could write the rest of the domain."""
     plain = case.build()
     domain = dataclasses.replace(plain, name=HOSTILE)
 
@@ -191,11 +189,11 @@ def test_text_stays_text_in_what_libvirt_reads(case: Any) -> None:
     read = ElementTree.fromstring(text)
 
     assert read.findtext("name") == HOSTILE
-    assert [one.tag for one in read] == [one.tag for one in ElementTree.fromstring(render_text(plain))]
+    assert [item.tag for item in read] == [item.tag for item in ElementTree.fromstring(render_text(plain))]
     assert "qemu:commandline" not in text
 
 
-def test_no_option_of_qemu_is_anybodys_text() -> None:
+def test_no_qemu_option_comes_from_user_text() -> None:
     for path, value in (
         ("spec/template/spec/domain/machine", {"type": "q35,kernel-irqchip=off"}),
         ("spec/template/spec/domain/cpu", {"model": "host-model;x"}),
@@ -204,8 +202,8 @@ def test_no_option_of_qemu_is_anybodys_text() -> None:
         refused(path, value)
 
 
-def test_nobody_of_ours_can_say_who_wrote_what_of_a_node() -> None:
-    """An administrator's next apply takes off what it is said to have written. A status brings nothing of it along."""
+def test_no_account_of_ours_can_change_managed_fields_of_a_node() -> None:
+    """An administrator's next apply would remove the fields attributed to it. Status writes do not carry them."""
     written = {
         (name, resource)
         for name, rule in rules()
@@ -217,8 +215,8 @@ def test_nobody_of_ours_can_say_who_wrote_what_of_a_node() -> None:
     assert written == {("rbac-handler", "nodes/status"), ("rbac-controller", "nodes/status")}
 
 
-def test_every_write_of_a_node_is_held_against_that_node() -> None:
-    """One node's token, good for all nodes, is every node. Request by request: policies/."""
+def test_every_write_of_a_node_is_checked_against_that_node() -> None:
+    """A token of one node that is valid for all nodes is a token for the cluster. Each request: policies/."""
     bound = {
         body["metadata"]["name"]: json.dumps(body["spec"])
         for body in render("node-restriction.yaml.j2")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every process does before it serves. What it does then is in its own tests."""
+"""What every process does before it serves. Its own tests cover the rest."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ENVIRONMENT = {"NODE_NAME": "node-1", "POD_NAME": "pod", "POD_NAMESPACE": "kubev
 
 
 each_process = pytest.mark.parametrize(
-    "process", [virt_api, virt_controller, virt_handler, virt_node], ids=lambda one: one.__name__.split(".")[1]
+    "process", [virt_api, virt_controller, virt_handler, virt_node], ids=lambda process: process.__name__.split(".")[1]
 )
 
 
 @each_process
-def test_a_process_that_serves_many_has_descriptors_for_them(
+def test_a_process_with_many_connections_raises_its_descriptor_limit(
     process: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each connection, launcher or Pod takes some, and 1,024 are usual."""
@@ -55,7 +55,7 @@ def test_a_process_that_serves_many_has_descriptors_for_them(
 
 
 @each_process
-def test_a_setting_that_cannot_be_right_is_said_and_ends_it(
+def test_an_invalid_setting_is_reported_and_ends_the_process(
     process: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, value in {**ENVIRONMENT, "LOG_LEVEL": "loud"}.items():
@@ -64,8 +64,8 @@ def test_a_setting_that_cannot_be_right_is_said_and_ends_it(
     assert "unknown log level 'loud'" in capsys.readouterr().err
 
 
-def test_virt_api_has_threads_take_the_interpreter_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python's own 5 ms are five times what the loop can wait for each of the things that an answer takes."""
+def test_virt_api_uses_a_short_thread_switch_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's default of 5 ms is five times the budget of the event loop for each step of a response."""
     told: list[float] = []
     monkeypatch.setenv("POD_NAMESPACE", "kubevirt")
     monkeypatch.setattr(logs, "configure", lambda *_unused: None)
@@ -80,7 +80,7 @@ def test_virt_api_has_threads_take_the_interpreter_for_a_moment_only(monkeypatch
 
 
 @pytest.mark.parametrize("module", ["sqlite3", "aiohttp", "libvirt", "kubernetes"])
-def test_virt_node_loads_nothing_that_it_does_not_need(module: str) -> None:
-    """It is on every node, and root."""
+def test_virt_node_imports_only_what_it_needs(module: str) -> None:
+    """It runs on every node as root."""
     program = f"import sys, controlplane.virt_node.__main__; sys.exit({module!r} in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

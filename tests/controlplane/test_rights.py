@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the Pods of the control plane may do, to the last field: what a manifest says and this does not is a new right.
+"""The rights of the control plane's Pods, field by field: a field in a manifest and not here is a new right.
 
-So it is the harmless that is listed as such, and all else is compared: a field that nobody thought of is noticed.
+Harmless fields are listed, and all others are compared: an unexpected field fails the test.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ DEVICE_PLUGINS = "/var/lib/kubelet/device-plugins"
 
 
 def nobody(uid: int) -> Json:
-    """Return a user who is not root, confined as the container runtime does it."""
+    """Return the security context of a non-root user, confined by the container runtime."""
     return {
         "runAsNonRoot": True,
         "runAsUser": uid,
@@ -138,36 +138,36 @@ RIGHTS: dict[str, Json] = {
 
 
 def manifests() -> list[Json]:
-    """Return whatever the role's templates of components and accounts make."""
+    """Return the manifests that the role's templates of components and accounts render."""
     names = [path.name for pattern in ("virt-*.j2", "rbac-*.j2") for path in sorted(TEMPLATES.glob(pattern))]
     return [body for name in names for body in render(name)]
 
 
 def rights_of(pod: Json) -> Json:
-    """Return what a Pod's specification says but for what is no right."""
+    """Return a Pod's specification without its harmless fields."""
     said = {key: value for key, value in pod.items() if key not in NO_RIGHT_OF_A_POD}
     said["token"] = is_token_mounted(pod)
     said.pop("automountServiceAccountToken", None)
     for kind in CONTAINERS:
         if kind in said:
-            said[kind] = {one["name"]: rights_of_container(one) for one in said[kind]}
+            said[kind] = {item["name"]: rights_of_container(item) for item in said[kind]}
     return said
 
 
 def rights_of_container(container: Json) -> Json:
     said = {key: value for key, value in container.items() if key not in NO_RIGHT_OF_A_CONTAINER}
-    sources = [one["valueFrom"] for one in said.pop("env", ()) if "valueFrom" in one]
+    sources = [item["valueFrom"] for item in said.pop("env", ()) if "valueFrom" in item]
     if sources:
-        said["told"] = sorted(one.get("fieldRef", {}).get("fieldPath", str(one)) for one in sources)
+        said["told"] = sorted(item.get("fieldRef", {}).get("fieldPath", str(item)) for item in sources)
     return said
 
 
 def is_token_mounted(pod: Json) -> bool:
-    """As the API server decides: the Pod's word, else its account's, else yes."""
+    """Decide as the API server does: the Pod's value, else that of its account, else yes."""
     (account,) = (
-        one
-        for one in manifests()
-        if (one["kind"], one["metadata"]["name"]) == ("ServiceAccount", pod["serviceAccountName"])
+        manifest
+        for manifest in manifests()
+        if (manifest["kind"], manifest["metadata"]["name"]) == ("ServiceAccount", pod["serviceAccountName"])
     )
     mounted = pod.get("automountServiceAccountToken", account.get("automountServiceAccountToken", True))
     assert isinstance(mounted, bool)
@@ -176,8 +176,8 @@ def is_token_mounted(pod: Json) -> bool:
 
 def pods() -> dict[str, Json]:
     """Return the Pods' specifications by workload."""
-    made = [one for one in manifests() if "template" in one.get("spec", {})]
-    return {one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in made}
+    made = [item for item in manifests() if "template" in item.get("spec", {})]
+    return {item["metadata"]["name"]: item["spec"]["template"]["spec"] for item in made}
 
 
 def test_every_pod_of_the_control_plane_is_listed() -> None:
@@ -185,17 +185,17 @@ def test_every_pod_of_the_control_plane_is_listed() -> None:
 
 
 @pytest.mark.parametrize("name", RIGHTS)
-def test_a_pod_of_the_control_plane_may_do_what_is_listed_and_nothing_else(name: str) -> None:
+def test_a_pod_of_the_control_plane_has_exactly_the_listed_rights(name: str) -> None:
     assert rights_of(pods()[name]) == RIGHTS[name]
 
 
-def test_what_is_root_on_a_node_has_an_account_that_nothing_is_granted_to() -> None:
-    """A token for it, however somebody came by one, is worth nothing then."""
+def test_workloads_with_root_on_a_node_have_an_account_without_rights() -> None:
+    """A stolen token of that account is worth nothing."""
     granted = {
         subject["name"]
-        for one in manifests()
-        if one["kind"] in ("ClusterRoleBinding", "RoleBinding")
-        for subject in one["subjects"]
+        for manifest in manifests()
+        if manifest["kind"] in ("ClusterRoleBinding", "RoleBinding")
+        for subject in manifest["subjects"]
     }
 
     assert "kubevirt-handler" in granted

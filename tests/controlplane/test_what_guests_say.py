@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which ways lead out of a guest, who reads what comes by them, and how much of it there can be in a status.
+"""Channels out of a guest, their readers, and how much of their data a status can contain.
 
-What a launcher says over libvirt's own wire, and how fast, is in hypervisor/test_hostile.py.
+What a launcher sends over libvirt's protocol, and how fast: hypervisor/test_hostile.py.
 """
 
 from __future__ import annotations
@@ -40,14 +40,16 @@ GUESTS_BYTES = 24 * 1024
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_only_channel_of_a_guest_is_its_agents(case: Any) -> None:
-    """libvirt in the launcher has it open. What a guest cannot write to cannot hold up or fill whoever reads."""
+def test_the_agent_channel_is_the_only_channel_of_a_guest(case: Any) -> None:
+    """libvirt in the launcher keeps it open. Without other channels, a guest cannot block or fill any reader."""
     devices = ElementTree.fromstring(render_text(case.build())).find("devices")
     assert devices is not None
 
     names = [target.get("name") for target in devices.iterfind("channel/target")]
     assert names == ["org.qemu.guest_agent.0"]
-    assert not [one.tag for one in devices if one.tag in ("vsock", "redirdev", "shmem", "filesystem", "hostdev")]
+    assert not [
+        device.tag for device in devices if device.tag in ("vsock", "redirdev", "shmem", "filesystem", "hostdev")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -63,8 +65,8 @@ def test_another_channel_is_refused_by_name(path: str, value: Any, named: str) -
     assert f"{named}: " in refused(path, value)
 
 
-def test_what_a_launcher_can_put_into_a_status_has_an_end() -> None:
-    """A VMI that outgrows an object of the API server cannot be written any more, by nobody."""
+def test_the_part_of_a_status_that_a_launcher_controls_is_bounded() -> None:
+    """A VMI that exceeds the size limit of the API server cannot be written by anybody."""
     flood = "\u2622 <no>\n" * 100_000
     xml = domain_text().replace("<features>", f"<os><type machine='{'q' * 10_000}'>hvm</type></os><features>")
     addresses = tuple("fd00:1111:2222:3333:4444:5555:6666:7777" for _unused in range(ADDRESSES_LIMIT))
@@ -82,16 +84,18 @@ def test_what_a_launcher_can_put_into_a_status_has_an_end() -> None:
     assert status.phase == "Running"
     assert len(msgspec.json.encode(status)) < STATUS_BYTES
     assert refusals(status.interfaces) == []
-    assert [one.name for one in status.interfaces] == ["default"], "the machine's own, whatever its guest has made"
+    assert [interface.name for interface in status.interfaces] == ["default"], (
+        "the machine's own, whatever its guest has made"
+    )
     failed = derive_status(a_world(vmi, a_launcher(seen(None, trouble=flood, failure=Failure(flood, flood)))), None)
     assert failed is not None
     assert failed.phase == "Failed"
     assert len(msgspec.json.encode(failed)) < STATUS_BYTES
 
 
-def test_a_machine_of_most_interfaces_and_a_guest_of_more_are_in_a_status() -> None:
-    """What is written and what may be written are bounded apart."""
-    own = schema_of(next(one for one in KINDS if one.resource.kind == "VirtualMachineInstance"))["properties"]
+def test_a_machine_with_most_interfaces_and_a_guest_with_more_fit_into_a_status() -> None:
+    """The limit on what is written and the limit of the schema are separate."""
+    own = schema_of(next(kind for kind in KINDS if kind.resource.kind == "VirtualMachineInstance"))["properties"]
     most = own["spec"]["properties"]["domain"]["properties"]["devices"]["properties"]["interfaces"]["maxItems"]
     written = own["status"]["properties"]["interfaces"]
 
@@ -100,7 +104,7 @@ def test_a_machine_of_most_interfaces_and_a_guest_of_more_are_in_a_status() -> N
 
 
 @pytest.mark.parametrize("address", ["10.244.0.37/24", "fe80::5054:ff:fe12:3456%eth0", "::ffff:255.255.255.255"])
-def test_what_upstream_writes_of_an_interface_is_let_in(address: str) -> None:
+def test_the_interface_status_that_upstream_writes_is_accepted(address: str) -> None:
     said = InterfaceStatus(
         name="default",
         ip_address=address,
@@ -115,14 +119,16 @@ def test_what_upstream_writes_of_an_interface_is_let_in(address: str) -> None:
 
 
 def refusals(interfaces: tuple[InterfaceStatus, ...]) -> list[Problem]:
-    """Say what the API server would refuse of a status' interfaces."""
+    """Return the schema errors for interfaces in a status."""
     return [
-        found for one in interfaces for found in check(msgspec.json.decode(msgspec.json.encode(one)), InterfaceStatus)
+        found
+        for interface in interfaces
+        for found in check(msgspec.json.decode(msgspec.json.encode(interface)), InterfaceStatus)
     ]
 
 
-def test_what_a_guest_can_put_into_a_status_has_an_end() -> None:
-    """And it is said that there was more. What takes most room are characters that JSON spells in many bytes."""
+def test_the_part_of_a_status_that_a_guest_controls_is_bounded() -> None:
+    """The status says that data was cut. The worst case are characters that JSON escapes into many bytes."""
     text = '\u20ac\\"' * 10_000
     addresses = [{"ip-address": f"fd00:1111:2222:3333:4444:5555:6666:{number:x}"} for number in range(100)]
     interfaces = [{"name": text, "hardware-address": text, "ip-addresses": addresses} for _unused in range(300)]

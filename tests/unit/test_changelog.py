@@ -21,7 +21,7 @@ def foreign_markup(text: str) -> list[str]:
     return [text[found.start() : found.start() + 30] for found in FOREIGN.finditer(outside)]
 
 
-@pytest.mark.parametrize("path", WRITTEN, ids=lambda one: one.name)
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda item: item.name)
 def test_a_fragment_writes_code_as_restructuredtext_does(path: Path) -> None:
     assert foreign_markup(path.read_text()) == []
 

@@ -32,13 +32,13 @@ def examples(guide: Path) -> list[Any]:
 def tasks(example: Any) -> list[dict[str, Any]]:
     """Return the tasks in an example: those of its plays, or its own."""
     listed = example if isinstance(example, list) else []
-    return [task for one in listed for task in one.get("tasks", [one])]
+    return [task for item in listed for task in item.get("tasks", [item])]
 
 
 def options(module: str) -> set[str]:
     """Return the options of a module and of its fragments."""
     known: set[str] = set()
-    names = [f"modules/{module}", *(f"doc_fragments/{one}" for one in ("auth", "wait", "machine", "read"))]
+    names = [f"modules/{module}", *(f"doc_fragments/{item}" for item in ("auth", "wait", "machine", "read"))]
     for text in ((ROOT / f"plugins/{name}.py").read_text() for name in names):
         found = re.search(r'DOCUMENTATION = r"""\n(.*?)"""', text, re.DOTALL)
         assert found

@@ -68,7 +68,7 @@ def test_a_version_without_a_python_has_no_turn(
     monkeypatch.setattr(sys, "version_info", (3, 11, 0))
 
     assert in_turn._possible() == [
-        one for one in environments.ansible_cores() if f"ansible-core-{one}" not in environments.OLDEST
+        core for core in environments.ansible_cores() if f"ansible-core-{core}" not in environments.OLDEST
     ]
     assert "no Python here for ansible-core 2.21" in capsys.readouterr().out
 

@@ -26,7 +26,7 @@ def test_the_files_are_those_that_the_commands_use() -> None:
         assert any(name in command for command in STORY.commands)
 
 
-@pytest.mark.parametrize("command", [one for one in STORY.commands if "virtops.kubevirt." in one])
+@pytest.mark.parametrize("command", [item for item in STORY.commands if "virtops.kubevirt." in item])
 def test_a_playbook_that_is_named_is_there_and_reads_the_inventory(command: str) -> None:
     (name,) = [word for word in command.split() if word.startswith("virtops.kubevirt.")]
     assert (ROOT / "playbooks" / f"{name.rpartition('.')[2]}.yml").is_file()
@@ -34,19 +34,19 @@ def test_a_playbook_that_is_named_is_there_and_reads_the_inventory(command: str)
 
 
 def test_the_story_ends_with_a_machine_that_is_looked_at_and_with_nothing() -> None:
-    looks = [one for one in STORY.commands if one.startswith("kubectl get virtualmachine")]
+    looks = [command for command in STORY.commands if command.startswith("kubectl get virtualmachine")]
     assert len(looks) == 2
     assert "virtops.kubevirt.remove" in STORY.commands[-1]
 
 
 def test_the_tarball_is_the_one_that_is_built() -> None:
     version = yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"] if (ROOT / "galaxy.yml").exists() else None
-    assert version is None or any(f"virtops-kubevirt-{version}.tar.gz" in one for one in STORY.commands)
+    assert version is None or any(f"virtops-kubevirt-{version}.tar.gz" in command for command in STORY.commands)
 
 
 def plays() -> list[tuple[Path, dict[str, Any]]]:
     return [
-        (path, one) for path in sorted((ROOT / "playbooks").glob("*.yml")) for one in yaml.safe_load(path.read_text())
+        (path, item) for path in sorted((ROOT / "playbooks").glob("*.yml")) for item in yaml.safe_load(path.read_text())
     ]
 
 
@@ -64,11 +64,11 @@ def test_a_playbook_s_variables_have_a_prefix_and_are_in_the_readme() -> None:
         word for path in files for word in re.findall(r"(?<![\w./-])[a-z]+(?:_[a-z]+)+(?![\w.(-])", expressions(path))
     }
     variables = words - JINJAS
-    own = sorted(one for one in variables if not one.startswith(("__", "ansible_", *roles)))
+    own = sorted(item for item in variables if not item.startswith(("__", "ansible_", *roles)))
 
-    assert {one.partition("_")[0] for one in own} == {"kubevirt", "provision", "upgrade"}
+    assert {item.partition("_")[0] for item in own} == {"kubevirt", "provision", "upgrade"}
     readme = (ROOT / "README.md").read_text()
-    assert [one for one in own if one not in readme and f"`_{one.partition('_')[2]}`" not in readme] == [
+    assert [item for item in own if item not in readme and f"`_{item.partition('_')[2]}`" not in readme] == [
         "provision_mistyped",
         "upgrade_mistyped",
     ]
@@ -79,4 +79,4 @@ def expressions(path: Path) -> str:
     text = re.sub(r"(?m)^\s*#.*$", "", path.read_text())
     found = [*re.findall(r"{{(.*?)}}", text, re.DOTALL), *re.findall(r"(?m)^\s*(?:that|when|-): ?(.*)$", text)]
     found += re.findall(r"(?m)^\s*- (\w+ is .*)$", text)
-    return " ".join(re.sub(r"'[^']*'", "", one) for one in found)
+    return " ".join(re.sub(r"'[^']*'", "", item) for item in found)

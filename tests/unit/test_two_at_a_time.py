@@ -23,13 +23,13 @@ def test_what_a_command_prints_is_shown_and_its_code_is_known(capsys: pytest.Cap
 def test_all_are_run_and_each_that_fails_is_named_at_the_end(
     codes: tuple[int, ...], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    by_name = {f"session-{number}": one for number, one in enumerate(codes)}
+    by_name = {f"session-{number}": word for number, word in enumerate(codes)}
     noted: list[str] = []
     monkeypatch.setattr(two_at_a_time, "shown", lambda command: (by_name[command[-1]], ""))
     monkeypatch.setattr(two_at_a_time, "note", lambda name, said: noted.append(name))
 
     assert two_at_a_time.main([*by_name]) == code
 
-    failed = {name for name, one in by_name.items() if one}
-    assert {one for one in capsys.readouterr().out.split() if one in by_name} == failed
+    failed = {name for name, word in by_name.items() if word}
+    assert {word for word in capsys.readouterr().out.split() if word in by_name} == failed
     assert set(noted) == failed

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Malformed machines: what is changed in a good one, the field the error must name, and words it must have.
+"""Malformed machines: one change to a good machine, the field that the error must name, and words it must contain.
 
-Rows set one path of tests/controlplane/golden/objects/vm-full.yaml. SPEC is the instance's spec.
+Each row sets one path of tests/controlplane/golden/objects/vm-full.yaml. SPEC is the spec of the instance.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ONE_HANDLER = ("spec.livenessProbe", "has exec and tcpSocket; a probe has exactl
 SECOND = {"networkName": "storage"}
 
 
-REQUIRED, PREFERRED = (f"{one}DuringSchedulingIgnoredDuringExecution" for one in ("required", "preferred"))
+REQUIRED, PREFERRED = (f"{item}DuringSchedulingIgnoredDuringExecution" for item in ("required", "preferred"))
 NODES = f"{SPEC}/affinity/nodeAffinity/{REQUIRED}"
 BETTER_NODES = f"{SPEC}/affinity/nodeAffinity/{PREFERRED}"
 AWAY = f"{SPEC}/affinity/podAntiAffinity/{REQUIRED}"
@@ -37,17 +37,17 @@ HOST = {"topologyKey": "kubernetes.io/hostname"}
 
 
 def a_term(rule: str, parts: list[Any]) -> dict[str, Any]:
-    """Return a requirement of nodes with one term."""
+    """Return a node requirement with one term."""
     return {"nodeSelectorTerms": [{rule: parts}]}
 
 
 def asked(key: str, operator: str, *values: str) -> dict[str, Any]:
-    """Return a requirement of one label."""
+    """Return a requirement on one label."""
     return a_term("matchExpressions", [{"key": key, "operator": operator, **({"values": [*values]} if values else {})}])
 
 
 def named(key: str, operator: str, *values: str) -> dict[str, Any]:
-    """Return a requirement of one field."""
+    """Return a requirement on one field."""
     return a_term("matchFields", [{"key": key, "operator": operator, **({"values": [*values]} if values else {})}])
 
 
@@ -519,7 +519,7 @@ STORAGE = [
     Row(
         "300 disks",
         f"{DOMAIN}/devices/disks",
-        [{"name": f"d{one}"} for one in range(300)],
+        [{"name": f"d{item}"} for item in range(300)],
         "devices.disks",
         "at most 256",
     ),
@@ -560,7 +560,7 @@ STORAGE = [
     Row(
         "two accounts",
         f"{SPEC}/volumes",
-        [{"name": one, "serviceAccount": {"serviceAccountName": one}} for one in ("root", "scratch")],
+        [{"name": item, "serviceAccount": {"serviceAccountName": item}} for item in ("root", "scratch")],
         "volumes[1].serviceAccount",
         "not built",
     ),
@@ -594,7 +594,7 @@ STORAGE = [
     Row(
         "inline data in 25 seeds",
         f"{SPEC}/volumes",
-        [{"name": f"seed-{one}", "cloudInitNoCloud": {"userData": "x" * 2000}} for one in range(25)],
+        [{"name": f"seed-{item}", "cloudInitNoCloud": {"userData": "x" * 2000}} for item in range(25)],
         "spec.volumes",
         "at most 49152 are allowed; put data into Secrets",
     ),
@@ -699,7 +699,7 @@ NETWORK = [
     Row(
         "1000 interfaces",
         f"{DOMAIN}/devices/interfaces",
-        [{"name": f"n{one}", "masquerade": {}} for one in range(1000)],
+        [{"name": f"n{number}", "masquerade": {}} for number in range(1000)],
         "devices.interfaces",
         "at most 32",
     ),

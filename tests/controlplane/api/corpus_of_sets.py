@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Malformed sets: what is changed in a good one (GOOD), the field the error must name, and words it must have.
+"""Malformed sets: one change to a good set (GOOD), the field that the error must name, and words it must contain.
 
-What is wrong with the machines of a set is in corpus.py, for each kind that has one.
+Malformed machine templates are in corpus.py, for each kind that has one.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ EXPRESSIONS = "spec/selector/matchExpressions"
 
 
 def labelled(**more: str) -> dict[str, str]:
-    """Return the template's labels and some more."""
+    """Return the labels of the template and some more."""
     labels: dict[str, str] = GOOD["spec"]["template"]["metadata"]["labels"]
     return labels | more
 
 
 def asked(**how: Any) -> list[dict[str, Any]]:
-    """Return a requirement that is wrong in one way."""
+    """Return one malformed selector requirement."""
     return [REQUIREMENT | how]
 
 

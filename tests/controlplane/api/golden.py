@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The manifests of tests/controlplane/golden/objects: each is accepted as it stands."""
+"""The manifests of tests/controlplane/golden/objects; admission accepts each."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
 
 
 def load(name: str) -> dict[str, Any]:
-    """Read one manifest; the caller may change it."""
+    """Load one manifest; the caller may change it."""
     return copy.deepcopy(_read(name))
 
 
 @cache
 def _read(name: str) -> dict[str, Any]:
-    """Parse one manifest, once: hundreds of tests change one field each."""
+    """Parse each manifest once: hundreds of tests change one field each."""
     manifest: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
     return manifest
 
 
 def changed(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """Return a copy with one field set (made where it is missing), or removed when the value is ..."""
+    """Return a copy with one field set (created where missing), or removed when the value is ..."""
     copied = copy.deepcopy(manifest)
     *holders, last = [int(part) if part.isdigit() else part for part in path.split("/")]
     here: Any = copied
@@ -44,7 +44,7 @@ def changed(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 
 
 def paths(value: Any, path: str = "") -> Iterator[str]:
-    """Yield the path of everything inside a manifest, as `changed` takes it."""
+    """Yield the path of every value in a manifest, as `changed` takes it."""
     inside = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
     for name, one in inside:
         here = f"{path}/{name}" if path else str(name)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The corpus for each kind that holds a machine: the same fault, where the kind has its template."""
+"""The corpus for each kind that contains a machine: the same fault in the template of that kind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OF_A_VM = ("spec/running", "spec/runStrategy", "spec/dataVolumeTemplates", "spe
 
 
 def fits(row: Row, resource: Resource) -> bool:
-    """Tell whether a kind has the place of the fault."""
+    """Whether a kind has the path of the fault."""
     if resource == VIRTUAL_MACHINE_INSTANCE and row.set == _OWN_METADATA:
         return False
     if resource == VIRTUAL_MACHINE or row.set.startswith((TEMPLATE, *_EVERYWHERE)):
@@ -32,7 +32,7 @@ def fits(row: Row, resource: Resource) -> bool:
 
 
 def machine(resource: Resource) -> dict[str, Any]:
-    """Return a good object of a kind, with a machine that has every field."""
+    """Return a good object of a kind whose machine has every field."""
     vm = golden.load("vm-full")
     template, about = vm["spec"]["template"], {"apiVersion": "kubevirt.io/v1", "kind": resource.kind}
     if resource == VIRTUAL_MACHINE_INSTANCE:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a Node says of its processor, and what a guest needs of the one that it goes to."""
+"""CPU labels of a node, and the CPU labels that a migration target must have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def needed(
     return needed_at_target(model, own=own or {}, of_pod=of_pod or {}, of_node={} if unknown else EPYC)
 
 
-def test_a_node_says_what_its_processor_is_and_has() -> None:
+def test_a_node_labels_its_cpu_model_and_features() -> None:
     assert EPYC == {
         "cpu-feature.node.kubevirt.io/avx2": "true",
         "cpu-feature.node.kubevirt.io/x2apic": "true",
@@ -36,7 +36,7 @@ def test_a_node_says_what_its_processor_is_and_has() -> None:
     assert of_processor({**EPYC, "zone": "a", "kubevirt.io/schedulable": "true"}) == EPYC
 
 
-def test_a_vendor_that_is_not_known_is_not_told() -> None:
+def test_an_unknown_vendor_gets_no_label() -> None:
     assert "cpu-vendor.node.kubevirt.io/" not in label_processor(
         model="EPYC", vendor="", models=[], required=[], features=[]
     )
@@ -51,12 +51,12 @@ def test_a_vendor_that_is_not_known_is_not_told() -> None:
         ("Nehalem", {"cpu-model.node.kubevirt.io/Nehalem": "true"}),
     ],
 )
-def test_a_guest_goes_where_the_processor_can_carry_it(model: str, expected: dict[str, str]) -> None:
+def test_a_guest_goes_to_nodes_with_a_matching_cpu(model: str, expected: dict[str, str]) -> None:
     assert needed(model) == expected
 
 
-def test_a_guest_that_has_moved_keeps_what_it_began_with() -> None:
-    """It began on a Skylake; the EPYC that it is on now does not matter, or it could not go back."""
+def test_a_migrated_guest_keeps_the_requirements_of_its_first_node() -> None:
+    """It started on a Skylake. If the EPYC it runs on now counted, it could not go back."""
     began = {
         "cpu-model-migration.node.kubevirt.io/Skylake-Client": "true",
         "cpu-feature.node.kubevirt.io/ss": "true",
@@ -65,16 +65,16 @@ def test_a_guest_that_has_moved_keeps_what_it_began_with() -> None:
     assert needed("host-model", of_pod={**began, "zone": "a"}) == began
 
 
-def test_what_its_instance_asks_for_itself_says_nothing_of_where_it_began() -> None:
+def test_the_node_selector_of_an_instance_does_not_say_where_it_started() -> None:
     own = {"cpu-feature.node.kubevirt.io/avx2": "true", "cpu-model-migration.node.kubevirt.io/qemu64": "true"}
     assert needed("host-model", own=own, of_pod=own) == OF_EPYC
 
 
 @pytest.mark.parametrize("model", ["", "host-model", "host-passthrough"])
-def test_a_guest_whose_processor_is_not_known_goes_nowhere(model: str) -> None:
+def test_a_guest_with_an_unknown_cpu_cannot_migrate(model: str) -> None:
     with pytest.raises(UnknownProcessorError, match="does not say which processor"):
         needed(model, unknown=True)
 
 
-def test_a_model_that_is_named_needs_no_word_of_its_node() -> None:
+def test_a_named_cpu_model_needs_no_label_of_the_source_node() -> None:
     assert needed("Nehalem", unknown=True) == {"cpu-model.node.kubevirt.io/Nehalem": "true"}

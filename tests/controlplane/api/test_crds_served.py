@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a real API server makes of our CRDs, without any webhook: it is the last line when admission is bypassed."""
+"""Our CRDs on a real API server without webhooks: the last line when admission is bypassed."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ pytestmark = pytest.mark.component
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "/apis/kubevirt.io/v1/namespaces/default"
-PLURALS = {one.resource.kind: one.resource.plural for one in KINDS}
+PLURALS = {kind.resource.kind: kind.resource.plural for kind in KINDS}
 COLLECTIONS = {
-    one.resource.kind: f"/apis/{one.resource.api_version}"
-    f"{'/namespaces/default' if one.resource.namespaced else ''}/{one.resource.plural}"
-    for one in KINDS
+    kind.resource.kind: f"/apis/{kind.resource.api_version}"
+    f"{'/namespaces/default' if kind.resource.namespaced else ''}/{kind.resource.plural}"
+    for kind in KINDS
 }
-NAMESPACED = {one.resource.kind for one in KINDS if one.resource.namespaced}
+NAMESPACED = {kind.resource.kind for kind in KINDS if kind.resource.namespaced}
 
 
 def is_served(client: Api, path: str) -> bool:
-    """Say whether a kind can be listed: 404 and then, while its storage begins, 429 say not yet."""
+    """Whether a kind can be listed. Right after creation the server answers 404, then 429."""
     try:
         return client.get(path) is not None
     except ApiError as error:
@@ -54,11 +54,13 @@ def api() -> Iterator[Api]:
         with contextlib.closing(client.watch(CRDS, resource_version=version, seconds=30)) as events:
             for event in events:
                 conditions = event["object"].get("status", {}).get("conditions") or []
-                if any(one["type"] == "Established" and one["status"] == "True" for one in conditions):
+                if any(
+                    condition["type"] == "Established" and condition["status"] == "True" for condition in conditions
+                ):
                     waiting.discard(event["object"]["spec"]["names"]["plural"])
                 if not waiting:
                     break
-        deadline = time.monotonic() + 10  # Served a few milliseconds after Established; nothing tells when.
+        deadline = time.monotonic() + 10  # It is served a few milliseconds after Established, without a signal.
         while not all(is_served(client, path) for path in COLLECTIONS.values()):
             assert time.monotonic() < deadline
         yield client
@@ -74,7 +76,7 @@ def made(api: Api) -> Iterator[list[str]]:
 
 
 def create(api: Api, made: list[str], manifest: dict[str, Any]) -> str:
-    """Create an object and return its path; it is gone after the test."""
+    """Create an object and return its path; it is deleted after the test."""
     collection = COLLECTIONS[manifest["kind"]]
     name = manifest["metadata"]["name"]
     place = {"namespace": "default"} if manifest["kind"] in NAMESPACED else {}
@@ -89,12 +91,14 @@ def read(api: Api, path: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.resource.kind)
-def test_the_server_finds_nothing_wrong_with_the_crds(api: Api, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", KINDS, ids=lambda condition: condition.resource.kind)
+def test_the_server_accepts_the_crds_without_complaint(api: Api, kind: Kind) -> None:
     stored = read(api, f"{CRDS}/{kind.resource.plural}.{kind.resource.group}")
     bad = {"NonStructuralSchema", "NamesAccepted=False", "Terminating"}
 
-    assert not bad & {one["type"] for one in stored["status"]["conditions"] if one["status"] == "True"}
+    assert not bad & {
+        condition["type"] for condition in stored["status"]["conditions"] if condition["status"] == "True"
+    }
     assert stored["status"]["acceptedNames"].get("shortNames", []) == list(kind.short_names)
     assert stored["status"]["storedVersions"] == [kind.versions[0]]
 
@@ -143,7 +147,7 @@ def test_instances_are_selected_by_phase_and_node(api: Api, made: list[str], ver
 
     def selected(selector: str) -> set[str]:
         collection = f"{GROUP.replace('/v1/', f'/{version}/')}/virtualmachineinstances"
-        return {one["metadata"]["name"] for one in (api.get(f"{collection}?fieldSelector={selector}") or {})["items"]}
+        return {item["metadata"]["name"] for item in (api.get(f"{collection}?fieldSelector={selector}") or {})["items"]}
 
     assert selected("status.nodeName=n1") == {"on-n1", "also-on-n1"}
     assert selected("status.nodeName=n2") == {"on-n2"}
@@ -186,7 +190,7 @@ SPEC = "spec/template/spec"
         ),
     ],
 )
-def test_the_server_itself_refuses_the_worst(api: Api, made: list[str], path: str, value: Any, words: str) -> None:
+def test_the_server_refuses_the_worst_objects(api: Api, made: list[str], path: str, value: Any, words: str) -> None:
     manifest = golden.changed(golden.load("vm-full"), path, value)
 
     with pytest.raises(ApiError) as raised:
@@ -198,15 +202,15 @@ def test_the_server_itself_refuses_the_worst(api: Api, made: list[str], path: st
 
 @pytest.mark.parametrize("field", ["attempt", "epoch"])
 @pytest.mark.parametrize(("value", "fits"), [(-1, False), (0, True), (10_000, True), (10_001, False)])
-def test_counters_of_a_status_have_an_end(api: Api, made: list[str], field: str, value: int, fits: bool) -> None:
+def test_counters_in_a_status_have_a_maximum(api: Api, made: list[str], field: str, value: int, fits: bool) -> None:
     path = create(api, made, golden.load("vmi-masquerade"))
 
     with contextlib.nullcontext() if fits else pytest.raises(ApiError, match=f"status.{field}"):
         api.patch(f"{path}/status", {"status": {field: value}})
 
 
-def test_what_an_instance_is_can_change_as_far_as_the_server_knows(api: Api, made: list[str]) -> None:
-    """Who may is admission's business: here are only those whom it leaves out."""
+def test_the_schema_allows_a_change_of_the_spec_of_an_instance(api: Api, made: list[str]) -> None:
+    """Admission decides who may change it."""
     path = create(api, made, golden.load("vmi-masquerade"))
 
     api.patch(path, {"spec": {"domain": {"memory": {"guest": "2Gi"}}, "networks": None}})

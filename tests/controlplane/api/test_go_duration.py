@@ -24,10 +24,10 @@ from controlplane.api import go_duration
         ("2ns", 2e-9),
     ],
 )
-def test_a_duration_is_read_as_go_reads_it(text: str, seconds: float) -> None:
+def test_a_duration_is_parsed_as_go_parses_it(text: str, seconds: float) -> None:
     assert go_duration.seconds(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "+", "-", "5", "s", ".s", "5 m", "5m 0s", "1d", "5m0", "1e3s", "NaNs", "1s" * 40])
-def test_what_is_none_is_none(text: str) -> None:
+def test_a_malformed_duration_is_none(text: str) -> None:
     assert go_duration.seconds(text) is None

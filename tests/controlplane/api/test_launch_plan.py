@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What passes between virt-controller, virt-launcher and virt-handler; the report comes from the tenant's side."""
+"""The launch plan and the report of the launcher. The tenant can write the report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def a_report(*disks: Any, **fields: Any) -> bytes:
     return json.dumps({"version": VERSION, "container_disks": list(disks), **fields}).encode()
 
 
-def test_a_report_is_read_as_it_was_written() -> None:
+def test_a_report_is_decoded_as_written() -> None:
     report = LauncherReport((ImageFile("root", "/img/volumes/root/disk/a", "raw"),), direct_io=False)
     assert parse_report(render_report(report).encode(), mounts=MOUNTS) == report
 
@@ -39,7 +39,7 @@ def test_a_report_says_which_claims_are_devices() -> None:
 
 
 @pytest.mark.parametrize("listed", [["root"], ["other"], [7], [["raw"]], "raw", {"raw": 1}])
-def test_what_is_no_volume_of_a_claim_is_no_device(listed: object) -> None:
+def test_a_volume_without_a_claim_is_no_device(listed: object) -> None:
     with pytest.raises(ValueError, match="names a device that is no volume of a claim"):
         parse_report(a_report(FOUND, block_claims=listed), mounts=MOUNTS, claims={"raw"})
 
@@ -73,6 +73,6 @@ def test_what_is_no_volume_of_a_claim_is_no_device(listed: object) -> None:
         pytest.param(a_report("x"), "not an object", id="a word for a disk"),
     ],
 )
-def test_whatever_a_tenant_writes_for_a_report_is_refused_in_one_way(data: bytes, why: str) -> None:
+def test_every_malformed_report_raises_the_same_error(data: bytes, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         parse_report(data, mounts=MOUNTS)

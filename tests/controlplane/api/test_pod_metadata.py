@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a machine's labels and annotations reaches its Pod, as tables."""
+"""Which labels and annotations of a machine reach its Pod, as tables."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ ANNOTATIONS = {
 
 
 @pytest.mark.parametrize(("key", "passes"), LABELS.items(), ids=LABELS.keys())
-def test_ordinary_labels_pass_and_those_that_control_something_do_not(key: str, passes: bool) -> None:
+def test_ordinary_labels_pass_and_reserved_ones_do_not(key: str, passes: bool) -> None:
     assert passed_labels({key: "x"}) == ({key: "x"} if passes else {})
 
 
@@ -114,7 +114,7 @@ def test_only_known_annotations_pass(key: str, passes: bool) -> None:
     assert passed_annotations({key: "x"}) == ({key: "x"} if passes else {})
 
 
-def test_what_a_user_may_miss_is_named() -> None:
+def test_dropped_metadata_is_named() -> None:
     labels = ["app", "kubevirt.io/nodeName", "topology.kubernetes.io/zone"]
     annotations = ["mine", "prometheus.io/port", "kubevirt.io/vm-generation", "k8s.v1.cni.cncf.io/networks"]
     annotations += ["kubectl.kubernetes.io/last-applied-configuration", "vm.kubevirt.io/os"]
@@ -127,7 +127,7 @@ def test_what_a_user_may_miss_is_named() -> None:
     ]
 
 
-def test_annotations_that_would_leave_no_room_for_the_plan_are_refused() -> None:
+def test_annotations_that_leave_no_room_for_the_launch_plan_are_refused() -> None:
     key = "prometheus.io/path"
     fits = "x" * (ANNOTATIONS_LIMIT_BYTES - len(key))
     assert passed_annotations({key: fits, "mine": "x" * 200_000}) == {key: fits}

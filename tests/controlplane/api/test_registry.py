@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A kind is its types, its rules and one row. Shown with a kind that exists in this file only."""
+"""A kind is its types, its rules and one row of the registry. Shown with a kind that exists only in this file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from controlplane.api.schema.openapi import Schema
 from controlplane.virt_api.http.routes import webhook_paths
 from tests.controlplane.api import golden
 
-# 1. Its types.
+# 1. The types.
 
 
 class ToySpec(Node, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class Toy(Object, frozen=True, kw_only=True):
     """What is."""
 
 
-# 2. Its rules.
+# 2. The rules.
 
 FINALIZER = "kubevirt.io/toy-box"
 
@@ -77,7 +77,7 @@ def add_schema_rules(spec: Schema) -> None:
 
 RULES = Rules(spec=check_spec, default=default, finalizer=FINALIZER, add_schema_rules=add_schema_rules)
 
-# 3. Its row.
+# 3. The row.
 
 TOY = Kind(
     root=Toy,
@@ -106,7 +106,7 @@ def judge(obj: dict[str, Any], old: dict[str, Any] | None = None, subresource: s
     return review(request, SETTINGS)
 
 
-def test_its_definition_is_generated_from_types_rules_and_row() -> None:
+def test_the_crd_is_generated_from_types_rules_and_row() -> None:
     crd = yaml.safe_load(files(ALL)[FOLDER / "toys.yaml"])
 
     assert crd["metadata"]["name"] == "toys.kubevirt.io"
@@ -128,7 +128,7 @@ def test_its_definition_is_generated_from_types_rules_and_row() -> None:
     assert spec["x-kubernetes-validations"][0]["rule"] == "self.spareWheels <= self.wheels"
 
 
-def test_it_is_read_and_written_by_its_type() -> None:
+def test_an_object_is_decoded_and_encoded_by_its_type() -> None:
     toy = decode({**CAR, "status": {"phase": "New", "newer": 1}}, Toy)
 
     assert (toy.metadata.name, toy.spec.wheels, toy.status.phase) == ("car", 3, "New")
@@ -147,11 +147,11 @@ def test_it_is_read_and_written_by_its_type() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_it_is_refused(spec: dict[str, Any], told: str) -> None:
-    assert [str(one) for one in judge({**CAR, "spec": spec}).problems] == [told]
+def test_a_malformed_object_is_refused(spec: dict[str, Any], told: str) -> None:
+    assert [str(problem) for problem in judge({**CAR, "spec": spec}).problems] == [told]
 
 
-def test_its_defaults_are_filled_in() -> None:
+def test_defaults_are_added() -> None:
     verdict = judge({**CAR, "spec": {}})
 
     assert verdict.patched == {
@@ -161,7 +161,7 @@ def test_its_defaults_are_filled_in() -> None:
     }
 
 
-def test_its_finalizer_is_given_back_while_it_lives_and_not_let_go_after() -> None:
+def test_our_finalizer_is_restored_until_deletion_begins() -> None:
     stored = {**CAR, "metadata": {"name": "car", "finalizers": [FINALIZER]}}
     deleted = {**stored, "metadata": {**stored["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
     gone = {**deleted, "metadata": {**deleted["metadata"], "finalizers": []}}
@@ -171,13 +171,13 @@ def test_its_finalizer_is_given_back_while_it_lives_and_not_let_go_after() -> No
     assert not judge(gone, deleted).allowed
 
 
-def test_its_status_is_the_control_planes() -> None:
+def test_only_the_control_plane_writes_the_status() -> None:
     assert judge(CAR, CAR, subresource="status").code == 403
 
 
-def test_its_hooks_are_served_and_listed_for_the_role() -> None:
+def test_its_webhooks_are_served_and_listed_for_the_role() -> None:
     paths = webhook_paths(ALL)
-    (entry,) = [one for one in yaml.safe_load(files(ALL)[LIST]) if one["plural"] == "toys"]
+    (entry,) = [item for item in yaml.safe_load(files(ALL)[LIST]) if item["plural"] == "toys"]
 
     assert (paths["/toys-mutate"], paths["/toys-validate"]) == ("mutate", "validate")
     assert entry == {
@@ -193,18 +193,18 @@ def test_its_hooks_are_served_and_listed_for_the_role() -> None:
 
 
 def test_a_kind_without_a_row_is_refused() -> None:
-    """Whatever the webhooks send us: what cannot be judged is not let in."""
+    """Webhooks may send anything: an object that cannot be judged is refused."""
     verdict = review(Request(operation="CREATE", kind="Toy", user="u", uid="1", obj=CAR), Settings())
 
     assert [problem.path for problem in verdict.problems] == ["kind"]
 
 
-def test_no_two_kinds_share_a_name() -> None:
+def test_kind_names_are_unique() -> None:
     names = [name for kind in KINDS for name in (kind.resource.plural, kind.resource.kind.lower(), *kind.short_names)]
 
     assert len(names) == len(set(names))
 
 
-def test_every_kind_has_an_example_that_is_accepted() -> None:
-    """What is accepted is judged in test_verdict; here: that no kind was forgotten."""
+def test_every_kind_has_an_example_manifest() -> None:
+    """test_verdict checks that admission accepts the examples; this test checks that none is missing."""
     assert {golden.load(name)["kind"] for name in golden.NAMES} == set(by_name(KINDS))

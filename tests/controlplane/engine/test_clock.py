@@ -11,7 +11,7 @@ from controlplane.engine.clock import SystemClock
 
 
 def test_the_monotonic_clock_goes_on_while_the_host_is_suspended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process leads by then. CLOCK_MONOTONIC stands still; the two differ by all the time slept."""
+    """Another process leads by then. CLOCK_MONOTONIC stops during the suspend, CLOCK_BOOTTIME does not."""
     clocks = {time.CLOCK_BOOTTIME: 5000.0, time.CLOCK_MONOTONIC: 1400.0}
     monkeypatch.setattr(time, "clock_gettime", clocks.__getitem__)
     monkeypatch.setattr(time, "monotonic", lambda: clocks[time.CLOCK_MONOTONIC])

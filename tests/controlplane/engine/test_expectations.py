@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an answer says that the cache does not know yet, and when that is over."""
+"""When an expectation is recorded, and when it ends."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def an_object(**metadata: Any) -> dict[str, Any]:
     return {"metadata": {"resourceVersion": "7", "uid": "u", **metadata}}
 
 
-def test_a_state_is_known_by_version_uid_and_whether_it_is_being_deleted() -> None:
+def test_a_state_has_version_uid_and_whether_it_is_being_deleted() -> None:
     assert read_version(msgspec.json.encode(an_object())) == CachedVersion(7, "u", is_deleting=False)
     assert read_version(msgspec.json.encode(an_object(deletionTimestamp=STAMP))) == CachedVersion(
         7, "u", is_deleting=True
@@ -42,12 +42,12 @@ def test_a_state_is_known_by_version_uid_and_whether_it_is_being_deleted() -> No
 
 
 @pytest.mark.parametrize("raw", [b"{}", b"[]", b"{", b'{"metadata": {"uid": "u"}}'])
-def test_what_has_no_version_is_no_object(raw: bytes) -> None:
+def test_an_object_without_a_version_is_an_error(raw: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):
         read_version(raw)
 
 
-def test_an_answer_is_read_once() -> None:
+def test_a_response_is_decoded() -> None:
     body = an_object(ownerReferences=[{"uid": "a"}, {"uid": "b"}], deletionTimestamp=STAMP)
     assert read_stored(body) == StoredObject(7, msgspec.json.encode(body), frozenset({"a", "b"}), is_deleting=True)
     assert read_stored(an_object()).owners == frozenset()
@@ -66,12 +66,12 @@ def test_an_answer_is_read_once() -> None:
         ({"finalizers": []}, False),
     ],
 )
-def test_the_write_that_takes_the_last_finalizer_ends_an_object(metadata: dict[str, Any], is_last: bool) -> None:
+def test_the_write_that_removes_the_last_finalizer_ends_an_object(metadata: dict[str, Any], is_last: bool) -> None:
     assert is_last_state(an_object(**metadata)) is is_last
 
 
 @pytest.mark.parametrize(("resource_version", "is_kept"), [(9, True), (10, False), (11, False)])
-def test_an_answer_ends_when_the_cache_has_come_as_far(resource_version: int, is_kept: bool) -> None:
+def test_a_response_ends_when_the_cache_reaches_its_version(resource_version: int, is_kept: bool) -> None:
     assert (advance(TOLD, None, resource_version) is not None) is is_kept
 
 
@@ -86,13 +86,13 @@ def test_an_answer_ends_when_the_cache_has_come_as_far(resource_version: int, is
         (OTHER, 11, False),
     ],
 )
-def test_that_a_deletion_was_sent_is_known_until_it_is_seen_or_the_object_is_not(
+def test_a_sent_delete_ends_when_the_cache_shows_it_or_the_object_is_gone(
     cached: CachedVersion | None, resource_version: int, is_kept: bool
 ) -> None:
     assert (advance(SENT, cached, resource_version) is not None) is is_kept
 
 
-def test_that_a_deletion_was_sent_is_known_by_an_answer_that_the_cache_does_not_have() -> None:
+def test_a_sent_delete_depends_on_a_response_newer_than_the_cache() -> None:
     created_and_deleted = replace(SENT, answer=ANSWER)
     left = advance(created_and_deleted, None, 9)
     assert left is not None
@@ -122,12 +122,12 @@ def test_that_a_deletion_was_sent_is_known_by_an_answer_that_the_cache_does_not_
         "another",
     ],
 )
-def test_what_is_gone_is_not_shown_while_the_cache_shows_it_or_may(
+def test_a_gone_object_stays_hidden_while_the_cache_shows_or_may_show_it(
     cached: CachedVersion | None, resource_version: int, is_kept: bool
 ) -> None:
     assert (advance(GONE, cached, resource_version) is not None) is is_kept
 
 
-def test_nothing_is_shown_of_what_is_gone() -> None:
+def test_a_gone_object_is_not_shown() -> None:
     assert TOLD.shown is ANSWER
     assert replace(TOLD, is_gone=True).shown is None

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The smallest merge patch."""
+"""The smallest merge patch between two objects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TABLE: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("before", "after", "patch"), TABLE.values(), ids=TABLE.keys())
-def test_a_patch_says_what_differs(before: dict[str, Any], after: dict[str, Any], patch: dict[str, Any]) -> None:
+def test_a_patch_contains_the_differences(before: dict[str, Any], after: dict[str, Any], patch: dict[str, Any]) -> None:
     assert merge_patch(before, after) == patch
 
 

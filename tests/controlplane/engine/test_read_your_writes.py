@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Never decide on a view older than one's own writes, and never on one that the cache has long outlived."""
+"""Read your own writes: no decision on a view older than a response, and none on a response that the cache has
+passed.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ Change = tuple[int | None, int | None]
 
 @dataclass
 class FakeCache:
-    """A cache that is told what it sees, as one that watches or as one that lists anew."""
+    """A cache fed by the test, with watch events or with lists."""
 
     raw: dict[Key, bytes] = field(default_factory=dict)
     synced: bool = True
@@ -40,7 +42,9 @@ class FakeCache:
     def indexed(self, index: str, value: str) -> Collection[Key]:
         found = {key: msgspec.json.decode(raw)["metadata"] for key, raw in self.raw.items()}
         return [
-            key for key, meta in found.items() if value in [one["uid"] for one in meta.get("ownerReferences") or ()]
+            key
+            for key, meta in found.items()
+            if value in [reference["uid"] for reference in meta.get("ownerReferences") or ()]
         ]
 
     def subscribe(self, callback: Callable[[Key, bytes | None, bytes | None], None]) -> None:
@@ -61,7 +65,7 @@ class FakeCache:
         self.move(int(last["metadata"]["resourceVersion"]))
 
     def relist(self, version: int, body: dict[str, Any] | None = None) -> None:
-        """A new list of that version, which has the object in this state, or has it not."""
+        """A new list at that version, with the object in this state or without it."""
         held = self.raw.get(WEB)
         after = None if body is None else msgspec.json.encode(body)
         if held != after:
@@ -108,7 +112,7 @@ class Stage:
         return version_of(self.overlay.get(WEB))
 
     def is_idle(self) -> bool:
-        """Nothing is remembered that only a later event could let go of."""
+        """Whether no state is left that only a later event would remove."""
         kept = self.overlay._expectations, self.overlay._owned, self.overlay._ends, self.overlay._reads
         return not any(kept)
 
@@ -118,7 +122,7 @@ def stage() -> Stage:
     return Stage()
 
 
-def test_an_answer_is_shown_until_the_cache_has_it(stage: Stage) -> None:
+def test_a_response_is_shown_until_the_cache_has_it(stage: Stage) -> None:
     stage.cache.see(an_object(5))
     stage.overlay.record_write(WEB, an_object(7))
     assert stage.seen() == 7
@@ -129,31 +133,31 @@ def test_an_answer_is_shown_until_the_cache_has_it(stage: Stage) -> None:
     assert stage.is_idle()
 
 
-def test_a_confirmed_answer_is_told_once(stage: Stage) -> None:
+def test_a_confirmed_response_is_announced_once(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(7))
     stage.cache.see(an_object(7))
     assert stage.told == [(None, 7)]
 
 
-def test_versions_are_numbers(stage: Stage) -> None:
+def test_versions_are_compared_as_numbers(stage: Stage) -> None:
     stage.cache.see(an_object(10))
     stage.overlay.record_write(WEB, an_object(9))
     assert stage.seen() == 10
 
 
-def test_an_answer_older_than_a_held_one_changes_nothing(stage: Stage) -> None:
+def test_a_response_older_than_a_kept_one_changes_nothing(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(10))
     stage.overlay.record_write(WEB, an_object(9))
     assert stage.seen() == 10
 
 
-def test_an_own_create_is_there_at_once_and_found_by_its_owner(stage: Stage) -> None:
+def test_a_created_object_is_shown_at_once_and_indexed_by_its_owner(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(7, **owned_by("parent")))
     assert (stage.seen(), set(stage.overlay.keys())) == (7, {WEB})
     assert (stage.overlay.indexed("owner", "parent"), stage.overlay.indexed("owner", "other")) == ({WEB}, set())
 
 
-def test_an_answer_is_filed_under_its_own_owners_not_under_those_of_the_cache(stage: Stage) -> None:
+def test_a_response_is_indexed_by_its_own_owners_not_by_those_of_the_cache(stage: Stage) -> None:
     stage.cache.see(an_object(5, **owned_by("old", "kept")))
     stage.overlay.record_write(WEB, an_object(7, **owned_by("kept", "new")))
     found = [set(stage.overlay.indexed("owner", uid)) for uid in ("old", "kept", "new")]
@@ -171,7 +175,7 @@ def test_an_object_that_came_and_went_is_forgotten(stage: Stage) -> None:
     assert stage.is_idle()
 
 
-def test_an_answer_whose_life_fell_into_a_gap_ends_with_the_relist_and_wakes(stage: Stage) -> None:
+def test_a_response_for_an_object_that_came_and_went_unseen_ends_with_the_relist_and_is_announced(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(7, **owned_by("parent")))
     stage.cache.relist(20)
     assert (stage.seen(), stage.told) == (None, [(7, None)])
@@ -179,7 +183,7 @@ def test_an_answer_whose_life_fell_into_a_gap_ends_with_the_relist_and_wakes(sta
     assert stage.is_idle()
 
 
-def test_an_answer_about_what_a_relist_no_longer_has_ends_and_wakes(stage: Stage) -> None:
+def test_a_response_for_an_object_missing_from_a_relist_ends_and_is_announced(stage: Stage) -> None:
     stage.cache.see(an_object(5))
     stage.overlay.record_write(WEB, an_object(7))
     stage.cache.relist(20)
@@ -189,7 +193,7 @@ def test_an_answer_about_what_a_relist_no_longer_has_ends_and_wakes(stage: Stage
 
 
 @pytest.mark.parametrize("resource_version", [7, 8])
-def test_an_answer_about_what_the_selection_never_has_ends_once_the_cache_is_past_it(
+def test_a_response_for_an_object_outside_the_selection_ends_once_the_cache_is_past_it(
     stage: Stage, resource_version: int
 ) -> None:
     stage.overlay.record_write(WEB, an_object(7))
@@ -200,7 +204,7 @@ def test_an_answer_about_what_the_selection_never_has_ends_once_the_cache_is_pas
     assert stage.is_idle()
 
 
-def test_an_answer_outlives_the_deletion_of_the_first_object_of_that_name(stage: Stage) -> None:
+def test_a_response_outlives_the_deletion_of_the_previous_object_of_that_name(stage: Stage) -> None:
     stage.cache.see(an_object(5, "u1"))
     stage.overlay.record_write(WEB, an_object(9, "u2"))
     stage.cache.lose(an_object(7, "u1"))
@@ -209,7 +213,7 @@ def test_an_answer_outlives_the_deletion_of_the_first_object_of_that_name(stage:
     assert stage.is_idle()
 
 
-def test_an_answer_about_the_first_object_ends_when_the_second_one_is_seen(stage: Stage) -> None:
+def test_a_response_about_the_previous_object_ends_when_the_next_one_is_seen(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(7, "u1", **owned_by("first")))
     stage.cache.relist(12, an_object(9, "u2", **owned_by("second")))
     assert stage.seen() == 9
@@ -217,7 +221,7 @@ def test_an_answer_about_the_first_object_ends_when_the_second_one_is_seen(stage
     assert stage.is_idle()
 
 
-def test_an_answer_that_comes_after_the_deletion_was_seen_is_not_shown(stage: Stage) -> None:
+def test_a_response_after_the_deletion_was_seen_is_not_shown(stage: Stage) -> None:
     stage.cache.see(an_object(7))
     stage.cache.lose(an_object(8))
     stage.overlay.record_write(WEB, an_object(7))
@@ -225,19 +229,19 @@ def test_an_answer_that_comes_after_the_deletion_was_seen_is_not_shown(stage: St
     assert stage.is_idle()
 
 
-def test_an_object_that_leaves_the_selection_and_is_patched_there_is_shown_until_the_cache_is_past_it(
+def test_an_object_patched_after_it_left_the_selection_is_shown_until_the_cache_is_past_it(
     stage: Stage,
 ) -> None:
     stage.cache.see(an_object(5))
     stage.overlay.record_write(WEB, an_object(9))
-    stage.cache.lose(an_object(8))  # the label went with 8, our patch came after it
+    stage.cache.lose(an_object(8))  # version 8 removes the label, our patch came after it
     assert stage.seen() == 9
     stage.cache.move(9)
     assert (stage.seen(), stage.told[-1]) == (None, (9, None))
     assert stage.is_idle()
 
 
-def test_the_write_that_ends_an_object_hides_it_before_the_cache_knows(stage: Stage) -> None:
+def test_the_write_that_ends_an_object_hides_it_before_the_cache_sees_the_end(stage: Stage) -> None:
     stage.cache.see(an_object(5, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["f"], **owned_by("parent")))
     stage.overlay.record_write(
         WEB, an_object(6, deletionTimestamp="2026-01-01T00:00:00Z", deletionGracePeriodSeconds=0)
@@ -248,7 +252,7 @@ def test_the_write_that_ends_an_object_hides_it_before_the_cache_knows(stage: St
     assert stage.is_idle()
 
 
-def test_a_hidden_object_stays_hidden_while_the_cache_brings_its_earlier_states(stage: Stage) -> None:
+def test_a_hidden_object_stays_hidden_while_the_cache_shows_earlier_states(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(7, **owned_by("parent")))
     stage.overlay.record_absence(WEB, "u1")
     stage.cache.see(an_object(5))
@@ -258,14 +262,14 @@ def test_a_hidden_object_stays_hidden_while_the_cache_brings_its_earlier_states(
     assert stage.is_idle()
 
 
-def test_a_late_answer_does_not_bring_a_hidden_object_back(stage: Stage) -> None:
+def test_a_late_response_does_not_bring_a_hidden_object_back(stage: Stage) -> None:
     stage.cache.see(an_object(5))
     stage.overlay.record_absence(WEB, "u1")
     stage.overlay.record_write(WEB, an_object(6))
     assert stage.seen() is None
 
 
-def test_the_end_of_a_hidden_object_that_the_cache_never_had_is_told(stage: Stage) -> None:
+def test_the_end_of_a_hidden_object_that_the_cache_never_had_is_announced(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(7))
     stage.overlay.record_absence(WEB, "u1")
     assert stage.told == []
@@ -274,7 +278,7 @@ def test_the_end_of_a_hidden_object_that_the_cache_never_had_is_told(stage: Stag
     assert stage.is_idle()
 
 
-def test_a_hidden_object_that_a_relist_no_longer_has_is_forgotten_though_its_last_state_was_never_brought(
+def test_a_hidden_object_missing_from_a_relist_is_forgotten_without_its_last_state(
     stage: Stage,
 ) -> None:
     stage.cache.see(an_object(5))
@@ -286,7 +290,7 @@ def test_a_hidden_object_that_a_relist_no_longer_has_is_forgotten_though_its_las
     assert stage.is_idle()
 
 
-def test_absence_of_a_second_object_does_not_bring_the_first_one_back(stage: Stage) -> None:
+def test_absence_of_the_next_object_does_not_bring_the_previous_one_back(stage: Stage) -> None:
     stage.cache.see(an_object(5, "u1"))
     stage.overlay.record_write(WEB, an_object(9, "u2"))
     stage.overlay.record_absence(WEB, "u2")
@@ -298,7 +302,7 @@ def test_absence_of_a_second_object_does_not_bring_the_first_one_back(stage: Sta
     assert stage.is_idle()
 
 
-def test_a_second_object_inherits_nothing_from_the_first(stage: Stage) -> None:
+def test_the_next_object_inherits_nothing_from_the_previous_one(stage: Stage) -> None:
     stage.cache.see(an_object(5, "u1"))
     stage.overlay.record_delete(WEB, "u1")
     stage.overlay.record_write(WEB, an_object(9, "u2"))
@@ -322,7 +326,7 @@ def test_a_pod_in_its_grace_period_is_not_gone(stage: Stage) -> None:
     assert stage.seen() == 6
 
 
-def test_a_delete_is_remembered_until_its_effect_is_seen(stage: Stage) -> None:
+def test_a_sent_delete_is_remembered_until_its_effect_is_seen(stage: Stage) -> None:
     stage.cache.see(an_object(5))
     stage.overlay.record_delete(WEB, "u1")
     assert stage.overlay.is_delete_sent(WEB, "u1")
@@ -334,7 +338,7 @@ def test_a_delete_is_remembered_until_its_effect_is_seen(stage: Stage) -> None:
     assert stage.is_idle()
 
 
-def test_a_delete_of_an_own_create_is_remembered_beyond_its_confirmation(stage: Stage) -> None:
+def test_a_sent_delete_of_a_created_object_is_remembered_beyond_the_confirmation_of_the_create(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(7))
     stage.overlay.record_delete(WEB, "u1")
     stage.cache.see(an_object(7))
@@ -343,7 +347,7 @@ def test_a_delete_of_an_own_create_is_remembered_beyond_its_confirmation(stage: 
     assert stage.is_idle()
 
 
-def test_a_delete_of_what_is_being_deleted_leaves_nothing_to_remember(stage: Stage) -> None:
+def test_a_delete_of_an_object_being_deleted_is_not_remembered(stage: Stage) -> None:
     stage.cache.see(an_object(5, **DELETING))
     stage.overlay.record_delete(WEB, "u1")
     assert stage.is_idle()
@@ -356,7 +360,7 @@ def test_a_delete_of_what_is_being_deleted_leaves_nothing_to_remember(stage: Sta
         ("it is gone at a relist", lambda cache: cache.relist(20)),
         ("a second one has its name at a relist", lambda cache: cache.relist(20, an_object(9, "u2"))),
     ],
-    ids=lambda one: one if isinstance(one, str) else "",
+    ids=lambda item: item if isinstance(item, str) else "",
 )
 def test_a_sent_delete_is_forgotten_with_its_object(
     stage: Stage, case: str, happens: Callable[[FakeCache], None]
@@ -369,7 +373,7 @@ def test_a_sent_delete_is_forgotten_with_its_object(
 
 
 @pytest.mark.parametrize("uid", ["u1", "u2"], ids=["gone", "another of its name"])
-def test_a_delete_that_is_answered_after_its_effect_was_seen_leaves_nothing(stage: Stage, uid: str) -> None:
+def test_a_delete_response_after_its_effect_was_seen_leaves_nothing(stage: Stage, uid: str) -> None:
     stage.cache.see(an_object(5, "u1"))
     stage.cache.lose(an_object(6, "u1"))
     if uid != "u1":
@@ -379,7 +383,9 @@ def test_a_delete_that_is_answered_after_its_effect_was_seen_leaves_nothing(stag
     assert stage.is_idle()
 
 
-def test_what_a_read_found_outside_the_selection_is_shown_until_the_cache_moves_and_then_wakes(stage: Stage) -> None:
+def test_a_read_object_outside_the_selection_is_shown_until_the_cache_moves_and_its_end_is_announced(
+    stage: Stage,
+) -> None:
     stage.cache.move(100)
     stage.overlay.record_read(WEB, an_object(7))
     stage.overlay.record_delete(WEB, "u1")
@@ -389,14 +395,14 @@ def test_what_a_read_found_outside_the_selection_is_shown_until_the_cache_moves_
     assert stage.is_idle()
 
 
-def test_a_patch_that_changed_nothing_does_not_end_what_a_read_found(stage: Stage) -> None:
+def test_a_patch_without_a_change_does_not_end_a_read(stage: Stage) -> None:
     stage.cache.move(100)
     stage.overlay.record_read(WEB, an_object(7))
     stage.overlay.record_write(WEB, an_object(7))
     assert stage.seen() == 7
 
 
-def test_what_a_read_found_ahead_of_the_cache_is_shown_until_the_cache_has_it(stage: Stage) -> None:
+def test_a_read_ahead_of_the_cache_is_shown_until_the_cache_has_it(stage: Stage) -> None:
     stage.cache.move(5)
     stage.overlay.record_read(WEB, an_object(7))
     stage.cache.move(6)
@@ -406,25 +412,25 @@ def test_what_a_read_found_ahead_of_the_cache_is_shown_until_the_cache_has_it(st
     assert stage.is_idle()
 
 
-def test_what_a_read_found_is_not_shown_when_the_cache_has_as_much(stage: Stage) -> None:
+def test_a_read_is_not_shown_when_the_cache_is_as_new(stage: Stage) -> None:
     stage.cache.see(an_object(7))
     stage.overlay.record_read(WEB, an_object(7))
     assert stage.is_idle()
 
 
-def test_a_found_object_that_is_about_to_go_exists(stage: Stage) -> None:
+def test_a_read_object_that_is_being_deleted_still_exists(stage: Stage) -> None:
     stage.overlay.record_read(WEB, an_object(7, deletionTimestamp="2026-01-01T00:00:00Z"))
     assert stage.seen() == 7
 
 
-def test_many_answers_to_one_key_leave_nothing_behind(stage: Stage) -> None:
+def test_many_responses_for_one_key_leave_nothing_behind(stage: Stage) -> None:
     for version in range(1, 1000):
         stage.overlay.record_write(WEB, an_object(version))
     stage.cache.see(an_object(999))
     assert stage.is_idle()
 
 
-def test_a_subscribers_bug_does_not_keep_a_change_from_the_others(
+def test_an_error_in_a_subscriber_does_not_keep_a_change_from_the_others(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(key: Key, before: bytes | None, after: bytes | None) -> None:
@@ -438,7 +444,7 @@ def test_a_subscribers_bug_does_not_keep_a_change_from_the_others(
     assert "cache subscriber failed" in caplog.text
 
 
-def test_looking_by_owner_does_not_get_dearer_with_other_answers_outstanding(
+def test_the_cost_of_an_owner_lookup_does_not_grow_with_other_pending_responses(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(100):
@@ -449,9 +455,7 @@ def test_looking_by_owner_does_not_get_dearer_with_other_answers_outstanding(
     assert decoded == []
 
 
-def test_a_cache_that_moves_costs_nothing_while_no_answer_is_outstanding(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_move_costs_nothing_without_pending_responses(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: list[bytes] = []
     monkeypatch.setattr("controlplane.engine.read_your_writes.read_version", decoded.append)
     stage.cache.see(an_object(5))
@@ -460,7 +464,7 @@ def test_a_cache_that_moves_costs_nothing_while_no_answer_is_outstanding(
 
 
 class Answering:
-    """An Api with one object, or none."""
+    """An Api with at most one object."""
 
     def __init__(self, body: dict[str, Any] | None) -> None:
         self._body = body
@@ -484,7 +488,7 @@ class Answering:
 
 
 @pytest.mark.parametrize("verb", ["get", "create", "patch"])
-async def test_every_answer_goes_into_the_overlay(stage: Stage, verb: str) -> None:
+async def test_every_response_is_recorded(stage: Stage, verb: str) -> None:
     api = ReadYourWritesApi(Answering(an_object(7)), {POD: stage.overlay})
     match verb:
         case "get":
@@ -497,7 +501,7 @@ async def test_every_answer_goes_into_the_overlay(stage: Stage, verb: str) -> No
 
 
 @pytest.mark.parametrize("is_cached", [False, True], ids=["own create", "cached"])
-async def test_a_quorum_read_that_finds_nothing_hides_what_was_shown_when_it_asked(
+async def test_a_quorum_read_without_a_result_hides_the_object_shown_at_its_start(
     stage: Stage, is_cached: bool
 ) -> None:
     if is_cached:
@@ -509,7 +513,7 @@ async def test_a_quorum_read_that_finds_nothing_hides_what_was_shown_when_it_ask
     assert stage.seen() is None
 
 
-async def test_a_quorum_read_that_finds_nothing_says_nothing_of_an_object_made_since_it_asked(stage: Stage) -> None:
+async def test_a_quorum_read_without_a_result_does_not_hide_an_object_created_since_its_start(stage: Stage) -> None:
     class Late(Answering):
         async def get(self, resource: Any, key: Key) -> dict[str, Any]:
             stage.overlay.record_write(WEB, an_object(9, "u2"))
@@ -522,10 +526,12 @@ async def test_a_quorum_read_that_finds_nothing_says_nothing_of_an_object_made_s
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known before", "came and went meanwhile"])
-async def test_a_quorum_read_whose_answer_comes_after_the_object_was_seen_to_go_brings_nothing_back(
+async def test_a_quorum_read_answered_after_the_object_was_deleted_does_not_bring_it_back(
     stage: Stage, is_known: bool
 ) -> None:
-    """Another worker ends the object while the answer is on its way. Shown, it would be so until the cache moves on."""
+    """Another worker deletes the object while the response is on its way. If shown, it would stay until the cache
+    moves.
+    """
 
     class Overtaken(Answering):
         async def get(self, resource: Any, key: Key) -> dict[str, Any]:
@@ -540,10 +546,10 @@ async def test_a_quorum_read_whose_answer_comes_after_the_object_was_seen_to_go_
     assert stage.is_idle()
 
 
-async def test_a_quorum_read_whose_answer_comes_after_the_next_of_its_name_came_and_went_brings_nothing_back(
+async def test_a_quorum_read_answered_after_the_next_object_of_that_name_was_deleted_does_not_bring_one_back(
     stage: Stage,
 ) -> None:
-    """A relist tells of the next one at once: nobody hears that the former is gone."""
+    """A relist shows the next object at once: no event reports that the previous one is gone."""
 
     class Overtaken(Answering):
         async def get(self, resource: Any, key: Key) -> dict[str, Any]:
@@ -556,8 +562,8 @@ async def test_a_quorum_read_whose_answer_comes_after_the_next_of_its_name_came_
     assert stage.seen() is None
 
 
-async def test_a_quorum_read_that_is_older_than_the_answer_to_a_write_is_not_shown(stage: Stage) -> None:
-    """Of what the selection leaves out, which the cache is past: else it would be decided on what was overwritten."""
+async def test_a_quorum_read_older_than_the_response_to_a_write_is_not_shown(stage: Stage) -> None:
+    """The object is outside the selection and the cache is past it: decisions would use the overwritten state."""
 
     class Overtaken(Answering):
         async def get(self, resource: Any, key: Key) -> dict[str, Any]:
@@ -569,20 +575,20 @@ async def test_a_quorum_read_that_is_older_than_the_answer_to_a_write_is_not_sho
     assert stage.seen() is None
 
 
-async def test_a_quorum_read_shows_what_the_selection_leaves_out(stage: Stage) -> None:
+async def test_a_quorum_read_shows_an_object_outside_the_selection(stage: Stage) -> None:
     stage.cache.move(100)
     await ReadYourWritesApi(Answering(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
     assert stage.seen() == 7
 
 
-async def test_a_delete_that_finds_nothing_hides_that_very_object(stage: Stage) -> None:
+async def test_a_delete_that_gets_not_found_hides_that_object(stage: Stage) -> None:
     stage.cache.see(an_object(5))
     with pytest.raises(NotFound):
         await ReadYourWritesApi(Answering(None), {POD: stage.overlay}).delete(POD, WEB, uid="u1")
     assert stage.seen() is None
 
 
-async def test_a_delete_that_is_accepted_is_remembered(stage: Stage) -> None:
+async def test_an_accepted_delete_is_remembered(stage: Stage) -> None:
     stage.cache.see(an_object(5))
     await ReadYourWritesApi(Answering(an_object(5)), {POD: stage.overlay}).delete(POD, WEB, uid="u1")
     assert stage.overlay.is_delete_sent(WEB, "u1")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One pass over one key."""
+"""One reconcile of one key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.controlplane.engine.world import Add, Count, Counting
 WEB = Key("default", "web")
 
 
-async def test_a_pass_goes_on_while_its_own_writes_open_the_next_step_and_then_tells() -> None:
+async def test_a_reconcile_repeats_while_its_writes_enable_the_next_step_and_then_writes_the_status() -> None:
     counting = Counting(goal=2)
     outcome = await reconcile(counting, WEB)
     assert counting.writes == ["add", "add", "2 of 2"]
@@ -34,19 +34,19 @@ async def test_a_pass_goes_on_while_its_own_writes_open_the_next_step_and_then_t
     assert counting.told == "2 of 2"
 
 
-async def test_a_long_way_is_gone_in_several_passes() -> None:
+async def test_many_steps_take_several_reconciles() -> None:
     counting = Counting(goal=100)
     outcome = await reconcile(counting, WEB)
     assert (len(counting.writes), outcome.requeue_after) == (4, 0.0)
 
 
-async def test_where_nothing_is_to_do_nothing_is_written() -> None:
+async def test_without_a_difference_nothing_is_written() -> None:
     counting = Counting(goal=1, value=1, told="1 of 1", requeue_after=30.0)
     outcome = await reconcile(counting, WEB)
     assert (counting.writes, outcome.requeue_after, outcome.error) == ([], 30.0, None)
 
 
-async def test_an_object_that_is_gone_ends_the_pass() -> None:
+async def test_a_deleted_object_ends_the_reconcile() -> None:
     outcome = await reconcile(Counting(goal=1, is_absent=True), WEB)
     assert outcome.error is None
     assert outcome.requeue_after is None
@@ -55,13 +55,13 @@ async def test_an_object_that_is_gone_ends_the_pass() -> None:
 @pytest.mark.parametrize(
     "error", [Conflict("old"), NotFound("gone"), NotLeader("deposed"), Unavailable("no answer")], ids=repr
 )
-async def test_what_is_not_known_to_be_true_is_not_told(error: ApiError) -> None:
+async def test_an_error_that_is_no_refusal_is_not_reported_in_the_status(error: ApiError) -> None:
     counting = Counting(goal=1, fail_with=[error])
     outcome = await reconcile(counting, WEB)
     assert (outcome.error, counting.writes, counting.refusals) == (error, [], [])
 
 
-async def test_a_refusal_is_told_and_backs_off() -> None:
+async def test_a_refusal_is_reported_and_backs_off() -> None:
     refusal = Forbidden("quota exceeded")
     counting = Counting(goal=1, fail_with=[refusal, None])
     outcome = await reconcile(counting, WEB)
@@ -70,53 +70,53 @@ async def test_a_refusal_is_told_and_backs_off() -> None:
     assert outcome.error is refusal
 
 
-async def test_a_status_that_cannot_be_written_fails_the_pass() -> None:
+async def test_a_failed_status_write_fails_the_reconcile() -> None:
     error = Conflict("old")
     outcome = await reconcile(Counting(goal=0, fail_with=[error]), WEB)
     assert outcome.error is error
 
 
 @pytest.mark.parametrize("refusal", [Forbidden("policy"), Invalid("bound"), Throttled("later")], ids=repr)
-async def test_a_refused_status_is_the_objects_problem_and_no_bug(refusal: ApiError) -> None:
+async def test_a_refused_status_is_reported_and_does_not_raise(refusal: ApiError) -> None:
     counting = Counting(goal=0, fail_with=[refusal])
     outcome = await reconcile(counting, WEB)
     assert (outcome.error, counting.refusals) == (refusal, [f"WriteStatus: {refusal}"])
 
 
-async def test_who_is_asked_to_stay_away_stays_away_so_long() -> None:
+async def test_the_requeue_waits_as_long_as_the_server_asks() -> None:
     refusal = Throttled("later", details={"retryAfterSeconds": 7})
     outcome = await reconcile(Counting(goal=1, fail_with=[refusal, None]), WEB)
     assert (outcome.error, outcome.requeue_after) == (refusal, 7.0)
 
 
-async def test_what_is_told_first_is_written_before_the_next_step() -> None:
+async def test_a_status_planned_first_is_written_before_the_next_step() -> None:
     counting = Counting(goal=1, tells_first=True)
     await reconcile(counting, WEB)
     assert counting.writes == ["0 of 1", "add", "1 of 1"]
 
 
 class DoneByTelling(Counting):
-    """What was wanted is so as soon as the status is written."""
+    """The status write itself reaches the goal."""
 
     async def write_status(self, world: Count, status: str) -> None:
         await super().write_status(world, status)
         self.value = self.goal
 
 
-async def test_after_telling_the_next_step_is_decided_anew() -> None:
+async def test_after_a_status_write_the_next_step_is_decided_again() -> None:
     counting = DoneByTelling(goal=1, tells_first=True)
     await reconcile(counting, WEB)
     assert counting.writes == ["0 of 1", "1 of 1"]
 
 
-async def test_a_status_that_is_right_holds_no_step_up() -> None:
+async def test_a_current_status_does_not_delay_the_step() -> None:
     counting = Counting(goal=1, told="0 of 1", tells_first=True)
     await reconcile(counting, WEB)
     assert counting.writes == ["add", "1 of 1"]
 
 
 class Watched(Counting):
-    """Counts how often it is looked at."""
+    """Counts the observations."""
 
     looks = 0
 
@@ -126,59 +126,59 @@ class Watched(Counting):
 
 
 @pytest.mark.parametrize("tells_first", [False, True])
-async def test_where_nothing_is_to_do_nobody_looks_twice(tells_first: bool) -> None:
+async def test_without_a_difference_the_reconcile_observes_once(tells_first: bool) -> None:
     watched = Watched(goal=1, value=1, told="1 of 1", tells_first=tells_first)
     await reconcile(watched, WEB)
     assert watched.looks == 1
 
 
 class TellsLast(Counting):
-    """It says how things are after each step, before anything is decided anew."""
+    """Writes the status after each step, before the next decision."""
 
     def decide(self, world: Count) -> Plan[Add]:
         return Plan((*super().decide(world).steps, WriteStatus(because="it has changed")))
 
 
-async def test_what_is_told_after_a_step_is_how_things_are_since_then() -> None:
+async def test_the_status_after_a_step_includes_that_step() -> None:
     counting = TellsLast(goal=2)
     await reconcile(counting, WEB)
     assert counting.writes == ["add", "1 of 2", "add", "2 of 2"]
 
 
 class OnlyTells(Counting):
-    """What is wrong is told, and there is nothing to do about it."""
+    """Reports a problem that no action can solve."""
 
     def decide(self, _world: Count) -> Plan[Add]:
         return Plan((WriteStatus(because="it cannot be done"),))
 
 
-async def test_a_plan_that_only_tells_what_is_told_already_ends_the_pass() -> None:
+async def test_a_plan_that_only_writes_a_current_status_ends_the_reconcile() -> None:
     counting = OnlyTells(goal=1, told="0 of 1")
     outcome = await reconcile(counting, WEB)
     assert (counting.writes, outcome.error, outcome.requeue_after) == ([], None, None)
 
 
-async def test_a_step_of_which_nothing_comes_is_not_taken_again_and_again() -> None:
+async def test_an_action_without_effect_is_not_repeated() -> None:
     counting = Counting(goal=1, is_stuck=True)
     outcome = await reconcile(counting, WEB)
     assert counting.writes == ["add"]
     assert isinstance(outcome.error, NoProgress)
 
 
-async def test_a_step_that_is_to_be_repeated_now_and_then_is_no_failure() -> None:
+async def test_an_action_without_effect_but_with_a_requeue_is_no_error() -> None:
     outcome = await reconcile(Counting(goal=1, is_stuck=True, requeue_after=10.0), WEB)
     assert (outcome.error, outcome.requeue_after) == (None, 10.0)
 
 
 class AllAtOnce(Counting):
-    """All that is missing is added in one step."""
+    """Adds everything that is missing in one step."""
 
     def decide(self, world: Count) -> Plan[Add]:
         missing = tuple(Add(to=value) for value in range(world.value, self.goal))
         return Plan((IndependentActions(missing),) if missing else ())
 
 
-async def test_the_actions_of_one_step_are_all_taken() -> None:
+async def test_all_actions_of_one_step_are_applied() -> None:
     counting = AllAtOnce(goal=3)
     outcome = await reconcile(counting, WEB)
     assert counting.writes == ["add", "add", "add", "3 of 3"]
@@ -186,7 +186,7 @@ async def test_the_actions_of_one_step_are_all_taken() -> None:
 
 
 @pytest.mark.parametrize("error", [Forbidden("quota"), Invalid("name")], ids=repr)
-async def test_what_refuses_one_of_many_keeps_none_of_the_others_back(error: ApiError) -> None:
+async def test_one_refused_action_does_not_hold_up_the_others(error: ApiError) -> None:
     counting = AllAtOnce(goal=3, fail_with=[None, error])
     outcome = await reconcile(counting, WEB)
     assert counting.writes == ["add", "add", f"2 of 3, {error}"]
@@ -194,7 +194,7 @@ async def test_what_refuses_one_of_many_keeps_none_of_the_others_back(error: Api
     assert outcome.error is error
 
 
-async def test_of_several_that_are_refused_each_is_told_and_the_first_one_is_in_the_status() -> None:
+async def test_each_refusal_is_reported_and_the_first_is_in_the_status() -> None:
     first, second = Forbidden("quota"), Invalid("name")
     counting = AllAtOnce(goal=3, fail_with=[first, second, None, None])
     outcome = await reconcile(counting, WEB)
@@ -204,21 +204,21 @@ async def test_of_several_that_are_refused_each_is_told_and_the_first_one_is_in_
 
 
 @pytest.mark.parametrize("error", [Conflict("old"), NotFound("gone")], ids=repr)
-async def test_one_of_many_that_has_changed_meanwhile_is_looked_at_again(error: ApiError) -> None:
+async def test_a_conflict_of_one_action_does_not_stop_the_others_and_retries(error: ApiError) -> None:
     counting = AllAtOnce(goal=3, fail_with=[error])
     outcome = await reconcile(counting, WEB)
     assert (counting.writes, counting.refusals, outcome.error) == (["add", "add"], [], error)
 
 
 @pytest.mark.parametrize("error", [NotLeader("deposed"), Unavailable("no answer")], ids=repr)
-async def test_who_is_not_answered_does_not_try_the_others(error: ApiError) -> None:
+async def test_no_response_to_one_action_stops_the_others(error: ApiError) -> None:
     counting = AllAtOnce(goal=3, fail_with=[None, error])
     outcome = await reconcile(counting, WEB)
     assert (counting.writes, counting.refusals, outcome.error) == (["add"], [], error)
 
 
 @pytest.mark.parametrize(("error", "times"), [(Forbidden("quota"), REFUSALS), (Throttled("later"), 1)], ids=repr)
-async def test_what_refuses_all_is_not_asked_about_each(error: ApiError, times: int) -> None:
+async def test_many_refusals_stop_the_remaining_actions(error: ApiError, times: int) -> None:
     counting = AllAtOnce(goal=100, fail_with=[error] * times)
     outcome = await reconcile(counting, WEB)
     assert (counting.writes, len(counting.refusals)) == ([f"0 of 100, {error}"], times)

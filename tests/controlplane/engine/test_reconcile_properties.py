@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Properties of reconcile(): actions that change nothing, are refused, conflict, or get no response.
 
-A reconcile must not repeat an action without effect, must report each refusal, must stop after a missing response,
-and must requeue as long as something is left to do.
+A reconcile must not repeat an action without effect, must report each refusal, must stop after a missing response, and
+must requeue while work remains.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _reconcile_once(toy: ToyReconciler) -> Outcome:
 
 
 def _check_requeue(toy: ToyReconciler, outcome: Outcome) -> None:
-    """Without an error and a requeue, nothing may be left to do or to write."""
+    """Without an error and a requeue, nothing may remain to do or to write."""
     if outcome.error is not None or outcome.requeue_after == 0.0:
         return
     world = toy.observe(KEY)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The asyncio shell: parallel over keys, one worker per key, bugs stay with their key."""
+"""The asyncio runner: parallel over keys, one worker per key; an exception affects only its key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WEB, DB = Key("default", "web"), Key("default", "db")
 
 
 class Gate:
-    """A reconciler whose passes wait at a gate."""
+    """A reconciler whose reconciles wait at a gate."""
 
     def __init__(self) -> None:
         self.inside: list[Key] = []
@@ -82,7 +82,7 @@ async def running(
             await task
 
 
-async def test_different_keys_run_side_by_side_and_one_key_once() -> None:
+async def test_different_keys_run_in_parallel_and_one_key_once() -> None:
     gate, outcomes = Gate(), asyncio.Queue[Outcome]()
     gate.todo = {WEB, DB}
     async with running(gate, outcomes) as runner:
@@ -98,7 +98,7 @@ async def test_different_keys_run_side_by_side_and_one_key_once() -> None:
     assert sorted(gate.inside) == [DB, WEB], "the third pass found nothing left to do"
 
 
-async def test_the_limit_holds() -> None:
+async def test_the_worker_limit_holds() -> None:
     gate, outcomes = Gate(), asyncio.Queue[Outcome]()
     gate.todo = {WEB, DB}
     async with running(gate, outcomes, limit=1) as runner:
@@ -121,7 +121,7 @@ class CountingClock(SystemClock):
         return super().monotonic()
 
 
-async def test_while_all_workers_are_busy_nobody_looks_for_work() -> None:
+async def test_while_all_workers_are_busy_the_queue_is_not_polled() -> None:
     gate, outcomes, clock = Gate(), asyncio.Queue[Outcome](), CountingClock()
     gate.todo = {WEB, DB}
     async with running(gate, outcomes, limit=1, clock=clock) as runner:
@@ -137,7 +137,7 @@ async def test_while_all_workers_are_busy_nobody_looks_for_work() -> None:
             await outcomes.get()
 
 
-async def test_until_a_key_is_due_nobody_looks_for_work() -> None:
+async def test_until_a_key_is_due_the_queue_is_not_polled() -> None:
     gate, outcomes, clock = Gate(), asyncio.Queue[Outcome](), CountingClock()
     async with running(gate, outcomes, clock=clock) as runner:
         runner.add(WEB, after=60.0)
@@ -148,7 +148,7 @@ async def test_until_a_key_is_due_nobody_looks_for_work() -> None:
         assert clock.looked - before < 5
 
 
-async def test_after_a_conflict_a_key_comes_again_by_itself() -> None:
+async def test_after_a_conflict_a_key_is_retried() -> None:
     gate, outcomes = Gate(), asyncio.Queue[Outcome]()
     gate.todo, gate.refusal = {WEB}, Conflict("somebody else was first")
     gate.open.set()
@@ -159,7 +159,7 @@ async def test_after_a_conflict_a_key_comes_again_by_itself() -> None:
     assert gate.inside == [WEB, WEB]
 
 
-async def test_a_bug_is_logged_and_its_key_comes_again(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_exception_is_logged_and_its_key_is_retried(caplog: pytest.LogCaptureFixture) -> None:
     gate, outcomes = Gate(), asyncio.Queue[Outcome]()
     gate.bug = ZeroDivisionError("a bug")
     with caplog.at_level(logging.ERROR):
@@ -173,8 +173,8 @@ async def test_a_bug_is_logged_and_its_key_comes_again(caplog: pytest.LogCapture
     assert "bug in a reconciler" in caplog.text
 
 
-async def test_a_pass_that_was_cut_off_comes_again() -> None:
-    """Who leads no more stops in the middle; who leads again goes on from there."""
+async def test_a_cancelled_reconcile_runs_again() -> None:
+    """A process that loses the leadership is cut off in the middle; when it leads again, it continues there."""
     gate, outcomes = Gate(), asyncio.Queue[Outcome]()
     gate.todo = {WEB}
     async with running(gate, outcomes) as runner:
@@ -191,16 +191,16 @@ async def test_a_pass_that_was_cut_off_comes_again() -> None:
     assert gate.inside == [WEB, WEB]
 
 
-async def test_a_runner_that_has_nothing_to_do_is_woken_by_what_comes() -> None:
+async def test_an_idle_runner_wakes_for_a_new_key() -> None:
     gate, outcomes = Gate(), asyncio.Queue[Outcome]()
     async with asyncio.timeout(10), running(gate, outcomes) as runner:
         for _unused in range(2):
-            await asyncio.sleep(0)  # it waits by now, without a time to wake up
+            await asyncio.sleep(0)  # it waits by now, without a time-out
             runner.add(WEB)
             assert (await outcomes.get()).error is None
 
 
-async def test_what_is_due_sooner_is_not_slept_past() -> None:
+async def test_a_key_due_earlier_shortens_the_sleep() -> None:
     gate, outcomes = Gate(), asyncio.Queue[Outcome]()
     async with asyncio.timeout(10), running(gate, outcomes) as runner:
         runner.add(DB, after=3600.0)
@@ -209,7 +209,7 @@ async def test_what_is_due_sooner_is_not_slept_past() -> None:
         assert (await outcomes.get()).error is None
 
 
-async def test_an_alarm_brings_a_key_back_without_a_change() -> None:
+async def test_a_requeue_brings_a_key_back_without_a_change() -> None:
     gate, outcomes = Gate(), asyncio.Queue[Outcome]()
     async with running(gate, outcomes) as runner:
         runner.add(WEB, after=0.01)

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Properties of Runner with several workers: writes are answered in any order, fail, or raise bugs.
+"""Properties of Runner with several workers: writes are answered in any order, fail, or raise exceptions.
 
 A key that is due is reconciled as soon as a worker is free, no key by two workers at once, and the queue learns how
-each reconcile ended. Once nothing fails any more, everything declared is there.
+each reconcile ended. Once nothing fails any more, every declared item exists.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose turn it is."""
+"""The order of keys in the work queue."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_key_added_twice_comes_once() -> None:
     assert (queue.take(1), queue.take(1)) == (WEB, None)
 
 
-def test_a_key_in_work_is_given_to_nobody_else_and_comes_again() -> None:
+def test_a_key_in_progress_is_not_handed_out_and_comes_again() -> None:
     queue = a_queue()
     queue.add(WEB, 0)
     queue.take(0)
@@ -53,7 +53,7 @@ def test_a_finished_key_does_not_come_again_by_itself() -> None:
     assert len(queue) == 0
 
 
-def test_an_alarm_brings_it_back_in_time_and_a_change_earlier() -> None:
+def test_a_requeue_brings_a_key_back_in_time_and_a_change_earlier() -> None:
     queue = a_queue()
     queue.add(WEB, 0)
     queue.take(0)
@@ -65,8 +65,8 @@ def test_an_alarm_brings_it_back_in_time_and_a_change_earlier() -> None:
     assert queue.next_due() is None, "the alarm belonged to a decision that is made anew"
 
 
-def test_while_a_key_fails_no_event_brings_it_back_early() -> None:
-    """19 retries a second were seen elsewhere, because events bypassed the back-off."""
+def test_an_event_does_not_shorten_the_back_off() -> None:
+    """Other controllers have made 19 retries a second, because events bypassed the back-off."""
     queue = a_queue()
     queue.add(WEB, 0)
     queue.take(0)
@@ -77,7 +77,7 @@ def test_while_a_key_fails_no_event_brings_it_back_early() -> None:
     assert queue.take(10) == WEB
 
 
-def test_an_event_during_a_failing_pass_waits_as_well() -> None:
+def test_an_event_during_a_failing_reconcile_waits_too() -> None:
     queue = a_queue()
     queue.add(WEB, 0)
     queue.take(0)
@@ -86,7 +86,7 @@ def test_an_event_during_a_failing_pass_waits_as_well() -> None:
     assert queue.next_due() == 10
 
 
-def test_one_failing_key_holds_up_nobody() -> None:
+def test_a_failing_key_does_not_hold_up_others() -> None:
     queue = a_queue()
     queue.add(WEB, 0)
     queue.take(0)
@@ -108,8 +108,8 @@ def test_success_ends_the_back_off() -> None:
 
 
 @pytest.mark.parametrize(("asked", "due"), [(70.0, 70.0), (1.0, 10.0)], ids=["longer than its back-off", "shorter"])
-def test_a_failing_key_waits_at_least_as_long_as_the_server_asked(asked: float, due: float) -> None:
-    """What the server asks for is no reason to come back sooner."""
+def test_a_failing_key_waits_at_least_as_long_as_the_server_asks(asked: float, due: float) -> None:
+    """A shorter time from the server does not shorten the back-off."""
     queue = a_queue()
     queue.add(WEB, 0.0)
     queue.take(0.0)
@@ -118,7 +118,7 @@ def test_a_failing_key_waits_at_least_as_long_as_the_server_asked(asked: float, 
     assert queue.next_due() == due
 
 
-def test_looking_again_later_leaves_nothing_behind_when_events_come_sooner() -> None:
+def test_replaced_requeues_leave_no_entries_behind() -> None:
     queue = a_queue()
     most = 0
     for second in range(1000):
@@ -131,8 +131,8 @@ def test_looking_again_later_leaves_nothing_behind_when_events_come_sooner() -> 
     assert (queue.next_due(), queue.take(1298), queue.take(1299), queue.take(1299)) == (1299, None, WEB, DB)
 
 
-def test_of_many_that_change_their_minds_the_next_one_due_still_comes_first() -> None:
-    """Entries that no longer count are thrown out now and then; what is left stays in order."""
+def test_the_next_due_key_comes_first_after_stale_entries_are_removed() -> None:
+    """The queue removes stale entries from time to time; the others keep their order."""
     queue = a_queue()
     queue.add(WEB, 0, after=100)
     queue.add(DB, 0, after=90)
@@ -143,7 +143,7 @@ def test_of_many_that_change_their_minds_the_next_one_due_still_comes_first() ->
     assert [queue.take(95), queue.take(95), queue.take(95), queue.take(100)] == [sooner, DB, None, WEB]
 
 
-def test_a_change_during_a_pass_comes_before_the_alarm_that_the_pass_wants() -> None:
+def test_a_change_during_a_reconcile_comes_before_its_requeue() -> None:
     queue = a_queue()
     queue.add(WEB, 0)
     queue.take(0)
@@ -152,7 +152,7 @@ def test_a_change_during_a_pass_comes_before_the_alarm_that_the_pass_wants() -> 
     assert queue.take(2) == WEB
 
 
-def test_of_a_key_that_failed_and_came_through_nothing_is_left() -> None:
+def test_a_key_that_succeeds_after_a_failure_leaves_nothing_behind() -> None:
     queue = a_queue()
     queue.add(WEB, 0)
     queue.take(0)
@@ -160,11 +160,11 @@ def test_of_a_key_that_failed_and_came_through_nothing_is_left() -> None:
     queue.take(10)
     queue.finish(WEB, 10, failed=False)
     assert queue.next_due() is None
-    held = {one.name: getattr(queue, one.name) for one in fields(queue)}
+    held = {field.name: getattr(queue, field.name) for field in fields(queue)}
     assert [name for name, value in held.items() if isinstance(value, dict | list | set) and value] == []
 
 
-def test_a_namespace_with_thousands_of_keys_keeps_nobody_elses_waiting() -> None:
+def test_a_namespace_with_thousands_of_keys_does_not_hold_up_others() -> None:
     queue = a_queue()
     for number in range(1000):
         queue.add(Key("crowd", str(number)), 0)
@@ -173,7 +173,7 @@ def test_a_namespace_with_thousands_of_keys_keeps_nobody_elses_waiting() -> None
     assert {queue.take(1) for _unused in range(3)} == {Key("crowd", "0"), WEB, Key("other", "web")}
 
 
-def test_namespaces_have_turns_and_in_each_whoever_has_been_due_longest() -> None:
+def test_namespaces_take_turns_and_within_one_the_longest_due_key_comes_first() -> None:
     queue = a_queue()
     due = {Key("a", "late"): 3, Key("a", "early"): 1, Key("b", "early"): 2, Key("b", "late"): 4, Key("a", "last"): 5}
     for key, at in due.items():
@@ -182,7 +182,7 @@ def test_namespaces_have_turns_and_in_each_whoever_has_been_due_longest() -> Non
     assert [str(key) for key in taken] == ["a/early", "b/early", "a/late", "b/late", "a/last"]
 
 
-def test_who_has_had_a_turn_comes_after_those_who_wait_for_one() -> None:
+def test_a_namespace_that_had_a_turn_comes_after_those_that_wait() -> None:
     queue = a_queue()
     for key in (Key("a", "one"), Key("a", "two"), Key("b", "one")):
         queue.add(key, 0)
@@ -190,7 +190,7 @@ def test_who_has_had_a_turn_comes_after_those_who_wait_for_one() -> None:
     assert [queue.take(0), queue.take(0)] == [Key("b", "one"), Key("a", "two")]
 
 
-def test_a_namespace_whose_passes_take_long_waits_for_those_that_have_fewer_under_way() -> None:
+def test_a_namespace_with_slow_reconciles_waits_for_those_with_fewer_in_progress() -> None:
     queue = a_queue()
     for number in range(20):
         queue.add(Key("slow", str(number)), 0)
@@ -204,7 +204,7 @@ def test_a_namespace_whose_passes_take_long_waits_for_those_that_have_fewer_unde
     assert queue.take(2) == quick[6]
 
 
-def test_what_is_due_and_not_taken_is_due_when_it_became_so() -> None:
+def test_a_due_key_keeps_its_due_time_until_taken() -> None:
     queue = a_queue()
     queue.add(WEB, 0, after=5)
     queue.add(DB, 0, after=6)

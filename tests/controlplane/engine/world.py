@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A toy controller for the engine's own tests: it wants a counter to reach a goal, one step at a time."""
+"""A toy controller for the tests of the engine: it raises a counter to a goal, one step at a time."""
 
 from __future__ import annotations
 

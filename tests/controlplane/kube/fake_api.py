@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An API server in this process: one log of versions, pages, watch streams, preconditions; and faults.
+"""An in-process API server: one history of versions, pages, watch streams, preconditions, and injected faults.
 
-Behaves as the real one where the client depends on it. What it does not do: admission, schemas, RBAC.
+It behaves as the real one where the client depends on it. It has no admission, schemas or RBAC.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def status(code: int, reason: str, message: str = "", **details: Any) -> Json:
 
 @dataclass
 class FakeApi:
-    """State and faults; `faults` are answered once each, in order, to requests that match (method, part of path)."""
+    """State and faults. Each entry of `faults` answers one request that matches (method, part of path), in order."""
 
     version: int = 100
     compacted: int = 0
@@ -53,10 +53,10 @@ class FakeApi:
     streams: set[asyncio.Event] = field(default_factory=set)
     uids: int = 0
 
-    # what tests do to the world
+    # For tests.
 
     def put(self, path: str, body: Json) -> Json:
-        """Write as some other client would: path is the object's, without checks."""
+        """Write as another client would, without checks; `path` is that of the object."""
         before = self.objects.get(path)
         self.version += 1
         stored = deepcopy(body)
@@ -80,7 +80,7 @@ class FakeApi:
         self._record("DELETED", path, gone)
 
     def compact(self) -> None:
-        """Forget history: open streams end, older positions are 410."""
+        """Drop the history: open streams end, and older versions get 410."""
         self.compacted = self.version
         self.log.clear()
         self.cut()
@@ -95,7 +95,7 @@ class FakeApi:
         self._record("BOOKMARK", f"{collection}/x", {"metadata": {"resourceVersion": str(version)}})
 
     def raw_line(self, collection: str, line: bytes) -> None:
-        """Put bytes into open streams as they are, and end them."""
+        """Send raw bytes to the open streams, and end them."""
         self._record("RAW", f"{collection}/x", {"line": line.decode("latin-1")})
 
     def _record(self, kind: str, path: str, body: Json) -> None:
@@ -106,7 +106,7 @@ class FakeApi:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    # what clients see
+    # For clients.
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.json() if request.can_read_body else None
@@ -146,7 +146,7 @@ class FakeApi:
         return path.rsplit("/", 1)[1].endswith("s")
 
     def _in(self, collection: str, path: str) -> bool:
-        """Whether the object at path belongs to the collection (of a namespace or of the cluster)."""
+        """Whether the object at `path` belongs to the collection (of a namespace or of the cluster)."""
         if path.rsplit("/", 1)[0] == collection:
             return True
         root, plural = collection.rsplit("/", 1)
@@ -228,7 +228,7 @@ class FakeApi:
 
 
 def merge(into: Any, patch: Any) -> Any:
-    """JSON merge patch, RFC 7386."""
+    """Apply a JSON merge patch, RFC 7386."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(into) if isinstance(into, dict) else {}
@@ -247,7 +247,7 @@ def _answer(body: Json) -> web.Response:
 
 @asynccontextmanager
 async def serving(api: FakeApi) -> AsyncIterator[str]:
-    """Serve on loopback; yields the base URL."""
+    """Serve on loopback; yield the base URL."""
     application = web.Application(client_max_size=8 * 1024 * 1024)
     application.router.add_route("*", "/{path:.*}", api.handle)
     server = TestServer(application)
@@ -261,7 +261,7 @@ async def serving(api: FakeApi) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def a_client(api: FakeApi, credentials: Credentials | None = None) -> AsyncIterator[Client]:
-    """A client on a server of its own."""
+    """A client with a server of its own."""
     async with serving(api) as url:
         known = credentials or anonymous(url)
         at = Credentials(url, None, known.authorization)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What runs on a stream of the fake server, and a way to wait for what must come true of it."""
+"""A consumer of the fake server's streams, and a way to wait until something is true of it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.controlplane.kube.fake_api import FakeApi
 
 @dataclass(kw_only=True)
 class Streaming:
-    """Its pauses are noted and take no time."""
+    """Records its pauses; they take no time."""
 
     api: FakeApi
     pauses: list[float] = field(default_factory=list)
     _something: asyncio.Event = field(default_factory=asyncio.Event)
 
     def note(self) -> None:
-        """Say that there is something to look at."""
+        """Wake `until` to check again."""
         self._something.set()
 
     async def sleep(self, seconds: float) -> None:
@@ -35,7 +35,7 @@ class Streaming:
             while not is_so():
                 self._something.clear()
                 try:
-                    async with asyncio.timeout(0.02):  # for what nobody tells
+                    async with asyncio.timeout(0.02):  # for changes without a note
                         await self._something.wait()
                 except TimeoutError:
                     continue

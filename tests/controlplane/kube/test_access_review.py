@@ -16,7 +16,7 @@ START = Attributes("update", "subresources.kubevirt.io", "v1", "virtualmachines"
 
 
 class Answering:
-    """An API whose create answers with a fixed object."""
+    """An API whose create returns a fixed object."""
 
     def __init__(self, status: Any) -> None:
         self.status = status
@@ -25,7 +25,7 @@ class Answering:
         return {**body, "status": self.status}
 
 
-def test_the_review_names_user_and_attributes_and_leaves_out_what_is_empty() -> None:
+def test_the_review_names_user_and_attributes_and_omits_empty_ones() -> None:
     assert review_body(USER, START)["spec"] == {
         "user": "jane",
         "groups": ["dev", "system:authenticated"],
@@ -42,7 +42,7 @@ def test_the_review_names_user_and_attributes_and_leaves_out_what_is_empty() -> 
     }
 
 
-def test_a_user_s_uid_is_named_where_it_is_known() -> None:
+def test_the_review_names_the_uid_of_the_user_when_given() -> None:
     assert review_body(replace(USER, uid="1234"), START)["spec"]["uid"] == "1234"
 
 
@@ -57,12 +57,12 @@ def test_a_user_s_uid_is_named_where_it_is_known() -> None:
     ],
     ids=["yes", "denied wins", "no", "not a boolean", "nothing"],
 )
-async def test_only_a_clear_yes_is_a_yes(status: dict[str, Any], allowed: bool) -> None:
+async def test_only_allowed_true_is_a_yes(status: dict[str, Any], allowed: bool) -> None:
     decision = await review_access(Answering(status), USER, START)  # type: ignore[arg-type]
 
     assert decision.allowed is allowed
 
 
-async def test_an_answer_without_a_status_is_no_decision() -> None:
+async def test_a_response_without_a_status_is_an_error() -> None:
     with pytest.raises(Unavailable):
         await review_access(Answering(None), USER, START)  # type: ignore[arg-type]

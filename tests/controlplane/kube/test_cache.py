@@ -41,13 +41,13 @@ def a_store() -> Store:
     return Store(POD, {"app": by_app})
 
 
-def test_the_store_is_the_cache_that_the_engine_asks_for() -> None:
+def test_the_store_implements_the_cache_of_the_engine() -> None:
     port: Cache = a_store()
 
     assert not port.synced
 
 
-def test_what_was_put_is_found_by_key_and_by_its_values() -> None:
+def test_an_object_is_found_by_key_and_by_its_index_values() -> None:
     store = a_store()
 
     store.put(a_pod(labels={"app": "x"}, ownerReferences=[{"uid": "o1"}, {"uid": "o2"}]))
@@ -59,7 +59,7 @@ def test_what_was_put_is_found_by_key_and_by_its_values() -> None:
     assert not store.indexed("app", "y")
 
 
-def test_what_no_owner_controls_is_found_by_its_namespace() -> None:
+def test_an_object_without_a_controlling_owner_is_indexed_by_its_namespace() -> None:
     store = Store(POD, {"free": by_lack_of_controller})
     store.put(a_pod("free"))
     store.put(a_pod("owned", ownerReferences=[{"uid": "o1"}]))
@@ -69,7 +69,7 @@ def test_what_no_owner_controls_is_found_by_its_namespace() -> None:
     assert not store.indexed("free", "other")
 
 
-def test_a_changed_object_is_filed_anew() -> None:
+def test_a_changed_object_is_indexed_again() -> None:
     store = a_store()
     store.put(a_pod(labels={"app": "x"}))
 
@@ -91,7 +91,7 @@ def test_a_removed_object_leaves_nothing_behind() -> None:
     assert not store._keys_by_value["app"]
 
 
-def test_subscribers_hear_before_and_after_once_the_cache_has_it() -> None:
+def test_subscribers_get_before_and_after_once_the_cache_has_it() -> None:
     store, heard = a_store(), []
 
     def callback(key: Key, before: bytes | None, after: bytes | None) -> None:
@@ -108,7 +108,7 @@ def test_subscribers_hear_before_and_after_once_the_cache_has_it() -> None:
     assert heard == [(KEY, None, first), (KEY, first, second), (KEY, second, None)]
 
 
-def test_the_same_version_again_tells_nothing() -> None:
+def test_the_same_version_again_is_not_announced() -> None:
     store, heard = a_store(), []
     store.put(a_pod())
     store.subscribe(lambda *change: heard.append(change))
@@ -118,7 +118,7 @@ def test_the_same_version_again_tells_nothing() -> None:
     assert heard == []
 
 
-def test_a_removal_tells_the_last_state_that_the_server_told() -> None:
+def test_a_removal_announces_the_last_state_from_the_server() -> None:
     store, heard = a_store(), []
     store.put(a_pod())
     store.subscribe(lambda *change: heard.append(change))
@@ -135,7 +135,7 @@ def test_a_removal_tells_the_last_state_that_the_server_told() -> None:
     assert after is None
 
 
-def test_a_removal_unfiles_what_was_filed_not_what_the_last_state_says() -> None:
+def test_a_removal_clears_the_index_of_the_cached_state_not_of_the_last_state() -> None:
     store = a_store()
     store.put(a_pod(labels={"app": "x"}))
 
@@ -144,7 +144,7 @@ def test_a_removal_unfiles_what_was_filed_not_what_the_last_state_says() -> None
     assert not store._keys_by_value["app"]
 
 
-def test_nothing_goes_back_to_an_earlier_state() -> None:
+def test_an_older_version_changes_nothing() -> None:
     store, heard = a_store(), []
     store.put(a_pod(version="10"))
     store.subscribe(lambda *change: heard.append(change))
@@ -156,7 +156,7 @@ def test_nothing_goes_back_to_an_earlier_state() -> None:
     assert heard == []
 
 
-def test_followers_hear_of_the_position_which_never_goes_back() -> None:
+def test_followers_get_the_resource_version_which_never_goes_back() -> None:
     store, heard = a_store(), []
     store.on_resource_version(heard.append)
 
@@ -166,7 +166,7 @@ def test_followers_hear_of_the_position_which_never_goes_back() -> None:
     assert (heard, store.resource_version) == ([5, 7], 7)
 
 
-def test_a_followers_bug_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_in_a_follower_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     def broken(resource_version: int) -> None:
         raise RuntimeError("bug")
 
@@ -179,7 +179,7 @@ def test_a_followers_bug_does_not_stop_the_others(caplog: pytest.LogCaptureFixtu
     assert "cache subscriber failed" in caplog.text
 
 
-def test_followers_hear_when_absence_begins_to_mean_something_and_when_it_ends() -> None:
+def test_followers_get_each_change_of_synced() -> None:
     store, heard = a_store(), []
     store.on_synced(lambda: heard.append(store.synced))
 
@@ -189,7 +189,7 @@ def test_followers_hear_when_absence_begins_to_mean_something_and_when_it_ends()
     assert heard == [True, False]
 
 
-def test_a_subscribers_bug_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_in_a_subscriber_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     store, heard = a_store(), []
 
     def broken(key: Key, before: bytes | None, after: bytes | None) -> None:
@@ -203,7 +203,7 @@ def test_a_subscribers_bug_does_not_stop_the_others(caplog: pytest.LogCaptureFix
     assert "cache subscriber failed" in caplog.text
 
 
-def test_an_index_functions_bug_files_nothing_but_keeps_the_object(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_in_an_index_function_indexes_nothing_but_keeps_the_object(caplog: pytest.LogCaptureFixture) -> None:
     def broken(seen: PartialObject) -> Iterable[str]:
         raise RuntimeError("bug")
 
@@ -214,7 +214,7 @@ def test_an_index_functions_bug_files_nothing_but_keeps_the_object(caplog: pytes
     assert "index function failed" in caplog.text
 
 
-def test_trimming_drops_managed_fields_and_keeps_what_we_do_not_know() -> None:
+def test_trimming_drops_managed_fields_and_keeps_unknown_fields() -> None:
     raw = a_pod(managedFields=[{"manager": "x" * 1000}], unknown={"a": [1.5, None]})
 
     kept = json.loads(trim(raw[:-1] + b', "future": {"b": "c"}}', POD))
@@ -237,7 +237,7 @@ def test_trimming_drops_managed_fields_and_keeps_what_we_do_not_know() -> None:
     ],
     ids=["among others", "alone", "a plan", "null"],
 )
-def test_trimming_drops_what_nobody_decides_by(annotations: dict[str, str] | None, kept: dict[str, Any]) -> None:
+def test_trimming_drops_fields_that_no_decision_uses(annotations: dict[str, str] | None, kept: dict[str, Any]) -> None:
     metadata = json.loads(trim(a_pod(annotations=annotations), POD))["metadata"]
 
     assert metadata == {"name": "web", "namespace": "ns", "resourceVersion": "1", **kept}
@@ -246,14 +246,14 @@ def test_trimming_drops_what_nobody_decides_by(annotations: dict[str, str] | Non
 def test_the_status_of_a_node_is_not_kept() -> None:
     raw = b'{"metadata": {"name": "n1"}, "spec": {"taints": []}, "status": {"images": []}}'
 
-    assert [sorted(json.loads(trim(raw, one))) for one in (NODE, POD)] == [
+    assert [sorted(json.loads(trim(raw, item))) for item in (NODE, POD)] == [
         ["apiVersion", "kind", "metadata", "spec"],
         ["apiVersion", "kind", "metadata", "spec", "status"],
     ]
 
 
 @pytest.mark.parametrize("raw", [b"[]", b"{}", b'{"metadata": 1}', b"\xff"], ids=repr)
-def test_what_is_no_object_is_refused_and_changes_nothing(raw: bytes) -> None:
+def test_data_that_is_no_object_is_refused_and_changes_nothing(raw: bytes) -> None:
     store = a_store()
 
     with pytest.raises(UnreadableError):
@@ -268,7 +268,7 @@ def nested(levels: int) -> bytes:
 
 @pytest.mark.parametrize("end", ["put", "remove"])
 @pytest.mark.parametrize("field", ["spec", "managedFields"])
-def test_what_is_nested_too_deep_is_refused_and_changes_nothing(field: str, end: str) -> None:
+def test_an_object_nested_too_deep_is_refused_and_changes_nothing(field: str, end: str) -> None:
     store, told = a_store(), []
     key = store.put(b'{"metadata":{"name":"a","resourceVersion":"1"}}')
     held = store.get(key)
@@ -283,8 +283,8 @@ def test_what_is_nested_too_deep_is_refused_and_changes_nothing(field: str, end:
 
 
 @pytest.mark.parametrize("levels", [MAX_LEVELS - 1, MAX_LEVELS], ids=["as deep as may be", "one more"])
-def test_what_is_kept_can_be_decoded_and_copied_by_everybody(levels: int) -> None:
-    """The decoder would take more levels than a copy of what it returns can have."""
+def test_a_kept_object_can_be_decoded_and_copied(levels: int) -> None:
+    """The decoder accepts more levels than a copy of its result can have."""
     store, raw = a_store(), b'{"metadata":{"name":"a","resourceVersion":"1"},"spec":%s}' % nested(levels)
     if levels >= MAX_LEVELS:
         with pytest.raises(UnreadableError):
@@ -298,7 +298,7 @@ def test_a_version_that_is_no_number_is_none(version: str) -> None:
     assert parse_resource_version(version) == 0
 
 
-def test_an_index_that_was_never_made_is_a_bug_in_the_caller() -> None:
+def test_an_unknown_index_raises() -> None:
     with pytest.raises(KeyError):
         a_store().indexed("node", "n1")
 
@@ -329,7 +329,7 @@ print((resident_kib() - before) / 4000)
 
 
 def test_an_object_of_six_kib_costs_at_most_one_and_a_half_more() -> None:
-    """Budget: 20 KiB of resident memory per VM, which is a VM, a VMI and a Pod."""
+    """Budget: 20 KiB of resident memory for a VM, its VMI and its Pod."""
     root = Path(__file__).parents[3]
 
     told = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True, cwd=root)

@@ -46,7 +46,7 @@ async def client(api: FakeApi) -> AsyncIterator[Client]:
         yield made
 
 
-def test_the_client_is_the_api_that_the_engine_asks_for(client: Client) -> None:
+def test_the_client_implements_the_api_of_the_engine(client: Client) -> None:
     port: Api = client
 
     assert port is client
@@ -90,7 +90,7 @@ async def test_create_get_patch_delete(api: FakeApi, client: Client) -> None:
     assert api.objects == {}
 
 
-async def test_a_patch_of_status_goes_to_the_subresource_and_names_its_manager(api: FakeApi, client: Client) -> None:
+async def test_a_status_patch_uses_the_subresource_and_names_its_manager(api: FakeApi, client: Client) -> None:
     api.put(f"{PODS}/web", {})
 
     await client.patch(POD, KEY, {"status": {"phase": "x"}}, subresource="status", dry_run=True)
@@ -98,7 +98,7 @@ async def test_a_patch_of_status_goes_to_the_subresource_and_names_its_manager(a
     assert api.seen[-1][1] == f"{PODS}/web/status?fieldManager=test&dryRun=All"
 
 
-async def test_preconditions_leave_the_callers_patch_alone(api: FakeApi, client: Client) -> None:
+async def test_preconditions_do_not_change_the_callers_patch(api: FakeApi, client: Client) -> None:
     api.put(f"{PODS}/web", {})
     patch = {"metadata": {"labels": {"a": "b"}}}
 
@@ -108,7 +108,7 @@ async def test_preconditions_leave_the_callers_patch_alone(api: FakeApi, client:
     assert api.seen[-1][2] == {"metadata": {"labels": {"a": "b"}, "uid": "uid-1"}}
 
 
-async def test_a_delete_is_of_one_object_in_one_version(api: FakeApi, client: Client) -> None:
+async def test_a_delete_has_uid_and_version_as_preconditions(api: FakeApi, client: Client) -> None:
     stored = api.put(f"{PODS}/web", {})
     version = stored["metadata"]["resourceVersion"]
 
@@ -124,7 +124,7 @@ async def test_a_delete_is_of_one_object_in_one_version(api: FakeApi, client: Cl
 @pytest.mark.parametrize(
     ("precondition", "value"), [("uid", "another"), ("resource_version", "1")], ids=["other object", "other version"]
 )
-async def test_a_patch_of_what_is_not_it_any_more_is_a_conflict(
+async def test_a_patch_with_a_failed_precondition_is_a_conflict(
     api: FakeApi, client: Client, precondition: str, value: str
 ) -> None:
     api.put(f"{PODS}/web", {})
@@ -170,7 +170,7 @@ async def test_a_delete_of_another_object_of_that_name_is_a_conflict(api: FakeAp
     ],
     ids=lambda value: str(value.get("code", "")) + value["reason"] if isinstance(value, dict) else None,
 )
-async def test_each_answer_is_one_error_of_ours(
+async def test_each_response_maps_to_one_error(
     api: FakeApi, client: Client, answer: object, expected: type[ApiError]
 ) -> None:
     api.faults += [("POST", PODS, answer), ("POST", PODS, answer)]  # type: ignore[list-item]
@@ -182,7 +182,7 @@ async def test_each_answer_is_one_error_of_ours(
     assert str(caught.value).startswith("cannot create Pod ns/web: ")
 
 
-async def test_how_long_to_stay_away_is_kept(api: FakeApi, client: Client) -> None:
+async def test_retry_after_is_kept(api: FakeApi, client: Client) -> None:
     api.faults.append(("GET", PODS, status(429, "TooManyRequests") | {"retry_after": 7}))
 
     with pytest.raises(Throttled) as caught:
@@ -191,8 +191,8 @@ async def test_how_long_to_stay_away_is_kept(api: FakeApi, client: Client) -> No
     assert caught.value.details["retryAfterSeconds"] == 7
 
 
-async def test_a_date_until_which_to_stay_away_is_no_fault_of_ours(api: FakeApi, client: Client) -> None:
-    """A proxy's word; the API server says seconds."""
+async def test_retry_after_as_a_date_is_ignored(api: FakeApi, client: Client) -> None:
+    """A proxy sends a date; the API server sends seconds."""
     until = {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}
     api.faults.append(("GET", PODS, web.Response(status=503, headers=until)))
 
@@ -202,14 +202,14 @@ async def test_a_date_until_which_to_stay_away_is_no_fault_of_ours(api: FakeApi,
     assert "retryAfterSeconds" not in caught.value.details
 
 
-async def test_a_server_that_is_not_there_is_unavailable() -> None:
+async def test_an_unreachable_server_is_unavailable() -> None:
     async with Transport(anonymous("http://127.0.0.1:1"), "test") as transport:
         with pytest.raises(Unavailable, match="cannot get Pod ns/web"):
             await Client(transport, "test").get(POD, KEY)
 
 
-async def test_a_token_goes_nowhere_but_to_the_server_that_it_is_for(api: FakeApi, client: Client) -> None:
-    """Whoever could answer once would have it sent wherever he says."""
+async def test_a_redirect_does_not_get_the_token(api: FakeApi, client: Client) -> None:
+    """Otherwise one forged response would send the token to any server."""
     api.put(f"{PODS}/web", {})
     api.faults.append(("GET", PODS, web.Response(status=302, headers={"Location": f"{PODS}/web"})))
     with pytest.raises(Unavailable):
@@ -240,7 +240,7 @@ class Leadership:
             raise Forbidden("not the leader")
 
 
-async def test_a_guarded_client_asks_before_each_write_and_never_before_reads(api: FakeApi, client: Client) -> None:
+async def test_a_guarded_client_checks_before_each_write_and_never_before_reads(api: FakeApi, client: Client) -> None:
     api.put(f"{PODS}/web", {})
     leadership = Leadership()
     guarded = client.guarded(leadership.require)
@@ -262,15 +262,15 @@ async def test_a_guarded_client_asks_before_each_write_and_never_before_reads(ap
     assert [method for method, *_unused in api.seen] == ["PATCH", "GET"]
 
 
-async def test_what_a_server_echoes_is_bounded(api: FakeApi, client: Client) -> None:
+async def test_a_quoted_response_is_bounded(api: FakeApi, client: Client) -> None:
     api.faults.append(("GET", "web", status(422, "Invalid", "x" * 100_000)))
     with pytest.raises(Invalid) as raised:
         await client.get(POD, KEY)
     assert len(str(raised.value)) < 3_000
 
 
-async def test_a_watch_asks_for_bookmarks_after_its_position(api: FakeApi, client: Client) -> None:
-    """They say how far a quiet watch has read."""
+async def test_a_watch_asks_for_bookmarks_after_its_version(api: FakeApi, client: Client) -> None:
+    """Bookmarks advance the version of a quiet watch."""
     api.put(f"{PODS}/web", {})
     async with client.watch(Selection(POD, "ns"), "100", timeout_seconds=5, silence_seconds=5) as lines:
         await anext(lines)
@@ -292,14 +292,14 @@ async def test_a_list_comes_in_pages_of_one_version(api: FakeApi, client: Client
     assert third.continue_token == ""
 
 
-async def test_selectors_are_escaped_into_the_query(api: FakeApi, client: Client) -> None:
+async def test_selectors_are_escaped_in_the_query(api: FakeApi, client: Client) -> None:
     await client.list_page(Selection(POD, "", "kubevirt.io=virt-launcher", "spec.nodeName=n&1"))
 
     assert "labelSelector=kubevirt.io%3Dvirt-launcher&fieldSelector=spec.nodeName%3Dn%261" in api.seen[-1][1]
 
 
-async def test_a_held_up_api_does_not_hold_up_a_lease(api: FakeApi) -> None:
-    """With every connection of the request pool taken, a lease is still renewed."""
+async def test_slow_requests_do_not_hold_up_a_lease(api: FakeApi) -> None:
+    """A Lease is renewed even when every connection of the request pool is in use."""
     api.put("/apis/coordination.k8s.io/v1/namespaces/ns/leases/web", {})
     entered, release = asyncio.Event(), asyncio.Event()
     plain = api.handle
@@ -331,8 +331,8 @@ async def get_or_none(client: Client, key: Key) -> None:
         await client.get(POD, key)
 
 
-async def test_ensuring_names_the_object_in_the_path_so_that_the_right_to_it_can_be_limited() -> None:
-    """What a real API server makes of it: tests/controlplane/virt_api/test_real_api.py."""
+async def test_ensure_names_the_object_in_the_path_so_that_rbac_can_limit_it() -> None:
+    """On a real API server: tests/controlplane/virt_api/test_real_api.py."""
     sent: list[Request] = []
 
     class Sent:

@@ -45,15 +45,15 @@ async def test_a_refused_token_is_read_again_at_once(service_account: Path) -> N
     assert await known.authorization(True) == "Bearer two"
 
 
-async def test_a_token_file_that_is_gone_for_a_moment_leaves_the_old_token(service_account: Path) -> None:
+async def test_a_token_file_missing_for_a_moment_leaves_the_old_token(service_account: Path) -> None:
     known = in_cluster(IN_POD, VirtualTime().monotonic, service_account)
     (service_account / "token").unlink()
 
     assert await known.authorization(True) == "Bearer one"
 
 
-async def test_a_token_file_that_is_gone_is_looked_for_again_a_minute_later(service_account: Path) -> None:
-    """Not for each request: there are hundreds in a second."""
+async def test_a_missing_token_file_is_read_again_a_minute_later(service_account: Path) -> None:
+    """Not on each request: there are hundreds each second."""
     time = VirtualTime()
     known = in_cluster(IN_POD, time.monotonic, service_account)
     (service_account / "token").unlink()
@@ -72,12 +72,12 @@ def test_an_ipv6_server_is_bracketed(service_account: Path) -> None:
     assert known.server == "https://[fd00::1]:443"
 
 
-def test_outside_a_pod_the_remedy_is_named() -> None:
+def test_the_error_outside_a_pod_names_the_remedy() -> None:
     with pytest.raises(CredentialsError, match="set KUBECONFIG"):
         in_cluster({}, VirtualTime().monotonic)
 
 
-def test_an_unmounted_token_is_named(tmp_path: Path, service_account: Path) -> None:
+def test_the_error_names_an_unmounted_token(tmp_path: Path, service_account: Path) -> None:
     (service_account / "token").unlink()
 
     with pytest.raises(CredentialsError, match="automountServiceAccountToken"):
@@ -103,12 +103,12 @@ users: [{name: u, user: {token: secret}}]
     assert await known.authorization(False) == "Bearer secret"
 
 
-async def test_a_missing_kubeconfig_is_named(tmp_path: Path) -> None:
+async def test_the_error_names_a_missing_kubeconfig(tmp_path: Path) -> None:
     with pytest.raises(CredentialsError, match="nowhere"):
         await from_kubeconfig(tmp_path / "nowhere")
 
 
-def test_a_process_in_a_cluster_does_not_pay_for_the_client_library() -> None:
+def test_in_a_cluster_the_kubeconfig_library_is_not_imported() -> None:
     code = "import sys, controlplane.kube.watch, controlplane.kube.leader; sys.exit('kubernetes' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False, cwd=root()).returncode == 0

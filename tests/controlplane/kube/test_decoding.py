@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""JSON that is nested deeper than the decoder goes. What a cache does with such an object: test_watch."""
+"""JSON nested deeper than the decoder accepts. How a cache treats such an object: test_watch."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def pruned(value: Any, levels: int) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_cut_replaces_exactly_what_lies_too_deep(seed: int) -> None:
+def test_cut_replaces_exactly_the_values_below_the_limit(seed: int) -> None:
     chance = random.Random(seed)
     value = [random_value(chance, 4) for _unused in range(chance.randrange(5))]
     for shape in ({}, {"indent": 1}, {"separators": (",", ":"), "ensure_ascii": False}):
@@ -56,7 +56,7 @@ def test_cut_replaces_exactly_what_lies_too_deep(seed: int) -> None:
 
 
 @pytest.mark.parametrize("half", [b'{"a[[[', b'{"a\\"[[[', b'{"a[[[\\'], ids=repr)
-def test_brackets_in_a_string_without_an_end_are_no_structure(half: bytes) -> None:
+def test_brackets_in_an_unterminated_string_are_no_structure(half: bytes) -> None:
     assert not is_deeper(half, 1)
     assert cut(half, 1) == half
 
@@ -69,7 +69,7 @@ def test_no_depth_is_too_much() -> None:
     assert depth(json.loads(cut(deep))) == CUT_LEVELS
 
 
-async def test_the_object_of_an_event_that_is_cut_is_still_too_deep_for_a_cache() -> None:
+async def test_the_object_of_a_cut_event_is_still_too_deep_for_a_cache() -> None:
     kind, raw = await read_event(b'{"type":"ADDED","object":{"a":%s}}' % (b"[" * 20_000 + b"]" * 20_000))
 
     assert kind == "ADDED"

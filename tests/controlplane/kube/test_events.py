@@ -16,7 +16,7 @@ VMI: dict[str, Any] = {
 CREATED = EventSpec("SuccessfulCreate", "Created virtual machine pod p")
 
 
-def test_an_event_says_about_what_by_whom_and_when() -> None:
+def test_an_event_has_object_reporter_and_time() -> None:
     body = event_body(VMI, CREATED, component="virt-controller", instance="pod-1", now=1_750_000_000.5)
 
     assert body["involvedObject"]["uid"] == "u1"
@@ -35,7 +35,7 @@ def test_a_long_name_and_message_fit_the_api() -> None:
     assert len(body["message"]) == 1024
 
 
-async def test_a_retry_cannot_tell_the_same_twice() -> None:
+async def test_a_retry_creates_no_second_event() -> None:
     api = MemoryApi()
 
     for now in (1.0, 2.0):
@@ -44,18 +44,18 @@ async def test_a_retry_cannot_tell_the_same_twice() -> None:
     assert len(api.objects) == 1
 
 
-async def test_an_object_is_not_told_of_by_what_a_former_one_of_its_name_was() -> None:
-    """Its Event would be taken for one that is told already, and `kubectl describe` show none."""
+async def test_an_event_of_a_former_object_of_that_name_is_not_reused() -> None:
+    """Otherwise the new Event would count as a duplicate, and `kubectl describe` would show none."""
     api = MemoryApi()
 
     for uid in ("u1", "u2"):
         about = {**VMI, "metadata": {**VMI["metadata"], "uid": uid}}
         await create_event(api, about, CREATED, component="c", instance="i", now=1.0)
 
-    assert sorted(one["involvedObject"]["uid"] for one in api.objects.values()) == ["u1", "u2"]
+    assert sorted(object_["involvedObject"]["uid"] for object_ in api.objects.values()) == ["u1", "u2"]
 
 
-async def test_once_tells_equal_sentences_apart() -> None:
+async def test_the_key_of_an_event_is_unique_per_message() -> None:
     api = MemoryApi()
 
     for once in ("1", "2"):

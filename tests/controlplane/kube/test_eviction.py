@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is asked of the API server when a Pod is to be evicted, and what its answers mean."""
+"""Evictions: the request to the API server, and the meaning of its responses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def client(api: FakeApi) -> AsyncIterator[Client]:
         yield made
 
 
-async def test_it_is_of_one_pod_and_of_no_namesake(api: FakeApi, client: Client) -> None:
+async def test_an_eviction_names_the_uid_of_the_pod(api: FakeApi, client: Client) -> None:
     api.faults.append(("POST", PATH, status(201, "Created")))
     await evict(client, KEY, "uid-1")
     method, path, body, _unused = api.seen[-1]
@@ -55,14 +55,14 @@ async def test_it_is_of_one_pod_and_of_no_namesake(api: FakeApi, client: Client)
     ],
     ids=["a budget", "a namesake", "gone"],
 )
-async def test_who_says_no_is_heard(api: FakeApi, client: Client, answer: dict[str, object], error: type) -> None:
+async def test_refusals_are_reported(api: FakeApi, client: Client, answer: dict[str, object], error: type) -> None:
     api.faults.append(("POST", PATH, answer))
     with pytest.raises(error, match="cannot evict Pod ns/web"):
         await evict(client, KEY, "uid-1")
     assert len(api.seen) == 1
 
 
-async def test_who_does_not_lead_evicts_nobody(api: FakeApi, client: Client) -> None:
+async def test_without_the_leadership_nothing_is_evicted(api: FakeApi, client: Client) -> None:
     def refuse() -> None:
         raise NotLeader("another leads")
 

@@ -61,7 +61,7 @@ def held(holder: str = "other", version: str = "7", duration: float = 15.0, tran
         "68 years, stood still for longer than any of us would",
     ],
 )
-def test_what_a_candidate_does(lease: LeaseState | None, still_for: float, expected: TakeLease | Wait) -> None:
+def test_the_decision_of_a_candidate(lease: LeaseState | None, still_for: float, expected: TakeLease | Wait) -> None:
     assert decide(lease, "me", still_for, TERMS) == expected
 
 
@@ -112,7 +112,7 @@ async def an_election() -> AsyncIterator[Election]:
         await asyncio.gather(*election.tasks.values(), return_exceptions=True)
 
 
-async def test_the_first_leads_and_the_second_waits() -> None:
+async def test_the_first_candidate_leads_and_the_second_waits() -> None:
     async with an_election() as election:
         first = election.join("a")
         await election.time.settle()
@@ -133,7 +133,7 @@ async def test_a_quiet_leader_writes_twice_in_a_deadline() -> None:
     assert 18 <= len(election.api.writes) <= 22
 
 
-async def test_a_leader_that_ends_gives_the_lease_back_and_the_next_is_there_in_two_seconds() -> None:
+async def test_a_leader_that_ends_gives_the_lease_back_and_the_next_leads_within_two_seconds() -> None:
     async with an_election() as election:
         first = election.join("a")
         await election.time.settle()
@@ -148,7 +148,7 @@ async def test_a_leader_that_ends_gives_the_lease_back_and_the_next_is_there_in_
         assert election.holder == "b"
 
 
-async def test_a_killed_leader_is_followed_within_17_seconds_and_not_before_its_time() -> None:
+async def test_a_killed_leader_is_followed_within_17_seconds_and_not_before_the_lease_expires() -> None:
     async with an_election() as election:
         first = election.join("a")
         await election.time.advance(60)
@@ -164,7 +164,7 @@ async def test_a_killed_leader_is_followed_within_17_seconds_and_not_before_its_
         assert second.leading == ["began"]
 
 
-async def test_a_cut_off_leader_stops_before_another_can_take_over() -> None:
+async def test_a_partitioned_leader_stops_before_another_can_take_over() -> None:
     async with an_election() as election:
         link = MemoryApi()
         link.objects = election.api.objects
@@ -203,7 +203,7 @@ async def test_a_few_failed_renewals_do_not_end_a_leadership() -> None:
 async def test_a_lease_that_was_given_to_another_or_to_nobody_ends_the_leadership_at_once(
     holder: str, said: str
 ) -> None:
-    """What nobody holds, anybody may take this very moment."""
+    """Any candidate may take a Lease without a holder at this moment."""
     async with an_election() as election:
         first = election.join("a")
         await election.time.advance(6)
@@ -216,7 +216,7 @@ async def test_a_lease_that_was_given_to_another_or_to_nobody_ends_the_leadershi
             await election.tasks["a"]
 
 
-async def test_a_lease_that_was_only_edited_is_kept() -> None:
+async def test_an_edited_lease_is_kept() -> None:
     async with an_election() as election:
         first = election.join("a")
         await election.time.advance(6)
@@ -238,7 +238,7 @@ async def test_a_deleted_lease_ends_the_leadership() -> None:
             await election.tasks["a"]
 
 
-async def test_two_that_take_at_once_make_one_leader() -> None:
+async def test_two_candidates_that_take_at_once_make_one_leader() -> None:
     async with an_election() as election:
         candidates = [election.join("a"), election.join("b"), election.join("c")]
         await election.time.advance(30)
@@ -246,7 +246,7 @@ async def test_two_that_take_at_once_make_one_leader() -> None:
         assert sum(candidate.leading == ["began"] for candidate in candidates) == 1
 
 
-async def test_a_failing_leader_gives_the_lease_back_and_its_error_is_seen() -> None:
+async def test_a_failing_leader_gives_the_lease_back_and_its_error_is_raised() -> None:
     async with an_election() as election:
         first = election.join("a")
 
@@ -262,8 +262,8 @@ async def test_a_failing_leader_gives_the_lease_back_and_its_error_is_seen() -> 
         assert election.holder == ""
 
 
-async def test_a_lease_that_somebody_took_is_not_given_back_for_them() -> None:
-    """A person wrote another holder into it while we thought that we held it."""
+async def test_a_lease_with_another_holder_is_not_given_back() -> None:
+    """A user wrote another holder into it while this process still led."""
     async with an_election() as election:
         first = election.join("a")
         await election.time.advance(1)
@@ -276,7 +276,7 @@ async def test_a_lease_that_somebody_took_is_not_given_back_for_them() -> None:
         assert election.holder == "somebody"
 
 
-async def test_a_renewal_counts_from_its_send_however_long_its_answer_takes() -> None:
+async def test_a_renewal_counts_from_its_send_time() -> None:
     async with an_election() as election:
         api = SlowApi(time=election.time)
         first = election.join("a", api)
@@ -292,7 +292,7 @@ async def test_a_renewal_counts_from_its_send_however_long_its_answer_takes() ->
         assert not first.leadership.is_leader
 
 
-async def test_a_renewal_that_is_never_answered_does_not_keep_a_leader_from_ending() -> None:
+async def test_a_renewal_without_a_response_does_not_keep_a_leader_from_ending() -> None:
     class Mute(MemoryApi):
         is_mute = False
 
@@ -312,7 +312,7 @@ async def test_a_renewal_that_is_never_answered_does_not_keep_a_leader_from_endi
             await leading
 
 
-async def test_taking_the_lease_counts_from_its_send_too() -> None:
+async def test_taking_the_lease_counts_from_its_send_time_too() -> None:
     async with an_election() as election:
         first = election.join("a", SlowApi(time=election.time, answers_after=8))
         await election.time.advance(9.9)
@@ -323,7 +323,7 @@ async def test_taking_the_lease_counts_from_its_send_too() -> None:
 
 @dataclass
 class LateApi(MemoryApi):
-    """Answers to reads arrive when they may, and say what was true when they were asked for."""
+    """Delays the responses to reads; each shows the state at its request."""
 
     has_answers: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -338,7 +338,7 @@ class LateApi(MemoryApi):
 
 @dataclass
 class FailingOnce(MemoryApi):
-    """Some patches fail before the server has seen them."""
+    """Some patches fail before they reach the server."""
 
     failures: int = 0
 
@@ -350,7 +350,7 @@ class FailingOnce(MemoryApi):
 
 
 class Sent:
-    """A transport that takes everything."""
+    """A transport that accepts everything."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -373,7 +373,7 @@ WRITES: dict[str, Callable[[Client], Awaitable[Any]]] = {
 async def test_after_a_suspend_longer_than_the_deadline_no_write_passes(
     write: Callable[[Client], Awaitable[Any]],
 ) -> None:
-    """Review 1, B11: on a clock that stands still while the host sleeps, the old leader would go on for seconds."""
+    """On a clock that stops while the host sleeps, the old leader would go on writing for seconds."""
     async with an_election() as election:
         first = election.join("a")
         await election.time.advance(7)
@@ -404,7 +404,7 @@ async def test_a_leader_that_slept_while_another_took_over_ends_without_a_write(
             await election.tasks["a"]
 
 
-async def test_a_leader_that_slept_alone_leads_on_once_the_server_has_taken_a_renewal() -> None:
+async def test_a_leader_that_slept_without_a_rival_leads_on_after_a_renewal() -> None:
     async with an_election() as election:
         first = election.join("a")
         await election.time.advance(7)
@@ -416,7 +416,7 @@ async def test_a_leader_that_slept_alone_leads_on_once_the_server_has_taken_a_re
         assert first.leading == ["began"]
 
 
-async def test_a_follower_that_wakes_with_an_old_answer_does_not_take_a_lease_that_was_renewed_meanwhile() -> None:
+async def test_a_candidate_that_wakes_with_an_old_response_does_not_take_a_renewed_lease() -> None:
     async with an_election() as election:
         first = election.join("a")
         await election.time.settle()
@@ -424,7 +424,7 @@ async def test_a_follower_that_wakes_with_an_old_answer_does_not_take_a_lease_th
         second = election.join("b", late)
         await election.time.advance(2.5)
         late.has_answers.clear()
-        await election.time.advance(2)  # b has asked, and hears of nothing any more
+        await election.time.advance(2)  # b has sent its read, and now gets no response
 
         await election.time.advance(3600)
         late.has_answers.set()
@@ -434,8 +434,8 @@ async def test_a_follower_that_wakes_with_an_old_answer_does_not_take_a_lease_th
         assert not second.leadership.is_leader
 
 
-async def test_a_lease_that_another_took_is_not_renewed_for_him_after_a_failure() -> None:
-    """Who took it is also looked at when the first sign was a failed renewal, not a conflict."""
+async def test_a_lease_that_another_took_is_not_renewed_after_a_failure() -> None:
+    """The holder is checked even when the first sign was a failed renewal and not a conflict."""
     async with an_election() as election:
         election.api = api = FailingOnce()
         first = election.join("a")
@@ -449,8 +449,8 @@ async def test_a_lease_that_another_took_is_not_renewed_for_him_after_a_failure(
             await election.tasks["a"]
 
 
-async def test_a_stalled_event_loop_or_a_host_that_slept_ends_the_process() -> None:
-    """The thread looks at the clock once a second of real time; here the loop 'stalls' by never renewing."""
+async def test_a_stalled_event_loop_or_a_suspended_host_ends_the_process() -> None:
+    """The watchdog thread reads the clock once per real second; here the loop 'stalls' by never renewing."""
     time, exits = VirtualTime(), []
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -473,7 +473,7 @@ async def test_a_stalled_event_loop_or_a_host_that_slept_ends_the_process() -> N
         await running
 
 
-async def test_who_wakes_after_its_time_gives_nothing_back_that_may_be_another_ones() -> None:
+async def test_a_leader_that_wakes_after_its_deadline_does_not_give_the_lease_back() -> None:
     async with an_election() as election:
         election.join("a")
         await election.time.advance(1)
@@ -484,8 +484,8 @@ async def test_who_wakes_after_its_time_gives_nothing_back_that_may_be_another_o
         assert len(election.api.writes) == before
 
 
-async def test_a_leader_that_is_ended_twice_leaves_no_thread_behind() -> None:
-    """Once while it leads, and once more while nobody answers that it gives the Lease back."""
+async def test_a_leader_cancelled_twice_leaves_no_thread_behind() -> None:
+    """Once while it leads, and once while its return of the Lease waits for a response."""
     time = VirtualTime()
     api = SlowApi(time=time)
     before = set(threading.enumerate())

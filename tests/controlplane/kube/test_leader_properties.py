@@ -59,7 +59,7 @@ def test_at_most_one_candidate_acts(seed: int) -> None:
 
 
 class Candidate(Process):
-    """A process that takes part in the election, and does nothing as the leader."""
+    """A process that takes part in the election and does nothing as the leader."""
 
     role = "candidate"
 

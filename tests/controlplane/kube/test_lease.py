@@ -20,7 +20,7 @@ def test_a_time_is_written_with_microseconds() -> None:
     assert render_time(1_750_000_000.25) == "2025-06-15T15:06:40.250000Z"
 
 
-async def test_the_first_beat_makes_the_lease_and_later_ones_renew_it() -> None:
+async def test_the_first_heartbeat_creates_the_lease_and_later_ones_renew_it() -> None:
     api, time = MemoryApi(), VirtualTime()
     heartbeat = Heartbeat(api, KEY, "n1", time, labels={"a": "b"}, sleep=time.sleep)
     assert heartbeat.last_beat is None
@@ -37,7 +37,7 @@ async def test_the_first_beat_makes_the_lease_and_later_ones_renew_it() -> None:
     assert heartbeat.last_beat == time.seconds
 
 
-async def test_a_beat_counts_from_its_send_however_long_its_answer_takes() -> None:
+async def test_a_heartbeat_counts_from_its_send_time() -> None:
     time = VirtualTime()
     heartbeat = Heartbeat(SlowApi(time=time, answers_after=8), KEY, "n1", time, sleep=time.sleep)
     beating = asyncio.create_task(heartbeat.beat())
@@ -48,8 +48,8 @@ async def test_a_beat_counts_from_its_send_however_long_its_answer_takes() -> No
     assert heartbeat.last_beat == began
 
 
-async def test_a_first_beat_that_comes_later_than_a_lease_lasts_ends_a_silence() -> None:
-    """The process began while the server took no renewals: what was learned of it before that beat may be old."""
+async def test_a_first_heartbeat_later_than_the_lease_duration_ends_a_silence() -> None:
+    """The process started while the server accepted no renewals: its view from before the heartbeat may be old."""
     api, time, heard = MemoryApi(), VirtualTime(), []
     heartbeat = Heartbeat(api, KEY, "n1", time, sleep=time.sleep)
     heartbeat.subscribe(lambda: heard.append(time.seconds))
@@ -63,7 +63,7 @@ async def test_a_first_beat_that_comes_later_than_a_lease_lasts_ends_a_silence()
     assert (late.silences, heard) == (1, [time.seconds])
 
 
-async def test_a_failed_beat_is_tried_again_soon_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_heartbeat_is_retried_soon_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     api, time = MemoryApi(), VirtualTime()
     heartbeat = Heartbeat(api, KEY, "n1", time, sleep=time.sleep)
     running = asyncio.create_task(heartbeat.run())
@@ -84,8 +84,8 @@ async def test_a_failed_beat_is_tried_again_soon_and_said_once(caplog: pytest.Lo
         await running
 
 
-async def test_a_beat_after_a_silence_longer_than_the_lease_says_so() -> None:
-    """The first one too: before it nobody has heard of us."""
+async def test_a_heartbeat_after_a_silence_longer_than_the_lease_announces_it() -> None:
+    """The first one too: the control plane knew nothing of this process before."""
     api, time = MemoryApi(), VirtualTime()
     heartbeat = Heartbeat(api, KEY, "n1", time, duration_seconds=40, sleep=time.sleep)
 
@@ -96,8 +96,8 @@ async def test_a_beat_after_a_silence_longer_than_the_lease_says_so() -> None:
         heartbeat.resumed.clear()
 
 
-async def test_every_silence_longer_than_the_lease_is_counted_and_told() -> None:
-    """Not the time before the first beat: nobody had heard of us."""
+async def test_every_silence_longer_than_the_lease_is_counted_and_announced() -> None:
+    """The time before the first heartbeat is no silence."""
     api, time = MemoryApi(), VirtualTime()
     heartbeat = Heartbeat(api, KEY, "n1", time, duration_seconds=40, sleep=time.sleep)
     told: list[int] = []
@@ -109,7 +109,7 @@ async def test_every_silence_longer_than_the_lease_is_counted_and_told() -> None
         assert told == expected
 
 
-async def test_a_heartbeat_is_fresh_for_as_long_as_its_lease_lasts() -> None:
+async def test_a_heartbeat_is_fresh_for_the_lease_duration() -> None:
     api, time = MemoryApi(), VirtualTime()
     heartbeat = Heartbeat(api, KEY, "n1", time, duration_seconds=40, sleep=time.sleep)
     assert not heartbeat.is_fresh
@@ -121,8 +121,8 @@ async def test_a_heartbeat_is_fresh_for_as_long_as_its_lease_lasts() -> None:
     assert not heartbeat.is_fresh
 
 
-async def test_an_answer_that_comes_after_the_lease_has_run_out_says_so_too() -> None:
-    """Whoever looked in between has found a silence, and acted on it: it counts, though the beat was sent in time."""
+async def test_a_response_after_the_lease_has_expired_counts_as_a_silence() -> None:
+    """The heartbeat was sent in time, but readers of the Lease have seen it expire, and may have acted."""
     time, heard = VirtualTime(), []
     api = SlowApi(time=time)
     heartbeat = Heartbeat(api, KEY, "n1", time, duration_seconds=40, sleep=time.sleep)
@@ -137,7 +137,7 @@ async def test_an_answer_that_comes_after_the_lease_has_run_out_says_so_too() ->
 
 
 async def take(time: VirtualTime, heartbeat: Heartbeat) -> None:
-    """Beat once, however long that takes."""
+    """Send one heartbeat and wait for its response."""
     beating = asyncio.create_task(heartbeat.beat())
     await time.advance(9)
     await beating

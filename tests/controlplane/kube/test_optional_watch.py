@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A kind that comes and goes: watched while it is served, asked for never before, and forgotten after."""
+"""An optional kind: watched only while it is served, and forgotten after."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Stage:
 
 
 @pytest.mark.parametrize("gone", ["changed", "removed"])
-async def test_it_is_watched_while_it_is_served(gone: str) -> None:
+async def test_a_kind_is_watched_while_it_is_served(gone: str) -> None:
     stage = Stage()
     task = asyncio.create_task(stage.optional.run())
     await stage.settle()
@@ -78,7 +78,7 @@ async def test_it_is_watched_while_it_is_served(gone: str) -> None:
     assert (stage.cache.running, stage.definition.running) == (0, 0)
 
 
-async def test_a_fault_of_the_watch_ends_the_process_as_any_other_does() -> None:
+async def test_an_error_of_the_watch_ends_the_process() -> None:
     stage = Stage()
 
     async def fail() -> None:
@@ -90,7 +90,7 @@ async def test_a_fault_of_the_watch_ends_the_process_as_any_other_does() -> None
         await asyncio.wait_for(stage.optional.run(), 5)
 
 
-async def test_what_was_read_of_the_definition_holds_while_it_may_not_be_read() -> None:
+async def test_the_last_definition_counts_while_its_cache_is_not_synced() -> None:
     stage = Stage()
     assert (stage.optional.is_served, stage.optional.is_absent) == (False, False)
     task = asyncio.create_task(stage.optional.run())
@@ -105,7 +105,7 @@ async def test_what_was_read_of_the_definition_holds_while_it_may_not_be_read() 
     await asyncio.wait({task})
 
 
-async def test_it_tells_whenever_something_else_is_known_of_the_kind() -> None:
+async def test_each_change_of_availability_is_announced() -> None:
     stage, told = Stage(), list[tuple[bool, bool]]()
     stage.optional.on_change(lambda: told.append((stage.optional.is_absent, stage.optional.is_synced)))
     task = asyncio.create_task(stage.optional.run())

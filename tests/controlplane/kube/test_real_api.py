@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The client and the caches on a real API server: what the fake one claims, held against the truth."""
+"""The client and the caches on a real API server: checks the assumptions of the fake one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def a_map(name: str, **data: str) -> dict[str, Any]:
 
 @pytest.fixture
 async def made(client: Client, request: pytest.FixtureRequest) -> AsyncIterator[dict[str, Any]]:
-    """A ConfigMap of this test's own, gone afterwards."""
+    """Create a ConfigMap for this test; delete it afterwards."""
     name = "t" + str(abs(hash(request.node.name)))
     yield await client.create(CONFIG_MAP, "default", a_map(name, a="1", b="2"))
     with suppress(NotFound):
@@ -72,7 +72,7 @@ def key_of(obj: dict[str, Any]) -> Key:
     return Key(obj["metadata"]["namespace"], obj["metadata"]["name"])
 
 
-async def test_a_merge_patch_under_its_preconditions(client: Client, made: dict[str, Any]) -> None:
+async def test_a_merge_patch_with_preconditions(client: Client, made: dict[str, Any]) -> None:
     meta = made["metadata"]
 
     patched = await client.patch(
@@ -153,7 +153,7 @@ async def until(cache: WatchCache, is_so: Callable[[], bool], seconds: float = 2
             await changed.wait()
 
 
-async def test_a_cache_follows_and_lets_go_of_what_leaves_its_selection(client: Client, made: dict[str, Any]) -> None:
+async def test_a_cache_follows_and_drops_objects_that_leave_its_selection(client: Client, made: dict[str, Any]) -> None:
     key = key_of(made)
     async with cached(client) as cache:
         assert b'"kind":"ConfigMap"' in (cache.get(key) or b"")
@@ -181,7 +181,7 @@ async def test_a_long_list_comes_in_pages_of_one_version(client: Client, made: d
     assert len(versions) == 1
 
 
-async def test_a_list_by_position_is_as_new_as_that_and_a_position_to_come_is_said_to_be_one(
+async def test_a_list_is_at_least_as_new_as_asked_and_a_future_version_is_an_error(
     client: Client, made: dict[str, Any]
 ) -> None:
     selection = Selection(CONFIG_MAP, "default", "test=yes")
@@ -196,7 +196,7 @@ async def test_a_list_by_position_is_as_new_as_that_and_a_position_to_come_is_sa
     assert causes_reason(ahead.value, RESOURCE_VERSION_TOO_LARGE)
 
 
-async def test_a_deletion_tells_its_own_version(client: Client, made: dict[str, Any]) -> None:
+async def test_a_deletion_has_its_own_version(client: Client, made: dict[str, Any]) -> None:
     key, told = key_of(made), []
     async with cached(client) as cache:
         cache.subscribe(lambda _key, before, after: told.append((before, after)))
@@ -209,7 +209,7 @@ async def test_a_deletion_tells_its_own_version(client: Client, made: dict[str, 
     assert int(made["metadata"]["resourceVersion"]) < last <= cache.resource_version
 
 
-async def test_a_cache_survives_the_death_of_the_api_server(lab: Lab, client: Client, made: dict[str, Any]) -> None:
+async def test_a_cache_survives_a_restart_of_the_api_server(lab: Lab, client: Client, made: dict[str, Any]) -> None:
     key = key_of(made)
     async with cached(client) as cache:
         version = cache.version(key)
@@ -220,7 +220,7 @@ async def test_a_cache_survives_the_death_of_the_api_server(lab: Lab, client: Cl
         assert cache.synced
         assert cache.counters.repaired == 0
 
-    # The new server's history begins with it.
+    # The history of the new server begins here.
     with pytest.raises(Gone):
         await first_event(client, "1")
 
@@ -232,7 +232,7 @@ async def patch_again(client: Client, key: Key) -> None:
             try:
                 await client.patch(CONFIG_MAP, key, {"data": {"after": "restart"}})
                 return
-            except (Unavailable, Forbidden):  # no answer, or no roles known yet
+            except (Unavailable, Forbidden):  # no response, or RBAC is not loaded yet
                 await asyncio.sleep(0.05)
 
 
@@ -271,7 +271,7 @@ async def test_two_candidates_hand_over_on_a_real_lease(client: Client) -> None:
     assert lease["spec"]["leaseTransitions"] == 1
 
 
-async def test_a_heartbeat_and_an_event_are_taken(client: Client, made: dict[str, Any]) -> None:
+async def test_a_heartbeat_and_an_event_are_accepted(client: Client, made: dict[str, Any]) -> None:
     heartbeat = Heartbeat(client, Key("default", "virt-handler-n1"), "n1", CLOCK)
     await heartbeat.beat()
     await heartbeat.beat()
@@ -281,7 +281,7 @@ async def test_a_heartbeat_and_an_event_are_taken(client: Client, made: dict[str
         await create_event(client, about, EventSpec("Made", "for a test"), component="c", instance="i", now=CLOCK.now())
 
 
-async def test_access_is_reviewed_for_a_user_who_may_nothing(client: Client) -> None:
+async def test_access_is_reviewed_for_a_user_without_rights(client: Client) -> None:
     asked = Attributes("update", "subresources.kubevirt.io", "v1", "virtualmachines", "start", "default", "web")
 
     assert not (await review_access(client, User("jane", ("dev",)), asked)).allowed

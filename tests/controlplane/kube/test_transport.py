@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How answers and streams end, and what is done about it. Requests, refusals and tokens: test_client."""
+"""How responses and streams end. Requests, refusals and tokens: test_client."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASKED = Request("GET", "/api/v1/pods", "list pods")
 
 
 class Content:
-    """A stream that comes in these pieces, and ends."""
+    """A stream of these chunks."""
 
     def __init__(self, *pieces: bytes) -> None:
         self._pieces = [*pieces, b""]
@@ -33,20 +33,20 @@ async def lines_of(*pieces: bytes) -> list[bytes]:
     return [line async for line in _lines(cast(aiohttp.StreamReader, Content(*pieces)), "watch pods")]
 
 
-async def test_lines_are_whole_however_they_come() -> None:
+async def test_lines_are_whole_for_any_chunks() -> None:
     assert await lines_of(b'{"a"', b": 1}\n\n", b"{}\n{", b"}\n") == [b'{"a": 1}', b"{}", b"{}"]
 
 
-async def test_a_stream_that_ends_within_a_line_has_broken() -> None:
-    """Its end is no end of a watch, after which the next one is opened at once."""
+async def test_a_stream_that_ends_within_a_line_is_an_error() -> None:
+    """A normal end would open the next watch at once."""
     with pytest.raises(Unavailable, match="cannot watch pods: the stream ended within a line"):
         await lines_of(b"{}\n", b'{"a"')
 
 
-async def test_who_serves_with_a_certificate_that_is_not_trusted_has_the_authority_read_again(
+async def test_an_untrusted_server_certificate_makes_the_client_read_the_ca_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It may have been exchanged, and the Pod's file of it with it."""
+    """The CA may have been replaced, and the file in the Pod with it."""
     read: list[str] = []
 
     async def refuse(*_unused: Any, **__: Any) -> Any:

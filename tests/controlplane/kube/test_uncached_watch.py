@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Listening without keeping, on a server that ends, forgets and refuses."""
+"""A watch without a cache, on a server that ends streams, drops its history and refuses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PODS = "/api/v1/namespaces/ns/pods"
 
 @dataclass(kw_only=True)
 class Listening(Streaming):
-    """What was heard."""
+    """Records the events."""
 
     heard: list[str] = field(default_factory=list)
     clock: SimulatedClock = field(default_factory=SimulatedClock)
@@ -63,7 +63,7 @@ def api() -> FakeApi:
     return made
 
 
-async def test_what_comes_is_told_and_what_was_there_is_not(api: FakeApi) -> None:
+async def test_new_objects_are_announced_and_existing_ones_are_not(api: FakeApi) -> None:
     async with listening(api) as found:
         await found.until_open()
         api.put(f"{PODS}/a", {})
@@ -76,7 +76,7 @@ async def test_what_comes_is_told_and_what_was_there_is_not(api: FakeApi) -> Non
     assert found.requests("limit=") == [f"{PODS}?limit=1"]
 
 
-async def test_a_stream_that_ends_is_taken_up_where_it_was(api: FakeApi) -> None:
+async def test_a_stream_that_ends_is_resumed_where_it_was(api: FakeApi) -> None:
     async with listening(api) as found:
         await found.until_open()
         api.put(f"{PODS}/a", {})
@@ -90,7 +90,7 @@ async def test_a_stream_that_ends_is_taken_up_where_it_was(api: FakeApi) -> None
     assert not found.pauses
 
 
-async def test_a_server_that_has_forgotten_where_we_were_is_listened_to_from_now_on(api: FakeApi) -> None:
+async def test_after_410_the_watch_starts_from_now(api: FakeApi) -> None:
     async with listening(api) as found:
         await found.until_open()
         api.put(f"{PODS}/missed", {})
@@ -104,7 +104,7 @@ async def test_a_server_that_has_forgotten_where_we_were_is_listened_to_from_now
     assert "b" in found.heard
 
 
-async def test_an_object_that_cannot_be_read_costs_itself(api: FakeApi) -> None:
+async def test_an_unreadable_object_costs_only_itself(api: FakeApi) -> None:
     async with listening(api) as found:
         await found.until_open()
         line = b'{"type":"ADDED","object":{"metadata":{"name":"deep","resourceVersion":"900","x":%s}}}\n'
@@ -117,7 +117,7 @@ async def test_an_object_that_cannot_be_read_costs_itself(api: FakeApi) -> None:
     assert found.heard == ["b"]
 
 
-async def test_a_line_that_is_no_event_is_passed_by_what_comes_after_it(api: FakeApi) -> None:
+async def test_an_unreadable_line_is_skipped_with_the_next_event(api: FakeApi) -> None:
     async with listening(api) as found:
         await found.until_open()
         api.raw_line(PODS, b"nonsense\n")
@@ -128,7 +128,7 @@ async def test_a_line_that_is_no_event_is_passed_by_what_comes_after_it(api: Fak
 
 
 @pytest.mark.parametrize("refusal", [status(403, "Forbidden"), status(503, "ServiceUnavailable")])
-async def test_a_refusal_is_asked_about_ever_less_often(api: FakeApi, refusal: dict[str, Any]) -> None:
+async def test_refusals_back_off(api: FakeApi, refusal: dict[str, Any]) -> None:
     api.faults = [("GET", "pods", refusal) for _unused in range(12)]
     async with listening(api) as found:
         await found.until_open()
@@ -138,7 +138,7 @@ async def test_a_refusal_is_asked_about_ever_less_often(api: FakeApi, refusal: d
     assert len(found.pauses) == 12
 
 
-async def test_a_server_that_ends_every_stream_at_once_is_not_asked_without_a_pause(api: FakeApi) -> None:
+async def test_a_server_that_ends_every_stream_at_once_gets_a_pause(api: FakeApi) -> None:
     async with listening(api) as found:
         for number in range(3):
             await found.until_open(number + 1)
@@ -149,8 +149,8 @@ async def test_a_server_that_ends_every_stream_at_once_is_not_asked_without_a_pa
     assert found.pauses[0] >= uncached_watch.BACK_OFF_FIRST
 
 
-async def test_a_stream_in_which_nothing_was_said_is_taken_up_again_without_a_pause(api: FakeApi) -> None:
-    """Events come without bookmarks: where all is well, each stream is silent from its beginning to its end."""
+async def test_a_silent_stream_is_resumed_without_a_pause(api: FakeApi) -> None:
+    """Watches of Events have no bookmarks: on a healthy cluster a stream is silent from start to end."""
     async with listening(api) as found:
         for number in range(3):
             await found.until_open(number + 1)
@@ -165,5 +165,5 @@ async def test_a_stream_in_which_nothing_was_said_is_taken_up_again_without_a_pa
     assert len(found.requests("limit=")) == 1
 
 
-def test_a_healthy_server_ends_a_silent_stream_before_it_is_given_up() -> None:
+def test_a_healthy_server_ends_a_silent_stream_before_the_client_gives_up() -> None:
     assert uncached_watch.STREAM_SECONDS < uncached_watch.SILENCE_SECONDS

@@ -73,7 +73,7 @@ def api() -> FakeApi:
     return made
 
 
-async def test_a_cache_lists_then_follows(api: FakeApi) -> None:
+async def test_a_cache_lists_then_watches(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         assert watched.names() == {"a", "b", "c"}
@@ -95,7 +95,7 @@ async def test_the_first_list_is_a_quorum_read(api: FakeApi) -> None:
     assert watched.requests(LIST) == [f"{PODS}?limit=500"]
 
 
-async def test_a_stream_that_ends_is_resumed_where_it_was_without_a_list(api: FakeApi) -> None:
+async def test_a_stream_that_ends_is_resumed_without_a_list(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         api.put(f"{PODS}/d", a_pod())
@@ -109,7 +109,7 @@ async def test_a_stream_that_ends_is_resumed_where_it_was_without_a_list(api: Fa
     assert watched.cache.counters.lists == 1
 
 
-async def test_a_bookmark_moves_the_position(api: FakeApi) -> None:
+async def test_a_bookmark_moves_the_resource_version(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         api.bookmark(PODS, 190)
@@ -123,7 +123,7 @@ async def test_a_bookmark_moves_the_position(api: FakeApi) -> None:
     assert watched.cache.counters.events == 0, "nothing happened to anything"
 
 
-async def test_an_expired_position_lists_again_and_only_then_sees_deletes(api: FakeApi) -> None:
+async def test_an_expired_version_lists_again_and_only_then_announces_deletions(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
 
@@ -136,7 +136,7 @@ async def test_an_expired_position_lists_again_and_only_then_sees_deletes(api: F
     assert watched.cache.counters.repaired == 0
 
 
-async def test_only_the_first_list_is_a_quorum_read_and_the_version_is_asked_for_once_per_list(api: FakeApi) -> None:
+async def test_only_the_first_list_is_a_quorum_read_and_later_ones_ask_for_the_version_once(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         watched.cache._limit = 2
@@ -152,7 +152,7 @@ async def test_only_the_first_list_is_a_quorum_read_and_the_version_is_asked_for
     ]
 
 
-async def test_the_position_moves_with_events_and_with_whole_lists_only(api: FakeApi) -> None:
+async def test_the_resource_version_moves_only_with_events_and_complete_lists(api: FakeApi) -> None:
     moves: list[int] = []
     async with watching(api) as watched:
         watched.cache.on_resource_version(moves.append)
@@ -170,7 +170,7 @@ async def test_the_position_moves_with_events_and_with_whole_lists_only(api: Fak
     assert moves == [103, 104, 105]
 
 
-async def test_a_list_says_nothing_about_what_is_newer_than_itself(api: FakeApi) -> None:
+async def test_a_list_does_not_remove_objects_newer_than_itself(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.until(lambda: bool(api.streams))
         newer = {"metadata": {"name": "d", "namespace": "ns", "resourceVersion": "104"}}
@@ -190,7 +190,7 @@ async def test_a_list_says_nothing_about_what_is_newer_than_itself(api: FakeApi)
         assert watched.names() == {"a", "d"}, "d is newer than the list that was read to its end"
 
 
-async def test_a_server_that_lags_is_passed_over_for_the_quorum(api: FakeApi) -> None:
+async def test_a_lagging_server_is_followed_by_a_quorum_read(api: FakeApi) -> None:
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     async with watching(api) as watched:
         await watched.cache.wait_synced()
@@ -202,7 +202,7 @@ async def test_a_server_that_lags_is_passed_over_for_the_quorum(api: FakeApi) ->
     assert watched.requests(LIST)[-1] == f"{PODS}?limit=500"
 
 
-async def test_a_list_that_is_older_than_asked_for_is_not_taken_in(api: FakeApi) -> None:
+async def test_a_list_older_than_asked_for_is_ignored(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         api.faults.append(("GET", LIST, {"metadata": {"resourceVersion": "90"}, "items": [], "code": 200}))
@@ -214,7 +214,7 @@ async def test_a_list_that_is_older_than_asked_for_is_not_taken_in(api: FakeApi)
     assert watched.requests(LIST)[-1] == f"{PODS}?limit=500"
 
 
-async def test_a_history_that_went_back_ends_the_process(api: FakeApi) -> None:
+async def test_a_rewound_history_ends_the_process(api: FakeApi) -> None:
     async with a_client(api) as client:
         cache = WatchCache(client, Selection(POD, "ns"), SimulatedClock(1000.0), timing=FAST)
         cache.move(104)
@@ -223,7 +223,7 @@ async def test_a_history_that_went_back_ends_the_process(api: FakeApi) -> None:
                 await cache.run()
 
 
-async def test_a_deletion_tells_the_last_state(api: FakeApi) -> None:
+async def test_a_deletion_announces_the_last_state(api: FakeApi) -> None:
     told: list[Json] = []
     async with watching(api) as watched:
         await watched.cache.wait_synced()
@@ -236,7 +236,7 @@ async def test_a_deletion_tells_the_last_state(api: FakeApi) -> None:
     assert told[0]["metadata"]["resourceVersion"] == "104"
 
 
-async def test_an_event_from_before_the_position_brings_nothing_back(api: FakeApi) -> None:
+async def test_an_event_older_than_the_resource_version_brings_nothing_back(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         stale = dict(api.objects[f"{PODS}/a"])
@@ -249,7 +249,9 @@ async def test_an_event_from_before_the_position_brings_nothing_back(api: FakeAp
         assert watched.cache.resource_version == 105
 
 
-async def test_an_answer_whose_object_came_and_went_unseen_ends_with_the_relist_and_is_told(api: FakeApi) -> None:
+async def test_a_response_for_an_object_that_came_and_went_unseen_ends_with_the_relist_and_is_announced(
+    api: FakeApi,
+) -> None:
     async with watching(api) as watched:
         overlay, told = ReadYourWritesCache(watched.cache), []
         overlay.subscribe(lambda key, _before, after: told.append((key.name, after)))
@@ -265,7 +267,9 @@ async def test_an_answer_whose_object_came_and_went_unseen_ends_with_the_relist_
         assert told == [("d", None)]
 
 
-async def test_an_answer_about_what_left_the_selection_ends_with_a_bookmark_and_is_told(api: FakeApi) -> None:
+async def test_a_response_for_an_object_that_left_the_selection_ends_with_a_bookmark_and_is_announced(
+    api: FakeApi,
+) -> None:
     async with watching(api) as watched:
         overlay, told = ReadYourWritesCache(watched.cache), []
         overlay.subscribe(lambda key, _before, after: told.append((key.name, after)))
@@ -285,11 +289,11 @@ async def test_an_answer_about_what_left_the_selection_ends_with_a_bookmark_and_
     [([], 77), ([2_000] * 500, 500), ([512 * 1024] * 500, 16), ([100, 1_048_476], 16), ([8 * 1024 * 1024], 10)],
     ids=["nothing to go by", "small", "large", "mixed", "huge"],
 )
-def test_the_next_page_is_as_long_as_eight_mib_of_such_objects(sizes: list[int], expected: int) -> None:
+def test_a_page_has_about_eight_mib(sizes: list[int], expected: int) -> None:
     assert fit_limit([b"x" * size for size in sizes], 77) == expected
 
 
-async def test_a_page_that_is_much_too_large_is_not_read_but_asked_for_again_shorter(
+async def test_a_page_that_is_too_large_is_dropped_and_read_again_with_a_smaller_limit(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "PAGE_MOST_BYTES", 500)
@@ -307,10 +311,8 @@ async def test_a_page_that_is_much_too_large_is_not_read_but_asked_for_again_sho
 
 
 @pytest.mark.parametrize(("jitter", "due"), [(0.0, 1800), (0.5, 3600), (1.0, 5400)], ids=str)
-async def test_the_list_is_compared_about_every_hour_at_a_time_of_its_own(
-    api: FakeApi, jitter: float, due: float
-) -> None:
-    """A list of everything costs the API server more than all else that a cache asks for: it is rare."""
+async def test_the_cache_lists_again_about_every_hour_with_jitter(api: FakeApi, jitter: float, due: float) -> None:
+    """A full list is the most expensive request of a cache: it stays rare."""
     async with watching(api, jitter=jitter) as watched:
         await watched.until(lambda: bool(api.streams))
         watched.clock.seconds += due - 1
@@ -341,7 +343,7 @@ async def test_an_error_event_with_410_lists_again(api: FakeApi) -> None:
     ],
     ids=["error event", "truncated", "no newline at the end"],
 )
-async def test_a_broken_stream_is_resumed_and_nothing_half_is_taken_in(api: FakeApi, line: bytes) -> None:
+async def test_a_broken_stream_is_resumed_and_a_partial_event_is_ignored(api: FakeApi, line: bytes) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         await watched.until(lambda: len(api.streams) == 1)
@@ -365,10 +367,10 @@ async def test_a_broken_stream_is_resumed_and_nothing_half_is_taken_in(api: Fake
     ],
     ids=["no object", "bad utf-8", "a proxy's page", "nothing but depth", "longer than any line"],
 )
-async def test_a_line_that_cannot_be_read_is_passed_by_a_list(
+async def test_after_an_unreadable_line_the_cache_lists_again(
     api: FakeApi, line: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Opened where we were, the stream would end at that line for ever."""
+    """Resumed at the old version, the stream would end at that line for ever."""
     monkeypatch.setattr(transport, "MAX_LINE_BYTES", 2000)
     monkeypatch.setattr(transport, "CHUNK_BYTES", 500)
     async with watching(api) as watched:
@@ -384,8 +386,8 @@ async def test_a_line_that_cannot_be_read_is_passed_by_a_list(
         assert watched.cache.synced
 
 
-async def test_lines_that_cannot_be_read_cost_ever_rarer_lists(api: FakeApi) -> None:
-    """Whatever else comes between them: whoever can make one can make many."""
+async def test_unreadable_lines_cause_ever_rarer_lists(api: FakeApi) -> None:
+    """Good events between them do not reset the back-off: a user who can create one such object can create many."""
     async with watching(api, Timing(back_off_first=0.2, back_off_limit=4.0)) as watched:
         await watched.cache.wait_synced()
         for number in range(1, 8):
@@ -406,9 +408,7 @@ def event(kind: bytes, name: bytes, version: int) -> bytes:
     return b'{"type":"%s","object":%s}\n' % (kind, DEEP % (name, version, NESTED))
 
 
-async def test_an_object_that_cannot_be_read_costs_itself_and_no_other(
-    api: FakeApi, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_unreadable_object_costs_only_itself(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         await watched.until(lambda: len(api.streams) == 1)
@@ -427,9 +427,7 @@ async def test_an_object_that_cannot_be_read_costs_itself_and_no_other(
 
 
 @pytest.mark.parametrize(("version", "left"), [(110, {"b", "c"}), (50, {"a", "b", "c"})], ids=["ours", "earlier"])
-async def test_that_an_object_is_gone_is_believed_of_one_that_cannot_be_read(
-    api: FakeApi, version: int, left: set[str]
-) -> None:
+async def test_the_deletion_of_an_unreadable_object_is_applied(api: FakeApi, version: int, left: set[str]) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         await watched.until(lambda: len(api.streams) == 1)
@@ -451,7 +449,7 @@ async def test_fields_that_a_cache_removes_may_have_any_depth(api: FakeApi) -> N
         assert watched.cache.counters.unreadable == 0
 
 
-async def test_an_item_that_cannot_be_read_is_not_absent_and_keeps_no_other_out(api: FakeApi) -> None:
+async def test_an_unreadable_item_is_not_absent_and_does_not_block_others(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         await watched.until(lambda: len(api.streams) == 1)
@@ -468,7 +466,7 @@ async def test_an_item_that_cannot_be_read_is_not_absent_and_keeps_no_other_out(
         assert watched.cache.synced
 
 
-async def test_a_first_list_with_an_item_that_cannot_be_read_is_a_list(api: FakeApi) -> None:
+async def test_a_first_list_with_an_unreadable_item_counts(api: FakeApi) -> None:
     body = b'{"metadata":{"resourceVersion":"103"},"items":[%s]}' % (DEEP % (b"a", 103, NESTED))
     api.faults.append(("GET", LIST, web.Response(body=body)))
     async with watching(api) as watched:
@@ -477,7 +475,7 @@ async def test_a_first_list_with_an_item_that_cannot_be_read_is_a_list(api: Fake
         assert watched.names() == set()
 
 
-async def test_a_list_with_an_item_that_may_be_anything_says_of_nothing_that_it_is_gone(api: FakeApi) -> None:
+async def test_a_list_with_an_item_without_a_readable_key_removes_nothing(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         await watched.until(lambda: len(api.streams) == 1)
@@ -489,7 +487,7 @@ async def test_a_list_with_an_item_that_may_be_anything_says_of_nothing_that_it_
         assert watched.names() == {"a", "b", "c"}
 
 
-async def test_an_incomplete_list_is_never_a_reason_to_forget(api: FakeApi) -> None:
+async def test_an_incomplete_list_removes_nothing(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         api.faults += [
@@ -506,7 +504,7 @@ async def test_an_incomplete_list_is_never_a_reason_to_forget(api: FakeApi) -> N
     assert api.faults == []
 
 
-async def test_a_list_without_a_version_is_no_list(api: FakeApi) -> None:
+async def test_a_list_without_a_version_is_refused(api: FakeApi) -> None:
     api.faults.append(("GET", LIST, {"metadata": {}, "items": [], "code": 200}))
     async with watching(api) as watched:
         await watched.cache.wait_synced()
@@ -514,7 +512,7 @@ async def test_a_list_without_a_version_is_no_list(api: FakeApi) -> None:
     assert (watched.names(), watched.cache.resource_version) == ({"a", "b", "c"}, 103)
 
 
-async def test_an_expired_continue_token_starts_the_list_over(api: FakeApi) -> None:
+async def test_an_expired_continue_token_restarts_the_list(api: FakeApi) -> None:
     api.faults += [
         ("GET", LIST, {"metadata": {"resourceVersion": "90", "continue": "90-1"}, "items": [], "code": 200}),
     ]
@@ -537,7 +535,7 @@ async def test_an_unreachable_server_leaves_the_cache_as_it_is(api: FakeApi) -> 
         assert watched.names() == {"a", "b", "c"}
 
 
-async def test_who_starts_over_knows_nothing_and_lists_when_it_runs_again(api: FakeApi) -> None:
+async def test_a_stopped_cache_is_empty_and_lists_when_it_runs_again(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         await watched.until(lambda: watched.cache.counters.streams == 1)
@@ -559,7 +557,7 @@ async def test_who_starts_over_knows_nothing_and_lists_when_it_runs_again(api: F
     [status(404, "NotFound"), status(403, "Forbidden"), web.Response(status=404, text="404 page not found")],
     ids=["no such resource", "not allowed", "no such group"],
 )
-async def test_a_resource_that_is_not_served_takes_synced_back(api: FakeApi, answer: Any) -> None:
+async def test_a_resource_that_is_not_served_resets_synced(api: FakeApi, answer: Any) -> None:
     def again() -> Any:
         return web.Response(status=404, text="404 page not found") if isinstance(answer, web.Response) else answer
 
@@ -576,7 +574,7 @@ async def test_a_resource_that_is_not_served_takes_synced_back(api: FakeApi, ans
     assert watched.changes == [("a", "new"), ("b", "new"), ("c", "new")]
 
 
-async def test_waiting_grows_to_its_limit_with_jitter_and_honours_the_server(api: FakeApi) -> None:
+async def test_the_back_off_is_bounded_and_jittered_and_honours_the_server(api: FakeApi) -> None:
     api.faults += [("GET", LIST, status(500, "InternalError")) for _unused in range(6)]
     api.faults.append(("GET", LIST, status(429, "TooManyRequests") | {"retry_after": 9}))
     async with watching(api, Timing(back_off_first=0.2, back_off_limit=4.0), jitter=0.5) as watched:
@@ -598,7 +596,7 @@ async def test_a_stream_that_ends_at_once_does_not_become_a_busy_loop(api: FakeA
     assert len(watched.pauses) == before + 3, "the one that lasted is opened again at once"
 
 
-async def test_a_server_that_tells_something_is_asked_again_soon_though_its_streams_break(api: FakeApi) -> None:
+async def test_a_stream_that_brought_an_event_is_resumed_soon_after_it_breaks(api: FakeApi) -> None:
     async with watching(api, Timing(back_off_first=0.2, back_off_limit=4.0)) as watched:
         await watched.cache.wait_synced()
         await watched.until(lambda: len(api.streams) == 1)
@@ -617,7 +615,7 @@ async def test_a_server_that_tells_something_is_asked_again_soon_though_its_stre
 async def test_silently_lost_events_are_repaired_and_counted(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
-        # a change that no stream ever told, and a bookmark that claims it was told
+        # a change without an event, and a bookmark with its version
         api.objects[f"{PODS}/a"]["metadata"]["resourceVersion"] = "150"
         api.version = 160
         api.bookmark(PODS, 160)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Time that passes only when a test says so, and an API in memory; for what sleeps and renews."""
+"""A clock that a test advances, and an in-memory API; for code that sleeps and renews."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class VirtualTime:
         self.seconds = end
 
     def suspend(self, seconds: float) -> None:
-        """Let the host sleep: this clock goes on (CLOCK_BOOTTIME), whoever sleeps has as much left as before."""
+        """Suspend the host: this clock goes on (CLOCK_BOOTTIME), sleepers keep their remaining time."""
         self.seconds += seconds
         self._sleepers = [(due + seconds, order, waiting) for due, order, waiting in self._sleepers]
 
 
 @dataclass
 class MemoryApi:
-    """engine.ports.Api in a dict; `failing` is raised instead of doing, `hook` runs before each write."""
+    """engine.ports.Api in a dict. `failing` is raised by each request; `hook` runs before each write."""
 
     objects: dict[tuple[str, Key], Json] = field(default_factory=dict)
     version: int = 0
@@ -129,7 +129,7 @@ class MemoryApi:
 
 @dataclass
 class SlowApi(MemoryApi):
-    """Writes are stored at once; their answers take their time."""
+    """Writes are stored at once; their responses are delayed."""
 
     time: VirtualTime = field(default_factory=VirtualTime)
     answers_after: float = 0.0

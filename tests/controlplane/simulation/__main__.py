@@ -72,19 +72,19 @@ def main() -> int:
     else:
         results = list(map(run, seeds))
     sys.stdout.write(_report(results, time.perf_counter() - began))
-    broken = [one for one in results if one.failure]
-    for one in broken:
+    broken = [item for item in results if item.failure]
+    for item in broken:
         play = "" if asked.play == "all" else f" PLAY={asked.play}"
-        again = f"make simulate STEPS={asked.steps} SEED={one.seed}{play}"
-        sys.stderr.write(f"{one.failure}\n\nrepeat with: {again}\n")
+        again = f"make simulate STEPS={asked.steps} SEED={item.seed}{play}"
+        sys.stderr.write(f"{item.failure}\n\nrepeat with: {again}\n")
     return 1 if broken else 0
 
 
 def _report(results: Iterable[Result], seconds: float) -> str:
     results = tuple(results)
-    faults: Counter[str] = sum((one.faults for one in results), Counter())
-    coverage: Counter[tuple[str, str, str]] = sum((one.coverage for one in results), Counter())
-    broken = [one.seed for one in results if one.failure]
+    faults: Counter[str] = sum((result.faults for result in results), Counter())
+    coverage: Counter[tuple[str, str, str]] = sum((result.coverage for result in results), Counter())
+    broken = [result.seed for result in results if result.failure]
     lines = ["faults: " + ", ".join(f"{kind} {count}" for kind, count in faults.most_common())]
     pairs: dict[tuple[str, str], list[str]] = {}
     for (before, after, fault), count in sorted(coverage.items()):
@@ -92,8 +92,8 @@ def _report(results: Iterable[Result], seconds: float) -> str:
     lines += [f"{before or 'none'} -> {after}: {', '.join(found)}" for (before, after), found in pairs.items()]
     outcome = f"broken: seeds {broken}" if broken else "nothing broken, nothing stuck"
     lines.append(
-        f"{len(results)} seeds: {sum(one.steps for one in results)} steps, {faults.total()} faults, "
-        f"{sum(one.writes for one in results)} writes, {len(pairs)} kinds of phase change after "
+        f"{len(results)} seeds: {sum(result.steps for result in results)} steps, {faults.total()} faults, "
+        f"{sum(result.writes for result in results)} writes, {len(pairs)} kinds of phase change after "
         f"{len({fault for _unused, _unused, fault in coverage})} faults, {seconds:.1f} s: {outcome}"
     )
     return "\n".join(lines) + "\n"

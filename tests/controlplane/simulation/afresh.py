@@ -32,7 +32,7 @@ def work_found_afresh(world: World, restless: Collection[str]) -> str | None:
         Controller("a new controller", world.store, clock, seed, world.configuration),
         *(Handler(node, world.store, seed) for node in world.nodes),
     ]
-    found = [_work_of(one, lambda name: any(each in name.replace("-", ".") for each in restless)) for one in began]
+    found = [_work_of(item, lambda name: any(each in name.replace("-", ".") for each in restless)) for item in began]
     return next(filter(None, found), None)
 
 

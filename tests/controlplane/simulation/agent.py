@@ -69,7 +69,7 @@ class Agent:
 
 
 def _interface(word: str, number: int) -> dict[str, Any]:
-    addresses = [{"ip-address-type": "ipv4", "ip-address": f"10.9.{number}.{one}", "prefix": 8} for one in range(20)]
+    addresses = [{"ip-address-type": "ipv4", "ip-address": f"10.9.{number}.{item}", "prefix": 8} for item in range(20)]
     return {"name": f"{word}{number}", "hardware-address": "02:00:00:00:00:99", "ip-addresses": [*addresses, word]}
 
 

@@ -31,12 +31,12 @@ def word_is_bounded(asked: Asked) -> str | None:
     said = dict(asked.call.asked["patch"].get("status", {}))
     own = {name: said.pop(name) for name in OWN if name in said}
     listed = said.pop("conditions", None) or []
-    own["conditions"] = [one for one in listed if one["type"] in OWN_CONDITIONS]
-    said["conditions"] = [one for one in listed if one["type"] not in OWN_CONDITIONS]
+    own["conditions"] = [item for item in listed if item["type"] in OWN_CONDITIONS]
+    said["conditions"] = [item for item in listed if item["type"] not in OWN_CONDITIONS]
     if MARK in msgspec.json.encode(said).decode():
         return f"a guest's word is said as if it were ours: {said}"
     words = (own.get("guestOSInfo") or {}).values()
-    if any(len(one) > LONGEST_WORD for one in words if one is not None):
+    if any(len(item) > LONGEST_WORD for item in words if item is not None):
         return "a word of a guest's is told at a length that nobody reads"
     size = len(msgspec.json.encode(own))
     return f"a guest's word takes {size} bytes of a status" if size > LIMIT_BYTES else None
@@ -58,7 +58,7 @@ def untrue_of_agent(vmi: Json, guest: Launcher) -> Iterator[str]:
         yield f"says AgentConnected {said}, and the channel is {'closed' if said else 'open'}"
         return
     if guest.agent is None:
-        told = [one for one in ("guestOSInfo", "fsFreezeStatus") if status.get(one)]
+        told = [item for item in ("guestOSInfo", "fsFreezeStatus") if status.get(item)]
         if told:
             yield f"says {told[0]} {status[told[0]]}, and there is no agent"
         return

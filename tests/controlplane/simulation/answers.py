@@ -123,8 +123,8 @@ def was_hidden(store: Store, kind: str, uid: str) -> bool:
     """Tell whether a Pod had no label of ours for a while: when it is seen again, then as if it were new."""
     if kind != POD.kind:
         return False
-    states = (one.after for one in store.histories[kind] if one.after and one.after["metadata"]["uid"] == uid)
-    return any(ROLE not in one["metadata"].get("labels", {}) for one in states)
+    states = (item.after for item in store.histories[kind] if item.after and item.after["metadata"]["uid"] == uid)
+    return any(ROLE not in item["metadata"].get("labels", {}) for item in states)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ class Target:
         )
 
     def _wanted(self, selector: str) -> list[list[str]]:
-        return [one.split("=") for one in self.query[selector].split(",")] if selector in self.query else []
+        return [word.split("=") for word in self.query[selector].split(",")] if selector in self.query else []
 
 
 class ApiServer:
@@ -81,7 +81,7 @@ class ApiServer:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._by_path = {(one.group, one.version, one.plural): one for one in store.resources}
+        self._by_path = {(resource.group, resource.version, resource.plural): resource for resource in store.resources}
         self.unserved: set[Resource] = set()
         self.compacted: dict[Resource, int] = {}
         """Up to which version the history of a kind is lost."""
@@ -144,13 +144,13 @@ class ApiServer:
         at = int(version or self.store.version)
         if version and at < self.compacted.get(target.resource, 0):
             raise Gone("The provided continue parameter is too old")
-        items = [one for one in self._there(target, at) if not last or str(one.key) > last]
+        items = [item for item in self._there(target, at) if not last or str(item.key) > last]
         limit = min(PAGE, int(target.query.get("limit", PAGE)))
         page, rest = items[:limit], items[limit:]
         meta = {"resourceVersion": str(at)} | ({"continue": f"{at}:{page[-1].key}"} if rest else {})
         return b'{"kind":"List","metadata":%s,"items":[%s]}' % (
             msgspec.json.encode(meta),
-            b",".join(one.raw for one in page),
+            b",".join(item.raw for item in page),
         )
 
     def _there(self, target: Target, version: int) -> list[Change]:
@@ -162,7 +162,7 @@ class ApiServer:
             there.pop(change.key, None)
             if change.after is not None and target.selects(change.after):
                 there[change.key] = change
-        return sorted(there.values(), key=lambda one: str(one.key))
+        return sorted(there.values(), key=lambda item: str(item.key))
 
     def open(self, target: Target) -> Reply:
         """Answer whoever begins to watch."""
@@ -176,7 +176,7 @@ class ApiServer:
         """Yield what a watcher hears, with the version up to which it has heard all then."""
         history = self.store.histories[target.resource.kind]
         for change in history[bisect_right(history, after, key=_version) :]:
-            was, is_there = (one is not None and target.selects(one) for one in (change.before, change.after))
+            was, is_there = (item is not None and target.selects(item) for item in (change.before, change.after))
             if was or is_there:
                 if after < self.garbled.get(target.resource, 0) <= change.version:
                     yield after, NO_EVENT

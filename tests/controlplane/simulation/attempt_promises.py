@@ -49,8 +49,8 @@ def _entry_is_true(asked: Asked, old: Json, new: Json, pod: Json) -> str | None:
         return _had_its_time(asked, asked.decided_on, pod)
     if pod["status"].get("reason") == said["reason"] and pod["status"]["phase"] in OVER:
         return None
-    states = [one["state"].get("waiting", {}) for one in pod["status"].get("containerStatuses", ())]
-    if any(one.get("reason") == said["reason"] and f'"{LAUNCHER}"' in one.get("message", "") for one in states):
+    states = [item["state"].get("waiting", {}) for item in pod["status"].get("containerStatuses", ())]
+    if any(item.get("reason") == said["reason"] and f'"{LAUNCHER}"' in item.get("message", "") for item in states):
         return None
     return f"its Pod is {pod['status']}, and it says {said['reason']}"
 
@@ -73,9 +73,11 @@ def _had_its_time(asked: Asked, vmi: Json, pod: Json) -> str | None:
     """
     if is_up(pod):
         return "a Pod is late that is up"
-    history = (one for one in asked.store.histories[POD.kind] if one.after is not None)
-    of_it = (one for one in history if one.after is not None and one.after["metadata"]["uid"] == pod["metadata"]["uid"])
-    placed_at = next((one.at for one in of_it if one.after is not None and "nodeName" in one.after["spec"]), None)
+    history = (item for item in asked.store.histories[POD.kind] if item.after is not None)
+    of_it = (
+        item for item in history if item.after is not None and item.after["metadata"]["uid"] == pod["metadata"]["uid"]
+    )
+    placed_at = next((item.at for item in of_it if item.after is not None and "nodeName" in item.after["spec"]), None)
     if placed_at is None:
         return "a Pod is late that was never on a node"
     took = asked.store.now - placed_at

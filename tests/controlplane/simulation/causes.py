@@ -78,11 +78,11 @@ def was_granted(vmi: Key, uid: str, store: Store, view: View) -> bool:
         if entry.key == vmi:
             states.append(entry.before)
     return any(
-        one is not None
-        and one["metadata"]["uid"] == uid
-        and "deletionTimestamp" not in one["metadata"]
-        and phase(one) == "Scheduled"
-        for one in states
+        state is not None
+        and state["metadata"]["uid"] == uid
+        and "deletionTimestamp" not in state["metadata"]
+        and phase(state) == "Scheduled"
+        for state in states
     )
 
 
@@ -127,7 +127,7 @@ def _vm_wants_end(vm: Json, vmi: Json | None) -> bool:
     strategy, requests = strategy_of(vm), vm.get("status", {}).get("stateChangeRequests") or []
     uid = None if vmi is None else vmi["metadata"]["uid"]
     # A Stop of an instance that is no more is done: what follows it is what is asked now.
-    open_ones = (one for one in requests if one["action"] != "Stop" or one.get("uid") in (None, uid))
+    open_ones = (request for request in requests if request["action"] != "Stop" or request.get("uid") in (None, uid))
     first = next(open_ones, {"action": ""})
     now = "" if vmi is None else phase(vmi)
     return any(

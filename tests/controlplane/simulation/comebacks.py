@@ -204,7 +204,7 @@ def stay_away(one: NodeKeeper, rng: random.Random, how: str, name: str) -> str:
 
 
 def _starting(verb: str) -> Callable[[ReturnPlay, NodeKeeper], None]:
-    return lambda play, one: play._is_starting(one, verb)
+    return lambda play, item: play._is_starting(item, verb)
 
 
 SCENES: tuple[Callable[[ReturnPlay, NodeKeeper], None], ...] = (

@@ -110,7 +110,7 @@ class Controller(Process):
     ) -> None:
         super().__init__(name, store, clock)
         configuration = configuration or Configuration()
-        by_resource = {one: self.watch(one, _is_launcher if one == POD else everything) for one in store.resources}
+        by_resource = {item: self.watch(item, _is_launcher if item == POD else everything) for item in store.resources}
         self.caches = tuple(by_resource.values())
         self.overlays = {
             resource: ReadYourWritesCache(cache) for resource, cache in by_resource.items() if resource != LEASE
@@ -138,7 +138,7 @@ class Controller(Process):
     def _add_controllers(self, deps: Dependencies, rng: random.Random) -> None:
         """Build and connect them as the process does."""
         watched = {*self.overlays, *deps.read_only}
-        self._controllers = [one for one in CONTROLLERS if SIMULATED.get(one.name) in self.overlays]
+        self._controllers = [item for item in CONTROLLERS if SIMULATED.get(item.name) in self.overlays]
         for controller in self._controllers:
             self.work[controller.name] = (WatchedQueue(rng, self.broken_promises.append), controller.build(deps))
         for controller in self._controllers:
@@ -166,7 +166,7 @@ class Controller(Process):
             return sorted(self.overlays[NODE].keys())
         if work == "migration":
             return sorted(self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION].keys())
-        known = (self.overlays[one].keys() for one in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
+        known = (self.overlays[item].keys() for item in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
         return sorted({key for some in known for key in some})
 
     def seen(self, resource: Resource, key: Key) -> Json | None:
@@ -178,7 +178,7 @@ class Controller(Process):
             return self._launches.owed(self.seen(VIRTUAL_MACHINE_INSTANCE, key))
         if work != "vm":
             return None
-        vm, vmi = (self.seen(one, key) for one in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
+        vm, vmi = (self.seen(item, key) for item in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
         return owed_start(vm, vmi, self.clock.now())
 
     def broken_promise(self, asked: Asked) -> str | None:

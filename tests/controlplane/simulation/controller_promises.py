@@ -55,7 +55,7 @@ def broken_promise(asked: Asked) -> str | None:
 
 def _names_its_state(asked: Asked) -> str | None:
     """What is changed, or deleted, is exactly what was decided on."""
-    missing = [one for one in ("uid", "resource_version") if not asked.call.asked.get(one)]
+    missing = [item for item in ("uid", "resource_version") if not asked.call.asked.get(item)]
     return f"it names no {' and no '.join(missing)}" if missing else None
 
 
@@ -111,7 +111,7 @@ def _earlier_ones_are_gone(asked: Asked) -> str | None:
     attempt = 0 if vmi is None else int(vmi.get("status", {}).get("attempt", 0))
     if vmi is None or attempt < 2:
         return None
-    since = _version(asked, lambda one: int(one.get("status", {}).get("attempt", 0)) >= attempt, vmi)
+    since = _version(asked, lambda item: int(item.get("status", {}).get("attempt", 0)) >= attempt, vmi)
     return None if since is None else _looked_for_pods(asked, vmi, since, of_any=True, is_past_making=False)
 
 
@@ -134,7 +134,7 @@ def _vmi_has_no_pod(asked: Asked) -> str | None:
     vmi = asked.decided_on
     if not _lets_go(asked, vmi, VMI_FINALIZER):
         return None
-    since = _version(asked, lambda one: "deletionTimestamp" in one["metadata"], vmi)
+    since = _version(asked, lambda item: "deletionTimestamp" in item["metadata"], vmi)
     if since is None:
         return "a VMI is let go that is not deleted"
     if vmi.get("status", {}).get("phase") not in OVER:
@@ -196,16 +196,16 @@ def _ready_follows(asked: Asked) -> str | None:
 def _never_began(asked: Asked, vmi: Json) -> str | None:
     uid, history = vmi["metadata"]["uid"], asked.store.histories[POD.kind]
     attempt = max(1, int(vmi.get("status", {}).get("attempt", 0)))
-    of_attempt = (one for one in history if one.key.name.endswith(f"-{attempt}"))
-    pods = [one.after for one in of_attempt if one.after is not None and controlling_uid(one.after) == uid]
+    of_attempt = (item for item in history if item.key.name.endswith(f"-{attempt}"))
+    pods = [item.after for item in of_attempt if item.after is not None and controlling_uid(item.after) == uid]
     if any(_is_over(pod) or "deletionTimestamp" in pod["metadata"] for pod in pods):
         return None
     if not pods and asked.call.asked["patch"]["status"].get("reason") == "PodDeleted":
         return "its Pod was deleted, and there never was one"
     if "deletionTimestamp" in vmi["metadata"]:
-        since = _version(asked, lambda one: "deletionTimestamp" in one["metadata"], vmi)
+        since = _version(asked, lambda item: "deletionTimestamp" in item["metadata"], vmi)
     else:
-        since = _version(asked, lambda one: int(one.get("status", {}).get("attempt", 0)) >= attempt, vmi)
+        since = _version(asked, lambda item: int(item.get("status", {}).get("attempt", 0)) >= attempt, vmi)
     return _looked_for_pods(asked, vmi, since or 0, of_any=True)
 
 
@@ -284,7 +284,7 @@ def _pod_names(vmi: Json) -> Iterator[str]:
 
 
 def _granted_at(asked: Asked, vmi: Json) -> int:
-    return _version(asked, lambda one: bool(one.get("status", {}).get("activePods")), vmi) or 0
+    return _version(asked, lambda item: bool(item.get("status", {}).get("activePods")), vmi) or 0
 
 
 def _version(asked: Asked, is_so: Callable[[Json], bool], vmi: Json) -> int | None:
@@ -307,8 +307,8 @@ def _states_of_pods(asked: Asked, uids: set[str]) -> Iterator[Json]:
 
 
 def _is_over(pod: Json) -> bool:
-    states = (one.get("state", {}) for one in pod["status"].get("containerStatuses", ()))
-    return pod["status"]["phase"] in OVER or any("terminated" in one for one in states)
+    states = (item.get("state", {}) for item in pod["status"].get("containerStatuses", ()))
+    return pod["status"]["phase"] in OVER or any("terminated" in item for item in states)
 
 
 def _is_node_out(asked: Asked, name: str) -> bool:
@@ -318,7 +318,9 @@ def _is_node_out(asked: Asked, name: str) -> bool:
     """
     key = Key("", name)
     answer = asked.ever.of(NODE.kind, key)
-    made = [one.version for one in asked.store.histories[NODE.kind] if one.key == key and not one.before]
+    made = [
+        history.version for history in asked.store.histories[NODE.kind] if history.key == key and not history.before
+    ]
     is_unseen = asked.seen(NODE, key) is None and asked.store.find(NODE, key) is not None
     known = made[:-1] if is_unseen else made
     return (

@@ -55,8 +55,8 @@ class Disks:
         there = self._store.find(CUSTOM_RESOURCE_DEFINITION, key)
         if not is_served and there is not None and self._rng.random() < 0.5:
             self._store.delete(CUSTOM_RESOURCE_DEFINITION, key)
-            for one, _unused in self._store.list(DATA_VOLUME):
-                self._store.delete(DATA_VOLUME, one)
+            for item, _unused in self._store.list(DATA_VOLUME):
+                self._store.delete(DATA_VOLUME, item)
             return
         is_half = self._rng.random() < 0.5
         spec = {"versions": [{"name": DATA_VOLUME.version, "served": is_served or is_half}]}
@@ -204,14 +204,14 @@ class Disks:
             return self._wrongly_owned(change.key, before, after)
         if change.resource == VIRTUAL_MACHINE_INSTANCE and before is None and change.key == WEB:
             owner = controlling_uid(after)
-            is_ready = any(controlling_uid(one) == owner and _phase(one) in STARTABLE for one in self._known(WEB))
+            is_ready = any(controlling_uid(item) == owner and _phase(item) in STARTABLE for item in self._known(WEB))
             return None if is_ready else "an instance is made, and its VM has no DataVolume that is far enough"
         if change.resource == POD and before is None:
             return self._too_early(after)
         return None
 
     def _wrongly_owned(self, key: Key, before: Json | None, after: Json) -> str | None:
-        vms = {one.after["metadata"]["uid"] for one in self._store.histories["VirtualMachine"] if one.after}
+        vms = {item.after["metadata"]["uid"] for item in self._store.histories["VirtualMachine"] if item.after}
         if controlling_uid(after) not in vms or key != DISKS[WEB]:
             return f"DataVolume {key} is given to {controlling_uid(after)}"
         if before is not None and controlling_uid(before) not in (None, controlling_uid(after)):
@@ -221,19 +221,21 @@ class Disks:
     def _too_early(self, pod: Json) -> str | None:
         owner = controlling_uid(pod)
         vmis = self._store.list(VIRTUAL_MACHINE_INSTANCE)
-        key = next((one for one, body in vmis if body["metadata"]["uid"] == owner and one in DISKS), None)
+        key = next((item for item, body in vmis if body["metadata"]["uid"] == owner and item in DISKS), None)
         if key is None:
             return None
         claims = [
-            one.after for one in self._store.histories["PersistentVolumeClaim"] if one.key == DISKS[key] and one.after
+            item.after
+            for item in self._store.histories["PersistentVolumeClaim"]
+            if item.key == DISKS[key] and item.after
         ]
         if not claims:
             return f"a Pod is made for {key}, and there never was a claim"
         if self.is_calm and self._is_half_full(key):
             return f"a Pod is made for {key}, and its claim is a DataVolume's that never was full"
-        is_full = any(_phase(one) in FILLED for one in self._known(key))
+        is_full = any(_phase(item) in FILLED for item in self._known(key))
         fillers = [
-            any(o["kind"] == DATA_VOLUME.kind for o in one["metadata"].get("ownerReferences") or ()) for one in claims
+            any(o["kind"] == DATA_VOLUME.kind for o in item["metadata"].get("ownerReferences") or ()) for item in claims
         ]
         is_filled_by_nobody = not all(fillers)
         return None if is_full or is_filled_by_nobody else f"a Pod is made for {key}, and its disk is not full"
@@ -242,13 +244,17 @@ class Disks:
         """Tell whether the claim that is there is a DataVolume's of which it was never said that it is full."""
         claim = self._store.find(PERSISTENT_VOLUME_CLAIM, DISKS[key]) or {"metadata": {}}
         owners = claim["metadata"].get("ownerReferences") or ()
-        fillers = [one["uid"] for one in owners if one["kind"] == DATA_VOLUME.kind]
-        full = {one["metadata"]["uid"] for one in self._known(key) if _phase(one) in FILLED}
+        fillers = [item["uid"] for item in owners if item["kind"] == DATA_VOLUME.kind]
+        full = {item["metadata"]["uid"] for item in self._known(key) if _phase(item) in FILLED}
         return bool(fillers) and fillers[0] not in full
 
     def _known(self, key: Key) -> Iterator[Json]:
         """List all that there ever was of a machine's DataVolume."""
-        return (one.after for one in self._store.histories[DATA_VOLUME.kind] if one.key == DISKS[key] and one.after)
+        return (
+            history.after
+            for history in self._store.histories[DATA_VOLUME.kind]
+            if history.key == DISKS[key] and history.after
+        )
 
     def not_as_wanted(self, *, is_served: bool) -> str | None:
         """Say what a machine lacks, or says wrongly, when everything has come to rest."""
@@ -295,7 +301,9 @@ class Disks:
         claim, found = self._store.find(PERSISTENT_VOLUME_CLAIM, DISKS[key]), self._store.find(DATA_VOLUME, DISKS[key])
         if claim is None:
             return False
-        is_filled_by = any(one["kind"] == DATA_VOLUME.kind for one in claim["metadata"].get("ownerReferences") or ())
+        is_filled_by = any(
+            reference["kind"] == DATA_VOLUME.kind for reference in claim["metadata"].get("ownerReferences") or ()
+        )
         if is_filled_by or (key == WEB and found is not None):
             return is_served and found is not None and _phase(found) in FILLED
         return True

@@ -24,8 +24,8 @@ def fair_round(
 ) -> bool:
     """Run one round; tell whether anything was done. carry: let a process's first waiting call happen."""
     before, moved = store.version, False
-    for one in processes:
-        moved = _process_round(one, carry) or moved
+    for process in processes:
+        moved = _process_round(process, carry) or moved
     for node in nodes:
         moved = _node_round(node) or moved
     schedule()

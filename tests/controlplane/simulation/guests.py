@@ -44,9 +44,9 @@ class GuestPlay:
                 scene(self, keeper)
 
     def _maybe(self, *doings: Callable[[], None]) -> None:
-        for one in doings:
+        for doing in doings:
             if self._rng.random() < OFTEN:
-                one()
+                doing()
 
     def _stays_paused(self, one: NodeKeeper) -> None:
         """What a person has paused stays so, over restarts and whatever else has paused it, until a person unpauses."""

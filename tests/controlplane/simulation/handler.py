@@ -66,8 +66,8 @@ class Handler(Process):
     def __init__(self, node: Node, store: Store, rng: random.Random) -> None:
         super().__init__(f"{node.name} handler", store, node.clock)
         self.node = node
-        for one in node.launchers.values():
-            one.is_to_go_on = False  # what was not told in a status yet is not known any more
+        for launcher in node.launchers.values():
+            launcher.is_to_go_on = False  # what was not told in a status yet is not known any more
         pods = self.watch(POD, lambda body: _is_launcher_on(body, node.name))
         vmis = self.watch(VIRTUAL_MACHINE_INSTANCE, lambda body: body.get("status", {}).get("nodeName") == node.name)
         self.caches = (pods, vmis)
@@ -133,10 +133,10 @@ class Handler(Process):
         self._heartbeat.resumed.set()
 
     def _known_launchers(self) -> dict[str, host.Launcher]:
-        return {uid: one for uid, one in self.node.launchers.items() if self.sessions.session(uid) is not None}
+        return {uid: item for uid, item in self.node.launchers.items() if self.sessions.session(uid) is not None}
 
     def _listed(self) -> dict[str, object]:
-        known = (one.pod.uid for one in self.sessions.launchers() if not one.is_gone)
+        known = (launcher.pod.uid for launcher in self.sessions.launchers() if not launcher.is_gone)
         return {uid: self.sessions.session(uid) for uid in known}
 
     def view(self, key: Key, since: int) -> View:
@@ -184,15 +184,15 @@ class Handler(Process):
     def overdue(self) -> str | None:
         self.wake()
         since = self.clock.monotonic() - self._answered_at
-        is_asking = any(one.call.kind == LEASE.kind for one in self.passes)
+        is_asking = any(pass_.call.kind == LEASE.kind for pass_ in self.passes)
         is_late = not is_asking and since > EVERY_SECONDS + SHORTEST_SECONDS
         return f"it has not asked for a renewal since {since:.2f} s" if is_late else self._unasked()
 
     def _unasked(self) -> str | None:
         """Say whose launcher it should have asked about by now. What is under way brings the rest."""
-        if any(one.turn.key == CLEARING for one in self.passes):
+        if any(pass_.turn.key == CLEARING for pass_ in self.passes):
             return None
-        vmis = {uid: one.vmi for uid, one in self._known_launchers().items()}
+        vmis = {uid: pass_.vmi for uid, pass_ in self._known_launchers().items()}
         known = {uid: session for uid, session in self._listed().items() if uid in vmis}
         return self._returns.overdue(self.clock.monotonic(), known, vmis)
 
@@ -236,7 +236,7 @@ class Handler(Process):
             now, launchers = self.clock.monotonic(), self._known_launchers()
             if unasked := self._returns.unasked(now, asked.ever, launchers, but=started):
                 return unasked
-            if [one.verb for one in self._turn_of(asked.call).calls[-1:]] != [READ]:
+            if [call.verb for call in self._turn_of(asked.call).calls[-1:]] != [READ]:
                 return "the last thing that was asked before is not whether it is granted"
         if asked.call.kind in (LEASE.kind, NODE.kind):
             return self._about_node(asked)
@@ -272,7 +272,7 @@ class Handler(Process):
         self.begins(key)
         vmi = self._vmi(key)
         left = None if vmi is None else self._grace_left(vmi)
-        let_go_on = {uid for uid, one in self.node.launchers.items() if one.is_to_go_on}
+        let_go_on = {uid for uid, item in self.node.launchers.items() if item.is_to_go_on}
         launchers = self.sessions.launchers_named(key)
         return owed(
             vmi,

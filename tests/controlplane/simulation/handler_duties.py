@@ -42,15 +42,15 @@ def owed(
     is_held: nothing starts here, until the node is clear.
     orphan_left: seconds until it is to be asked, once more, whether a guest is anybody's of which no VMI is seen.
     """
-    if any(one.operation for one in launchers):
+    if any(item.operation for item in launchers):
         return None  # its end wakes the key
     if vmi is None or vmi.get("status", {}).get("nodeName") != node:
         is_orphan = any(map(has_guest, launchers))
         return Owed("a guest runs that no VMI is seen for", min(ORPHANS, orphan_left)) if is_orphan else None
     status, granted = vmi.get("status", {}), vmi.get("status", {}).get("activePods") or {}
-    own = [one for one in launchers if one.pod.uid in granted]
+    own = [item for item in launchers if item.pod.uid in granted]
     phase, is_going = status.get("phase", ""), "deletionTimestamp" in vmi["metadata"]
-    listed = [one for one in own if not one.is_gone]
+    listed = [item for item in own if not item.is_gone]
     if phase in GOING_ON and not listed and not any(map(has_guest, own)):
         return Owed("its Pod is not listed", LOOKS)
     if len(own) != 1:
@@ -76,7 +76,7 @@ def _is_stalled(launcher: Launcher, vmi: Json | None, *, is_let_go_on: bool) -> 
     """Tell whether an I/O error, and no person, has paused a guest that can be let go on."""
     seen = launcher.status
     listed = [] if vmi is None else vmi.get("status", {}).get("conditions", [])
-    is_told = any((one["type"], one.get("reason")) == ("Paused", "PausedByUser") for one in listed)
+    is_told = any((item["type"], item.get("reason")) == ("Paused", "PausedByUser") for item in listed)
     is_held = is_told if seen.is_held is None else seen.is_held
     return seen.is_connected and seen.state == STALLED and not launcher.is_gone and (is_let_go_on or not is_held)
 

@@ -100,7 +100,7 @@ def _end_has_a_cause(asked: Asked) -> str | None:
         return None
     pods = [asked.in_pass.of(POD.kind, key) for key in _pod_keys(asked, uids["pod_uid"])]
     answers = ((asked.in_pass.of(VIRTUAL_MACHINE_INSTANCE.kind, asked.call.key), uids["vmi_uid"]),)
-    for answer, uid in (*answers, *((one, uids["pod_uid"]) for one in pods)):
+    for answer, uid in (*answers, *((pod, uids["pod_uid"]) for pod in pods)):
         if answer is not None and (answer.found is None or answer.found["metadata"]["uid"] != uid):
             return None
     answer = asked.in_pass.of(VIRTUAL_MACHINE_INSTANCE.kind, asked.call.key)
@@ -143,7 +143,7 @@ def _orphan_had_its_time(asked: Asked, unseen_for: float | None) -> str | None:
 
 
 def _names_its_state(asked: Asked) -> str | None:
-    missing = [one for one in ("uid", "resource_version") if not asked.call.asked.get(one)]
+    missing = [item for item in ("uid", "resource_version") if not asked.call.asked.get(item)]
     return f"it names no {' and no '.join(missing)}" if missing else None
 
 
@@ -186,12 +186,12 @@ def _guest_is_seen(launcher: Launcher | None, *, is_first: bool) -> str | None:
 def _unlisted_at(asked: Asked, pod_uid: str) -> int:
     """Return the store's version at which that Pod was listed no more, for the last time."""
     found, was_listed = 0, False
-    for one in asked.store.histories[POD.kind]:
-        body = one.after or one.before or {}
+    for history in asked.store.histories[POD.kind]:
+        body = history.after or history.before or {}
         if body["metadata"]["uid"] != pod_uid:
             continue
-        is_listed = one.after is not None and ROLE in body["metadata"].get("labels", {})
-        found = one.version if was_listed and not is_listed else found
+        is_listed = history.after is not None and ROLE in body["metadata"].get("labels", {})
+        found = history.version if was_listed and not is_listed else found
         was_listed = is_listed
     return found
 
@@ -207,7 +207,7 @@ def _is_ending(pod: Pod) -> bool:
 def _pod_keys(asked: Asked, uid: str) -> set[Key]:
     """List the keys under which that Pod is, or was, known."""
     history = asked.store.histories[POD.kind]
-    return {one.key for one in history if (one.after or one.before or {})["metadata"]["uid"] == uid}
+    return {item.key for item in history if (item.after or item.before or {})["metadata"]["uid"] == uid}
 
 
 def _read(raw: bytes | None) -> Json | None:

@@ -45,7 +45,7 @@ class HandsOnPods:
         pod = self._store.find(POD, key)
         if pod is None:
             return NOTHING
-        owners = [{**one, "controller": False} for one in pod["metadata"].get("ownerReferences") or ()]
+        owners = [{**reference, "controller": False} for reference in pod["metadata"].get("ownerReferences") or ()]
         meta = {"name": key.name, "annotations": {"squatter": "true"}, "ownerReferences": owners}
         meta["labels"] = pod["metadata"].get("labels", {})
         self._store.delete(POD, key, grace_period_seconds=0)

@@ -24,7 +24,7 @@ def collect_garbage(store: Store) -> bool:
     for resource, key, body in found:
         meta = body["metadata"]
         owners = meta.get("ownerReferences") or []
-        if owners and "deletionTimestamp" not in meta and all(one["uid"] not in uids for one in owners):
+        if owners and "deletionTimestamp" not in meta and all(owner["uid"] not in uids for owner in owners):
             store.delete(resource, key, uid=meta["uid"])
             return True
         if "deletionTimestamp" in meta and "orphan" in meta.get("finalizers", ()):
@@ -46,7 +46,7 @@ def collect_pods(store: Store) -> bool:
         uid, status = pod["metadata"]["uid"], pod["status"]
         if status["phase"] not in OVER:
             disrupted = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}
-            kept = [one for one in status.get("conditions", ()) if one["type"] != "DisruptionTarget"]
+            kept = [condition for condition in status.get("conditions", ()) if condition["type"] != "DisruptionTarget"]
             failed = {**status, "phase": "Failed", "conditions": [*kept, disrupted]}
             store.set_pod(key, uid, status=failed)
         else:
@@ -61,7 +61,7 @@ def evict(store: Store, *taints: str) -> str | None:
         node = store.find(NODE, Key("", pod["spec"].get("nodeName", "")))
         if node is None or "deletionTimestamp" in pod["metadata"]:
             continue
-        if any(has_taint(node, one) for one in taints):
+        if any(has_taint(node, taint) for taint in taints):
             store.actor = "taint eviction"
             store.delete(POD, key)
             return f"taint eviction: {key}"
@@ -91,7 +91,7 @@ def _takes_launchers(node: Json) -> bool:
 
 
 def has_taint(node: Json, name: str) -> bool:
-    return any(one["key"] == name for one in node.get("spec", {}).get("taints") or ())
+    return any(taint["key"] == name for taint in node.get("spec", {}).get("taints") or ())
 
 
 def set_taint(store: Store, name: str, taint: str, *, on: bool) -> None:
@@ -99,7 +99,7 @@ def set_taint(store: Store, name: str, taint: str, *, on: bool) -> None:
     node = store.find(NODE, Key("", name))
     if node is None:
         return
-    kept = [one for one in node.get("spec", {}).get("taints") or () if one["key"] != taint]
+    kept = [item for item in node.get("spec", {}).get("taints") or () if item["key"] != taint]
     taints = [*kept, {"key": taint, "effect": "NoExecute"}] if on else kept
     store.patch(NODE, Key("", name), {"spec": {"taints": taints or None}})
 
@@ -119,9 +119,9 @@ def _orphan(store: Store, resource: Resource, key: Key, meta: Json) -> None:
     """Cut the first dependant loose, or let go of the owner when there is none left."""
     for kind, child, body in _all(store):
         owners = body["metadata"].get("ownerReferences") or []
-        kept = [one for one in owners if one["uid"] != meta["uid"]]
+        kept = [item for item in owners if item["uid"] != meta["uid"]]
         if len(kept) != len(owners):
             store.patch(kind, child, {"metadata": {"ownerReferences": kept or None}})
             return
-    rest = [one for one in meta["finalizers"] if one != "orphan"]
+    rest = [item for item in meta["finalizers"] if item != "orphan"]
     store.patch(resource, key, {"metadata": {"finalizers": rest or None}})

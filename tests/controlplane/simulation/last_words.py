@@ -40,7 +40,7 @@ class LastWords:
         if before is None or after is not None:
             return
         pod: Json = msgspec.json.decode(before)
-        states = (one.get("state", {}) for one in pod.get("status", {}).get("containerStatuses", ()))
-        is_looked_at = any(pod["metadata"]["uid"] in one for one in self._granted.values())
-        if is_looked_at and any("terminated" in one for one in states):
+        states = (item.get("state", {}) for item in pod.get("status", {}).get("containerStatuses", ()))
+        is_looked_at = any(pod["metadata"]["uid"] in item for item in self._granted.values())
+        if is_looked_at and any("terminated" in item for item in states):
             self._heard.add(pod["metadata"]["uid"])

@@ -33,8 +33,8 @@ def seconds_for(vmi: Json) -> int:
 
 
 def is_up(pod: Json) -> bool:
-    states = (one.get("state", {}) for one in pod["status"].get("containerStatuses", ()))
-    runs = pod["status"]["phase"] == "Running" and any("running" in one for one in states)
+    states = (item.get("state", {}) for item in pod["status"].get("containerStatuses", ()))
+    runs = pod["status"]["phase"] == "Running" and any("running" in item for item in states)
     return runs and "deletionTimestamp" not in pod["metadata"]
 
 
@@ -79,6 +79,6 @@ class Launches:
         pod = self._seen(POD, Key(meta["namespace"], f"{head}-{status['attempt']}"))
         if pod is None or controlling_uid(pod) != meta["uid"] or not pod["spec"].get("nodeName") or is_up(pod):
             return None
-        ended = any("terminated" in one.get("state", {}) for one in pod["status"].get("containerStatuses", ()))
+        ended = any("terminated" in item.get("state", {}) for item in pod["status"].get("containerStatuses", ()))
         is_over = ended or pod["status"]["phase"] in OVER or "deletionTimestamp" in pod["metadata"]
         return None if is_over else pod

@@ -100,8 +100,8 @@ class Ledger:
 
     def rest(self) -> None:
         """Note that everything has come to rest: what was to be acted on was."""
-        for one in self.accounts.values():
-            one.is_touched = False
+        for account in self.accounts.values():
+            account.is_touched = False
 
     def _switch(self, one: Account, strategy: str) -> None:
         one.causes.append(f"switched to {strategy}")
@@ -182,7 +182,7 @@ def is_paused(vmi: Json) -> bool:
 def controlling_uid(body: Json) -> str | None:
     """Return the UID of the owner that controls an object."""
     owners = body["metadata"].get("ownerReferences") or ()
-    return next((str(one["uid"]) for one in owners if one.get("controller")), None)
+    return next((str(owner["uid"]) for owner in owners if owner.get("controller")), None)
 
 
 def _uid(body: Json) -> str:

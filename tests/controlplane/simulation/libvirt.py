@@ -76,9 +76,9 @@ class LauncherConnections:
 
     def steps(self) -> list[Callable[[], None]]:
         """List what can be told now: that somebody listens, that something happened, that a connection ended."""
-        self._waiting = [one for one in self._waiting if not one[1].done()]
+        self._waiting = [item for item in self._waiting if not item[1].done()]
         here = [self._tell_here for uid, _unused in self._waiting if self._is_listening(uid)]
-        return here[:1] + [step for one in self._open if (step := one.step()) is not None]
+        return here[:1] + [step for item in self._open if (step := item.step()) is not None]
 
     def subscribe(self, _unused: Callable[[], None]) -> None:
         """Contact never comes nor goes."""
@@ -207,7 +207,7 @@ class LauncherConnection:
 
     async def define(self, xml: str) -> LauncherGuest:
         self.connections.doubts.begins(self.there)
-        await self.call("define", lambda one: one.define(xml))
+        await self.call("define", lambda item: item.define(xml))
         return self.connections.guest_kind(self)
 
     async def close(self) -> None:
@@ -260,38 +260,40 @@ class LauncherGuest:
         """Take two steps: between them the domain is active, and may still fail."""
         there, doubts = self._connection.there, self._connection.connections.doubts
         try:
-            await self._connection.call("launch", lambda one: one.launch(is_paused=is_paused))
+            await self._connection.call("launch", lambda item: item.launch(is_paused=is_paused))
             if there.hesitation and self._connection.connections.is_overdue():
                 self._connection.break_off()
                 raise TimedOut("no answer within the time that a start has")
-            await self._connection.call("finish start of", lambda one: one.finish_start() if one.is_starting else None)
+            await self._connection.call(
+                "finish start of", lambda item: item.finish_start() if item.is_starting else None
+            )
         except (Disconnected, TimedOut):
             doubts.is_open(there)
             raise
         doubts.is_up(there)
 
     async def shutdown(self) -> None:
-        await self._end("shut down", lambda one: one.press_power())
+        await self._end("shut down", lambda item: item.press_power())
 
     async def destroy(self) -> None:
-        await self._end("destroy", lambda one: one.destroy())
+        await self._end("destroy", lambda item: item.destroy())
 
     async def kill(self) -> None:
-        await self._end("destroy", lambda one: one.destroy())
+        await self._end("destroy", lambda item: item.destroy())
 
     async def resume(self) -> None:
         asked = self._connection.connections.unpaused
-        await self._connection.call("resume", lambda one: one.resume(by_person=asked[one.pod_uid] > 0))
+        await self._connection.call("resume", lambda item: item.resume(by_person=asked[item.pod_uid] > 0))
 
     async def set_vcpus(self, count: int) -> None:
-        await self._connection.call("plug CPUs into", lambda one: one.plug(count))
+        await self._connection.call("plug CPUs into", lambda item: item.plug(count))
 
     async def set_memory(self, requested_bytes: int) -> None:
         """No guest here has room for more."""
         raise HypervisorError(f"cannot give {requested_bytes} bytes to a guest that has no device for them")
 
     async def pause(self) -> None:
-        await self._connection.call("pause", lambda one: one.pause())
+        await self._connection.call("pause", lambda item: item.pause())
 
     async def reset(self) -> None:
         """Nobody asks for that here."""
@@ -316,7 +318,7 @@ class LauncherGuest:
         return await Call(ORDERS.get(name, ASK), "agent", there.vmi, run, AgentSilent, asked)  # type: ignore[no-any-return]
 
     async def state(self) -> State:
-        state = await self._connection.call("look at", lambda one: one.state)
+        state = await self._connection.call("look at", lambda item: item.state)
         if self._connection.connections.is_late():
             await self._connection.call("hear of", lambda _unused: None)
         self._connection.connections.doubts.is_seen(self._connection.there)

@@ -40,8 +40,8 @@ def silent_for(store: Store, node: str, known: int | None = None) -> float | Non
 
     known: the store's version up to which its changes count.
     """
-    changes = [one for one in store.histories[LEASE.kind] if one.key == lease_key(node)]
-    changes = [one for one in changes if known is None or one.version <= known]
+    changes = [item for item in store.histories[LEASE.kind] if item.key == lease_key(node)]
+    changes = [item for item in changes if known is None or item.version <= known]
     return store.now - changes[-1].at if changes else None
 
 

@@ -87,7 +87,7 @@ class HandTurnedLoop(asyncio.BaseEventLoop, Asks):
 
     def next_due(self) -> float | None:
         """Tell in how many seconds somebody's sleep ends."""
-        due = [one.when() for one in self._timers() if not one.cancelled()]
+        due = [timer.when() for timer in self._timers() if not timer.cancelled()]
         return max(0.0, min(due) - self.time()) if due else None
 
     def run_in_executor(self, _unused: Any, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:

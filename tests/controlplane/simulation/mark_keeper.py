@@ -45,9 +45,9 @@ class Witness:
             self.charges.setdefault(failed_on, []).append((at, name, tenant))
 
     def is_enough(self, node: str, now: float, tenants: int) -> bool:
-        recent = [one for one in self.charges.get(node, ()) if now - one[0] < WINDOW_SECONDS]
+        recent = [item for item in self.charges.get(node, ()) if now - item[0] < WINDOW_SECONDS]
         machines = {(tenant, name) for _unused, name, tenant in recent}
-        return len(machines) >= ENOUGH_MACHINES and len({one[2] for one in recent}) >= min(ENOUGH_TENANTS, tenants)
+        return len(machines) >= ENOUGH_MACHINES and len({item[2] for item in recent}) >= min(ENOUGH_TENANTS, tenants)
 
 
 class Observed(QuarantineReconciler):
@@ -70,8 +70,8 @@ class Process:
     ) -> None:
         self.born = true.seconds
         self.clock = WrongClock(true, rng.choice((0.0, 5.0, -3600.0)), true.seconds - rng.choice((10.0, 1e6)))
-        self.caches = {one: LaggingCache(store, one) for one in (NODE, VIRTUAL_MACHINE_INSTANCE)}
-        overlays = {one: ReadYourWritesCache(cache) for one, cache in self.caches.items()}
+        self.caches = {item: LaggingCache(store, item) for item in (NODE, VIRTUAL_MACHINE_INSTANCE)}
+        overlays = {item: ReadYourWritesCache(cache) for item, cache in self.caches.items()}
         self.due: float | None = None
         """When (monotonic) to look without being woken."""
         self.leading_since = 0.0
@@ -127,7 +127,7 @@ class Process:
             self._coroutine, outcome = None, ended.value
             left = RETRY_SECONDS if outcome.error is not None else outcome.requeue_after
             due = None if left is None else self.clock.monotonic() + left
-            self.due = min((one for one in (self.due, due) if one is not None), default=None)
+            self.due = min((item for item in (self.due, due) if item is not None), default=None)
 
     def _wake(self) -> None:
         self.due = self.clock.monotonic()

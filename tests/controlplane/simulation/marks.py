@@ -80,8 +80,8 @@ class MarkPlay:
         self._ground = {name: why for name in NODES if (why := self._why_not(name))}
 
     def _hear(self) -> None:
-        for one in (self.leader, self.standby):
-            one.hear()
+        for item in (self.leader, self.standby):
+            item.hear()
 
     def _work(self, *, is_calm: bool = False) -> bool:
         """Let the leader go on; tell whether it had something to do."""
@@ -109,7 +109,7 @@ class MarkPlay:
         """Let a machine's guest be up, mostly after it has failed where runs do not begin."""
         self.store.actor = "handler"
         (tenant, name), self.made = self.rng.choice(MACHINES), self.made + 1
-        good = [one for one in NODES if one not in self.bad]
+        good = [item for item in NODES if item not in self.bad]
         failed_on = self.rng.choice(self.bad)
         node = self.rng.choice(NODES if self.rng.random() < RECOVERIES else good)
         is_to_blame = self.rng.random() < 0.8
@@ -127,8 +127,8 @@ class MarkPlay:
             status = {"phase": phase, "nodeName": node, "failedAttempts": [failed]}
             self.store.patch(VMI, key, {"status": status}, subresource="status")
             self._hear()
-        for one in (self.leader, self.standby):
-            one.witness.came_up(tenant, name, node, failed_on if is_to_blame else "", one.clock.monotonic())
+        for item in (self.leader, self.standby):
+            item.witness.came_up(tenant, name, node, failed_on if is_to_blame else "", item.clock.monotonic())
         if self.rng.random() < 0.6:
             self.store.delete(VMI, key)
 
@@ -163,14 +163,14 @@ class MarkPlay:
         """What spoke against a node was judged when its mark has changed."""
         for name, mark in self._marks().items():
             if mark != before[name]:
-                for one in (self.leader, self.standby):
-                    one.witness.charges.pop(name, None)
+                for item in (self.leader, self.standby):
+                    item.witness.charges.pop(name, None)
 
     def _why_not(self, name: str) -> str:
         """Say why a node is not to be marked now; "" when it is."""
         nodes, leader = dict(self.store.list(NODE)), self.leader
         fit = [key.name for key, body in nodes.items() if _is_fit(body)]
-        staying = [one for one in fit if self._marks()[one] is None and one != name]
+        staying = [item for item in fit if self._marks()[item] is None and item != name]
         tenants = len({key.namespace for key, _unused in self.store.list(VMI)}) or 1
         reasons = {
             "it is marked": self._marks()[name] is not None,
@@ -182,7 +182,7 @@ class MarkPlay:
         return next((why for why, applies in reasons.items() if applies), "")
 
     def _judge(self, call: Call) -> None:
-        missing = [one for one in ("uid", "resource_version") if not call.asked.get(one)]
+        missing = [item for item in ("uid", "resource_version") if not call.asked.get(item)]
         if missing:
             raise Breach(f"marks: {call}: it names no {' and no '.join(missing)}")
         name, mark = call.key.name, call.asked["patch"]["metadata"]["labels"][QUARANTINED]
@@ -198,7 +198,7 @@ class MarkPlay:
             raise Breach(f"marks: {name} is marked, and {self._ground[name]}")
         if len(self._answered) * 2 < self._fit:
             raise Breach(f"marks: {name} is marked, and {len(self._answered)} of {self._fit} nodes were asked for")
-        taken_for = [one for one, body in self._answered.items() if body is None or not _is_free(body)]
+        taken_for = [item for item, body in self._answered.items() if body is None or not _is_free(body)]
         if taken_for:
             raise Breach(f"marks: {name} is marked, and {taken_for[0]}, which was asked for, takes no machines")
         if not self._looked_at - 1.0 <= (_time_of(mark) or 0.0) - LASTS_SECONDS <= now:
@@ -220,11 +220,11 @@ class MarkPlay:
     def _marked_for(self, name: str) -> float:
         """Tell how long a node has been marked as it is."""
         since, mark = self.true.seconds, self._marks()[name]
-        for one in reversed(self.store.histories[NODE.kind]):
-            if one.key.name == name and one.after is not None:
-                if one.after["metadata"]["labels"].get(QUARANTINED) != mark:
+        for history in reversed(self.store.histories[NODE.kind]):
+            if history.key.name == name and history.after is not None:
+                if history.after["metadata"]["labels"].get(QUARANTINED) != mark:
                     break
-                since = one.at
+                since = history.at
         return self.true.seconds - since
 
     def _come_to_rest(self) -> None:

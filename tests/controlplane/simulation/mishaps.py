@@ -33,13 +33,13 @@ class Mishaps:
 
     def crash(self) -> str | None:
         world = self._world
-        one = self._rng.choice(world.controllers)
-        self._kill(one)
-        world.controllers.remove(one)
+        item = self._rng.choice(world.controllers)
+        self._kill(item)
+        world.controllers.remove(item)
         if not world.controllers:
             world.start_controller()
         world.oracles.is_one_leader_since = world.store.version + 1
-        return f"{one.name}: crash"
+        return f"{item.name}: crash"
 
     def _kill(self, one: Process) -> None:
         """End a process; a request that is out may still take effect."""
@@ -121,8 +121,8 @@ class Mishaps:
         set_taint(self._world.store, node.name, taint, on=True)
 
     def handler_crash(self) -> str | None:
-        one = self._world.handlers[self._node().name]
-        return None if one.is_dead else self._restart(one)
+        item = self._world.handlers[self._node().name]
+        return None if item.is_dead else self._restart(item)
 
     def end_in_start(self, one: Handler, index: int) -> str:
         """End virt-handler between QEMU's execution and libvirtd's word that it is up."""
@@ -144,65 +144,67 @@ class Mishaps:
 
     def blind(self) -> str | None:
         """A list of a node's VMIs that is empty, although there are some: nothing follows from absence."""
-        seeing = [one for one in self._world.handlers.values() if not (one.is_dead or one.node.is_unreachable)]
+        seeing = [
+            handler for handler in self._world.handlers.values() if not (handler.is_dead or handler.node.is_unreachable)
+        ]
         if not seeing:
             return None
-        one = self._rng.choice(seeing)
-        one.lose_sight()
+        handler = self._rng.choice(seeing)
+        handler.lose_sight()
         self._world.fault("blind")
-        return f"{one.name}: is shown no VMIs"
+        return f"{handler.name}: is shown no VMIs"
 
     def daemon(self) -> str | None:
         """A launcher's libvirtd dies, and its supervisor starts another. The guest lives on, or ends in between."""
-        up = [one for node in self._world.nodes for one in node.launchers.values() if one.is_listening]
-        steady = [one for one in up if not one.is_starting]
+        up = [item for node in self._world.nodes for item in node.launchers.values() if item.is_listening]
+        steady = [item for item in up if not item.is_starting]
         if not steady:
             return None
-        one = self._rng.choice(steady)
-        one.lose_daemon()
+        item = self._rng.choice(steady)
+        item.lose_daemon()
         self._world.fault("libvirtd")
         if self._rng.random() < ENDS_WITH_LIBVIRTD:
-            one.end_guest("crashed")
-            return f"libvirtd of {one.vmi}: dies, and its guest with it"
-        return f"libvirtd of {one.vmi}: dies"
+            item.end_guest("crashed")
+            return f"libvirtd of {item.vmi}: dies, and its guest with it"
+        return f"libvirtd of {item.vmi}: dies"
 
     def end_unseen(self, vmi: Key) -> None:
         """Let guests of a machine that were just started end beside their libvirtd, before anybody has looked."""
         for node in self._world.nodes:
-            for one in node.guests():
-                if one.vmi == vmi and one.has_run:
+            for guest in node.guests():
+                if guest.vmi == vmi and guest.has_run:
                     self._world.fault("ends unseen")
-                    one.lose_daemon()
-                    one.end_guest("crashed")
+                    guest.lose_daemon()
+                    guest.end_guest("crashed")
 
     def io_error(self) -> str | None:
         """A guest's disk fails for a moment, which is over when somebody lets the guest go on."""
-        up = [one for node in self._world.nodes for one in node.guests() if one.has_run]
+        up = [guest for node in self._world.nodes for guest in node.guests() if guest.has_run]
         if not up:
             return None
-        one = self._rng.choice(up)
-        one.stall()
+        guest = self._rng.choice(up)
+        guest.stall()
         self._world.fault("I/O error")
-        return f"guest of {one.vmi}: is paused by an I/O error"
+        return f"guest of {guest.vmi}: is paused by an I/O error"
 
     def end_one(self) -> str | None:
         """A guest ends by itself."""
-        up = [one for node in self._world.nodes for one in node.guests() if one.has_run]
+        up = [guest for node in self._world.nodes for guest in node.guests() if guest.has_run]
         if not up:
             return None
-        one, how = self._rng.choice(up), self._rng.choice(("shut down", "crashed"))
-        one.end_guest(how)
-        return f"guest of {one.vmi}: {how}"
+        guest, how = self._rng.choice(up), self._rng.choice(("shut down", "crashed"))
+        guest.end_guest(how)
+        return f"guest of {guest.vmi}: {how}"
 
     def freeze_one(self) -> str | None:
         """A person has the file systems of a guest frozen that has an honest agent, for a while."""
-        there = [(self._world.handlers[node.name], one) for node in self._world.nodes for one in node.guests()]
-        able = [(by, one) for by, one in there if one.agent is not None and one.agent.manner == "honest"]
+        there = [(self._world.handlers[node.name], guest) for node in self._world.nodes for guest in node.guests()]
+        able = [(by, guest) for by, guest in there if guest.agent is not None and guest.agent.manner == "honest"]
         if not able:
             return None
-        by, one = self._rng.choice(able)
-        by.press(one, "freeze", self._rng.choice(THAW_AFTER))
-        return f"user: freeze the guest of {one.vmi}"
+        by, guest = self._rng.choice(able)
+        by.press(guest, "freeze", self._rng.choice(THAW_AFTER))
+        return f"user: freeze the guest of {guest.vmi}"
 
     def emulation(self) -> str | None:
         """A person lets guests do without KVM, or takes that back: Pods that no node fits are made anew."""
@@ -216,12 +218,12 @@ class Mishaps:
         """
         node = self._node()
         broken = "" if node.broken else self._rng.choice(WAYS_TO_BREAK)
-        for one in self._world.nodes if self._rng.random() < ALL_BROKEN else (node,):
-            one.broken = broken
+        for item in self._world.nodes if self._rng.random() < ALL_BROKEN else (node,):
+            item.broken = broken
         self._world.fault("broken node")
         return f"{node.name}: {broken or 'mended'}"
 
     def clock(self) -> str | None:
-        self._rng.choice([one.clock for one in self._world.processes()]).offset = self._rng.choice(OFFSETS)
+        self._rng.choice([process.clock for process in self._world.processes()]).offset = self._rng.choice(OFFSETS)
         self._world.fault("clock")
         return "a clock steps"

@@ -122,10 +122,10 @@ class Moves:
     def _reachable(self) -> list[tuple[str, WatchingCache]]:
         """List the caches that can hear from the API server."""
         return [
-            (one.role, cache)
-            for one in self._world.processes()
-            if not (isinstance(one, Handler) and one.node.is_unreachable)
-            for cache in one.caches
+            (process.role, cache)
+            for process in self._world.processes()
+            if not (isinstance(process, Handler) and process.node.is_unreachable)
+            for cache in process.caches
         ]
 
     def _deliver(self) -> str | None:
@@ -162,19 +162,19 @@ class Moves:
         return ""
 
     def _begin(self) -> str | None:
-        turns = [(one, name) for one in self._world.processes() for name in one.work]
-        return "" if any(one.begin(name) for one, name in self._shuffled(turns)) else None
+        turns = [(process, name) for process in self._world.processes() for name in process.work]
+        return "" if any(process.begin(name) for process, name in self._shuffled(turns)) else None
 
     def _carry_out(self) -> str | None:
-        working = [one for one in self._world.processes() if one.passes]
+        working = [process for process in self._world.processes() if process.passes]
         if not working:
             return None
-        one = self._rng.choice(working)
-        index = self._pick(one)
-        call = one.passes[index].call
-        if one.passes[index].came is not None:
-            return self._world.carry(one, index, "answer lost" if self._is_cut_off(one, call) else "done")
-        return self._carry_call(one, index, call)
+        process = self._rng.choice(working)
+        index = self._pick(process)
+        call = process.passes[index].call
+        if process.passes[index].came is not None:
+            return self._world.carry(process, index, "answer lost" if self._is_cut_off(process, call) else "done")
+        return self._carry_call(process, index, call)
 
     def _pick(self, one: Process) -> int:
         """Choose a call; what is done already is mostly answered after the others."""
@@ -263,12 +263,14 @@ class Moves:
         due = [(node, step) for node in self._world.nodes for step in node.host_steps()]
         if not due:
             return None
-        node, one = self._rng.choice(due)
-        node.host_step(one)
-        return f"{node.name} launcher of {one.vmi}: {'up' if one.is_up else 'over'}, {one.state and one.state.reason}"
+        node, item = self._rng.choice(due)
+        node.host_step(item)
+        return (
+            f"{node.name} launcher of {item.vmi}: {'up' if item.is_up else 'over'}, {item.state and item.state.reason}"
+        )
 
     def _session(self) -> str | None:
-        alive = [one for one in self._world.handlers.values() if not one.is_dead]
+        alive = [item for item in self._world.handlers.values() if not item.is_dead]
         steps = [(handler, step) for handler in alive for step in handler.sessions.steps()]
         if not steps:
             return None
@@ -286,34 +288,34 @@ class Moves:
         return ""
 
     def _guest(self) -> str | None:
-        guests = [one for node in self._world.nodes for one in node.guests() if not one.is_starting]
+        guests = [guest for node in self._world.nodes for guest in node.guests() if not guest.is_starting]
         if not guests:
             return None
-        one = self._rng.choice(guests)
-        is_paused = one.state in (STALLED, BY_PERSON) and self._rng.random() < PERSONS_OVER_PAUSES
+        guest = self._rng.choice(guests)
+        is_paused = guest.state in (STALLED, BY_PERSON) and self._rng.random() < PERSONS_OVER_PAUSES
         how = self._rng.choice(WHAT_PERSONS_DO if is_paused else WHAT_GUESTS_MEET)
         if how in ("pause", "unpause"):
-            return self._press(one, how)
-        one.end_guest(how)
-        return f"guest of {one.vmi}: {how}"
+            return self._press(guest, how)
+        guest.end_guest(how)
+        return f"guest of {guest.vmi}: {how}"
 
     def _agent(self) -> str | None:
         """Let a guest's agent come or go, or a person have the file systems of one that has it frozen or thawed."""
-        guests = [one for node in self._world.nodes for one in node.guests() if one.has_run]
+        guests = [guest for node in self._world.nodes for guest in node.guests() if guest.has_run]
         if not guests:
             return None
-        one = self._rng.choice(guests)
-        if one.agent is None or self._rng.random() < AGENTS_LEAVE:
-            one.let_agent(Agent(self._rng) if one.agent is None else None)
-            return f"agent of {one.vmi}: {'gone' if one.agent is None else one.agent.manner}"
-        if one.is_frozen and self._rng.random() < PATIENT:
+        guest = self._rng.choice(guests)
+        if guest.agent is None or self._rng.random() < AGENTS_LEAVE:
+            guest.let_agent(Agent(self._rng) if guest.agent is None else None)
+            return f"agent of {guest.vmi}: {'gone' if guest.agent is None else guest.agent.manner}"
+        if guest.is_frozen and self._rng.random() < PATIENT:
             return None
-        return self._press(one, "unfreeze" if one.is_frozen else "freeze", self._rng.choice(THAW_AFTER))
+        return self._press(guest, "unfreeze" if guest.is_frozen else "freeze", self._rng.choice(THAW_AFTER))
 
     def _press(self, guest: Launcher, verb: Verb, thaw_after: int = 0) -> str | None:
         """Have a person ask for it by way of a virt-handler of the guest's node that lives, or get no answer."""
-        there = (one for one in self._world.handlers.values() if not one.is_dead)
-        asked = next((one for one in there if guest.pod_uid in one.node.launchers), None)
+        there = (item for item in self._world.handlers.values() if not item.is_dead)
+        asked = next((item for item in there if guest.pod_uid in item.node.launchers), None)
         if asked is None:
             return None
         asked.press(guest, verb, thaw_after)

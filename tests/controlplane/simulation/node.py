@@ -71,7 +71,7 @@ class Node:
         return self.is_cut_off or self.is_off
 
     def guests(self) -> list[Launcher]:
-        return [one for one in self.launchers.values() if one.is_running_guest]
+        return [launcher for launcher in self.launchers.values() if launcher.is_running_guest]
 
     def register(self) -> None:
         """Let the kubelet make its Node, or take back what was said of it while it was away."""
@@ -84,10 +84,10 @@ class Node:
 
     def lose_power(self) -> None:
         self.is_off = True
-        self.lost.update(uid for uid, one in self.launchers.items() if one.is_up)
-        for one in self.launchers.values():
-            one.exit(137, "")
-            one.state = None
+        self.lost.update(uid for uid, launcher in self.launchers.items() if launcher.is_up)
+        for launcher in self.launchers.values():
+            launcher.exit(137, "")
+            launcher.state = None
 
     def heal(self) -> None:
         self.is_cut_off = self.is_off = False
@@ -101,7 +101,7 @@ class Node:
         """List launchers in which something can go on by itself."""
         if self.is_off:
             return []
-        return [one for one in self.launchers.values() if one.is_up and self._can_go_on(one)]
+        return [launcher for launcher in self.launchers.values() if launcher.is_up and self._can_go_on(launcher)]
 
     def host_step(self, one: Launcher) -> None:
         """Let the launcher's own processes do their next thing."""
@@ -123,7 +123,7 @@ class Node:
             return []
         known = {body["metadata"]["uid"]: (key, body) for key, body in self.store.list(POD)}
         due = [(key, uid) for uid, (key, body) in known.items() if self._is_due(body)]
-        return due + [(one.pod, uid) for uid, one in self.launchers.items() if uid not in known]
+        return due + [(item.pod, uid) for uid, item in self.launchers.items() if uid not in known]
 
     def kubelet_step(self, key: Key, uid: str) -> None:
         """Do the next thing about a Pod: start, report, stop, remove."""
@@ -158,8 +158,8 @@ class Node:
 
     def _can_only_wait(self, pod: Json) -> bool:
         """Tell whether there is nothing to do, or to say, about a Pod of which nothing runs."""
-        states = [one["state"] for one in pod["status"].get("containerStatuses", ())]
-        told = any(LAUNCHER in one.get("waiting", {}).get("message", "") for one in states)
+        states = [item["state"] for item in pod["status"].get("containerStatuses", ())]
+        told = any(LAUNCHER in item.get("waiting", {}).get("message", "") for item in states)
         return self.broken == "does nothing" or (self.broken == "lacks the launcher" and told)
 
     def _begins_nothing(self, pod: Json) -> bool:

@@ -109,7 +109,7 @@ class NodeKeeper:
         return str(found.get("status", {}).get("phase", ""))
 
     def is_asking(self, verb: str) -> bool:
-        return any(one.call.verb == verb for one in self.handler.passes)
+        return any(pass_.call.verb == verb for pass_ in self.handler.passes)
 
     def advance(self, seconds: float, *, until: Callable[[], bool] = lambda: False) -> None:
         """Let time pass, evenly, for so long or until something is true."""

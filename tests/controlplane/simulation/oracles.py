@@ -64,7 +64,7 @@ class Oracles:
             self._endings_break(),
             self._idle_writes_break(),
             self._pauses_break(),
-            *(self._change_breaks(one, view) for one in new),
+            *(self._change_breaks(item, view) for item in new),
         ]
         for text in found:
             if text:
@@ -79,8 +79,8 @@ class Oracles:
 
     def _pauses_break(self) -> str | None:
         """What a person has paused goes on when a person says so."""
-        there = (one for node in self._nodes for one in node.launchers.values())
-        overruled = next((one for one in there if one.is_overruled), None)
+        there = (item for node in self._nodes for item in node.launchers.values())
+        overruled = next((item for item in there if item.is_overruled), None)
         return overruled and f"pause: {overruled.vmi} was let go on, and a person had paused it"
 
     def _endings_break(self) -> str | None:
@@ -95,17 +95,19 @@ class Oracles:
 
     def _guests_break(self, view: View) -> str | None:
         """I1: at most one guest executes for one VMI name, hence for one VM, on all nodes together; each granted."""
-        running = [one for node in self._nodes for one in node.launchers.values() if one.is_running_guest]
+        running = [item for node in self._nodes for item in node.launchers.values() if item.is_running_guest]
         if not running:
             self._guests = set()
             return None
-        counted = Counter(one.vmi for one in running)
+        counted = Counter(item.vmi for item in running)
         twice = [key for key, count in counted.items() if count > 1]
         if twice:
             return f"I1 never two: {twice[0]} runs {counted[twice[0]]} times"
-        known, self._guests = self._guests, {(one.vmi_uid, one.pod_uid) for one in running}
+        known, self._guests = self._guests, {(item.vmi_uid, item.pod_uid) for item in running}
         return next(
-            filter(None, (self._start_breaks(one, view) for one in running if (one.vmi_uid, one.pod_uid) not in known)),
+            filter(
+                None, (self._start_breaks(item, view) for item in running if (item.vmi_uid, item.pod_uid) not in known)
+            ),
             None,
         )
 
@@ -141,7 +143,7 @@ class Oracles:
 
     def _let_go_too_early(self, change: Change) -> str | None:
         uid = (change.before or {})["metadata"]["uid"]
-        left = [key for key, one in self._store.list(VIRTUAL_MACHINE_INSTANCE) if controlling_uid(one) == uid]
+        left = [key for key, item in self._store.list(VIRTUAL_MACHINE_INSTANCE) if controlling_uid(item) == uid]
         return f"I6 finalizer: VM {change.key} goes before its instance" if left else None
 
     def _vmi_breaks(self, change: Change, view: View) -> str | None:
@@ -191,12 +193,12 @@ class Oracles:
     def _was_started(self, vmi_uid: str) -> bool:
         granted = self._grants.get(vmi_uid, {})
         launchers = [
-            one
+            launcher
             for node in self._nodes
-            for one in node.launchers.values()
-            if one.vmi_uid == vmi_uid and one.pod_uid in granted
+            for launcher in node.launchers.values()
+            if launcher.vmi_uid == vmi_uid and launcher.pod_uid in granted
         ]
-        return not launchers or any(one.has_run for one in launchers)
+        return not launchers or any(launcher.has_run for launcher in launchers)
 
     def _end_breaks(self, change: Change, view: View) -> str | None:
         """I8: no VMI is final, or gone, while its guest runs anywhere; I6: nor gone while a Pod of it is left."""
@@ -204,7 +206,7 @@ class Oracles:
         if after is not None and (not is_final(phase(after)) or is_final(phase(before))):
             return None
         uid = (after or before)["metadata"]["uid"]
-        if any(one.vmi_uid == uid for node in self._nodes for one in node.guests()):
+        if any(guest.vmi_uid == uid for node in self._nodes for guest in node.guests()):
             return f"I8 not dead: {change.key} is {'gone' if after is None else phase(after)}, and its guest runs"
         if after is None and change.actor == "controller" and view.since >= self.is_one_leader_since:
             pods = [key for key, pod in self._store.list(POD) if controlling_uid(pod) == uid and self._was_seen(pod)]

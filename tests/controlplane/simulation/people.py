@@ -78,7 +78,7 @@ class People:
     def draw_odds(self) -> None:
         """Choose what is in fashion for a stretch."""
         usual = (2, 5, 3, 3, 2, 2, 2, 1.2, 2, 2, 2, 1, 2, 1)
-        self._weights = [one * self._rng.choice((0.1, 1.0, 1.0, 4.0)) for one in usual]
+        self._weights = [item * self._rng.choice((0.1, 1.0, 1.0, 4.0)) for item in usual]
 
     def act(self) -> str:
         """Do one thing at random; say what. Machines that are just being started are where minds are changed most."""
@@ -215,7 +215,7 @@ class People:
     def _start_again_and_again(self, key: Key) -> str:
         """Change one's mind at once."""
         done = [self._rng.choice((self.start, self.stop, self.restart))(key) for _unused in range(2)]
-        kept = [one for one in done if one != NOTHING]
+        kept = [item for item in done if item != NOTHING]
         return " and ".join(kept) if kept else NOTHING
 
     def _ask(self, key: Key, word: str, decide: Callable[[Any, Any], tuple[Write, ...]]) -> str:

@@ -40,7 +40,7 @@ PASSES_AT_ONCE = 300
 """Over one key, while no time passes."""
 ROUNDS = (2, engine.ROUNDS)
 """How far a pass goes: where it is not far, what is left must not be forgotten."""
-BY_KIND = {one.kind: one for one in RESOURCES}
+BY_KIND = {resource.kind: resource for resource in RESOURCES}
 EXPECTED = (READ, LOOK, "create", "delete")
 """Calls of which it may be an answer that there is no such object, or one already."""
 
@@ -177,19 +177,19 @@ class Process:
         meanwhile: what happens after the call and before its answer is there. is_late: others are answered before,
         and this one when it is carried out once more.
         """
-        one = self.passes.pop(index)
-        if one.answer.done():
+        item = self.passes.pop(index)
+        if item.answer.done():
             self.loop.settle()  # who asked does not wait any more
             return
-        came = one.came or self._do(one.call, fate)
-        if is_late and one.came is None:
-            self.passes.append(replace(one, came=came))
+        came = item.came or self._do(item.call, fate)
+        if is_late and item.came is None:
+            self.passes.append(replace(item, came=came))
             return
-        if one.came is not None and fate != "done":
-            came = replace(came, result=None, error=one.call.lost(f"{one.call}: connection reset"))
+        if item.came is not None and fate != "done":
+            came = replace(came, result=None, error=item.call.lost(f"{item.call}: connection reset"))
         meanwhile()
-        if not one.answer.done():  # else who asked has stopped waiting
-            self._answer(one, came)
+        if not item.answer.done():  # else who asked has stopped waiting
+            self._answer(item, came)
 
     def _do(self, call: Call, fate: Fate) -> Came:
         self.store.actor = self.role
@@ -226,7 +226,7 @@ class Process:
 
     def next_due(self) -> float | None:
         """Tell in how many seconds something becomes due by itself."""
-        due = [one for queue in self.queues() if (one := queue.next_due()) is not None]
+        due = [item for queue in self.queues() if (item := queue.next_due()) is not None]
         turns = [max(0.0, min(due) - self.clock.monotonic())] if due else []
         sleep = self.loop.next_due()
         return min(turns if sleep is None else [*turns, sleep], default=None)
@@ -248,9 +248,9 @@ class Process:
         view = self.view(turn.key, turn.since)
         resource = BY_KIND.get(call.kind)
         shown = None if resource is None else self.seen(resource, call.key)
-        one = Pass(turn, call, answer, view, "" if shown is None else shown["metadata"]["uid"])
-        self.passes.append(one)
-        answer.add_done_callback(lambda _unused: self._forget(one))
+        item = Pass(turn, call, answer, view, "" if shown is None else shown["metadata"]["uid"])
+        self.passes.append(item)
+        answer.add_done_callback(lambda _unused: self._forget(item))
         now, clock = max(turn.began, self.clock.now()), self.clock.now()
         age = self.clock.monotonic() - self._born
         asked = Asked(call, view, turn.view, turn.answers, self.answers, self.store, now, clock, age, self.seen)
@@ -314,9 +314,9 @@ class Process:
 
     def look_for_undone(self) -> None:
         """See that whatever there is to do is being done, or has its time; what is still to be heard may bring it."""
-        found = (self.overdue(), *(shown_wrongly(one, self.laid_over(one)) for one in self.caches))
-        self.broken_promises.extend(one for one in found if one is not None)
-        for name in () if any(one.is_behind for one in self.caches) else self.work:
+        found = (self.overdue(), *(shown_wrongly(item, self.laid_over(item)) for item in self.caches))
+        self.broken_promises.extend(item for item in found if item is not None)
+        for name in () if any(item.is_behind for item in self.caches) else self.work:
             for key in self.keys(name):
                 self._look_for_undone(name, key)
 

@@ -39,10 +39,10 @@ class Rest:
         """List what is not as it should be when nothing moves any more."""
         self._held = {key for key, raw in self._store.list(VIRTUAL_MACHINE_INSTANCE) if self._is_held(raw)}
         found = [
-            f"the guest of {one.vmi} is paused"
+            f"the guest of {guest.vmi} is paused"
             for node in self._nodes
-            for one in node.guests()
-            if one.state == STALLED and node is not self.dead and not node.is_unreachable and not self._rests(one)
+            for guest in node.guests()
+            if guest.state == STALLED and node is not self.dead and not node.is_unreachable and not self._rests(guest)
         ]
         found += self._going() + self._unproven() + self._leftovers() + self._wrongly_listed()
         vmis = dict(self._store.list(VIRTUAL_MACHINE_INSTANCE))
@@ -70,10 +70,10 @@ class Rest:
         frozen yet and will be thawed.
         """
         told = {
-            one.vmi.name
+            guest.vmi.name
             for node in self._nodes
-            for one in node.guests()
-            if one.agent is not None and one.agent.manner != "honest"
+            for guest in node.guests()
+            if guest.agent is not None and guest.agent.manner != "honest"
         }
         return told | {
             key.name
@@ -101,14 +101,18 @@ class Rest:
             vmi = decode_vmi(self._store.get(VIRTUAL_MACHINE_INSTANCE, key))
             if not vmi.status.active_pods or set(vmi.status.active_pods) & pods:
                 continue
-            said = [one.message for one in vmi.status.conditions if "Node" in one.message or "node" in one.message]
+            said = [
+                condition.message
+                for condition in vmi.status.conditions
+                if "Node" in condition.message or "node" in condition.message
+            ]
             if vmi.status.phase != UNKNOWN or not said:
                 found.append(f"VMI {key} may run on a dead node, is {vmi.status.phase} and says {said or 'nothing'}")
         return found
 
     def _wrongly_listed(self) -> list[str]:
         """Machines are sent to all nodes but to one whose virt-handler is silent."""
-        silent = {one.name for one in self._nodes if one.is_unreachable}
+        silent = {node.name for node in self._nodes if node.is_unreachable}
         return [
             f"Node {key} {'takes machines, and nobody is there' if is_listed(body) else 'takes no machines'}"
             for key, body in self._store.list(NODE)
@@ -146,13 +150,13 @@ class Rest:
         for node in self._nodes:
             if not node.is_unreachable:
                 found += [
-                    f"I5 {node.name} runs the launcher of {one.vmi}, whose run is over"
-                    for one in node.launchers.values()
-                    if one.is_up and one.vmi_uid in over
+                    f"I5 {node.name} runs the launcher of {launcher.vmi}, whose run is over"
+                    for launcher in node.launchers.values()
+                    if launcher.is_up and launcher.vmi_uid in over
                 ]
                 found += [
-                    f"I5 {node.name} keeps the launcher of {one.vmi}"
-                    for uid, one in node.launchers.items()
+                    f"I5 {node.name} keeps the launcher of {launcher.vmi}"
+                    for uid, launcher in node.launchers.items()
                     if uid not in pods
                 ]
         return found
@@ -200,8 +204,8 @@ class Rest:
         vmi = decode_vmi(raw)
         if is_final(vmi.status.phase) or _is_hopeless(raw) or self._is_squatted(vmi):
             return []
-        running = [one for node in self._nodes for one in node.guests() if one.vmi_uid == vmi.metadata.uid]
-        ready = next((one for one in vmi.status.conditions if one.type == "Ready"), None)
+        running = [item for node in self._nodes for item in node.guests() if item.vmi_uid == vmi.metadata.uid]
+        ready = next((item for item in vmi.status.conditions if item.type == "Ready"), None)
         if vmi.status.phase == RUNNING and len(running) != 1:
             return ["is Running, and no guest is"]
         if running and (untrue := next(untrue_of_agent(raw, running[0]), None)):

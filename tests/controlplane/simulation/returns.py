@@ -72,7 +72,7 @@ class Returns:
         for uid, known_by in launchers.items():
             vmi = vmis[uid]
             asked = self._asked.get(vmi, [(-1, 0.0)])[-1][0]
-            backs = (one for one in self._all if one.pods.get(uid) is known_by)
+            backs = (item for item in self._all if item.pods.get(uid) is known_by)
             since = next((back.at for back in backs if asked < back.version), None)
             if since is not None and now - max(since, self._settled_at) > ASKED_WITHIN_SECONDS:
                 return f"it came back {now - since:.1f} s ago and has not asked whose the launcher of {vmi} is"

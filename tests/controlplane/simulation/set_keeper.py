@@ -65,8 +65,8 @@ class Process:
         self._store = store
         self.at_first: Json = {}
         """The set as the pass saw it when it began."""
-        self.caches = {one: LaggingCache(store, one) for one in (SET, VMI)}
-        overlays = self._overlays = {one: ReadYourWritesCache(cache) for one, cache in self.caches.items()}
+        self.caches = {item: LaggingCache(store, item) for item in (SET, VMI)}
+        overlays = self._overlays = {item: ReadYourWritesCache(cache) for item, cache in self.caches.items()}
         self.clock = SimulatedClock()
         self.reconciler = Observed(
             looked=self._note_look,
@@ -149,7 +149,7 @@ class Process:
 
     def _judge_preconditions(self, call: Call) -> None:
         """What is changed, or deleted, is exactly what was decided on."""
-        missing = [one for one in ("uid", "resource_version") if not call.asked.get(one)]
+        missing = [item for item in ("uid", "resource_version") if not call.asked.get(item)]
         if missing:
             raise Breach(f"sets: {call}: it names no {' and no '.join(missing)}")
 
@@ -158,8 +158,8 @@ class Process:
         known = self._known()
         active = {key for key, body in known.items() if counts(body)}
         staying = [key for key in active if known[key]["metadata"]["uid"] not in self._deleted]
-        newer = [one.after for one in self._store.histories[SET.kind] if one.after and one.version > since]
-        seen = [one["spec"]["replicas"] for one in (self._seen(SET, WEB) or self.at_first, self.at_first, *newer)]
+        newer = [item.after for item in self._store.histories[SET.kind] if item.after and item.version > since]
+        seen = [item["spec"]["replicas"] for item in (self._seen(SET, WEB) or self.at_first, self.at_first, *newer)]
         if call.verb == "create" and call.key not in known and len(staying) >= max(seen):
             raise Breach(f"sets: {call}, and it sees {len(staying)} of {seen}")
         most = max(len(active), self._counted)

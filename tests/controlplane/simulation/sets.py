@@ -52,20 +52,20 @@ class SetPlay:
         """Compare what is there at rest with what is wanted, and said."""
         found = self.store.get(SET, WEB)
         live, status, wanted = (
-            [one for _unused, one in self.store.list(VMI)],
+            [item for _unused, item in self.store.list(VMI)],
             found["status"],
             found["spec"]["replicas"],
         )
         if not len(live) == len(self.active()) == wanted == status.get("replicas", 0):
             raise Breach(f"sets: {wanted} wanted, {len(live)} there, and it says {status}")
-        ready = sum(READY in one.get("status", {}).get("conditions", ()) for one in live)
+        ready = sum(READY in item.get("status", {}).get("conditions", ()) for item in live)
         said = (status.get("readyReplicas", 0), status.get("labelSelector"))
         if said != (ready, "app=web") or "conditions" in status:
             raise Breach(f"sets: {ready} are ready, and it says {status}")
-        for one in live:
-            owners = [(each["uid"], each.get("controller")) for each in one["metadata"].get("ownerReferences", ())]
-            if one["metadata"].get("labels") != LABELS or owners != [(found["metadata"]["uid"], True)]:
-                raise Breach(f"sets: an instance is {one['metadata']}")
+        for item in live:
+            owners = [(each["uid"], each.get("controller")) for each in item["metadata"].get("ownerReferences", ())]
+            if item["metadata"].get("labels") != LABELS or owners != [(found["metadata"]["uid"], True)]:
+                raise Breach(f"sets: an instance is {item['metadata']}")
         if Process(self.store).begin():
             raise Breach("sets: who begins anew at rest has something to do")
 
@@ -165,10 +165,10 @@ class SetPlay:
     def wanted_since(self, resource_version: int) -> list[int]:
         """List the numbers that were asked for since then, and then; nothing is wanted otherwise while it pauses."""
         history = [change.after for change in self.store.histories[SET.kind]]
-        known = [one for one in history if one is not None]
-        newer = [one for one in known if int(one["metadata"]["resourceVersion"]) > resource_version]
-        seen = [one for one in known if int(one["metadata"]["resourceVersion"]) <= resource_version][-1:]
-        wanted = [one["spec"]["replicas"] for one in (*seen, *newer) if not one["spec"].get("paused")]
+        known = [item for item in history if item is not None]
+        newer = [item for item in known if int(item["metadata"]["resourceVersion"]) > resource_version]
+        seen = [item for item in known if int(item["metadata"]["resourceVersion"]) <= resource_version][-1:]
+        wanted = [item["spec"]["replicas"] for item in (*seen, *newer) if not item["spec"].get("paused")]
         if not wanted:
             raise Breach("sets: it pauses, and something was made or deleted")
         return wanted

@@ -59,7 +59,7 @@ class Settling:
             if node is not self._rest.dead:
                 self._bring_back(node)
         self._keep_one_leader()
-        for cache in (cache for one in world.processes() for cache in one.caches if cache.is_blind):
+        for cache in (cache for process in world.processes() for cache in process.caches if cache.is_blind):
             cache.relist()
         world.people.pods.remove_squatters()
         world.people.want_what_is_known()
@@ -140,7 +140,11 @@ class Settling:
 
     def _reachable(self) -> list[Process]:
         dead = self._rest.dead
-        return [one for one in self._world.processes() if dead is None or one is not self._world.handlers[dead.name]]
+        return [
+            process
+            for process in self._world.processes()
+            if dead is None or process is not self._world.handlers[dead.name]
+        ]
 
     def _round(self) -> bool:
         self._world.look_for_undone()
@@ -159,7 +163,7 @@ class Settling:
         self._world.after_step()
 
     def _next_due(self) -> float | None:
-        return min((due for one in self._reachable() if (due := one.next_due()) is not None), default=None)
+        return min((due for item in self._reachable() if (due := item.next_due()) is not None), default=None)
 
     def _wait_for_alarm(self) -> bool:
         """Pass the time to the next alarm, unless nothing would ever come of it."""

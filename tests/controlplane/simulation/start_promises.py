@@ -60,7 +60,7 @@ def waits_as_long_as_it_should(asked: Asked) -> str | None:
 
 def name_is_free(asked: Asked) -> str | None:
     """No instance is asked for under a name that is seen, all the time, to be taken."""
-    first, now = (None if one.vmi is None else msgspec.json.decode(one.vmi) for one in (asked.at_first, asked.view))
+    first, now = (None if item.vmi is None else msgspec.json.decode(item.vmi) for item in (asked.at_first, asked.view))
     if first is None or now is None or first["metadata"]["uid"] != now["metadata"]["uid"]:
         return None
     return "an instance of its name is seen to be there"
@@ -82,7 +82,7 @@ def end_is_noted(asked: Asked) -> str | None:
         return None
     if status.get("phase") not in OVER or "deletionTimestamp" in meta or strategy_of(vm) not in BACKED_OFF:
         return None
-    entered = [one["phase"] for one in status.get("phaseTransitionTimestamps", ())]
+    entered = [timestamp["phase"] for timestamp in status.get("phaseTransitionTimestamps", ())]
     is_last = (status["phase"], strategy_of(vm)) == ("Succeeded", "RerunOnFailure")
     if "Running" not in entered and not is_last and _failure(vm).get("lastFailedVMIUID") != meta["uid"]:
         return "its instance ended before it ran, and is deleted before that is counted"
@@ -99,7 +99,7 @@ def is_paused_as_asked(asked: Asked) -> str | None:
     if answer is None or answer.found is None:
         return None
     queue = answer.found.get("status", {}).get("stateChangeRequests") or ()
-    starts = [one for one in queue if one["action"] == "Start"]
+    starts = [item for item in queue if item["action"] == "Start"]
     is_asked = bool(starts) and asks_paused(starts[0])
     return None if is_paused(body) == is_asked else f"its guest is {'' if is_asked else 'not '}to wait for an unpause"
 
@@ -112,8 +112,8 @@ def is_switched_on_as_asked(asked: Asked) -> str | None:
     if strategy_of(vm) != "Halted" or patch["spec"] not in ({"runStrategy": "Always"}, {"running": True}):
         return f"a spec is changed by {patch}"
     said = str(vm["metadata"]["generation"])
-    for one in vm.get("status", {}).get("stateChangeRequests") or ():
-        if asks_paused(one) and one["data"].get("generation") == said:
+    for request in vm.get("status", {}).get("stateChangeRequests") or ():
+        if asks_paused(request) and request["data"].get("generation") == said:
             return None
     return "a machine is switched on that was halted after the start, or that nobody has started"
 
@@ -124,10 +124,10 @@ def start_is_taken_off(asked: Asked) -> str | None:
     if vm is None or "deletionTimestamp" in vm["metadata"] or controlling_uid(vmi) != vm["metadata"]["uid"]:
         return None
     queue, uid = vm.get("status", {}).get("stateChangeRequests") or (), vmi["metadata"]["uid"]
-    for one in queue:
-        if one["action"] != "Stop":
+    for item in queue:
+        if item["action"] != "Stop":
             return "its instance is deleted before the start that it has answered is off the queue"
-        if one.get("uid") in (None, uid):
+        if item.get("uid") in (None, uid):
             return None
     return None
 

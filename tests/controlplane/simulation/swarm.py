@@ -83,12 +83,12 @@ class Odds:
         self.unheard = choice(("", "", "", "node-1", "node-2"))
         self.is_withheld = choice((False, False, True))
         self.mute = choice(("", "", "node-1", "node-2"))
-        self._exponents = [1 / (one * choice((0.1, 1.0, 1.0, 4.0))) for one in USUAL.values()]
+        self._exponents = [1 / (item * choice((0.1, 1.0, 1.0, 4.0))) for item in USUAL.values()]
 
     def order(self) -> list[str]:
         """Draw who may move first, second, ... by their odds, as from an urn: the first who can is the one who does."""
         random = self.rng.random
-        drawn = sorted(zip((random() ** one for one in self._exponents), NAMES, strict=True), reverse=True)
+        drawn = sorted(zip((random() ** exponent for exponent in self._exponents), NAMES, strict=True), reverse=True)
         return [name for _unused, name in drawn]
 
     def fate(self, *, may_refuse: bool) -> Fate:

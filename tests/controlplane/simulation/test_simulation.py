@@ -48,7 +48,7 @@ def test_nothing_breaks_and_nothing_stays_stuck(seed: int) -> None:
 
 def test_the_same_seed_gives_the_same_run() -> None:
     runs = [Simulation(5) for _unused in range(2)]
-    for one in runs:
-        one.run(1_500)
-    first, second = ([(entry.key, entry.raw) for entry in one.world.store.history] for one in runs)
+    for run in runs:
+        run.run(1_500)
+    first, second = ([(entry.key, entry.raw) for entry in run.world.store.history] for run in runs)
     assert first == second

@@ -36,7 +36,7 @@ def test_whatever_goes_wrong_no_machine_is_lost_doubled_or_left_standing(seed: i
 
 def test_the_same_seed_gives_the_same_play() -> None:
     plays = [TransitPlay(5) for _unused in range(2)]
-    for one in plays:
-        one.run(500)
-    first, second = ([(entry.key, entry.raw) for entry in one.world.store.history] for one in plays)
+    for play in plays:
+        play.run(500)
+    first, second = ([(entry.key, entry.raw) for entry in play.world.store.history] for play in plays)
     assert first == second

@@ -124,10 +124,10 @@ class TransitPlay:
         """List who does not stand still, mostly of those alone who have something to do."""
         self._stalled = {name: left - 1 for name, left in self._stalled.items() if left > 0}
         everybody = self.world.processes()
-        awake = [one for one in everybody if one.name not in self._stalled] or everybody
+        awake = [item for item in everybody if item.name not in self._stalled] or everybody
         if self._rng.random() < IDLE:
             return awake
-        return [one for one in awake if one.passes or any(cache.is_behind for cache in one.caches)] or awake
+        return [item for item in awake if item.passes or any(cache.is_behind for cache in item.caches)] or awake
 
     def _work(self, one: Process) -> None:
         """Let a process hear something, begin something, and be answered something."""
@@ -178,8 +178,8 @@ class TransitPlay:
             if self._peace_round():
                 continue
             if not (found := self._rest.stuck()):
-                for one in world.processes():
-                    one.look_for_undone()
+                for process in world.processes():
+                    process.look_for_undone()
                 world.check()
                 return
             self._judge_lateness(world.true.seconds - since)
@@ -204,8 +204,8 @@ class TransitPlay:
     def _peace_round(self) -> bool:
         world = self.world
         before, moved = world.store.version, False
-        for one in world.processes():
-            moved = self._peaceful(one) or moved
+        for process in world.processes():
+            moved = self._peaceful(process) or moved
         moved = world.host(one_only=False) or moved
         moved = world.place() or moved
         while world.collect():

@@ -133,8 +133,8 @@ class MovingLauncher(Launcher):
 
     def _note_run(self) -> None:
         if self._is_going_on:
-            for one in self.copies:
-                one.is_old = True
+            for copy in self.copies:
+                copy.is_old = True
             self.copies.clear()
 
 

@@ -53,7 +53,7 @@ class TransitMishaps:
 
     def happen(self) -> str | None:
         """Let one thing go wrong."""
-        ways = [one for one, _unused in self._ways]
+        ways = [item for item, _unused in self._ways]
         return self._rng.choices(ways, [weight for _unused, weight in self._ways])[0]()
 
     def strike(self, one: Process, call: Call) -> str | None:
@@ -149,8 +149,8 @@ class TransitMishaps:
         node = self._rng.choice(self._world.nodes)
         if node.is_off:
             return None
-        for one in list(node.launchers.values()):
-            self._note_end(one)
+        for launcher in list(node.launchers.values()):
+            self._note_end(launcher)
         for each in node.launchers.values():
             if isinstance(each, MovingLauncher) and each.has_left:
                 self._world.lose_left(each)
@@ -169,45 +169,49 @@ class TransitMishaps:
 
     def lose_daemon(self) -> str | None:
         """A launcher's libvirtd dies; its supervisor starts another."""
-        up = [one for one in self._world.oracles.launchers() if one.is_listening and not one.is_starting]
+        up = [
+            launcher
+            for launcher in self._world.oracles.launchers()
+            if launcher.is_listening and not launcher.is_starting
+        ]
         if not up:
             return None
-        one = self._rng.choice(up)
-        one.lose_daemon()
-        return f"libvirtd of {one.vmi} dies ({one.pod.name})"
+        launcher = self._rng.choice(up)
+        launcher.lose_daemon()
+        return f"libvirtd of {launcher.vmi} dies ({launcher.pod.name})"
 
     def end_target(self) -> str | None:
         """A launcher to which a guest comes ends: that is no machine's end while the guest is where it was."""
-        coming = [one for one in self._world.oracles.launchers() if one.came_from is not None and not one.has_run]
-        return self._end_one([one for one in coming if one.is_up])
+        coming = [item for item in self._world.oracles.launchers() if item.came_from is not None and not item.has_run]
+        return self._end_one([item for item in coming if item.is_up])
 
     def end_left(self) -> str | None:
         """The processes of a Pod end whose guest has left: that is nobody's end."""
-        left = [one for one in self._world.oracles.launchers() if one.has_left and one.is_up]
+        left = [launcher for launcher in self._world.oracles.launchers() if launcher.has_left and launcher.is_up]
         if not left:
             return None
-        one = self._rng.choice(left)
-        self._world.lose_left(one)
-        one.exit(137)
-        return f"the launcher that {one.vmi} has left is killed ({one.pod.name})"
+        launcher = self._rng.choice(left)
+        self._world.lose_left(launcher)
+        launcher.exit(137)
+        return f"the launcher that {launcher.vmi} has left is killed ({launcher.pod.name})"
 
     def end_source(self) -> str | None:
         """A guest ends that is being sent."""
-        return self._end_one([one for one in self._world.oracles.launchers() if one.is_being_sent])
+        return self._end_one([launcher for launcher in self._world.oracles.launchers() if launcher.is_being_sent])
 
     def end_guest(self) -> str | None:
-        return self._end_one([one for one in self._world.oracles.launchers() if one.is_running_guest])
+        return self._end_one([launcher for launcher in self._world.oracles.launchers() if launcher.is_running_guest])
 
     def _end_one(self, some: list[MovingLauncher]) -> str | None:
         if not some:
             return None
-        one = self._rng.choice(some)
-        self._note_end(one)
+        item = self._rng.choice(some)
+        self._note_end(item)
         if self._rng.random() < 0.5:
-            one.exit(137)
+            item.exit(137)
         else:
-            one.end_guest("crashed")
-        return f"QEMU of {one.vmi} is killed ({one.pod.name})"
+            item.end_guest("crashed")
+        return f"QEMU of {item.vmi} is killed ({item.pod.name})"
 
     def _note_end(self, one: object) -> None:
         """Note that a machine's guest is gone with this QEMU, unless another one has it that may run."""
@@ -229,7 +233,7 @@ class TransitMishaps:
         return self._world.people.delete_vmi()
 
     def lose_history(self) -> str | None:
-        one = self._rng.choice(self._world.reachable())
-        cache = self._rng.choice(one.caches)
+        item = self._rng.choice(self._world.reachable())
+        cache = self._rng.choice(item.caches)
         cache.relist()
-        return f"{one.name}: history of {cache.resource.plural} is lost"
+        return f"{item.name}: history of {cache.resource.plural} is lost"

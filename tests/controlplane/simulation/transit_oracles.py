@@ -54,7 +54,7 @@ class TransitOracles:
     def check(self) -> None:
         """Raise Breach if something is true that must never be."""
         new, self._seen = self._store.history[self._seen :], len(self._store.history)
-        for text in (*self._by_truth(), *(said for one in new for said in self._by_change(one))):
+        for text in (*self._by_truth(), *(said for item in new for said in self._by_change(item))):
             raise Breach(f"transit: {text}")
         for node in self._nodes:
             node.endings.clear()
@@ -65,16 +65,23 @@ class TransitOracles:
             self._is_said(call)
         if call.verb not in ("destroy", "shut down"):
             return
-        one = next((one for one in self.launchers() if one.pod_uid == call.asked.get("pod_uid")), None)
-        vmi = None if one is None else self._store.find(VMI, one.vmi)
-        if one is None or vmi is None or vmi["metadata"]["uid"] != one.vmi_uid or not one.is_running_guest:
+        launcher = next(
+            (launcher for launcher in self.launchers() if launcher.pod_uid == call.asked.get("pod_uid")), None
+        )
+        vmi = None if launcher is None else self._store.find(VMI, launcher.vmi)
+        if (
+            launcher is None
+            or vmi is None
+            or vmi["metadata"]["uid"] != launcher.vmi_uid
+            or not launcher.is_running_guest
+        ):
             return
         moving = moving_of(vmi)
-        is_failed = bool(moving.get("failed")) and moving.get("targetPodUID") == one.pod_uid
-        is_mine = one.pod_uid in (vmi.get("status", {}).get("activePods") or {})
+        is_failed = bool(moving.get("failed")) and moving.get("targetPodUID") == launcher.pod_uid
+        is_mine = launcher.pod_uid in (vmi.get("status", {}).get("activePods") or {})
         is_going = "deletionTimestamp" in vmi["metadata"] or is_final(phase_of(vmi))
-        if not is_going and (is_mine or not is_failed) and self._is_there(one):
-            raise Breach(f"transit: ended: {call}, in {one.pod.name}, and nobody wants its guest to end")
+        if not is_going and (is_mine or not is_failed) and self._is_there(launcher):
+            raise Breach(f"transit: ended: {call}, in {launcher.pod.name}, and nobody wants its guest to end")
 
     def _is_said(self, call: Call) -> None:
         """Whoever comes after a process that has stopped a guest knows by that alone that no person did."""
@@ -89,19 +96,19 @@ class TransitOracles:
         return pod is not None and pod["metadata"]["uid"] == one.pod_uid
 
     def launchers(self) -> list[MovingLauncher]:
-        there = (one for node in self._nodes for one in node.launchers.values())
-        return [one for one in there if isinstance(one, MovingLauncher)]
+        there = (item for node in self._nodes for item in node.launchers.values())
+        return [item for item in there if isinstance(item, MovingLauncher)]
 
     def _by_truth(self) -> Iterator[str]:
         launchers = self.launchers()
-        executing = [one for one in launchers if one.is_executing]
-        for one in executing:
-            self._begun.add(one.vmi_uid)
-            if sum(each.vmi_uid == one.vmi_uid for each in executing) > 1:
-                yield f"never two: {one.vmi} has run in two QEMUs that exist"
-            if one.pod_uid not in self._executing and one.is_old:
-                yield f"going back: the guest of {one.vmi} goes on as it was before it ran on elsewhere"
-        self._executing = {one.pod_uid for one in executing}
+        executing = [item for item in launchers if item.is_executing]
+        for item in executing:
+            self._begun.add(item.vmi_uid)
+            if sum(each.vmi_uid == item.vmi_uid for each in executing) > 1:
+                yield f"never two: {item.vmi} has run in two QEMUs that exist"
+            if item.pod_uid not in self._executing and item.is_old:
+                yield f"going back: the guest of {item.vmi} goes on as it was before it ran on elsewhere"
+        self._executing = {item.pod_uid for item in executing}
         for stream in self._streams[self._sent :]:
             self._sent += 1
             yield from self._begins_unwritten(stream)
@@ -109,7 +116,7 @@ class TransitOracles:
             self._at_work[stream.source.pod_uid] = stream
             if before is not None and not before.is_over:
                 yield f"one at a time: {stream.source.vmi} is sent, and is being sent already"
-        kept = {one.vmi_uid for one in launchers if one.has_the_guest}
+        kept = {item.vmi_uid for item in launchers if item.has_the_guest}
         for key, vmi in self._store.list(VMI):
             uid = vmi["metadata"]["uid"]
             is_to_run = "deletionTimestamp" not in vmi["metadata"] and not is_final(phase_of(vmi))
@@ -149,10 +156,10 @@ class TransitOracles:
             knows = self.known_to_have_left.get(source) if is_to_be_given else None
             if change.actor == "handler" and knows is not None and not knows.is_dead and not is_wanted:
                 yield f"lost: {key} is {phase_of(after)}, by the word of who knows that its guest has moved"
-            mine = [one for one in self.launchers() if one.vmi_uid == uid and one.has_the_guest]
+            mine = [item for item in self.launchers() if item.vmi_uid == uid and item.has_the_guest]
             if mine and uid not in self._ended:
                 yield f"not dead: {key} is {phase_of(after)}, and its guest is there"
-        was, now = (one.get("status", {}).get("activePods") or {} for one in (before, after))
+        was, now = (item.get("status", {}).get("activePods") or {} for item in (before, after))
         if len(now) > 1:
             yield f"never two: {key} is given to {now}"
         if was and was != now:
@@ -169,12 +176,12 @@ class TransitOracles:
             yield f"commit: {change.key} is given to {status.get('activePods')}, and its migration goes to {given}"
         if numbers(after)[1] != numbers(before)[1] + 1:
             yield f"commit: {change.key} went on from epoch {numbers(before)[1]} to {numbers(after)[1]}"
-        if any(one.pod_uid in was and one.is_running_guest for one in self.launchers()):
+        if any(item.pod_uid in was and item.is_running_guest for item in self.launchers()):
             yield f"commit: {change.key} is given away, and QEMU is there at the source"
         if moving.get("failed"):
             yield f"commit: {change.key} is given away by a migration that has failed"
-        target = [one for one in self.launchers() if one.pod_uid == moving.get("targetPodUID")]
-        if any(one.is_old for one in target):
+        target = [item for item in self.launchers() if item.pod_uid == moving.get("targetPodUID")]
+        if any(item.is_old for item in target):
             yield f"commit: {change.key} is given to a QEMU that has what was before"
 
     def _state_breaks(self, change: Change, was: Json, now: Json) -> Iterator[str]:
@@ -189,7 +196,7 @@ class TransitOracles:
             yield f"failed: of {key} that was said, and is taken back"
         if _has_moved(was) and not _has_moved(now):
             yield f"completed: of {key} that was said, and is taken back"
-        at = {one.pod_uid: one for one in self.launchers()}
+        at = {launcher.pod_uid: launcher for launcher in self.launchers()}
         source, target = (at.get(now.get(name, "")) for name in ("sourcePodUID", "targetPodUID"))
         if _has_moved(now) and not _has_moved(was) and source is not None and source.is_running_guest:
             yield f"completed: it is said of {key}, and QEMU is there at the source"
@@ -243,7 +250,7 @@ class TransitOracles:
 
 def is_let_serve(pod: Json) -> bool:
     said = pod.get("status", {}).get("conditions", ())
-    return any((one["type"], one["status"]) == (UNPAUSED, "True") for one in said)
+    return any((item["type"], item["status"]) == (UNPAUSED, "True") for item in said)
 
 
 def moving_of(body: Json) -> Json:

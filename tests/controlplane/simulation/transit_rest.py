@@ -43,7 +43,11 @@ class TransitRest:
         owners = {vmi["metadata"]["uid"] for _unused, vmi in self._store.list(VMI)}
         pods = {body["metadata"]["uid"] for _unused, body in self._store.list(POD)}
         found += [f"Pod {key} is left" for key, pod in self._store.list(POD) if controlling_uid(pod) not in owners]
-        found += [f"a launcher of {one.vmi} is left" for one in self._oracles.launchers() if one.pod_uid not in pods]
+        found += [
+            f"a launcher of {launcher.vmi} is left"
+            for launcher in self._oracles.launchers()
+            if launcher.pod_uid not in pods
+        ]
         return found
 
     def cancelled(self) -> list[str]:
@@ -59,8 +63,8 @@ class TransitRest:
         found = []
         for key, vmi in self._store.list(VMI):
             moving = moving_of(vmi)
-            at = [one for one in self._oracles.launchers() if one.pod_uid == moving.get("targetPodUID")]
-            if moving.get("failed") and any(one.is_running_guest for one in at):
+            at = [item for item in self._oracles.launchers() if item.pod_uid == moving.get("targetPodUID")]
+            if moving.get("failed") and any(item.is_running_guest for item in at):
                 found.append(f"left: the migration of {key} has failed, and QEMU is there at its target")
         return found
 
@@ -76,13 +80,15 @@ class TransitRest:
         moving = moving_of(vmi)
         if moving.get("migrationUid") and not (moving.get("completed") or moving.get("failed")):
             yield "it is in a migration"
-        mine = [(node, one) for node in self._nodes for one in node.launchers.values() if one.vmi_uid == uid]
-        there = [(node.name, one.pod_uid) for node, one in mine if one.is_running_guest]
+        mine = [
+            (node, launcher) for node in self._nodes for launcher in node.launchers.values() if launcher.vmi_uid == uid
+        ]
+        there = [(node.name, launcher.pod_uid) for node, launcher in mine if launcher.is_running_guest]
         said = [(node, pod) for pod, node in (status.get("activePods") or {}).items()]
         if there != said or [status.get("nodeName")] != [node for node, _unused in there]:
             yield f"its guest is in {there}, and it is said to be in {said}"
-        yield from self._stands_still([one for _unused, one in mine])
-        yield from self._lacks_cpus(vmi, [one for _unused, one in mine if one.is_running_guest])
+        yield from self._stands_still([launcher for _unused, launcher in mine])
+        yield from self._lacks_cpus(vmi, [launcher for _unused, launcher in mine if launcher.is_running_guest])
         pods = [(key.name, pod) for key, pod in self._store.list(POD) if controlling_uid(pod) == uid]
         if len(pods) != 1:
             yield f"its Pods are {', '.join(name for name, _unused in pods) or 'none'}"
@@ -94,16 +100,16 @@ class TransitRest:
         """A guest has the virtual CPUs of its spec once it is in a Pod that was made for them, and that is said."""
         wanted = vmi["spec"]["domain"]["cpu"]["sockets"]
         told = (vmi["status"].get("currentCPUTopology") or {}).get("sockets")
-        for one in guests:
-            pod = self._store.find(POD, one.pod)
+        for guest in guests:
+            pod = self._store.find(POD, guest.pod)
             made_for = int(pod["metadata"]["annotations"].get(VCPUS, 0)) if pod is not None else 0
-            if made_for >= wanted != one.vcpus:
-                yield f"its guest has {one.vcpus} virtual CPUs, and is to have {wanted} in a Pod for {made_for}"
-            if told != one.vcpus:
-                yield f"its guest has {one.vcpus} virtual CPUs, and {told} is said"
+            if made_for >= wanted != guest.vcpus:
+                yield f"its guest has {guest.vcpus} virtual CPUs, and is to have {wanted} in a Pod for {made_for}"
+            if told != guest.vcpus:
+                yield f"its guest has {guest.vcpus} virtual CPUs, and {told} is said"
 
     @staticmethod
     def _stands_still(launchers: list[Launcher]) -> Iterator[str]:
-        for one in launchers:
-            if one.is_running_guest and not one.is_going_on:
-                yield f"its guest is {one.state}"
+        for launcher in launchers:
+            if launcher.is_running_guest and not launcher.is_going_on:
+                yield f"its guest is {launcher.state}"

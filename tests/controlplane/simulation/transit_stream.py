@@ -78,7 +78,9 @@ class Fabric:
     def dial(self, moving: MigrationState, source: Node) -> There:
         """Reach the door that a migration names. Disconnected."""
         ports = {int(port) for port in moving.target_direct_migration_node_ports}
-        here = (one for one in self.doors if one.door.address == moving.target_node_address and one.door.port in ports)
+        here = (
+            door for door in self.doors if door.door.address == moving.target_node_address and door.door.port in ports
+        )
         found = next(here, None)
         if found is None or found.node.is_unreachable or source.is_unreachable:
             raise Disconnected("nobody listens")
@@ -190,7 +192,7 @@ class ThereGuest:
         self.name = there.there.vmi_uid
 
     async def resume(self) -> None:
-        await self._there.call("let go on", lambda one: one.resume())
+        await self._there.call("let go on", lambda item: item.resume())
 
 
 class LeavingGuest(LauncherGuest, Guest):
@@ -283,8 +285,8 @@ class TransitDoors:
 
     def end(self) -> None:
         """Have the process end."""
-        for one in self._fabric.doors:
-            if one.node is self._node:
-                one.is_open = False
-        self._fabric.doors = [one for one in self._fabric.doors if one.is_open]
+        for door in self._fabric.doors:
+            if door.node is self._node:
+                door.is_open = False
+        self._fabric.doors = [door for door in self._fabric.doors if door.is_open]
         self._open.clear()

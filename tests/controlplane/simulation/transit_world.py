@@ -130,7 +130,7 @@ class TransitWorld:
         self.store = Store(self.true, WITH_MIGRATIONS)
         self.nodes = [Node(name, self.store, self.true, rng, kind=MovingLauncher) for name in NODES]
         settings, endless = rng.choice(((SETTINGS, 0.15), (STOPPING, 0.5)))
-        self.fabric = Fabric({one.name: one for one in self.nodes}, rng, endless)
+        self.fabric = Fabric({item.name: item for item in self.nodes}, rng, endless)
         self.ended: set[str] = set()
         self.oracles = TransitOracles(self.store, self.nodes, self.fabric.streams, self.ended)
         self.people = TransitPeople(self.store, rng)
@@ -157,15 +157,19 @@ class TransitWorld:
         self.handlers[node.name] = MovingHandler(node, self.store, self.rng, self.fabric)
 
     def processes(self) -> list[Process]:
-        return [*self.controllers, *(one for one in self.handlers.values() if not one.is_dead)]
+        return [*self.controllers, *(handler for handler in self.handlers.values() if not handler.is_dead)]
 
     def reachable(self) -> list[Process]:
         """List those that can hear from the API server."""
-        return [one for one in self.processes() if not (isinstance(one, MovingHandler) and one.node.is_unreachable)]
+        return [
+            process
+            for process in self.processes()
+            if not (isinstance(process, MovingHandler) and process.node.is_unreachable)
+        ]
 
     def end(self) -> None:
-        for one in self.processes():
-            one.die(None, is_request_out=False)
+        for process in self.processes():
+            process.die(None, is_request_out=False)
 
     def lose_left(self, one: MovingLauncher) -> None:
         """Take note that a launcher ends which its guest has left.
@@ -201,9 +205,9 @@ class TransitWorld:
     def check(self) -> None:
         """Raise Breach where something is wrong."""
         self.oracles.check()
-        for one in (*self.controllers, *self.handlers.values()):
-            if one.broken_promises or one.bugs:
-                raise Breach(f"transit: {one.name}: {(*one.broken_promises, *one.bugs)[0]}")
+        for controller in (*self.controllers, *self.handlers.values()):
+            if controller.broken_promises or controller.bugs:
+                raise Breach(f"transit: {controller.name}: {(*controller.broken_promises, *controller.bugs)[0]}")
 
     def host(self, *, one_only: bool) -> bool:
         """Let nodes do by themselves what they do; tell whether anything was done."""
@@ -212,8 +216,8 @@ class TransitWorld:
             due += [lambda node=node, step=step: node.kubelet_step(*step) for step in node.kubelet_steps()]
             due += [lambda node=node, launcher=launcher: node.host_step(launcher) for launcher in node.host_steps()]
             if not node.is_off:
-                mine = (one for one in node.launchers.values() if isinstance(one, MovingLauncher))
-                due += [one.drop_incoming for one in mine if notices(one, self.fabric.streams)]
+                mine = (item for item in node.launchers.values() if isinstance(item, MovingLauncher))
+                due += [item.drop_incoming for item in mine if notices(item, self.fabric.streams)]
         for do in [self.rng.choice(due)] if one_only and due else due:
             do()
         return bool(due)
@@ -232,7 +236,7 @@ class TransitWorld:
         for key, body in self.store.list(POD):
             if "nodeName" in body["spec"]:
                 continue
-            nodes = [one for one, node in self.store.list(NODE) if self._takes(one.name, node, body)]
+            nodes = [item for item, node in self.store.list(NODE) if self._takes(item.name, node, body)]
             if nodes:
                 self.store.actor = "scheduler"
                 self.store.set_pod(key, body["metadata"]["uid"], node=self.rng.choice(nodes).name)
@@ -240,11 +244,11 @@ class TransitWorld:
         return False
 
     def _takes(self, name: str, node: Json, pod: Json) -> bool:
-        if not is_listed(node) or any(has_taint(node, one["key"]) for one in node["spec"].get("taints") or ()):
+        if not is_listed(node) or any(has_taint(node, item["key"]) for item in node["spec"].get("taints") or ()):
             return False
         owner = controlling_uid(pod)
-        others = (one for _unused, one in self.store.list(POD) if controlling_uid(one) == owner)
-        return all(one["spec"].get("nodeName") != name for one in others)
+        others = (item for _unused, item in self.store.list(POD) if controlling_uid(item) == owner)
+        return all(item["spec"].get("nodeName") != name for item in others)
 
 
 def _is_of(migration: Json, name: str) -> bool:

@@ -42,7 +42,7 @@ def untrue_of_vm(vm: Json, vmi: Json | None, *, is_going: bool = False) -> list[
 def untrue_of_vmi(vmi: Json) -> list[str]:
     """List what a VMI's status says wrongly."""
     status, phase = vmi.get("status", {}), _phase(vmi)
-    entered = Counter(one["phase"] for one in status.get("phaseTransitionTimestamps", ()))
+    entered = Counter(timestamp["phase"] for timestamp in status.get("phaseTransitionTimestamps", ()))
     found = []
     if phase and (entered[phase] != 1 or entered.total() != len(entered)):
         found.append(f"is {phase} and entered {dict(entered)}")
@@ -100,7 +100,7 @@ def form(spec: Json) -> tuple[str, Json]:
 
 def _mirror(body: Json) -> dict[str, tuple[str, str]]:
     listed = body.get("status", {}).get("conditions", ())
-    return {one["type"]: (one["status"], one.get("reason", "")) for one in listed if one["type"] not in OWN}
+    return {item["type"]: (item["status"], item.get("reason", "")) for item in listed if item["type"] not in OWN}
 
 
 def misdated(before: Json, after: Json, kinds: Collection[str]) -> str | None:
@@ -116,7 +116,7 @@ def misdated(before: Json, after: Json, kinds: Collection[str]) -> str | None:
 def condition(body: Json, kind: str) -> Json:
     """Return a condition of an object; empty when it does not say it."""
     listed = body.get("status", {}).get("conditions", ())
-    return next((one for one in listed if one["type"] == kind), {})
+    return next((item for item in listed if item["type"] == kind), {})
 
 
 def _phase(body: Json) -> str:

@@ -41,7 +41,7 @@ def undone(reconciler: Any, key: Key, due_in: float | None, last: Moment | None)
     if world is None:
         return None
     plan = reconciler.decide(world)
-    steps = [one for one in plan.steps if not isinstance(one, WriteStatus)]
+    steps = [step for step in plan.steps if not isinstance(step, WriteStatus)]
     wanted = plan.requeue_after
     when = "never" if due_in is None else f"in {due_in:.2f} s"
     if wanted is not None and (due_in is None or due_in > max(0.0, wanted) + SHORTEST_SECONDS):

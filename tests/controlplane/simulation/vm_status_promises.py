@@ -73,9 +73,9 @@ def vm_status_follows(asked: Asked) -> str | None:
 
 def _of_unknown(told: Told) -> str | None:
     """Of what a strategy means that is not known nothing is taken for done: it is named."""
-    before, after = (one.get("status", {}) for one in (told.vm, told.after))
+    before, after = (item.get("status", {}) for item in (told.vm, told.after))
     kept = ("runStrategy", "stateChangeRequests", "startFailure")
-    if changed := [one for one in kept if before.get(one) != after.get(one)]:
+    if changed := [item for item in kept if before.get(item) != after.get(item)]:
         return f"under an unknown strategy {changed} changes"
     reason = condition(told.after, "Failure").get("reason", "")
     is_said = reason == "UnknownRunStrategy" or told.asked.in_pass.was_refused
@@ -92,7 +92,7 @@ def _of_instance(told: Told) -> Iterator[str]:
     is_acted_on = (told.own is not None and not told.is_going) or strategy not in COUNTED
     if recorded != (strategy if is_acted_on else told.vm.get("status", {}).get("runStrategy")):
         yield f"strategy {recorded} is recorded under {strategy}, {'with' if told.own else 'without'} an instance"
-    before, after = (one.get("status", {}).get("observedGeneration", 0) for one in (told.vm, told.after))
+    before, after = (item.get("status", {}).get("observedGeneration", 0) for item in (told.vm, told.after))
     if told.own is None and before != after:
         yield f"without an instance the generation that is observed goes from {before} to {after}"
     if after not in (before, made_from(told.own, told.vm)):
@@ -122,7 +122,7 @@ def _printable(told: Told) -> str:
 
 def _of_failed_starts(told: Told) -> Iterator[str]:
     """Failed starts in a row are counted while they are in a row; a run that ran ends it."""
-    before, after = (one.get("status", {}).get("startFailure") or {} for one in (told.vm, told.after))
+    before, after = (item.get("status", {}).get("startFailure") or {} for item in (told.vm, told.after))
     has_run = told.own is not None and _has_run(told.own)
     if told.strategy not in COUNTED or has_run:
         if after:
@@ -139,7 +139,7 @@ def _of_failed_starts(told: Told) -> Iterator[str]:
 
 def _is_stopped(told: Told) -> bool:
     """Tell whether a machine that would be tried again after a failure is to be started by nobody."""
-    before, after = (one.get("status", {}) for one in (told.vm, told.after))
+    before, after = (item.get("status", {}) for item in (told.vm, told.after))
     is_acted_on = before.get("runStrategy") == told.strategy == "RerunOnFailure"
     return is_acted_on and told.own is None and not after.get("stateChangeRequests")
 
@@ -164,13 +164,13 @@ def _of_failure(told: Told) -> Iterator[str]:
 
 def _of_queue(told: Told) -> Iterator[str]:
     """What is done, or can never be done, is taken off, in order; only a run that failed by itself asks for another."""
-    before, after = (one.get("status", {}).get("stateChangeRequests") or [] for one in (told.vm, told.after))
+    before, after = (item.get("status", {}).get("stateChangeRequests") or [] for item in (told.vm, told.after))
     kept = len(before) - len(after)
     if kept >= 0 and before[kept:] == after:
-        left = [one for one in before[:kept] if not (_is_done(told, one) or _is_hopeless(told, one))]
+        left = [item for item in before[:kept] if not (_is_done(told, item) or _is_hopeless(told, item))]
         if left:
             yield f"{left[0]} is taken off the queue, and is neither done nor hopeless"
-        never = [one for one in before[:kept] if not (_was_done(told, one) or _is_hopeless(told, one))]
+        never = [item for item in before[:kept] if not (_was_done(told, item) or _is_hopeless(told, item))]
         if never:
             yield f"{never[0]} is taken off the queue, and nothing has come of it since it was asked for"
         return
@@ -178,9 +178,9 @@ def _of_queue(told: Told) -> Iterator[str]:
     has_failed = own is not None and _phase(own) == "Failed" and not told.is_going
     is_owed_paused = own is not None and is_paused(own) and not _has_run(own)
     is_due = has_failed and (told.strategy == "RerunOnFailure" or (told.strategy == "Always" and is_owed_paused))
-    if not is_due or not all(_is_done(told, one) for one in before):
+    if not is_due or not all(_is_done(told, item) for item in before):
         yield "another run is asked for, and none has failed by itself"
-    elif [(one["action"], one.get("uid")) for one in after] != [("Stop", uid), ("Start", None)]:
+    elif [(item["action"], item.get("uid")) for item in after] != [("Stop", uid), ("Start", None)]:
         yield f"another run is asked for by {after}"
     elif asks_paused(after[1]) != is_owed_paused:
         yield f"another run is asked for by {after}, and the one before it was {'' if is_owed_paused else 'not '}paused"
@@ -198,17 +198,17 @@ def _was_done(told: Told, request: Json) -> bool:
     """Tell by what is true, not by what is seen: a view from before a request says nothing of what came of it."""
     since, uid = _asked_for_at(told, request), told.vm["metadata"]["uid"]
     vmis = told.asked.store.histories[VIRTUAL_MACHINE_INSTANCE.kind]
-    there = {one.after["metadata"]["uid"]: one for one in vmis if one.after is not None}
-    gone = {one.before["metadata"]["uid"]: one.version for one in vmis if one.after is None and one.before is not None}
+    there = {vmi.after["metadata"]["uid"]: vmi for vmi in vmis if vmi.after is not None}
+    gone = {vmi.before["metadata"]["uid"]: vmi.version for vmi in vmis if vmi.after is None and vmi.before is not None}
     if request["action"] == "Stop":
         named = request.get("uid")
         return named is None or named in gone or named not in there
     own = (
-        one
-        for one in vmis
-        if one.after is not None
-        and controlling_uid(one.after) == uid
-        and gone.get(one.after["metadata"]["uid"], since) >= since
+        vmi
+        for vmi in vmis
+        if vmi.after is not None
+        and controlling_uid(vmi.after) == uid
+        and gone.get(vmi.after["metadata"]["uid"], since) >= since
     )
     return next(own, None) is not None
 
@@ -217,12 +217,12 @@ def _asked_for_at(told: Told, request: Json) -> int:
     """Return the store's version at which a request came to stand in the queue that was decided on."""
     uid, read = told.vm["metadata"]["uid"], int(told.asked.call.asked["resource_version"])
     since = read
-    for one in reversed(told.asked.store.histories[VIRTUAL_MACHINE.kind]):
-        if one.version > read or one.after is None or one.after["metadata"]["uid"] != uid:
+    for history in reversed(told.asked.store.histories[VIRTUAL_MACHINE.kind]):
+        if history.version > read or history.after is None or history.after["metadata"]["uid"] != uid:
             continue
-        if request not in (one.after.get("status", {}).get("stateChangeRequests") or []):
+        if request not in (history.after.get("status", {}).get("stateChangeRequests") or []):
             break
-        since = one.version
+        since = history.version
     return since
 
 
@@ -250,7 +250,7 @@ def _counted(failure: Json) -> tuple[int, str]:
 
 
 def _has_run(vmi: Json) -> bool:
-    entered = [one["phase"] for one in vmi.get("status", {}).get("phaseTransitionTimestamps", ())]
+    entered = [timestamp["phase"] for timestamp in vmi.get("status", {}).get("phaseTransitionTimestamps", ())]
     return "Running" in (*entered, _phase(vmi))
 
 

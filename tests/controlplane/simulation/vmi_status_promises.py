@@ -36,7 +36,7 @@ def ready_follows(asked: Asked, names: Iterable[str]) -> str | None:
     status, namespace = after["status"], asked.call.key.namespace
     said, granted = condition(after, "Ready").get("status", "False"), status.get("activePods") or {}
     shown = (asked.seen(POD, Key(namespace, name)) for name in names)
-    pod = next((one for one in shown if one is not None and one["metadata"]["uid"] in granted), None)
+    pod = next((item for item in shown if item is not None and item["metadata"]["uid"] in granted), None)
     stands_still = condition(after, "Paused").get("status") == "True"
     if stands_still or status.get("phase") != "Running" or pod is None or "deletionTimestamp" in pod["metadata"]:
         expected = "False"
@@ -76,7 +76,7 @@ def waiting_follows(asked: Asked, name: str) -> str | None:
 
 def _waits_for(pod: Json | None) -> str:
     states = () if pod is None else pod["status"].get("containerStatuses", ())
-    return next((str(one["state"]["waiting"]["reason"]) for one in states if "waiting" in one["state"]), "")
+    return next((str(state["state"]["waiting"]["reason"]) for state in states if "waiting" in state["state"]), "")
 
 
 def _wrong(before: Json, after: Json) -> Iterator[str]:
@@ -84,12 +84,12 @@ def _wrong(before: Json, after: Json) -> Iterator[str]:
     was, phase = old.get("phase", ""), new.get("phase", "")
     yield from _of_entries(old, new)
     yield from _of_reason(after)
-    if undated := misdated(before, after, [one["type"] for one in old.get("conditions", ())]):
+    if undated := misdated(before, after, [item["type"] for item in old.get("conditions", ())]):
         yield undated
     if (old.get("epoch", 0), old.get("activePods")) != (new.get("epoch", 0), new.get("activePods")):
         yield from _of_grant(old, new)
     if was in BEFORE and phase == "Scheduled":
-        told = [one for one in ("PodScheduled", "Synchronized") if condition(after, one)]
+        told = [item for item in ("PodScheduled", "Synchronized") if condition(after, item)]
         if told:
             yield f"the start is granted, and {told[0]} is still said to be {condition(after, told[0])}"
     if was != "Running" and phase == "Running" and condition(after, "Synchronized"):
@@ -115,9 +115,9 @@ def _of_machine(before: Json, after: Json) -> Iterator[str]:
 
 def _of_entries(old: Json, new: Json) -> Iterator[str]:
     """A phase is entered in the write that says so, and noted then, once."""
-    before, after = ([one["phase"] for one in status.get("phaseTransitionTimestamps", ())] for status in (old, new))
+    before, after = ([item["phase"] for item in status.get("phaseTransitionTimestamps", ())] for status in (old, new))
     phase = new.get("phase", "")
-    due = [one for one in ((*(() if old.get("phase") else ("Pending",)), phase)) if one and one not in before]
+    due = [item for item in ((*(() if old.get("phase") else ("Pending",)), phase)) if item and item not in before]
     if old.get("phase", "") == phase:
         due = []
     if after != before + list(dict.fromkeys(due)):

@@ -135,7 +135,7 @@ class Server:
         self._lists += 1
         self._listed_at = self._store.version
         if not is_from_quorum and self._lists % BEHIND == 0:
-            self._listed_at = max([1, *(one.version for one in self._history[: -self._lists])])
+            self._listed_at = max([1, *(item.version for item in self._history[: -self._lists])])
         self._list = [] if self.is_blind else [*reversed(self._listed(self._listed_at))]
 
     def _listed(self, version: int) -> list[bytes]:

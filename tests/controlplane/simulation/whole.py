@@ -108,7 +108,7 @@ class Whole:
     def settle(self) -> None:
         """Let it go on, and see that what it believes follows from what it was answered."""
         self.loop.settle()
-        self.wire.pending = [one for one in self.wire.pending if not one.answer.done()]
+        self.wire.pending = [item for item in self.wire.pending if not item.answer.done()]
         if (bug := self._bug()) is not None:
             self.complaints.append(f"it has ended: {bug!r}")
         for resource, is_refused in self._refused.items():
@@ -199,8 +199,10 @@ class Whole:
             if after is not None or before is None:
                 return
             uid, histories = msgspec.json.decode(before)["metadata"]["uid"], self._server.store.histories
-            changes = [one for one in histories[resource.kind] if one.key == key]
-            is_gone = any(one.before and one.before["metadata"]["uid"] == uid and one.after is None for one in changes)
+            changes = [item for item in histories[resource.kind] if item.key == key]
+            is_gone = any(
+                item.before and item.before["metadata"]["uid"] == uid and item.after is None for item in changes
+            )
             if not is_gone:
                 self.complaints.append(f"{resource.kind} {key} is taken for gone, and it is there")
 

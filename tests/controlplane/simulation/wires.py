@@ -30,7 +30,7 @@ MAY_GO: tuple[Resource, ...] = (DATA_VOLUME, DATA_VOLUME, POD, NODE)
 """Kinds that are not served for a while, as when an API server begins anew."""
 KNOWN_SECONDS = 40.0
 """Within which all is known once nothing fails, a person's pause between two looks included."""
-REFUSALS = [one for one in FATES if "404" in one.name or one.name in ("no such kind", "forbidden")]
+REFUSALS = [fate for fate in FATES if "404" in fate.name or fate.name in ("no such kind", "forbidden")]
 ROUNDS_AWAKE = 4
 SILENT_NODES = 0.4
 LASTS: tuple[int | None, ...] = (None, 0, -5, 20, 10**6)
@@ -81,8 +81,8 @@ class WirePlay:
                         self._come_to_rest()
                         self._trouble = self._rng.choice((0.0, 0.1, 0.3, 0.6))
             finally:
-                for one in self._all:
-                    one.end()
+                for item in self._all:
+                    item.end()
 
     def _begin(self) -> Whole:
         self._count += 1
@@ -95,14 +95,14 @@ class WirePlay:
         self._check()
 
     def _answer(self) -> None:
-        waiting = [(by, one) for by in self._all for one in by.wire.pending]
+        waiting = [(by, item) for by in self._all for item in by.wire.pending]
         if waiting:
-            by, one = self._rng.choice(waiting)
-            fates = [fate for fate in FATES if one.meets(fate)]
+            by, item = self._rng.choice(waiting)
+            fates = [fate for fate in FATES if item.meets(fate)]
             fate = self._rng.choice(fates) if self._rng.random() < self._trouble else DONE
-            if one.is_write and self._rng.random() < REPLACED:
-                self._disks.replace(one.target)
-            self._carry_out(by, one, fate, is_asleep=by.is_leader and self._rng.random() < ASLEEP)
+            if item.is_write and self._rng.random() < REPLACED:
+                self._disks.replace(item.target)
+            self._carry_out(by, item, fate, is_asleep=by.is_leader and self._rng.random() < ASLEEP)
 
     def _carry_out(self, by: Whole, one: Exchange, fate: Any, *, is_asleep: bool = False) -> None:
         """Let a request meet its fate. is_asleep: the process stands still when it is answered, and wakes later."""
@@ -113,10 +113,10 @@ class WirePlay:
         by.carry_out(one)
 
     def _feed(self) -> None:
-        streams = [(by, one) for by in self._all for one in by.wire.streams]
+        streams = [(by, stream) for by in self._all for stream in by.wire.streams]
         if streams:
-            by, one = self._rng.choice(streams)
-            self._tell(by, one, self._rng.choice((1, 1, 2, 5)))
+            by, stream = self._rng.choice(streams)
+            self._tell(by, stream, self._rng.choice((1, 1, 2, 5)))
 
     def _tell(self, by: Whole, one: Stream, most: int) -> bool:
         """Send the next events, in pieces; tell whether there were any."""
@@ -147,19 +147,19 @@ class WirePlay:
 
     def _break(self) -> None:
         """End a stream in one of the ways in which streams end."""
-        streams = [(by, one) for by in self._all for one in by.wire.streams]
+        streams = [(by, stream) for by in self._all for stream in by.wire.streams]
         if streams:
-            by, one = self._rng.choice(streams)
+            by, stream = self._rng.choice(streams)
             how = self._rng.choice(("end", "half", "silence", "cut", "expired", "no event"))
             if how == "half":
-                one.send(b'{"type":"ADDED","obj')
+                stream.send(b'{"type":"ADDED","obj')
             elif how == "expired":
-                self._server.compacted[one.target.resource] = self._store.version
-                one.send(EXPIRED)
+                self._server.compacted[stream.target.resource] = self._store.version
+                stream.send(EXPIRED)
             elif how == "no event":
-                self._server.garbled[one.target.resource] = self._store.version + 1
+                self._server.garbled[stream.target.resource] = self._store.version + 1
             ends: dict[str, bytes | Exception] = {"silence": TimeoutError(), "cut": ConnectionResetError()}
-            one.send(ends.get(how, b""))
+            stream.send(ends.get(how, b""))
             by.settle()
 
     def _happen(self) -> None:
@@ -169,8 +169,8 @@ class WirePlay:
 
     def _pass_time(self) -> None:
         self._true.advance(self._rng.choice((0.01, 0.1, 1.0, 3.0, 10.0)))
-        for one in self._all:
-            one.settle()
+        for item in self._all:
+            item.settle()
 
     def _serve(self) -> None:
         """Let a kind be served no more, or again."""
@@ -182,14 +182,14 @@ class WirePlay:
 
     def _kill(self) -> None:
         index = self._rng.randrange(len(self._all))
-        for one in self._all[index].wire.pending:
+        for item in self._all[index].wire.pending:
             if self._rng.random() < 0.5:
-                one.carry_out(DONE)
+                item.carry_out(DONE)
         self._all[index].end()
         self._all[index] = self._begin()
 
     def _check(self) -> None:
-        leading = [one.name for one in self._all if one.is_leader]
+        leading = [item.name for item in self._all if item.is_leader]
         if len(leading) > 1:
             raise Breach(f"whole: {' and '.join(leading)} lead at the same time")
         new, self._seen = self._store.history[self._seen :], len(self._store.history)
@@ -199,9 +199,9 @@ class WirePlay:
         idle, self._store.idle_writes = self._store.idle_writes, []
         if any(actor == "controller" for actor, _unused in idle):
             raise Breach(f"whole: {idle[0][1]} is patched with what it says")
-        for index, one in enumerate(self._all):
-            if one.is_over:
-                one.end()
+        for index, item in enumerate(self._all):
+            if item.is_over:
+                item.end()
                 self._all[index] = self._begin()
 
     def _come_to_rest(self) -> None:
@@ -211,10 +211,10 @@ class WirePlay:
         self._disks.define(is_served=self._is_served)
         self._disks.finish()
         self._pass(KNOWN_SECONDS)
-        for one in self._all:
-            if wrong := one.untrue():
-                raise Breach(f"whole: {one.name} is not told, and all goes well: {wrong}")
-        leading = [one for one in self._all if one.is_leader]
+        for item in self._all:
+            if wrong := item.untrue():
+                raise Breach(f"whole: {item.name} is not told, and all goes well: {wrong}")
+        leading = [item for item in self._all if item.is_leader]
         if len(leading) != 1:
             raise Breach("whole: all goes well, and nobody leads")
         self._tell_of_pods(leading[0])
@@ -258,7 +258,7 @@ class WirePlay:
         for _unused in range(ROUNDS_AWAKE):
             for stream in [*leader.wire.streams]:
                 self._tell(leader, stream, 5)
-            own = [one for one in leader.wire.pending if one.lane == "requests" and one.target.key is not None]
+            own = [item for item in leader.wire.pending if item.lane == "requests" and item.target.key is not None]
             if own:
                 self._carry_out(leader, own[0], DONE, is_asleep=self._rng.random() < 0.5)
         self._pass(KNOWN_SECONDS)
@@ -269,8 +269,8 @@ class WirePlay:
             for stream in self._rng.sample(by.wire.streams, 3):
                 stream.send(b"")
                 by.settle()
-            for one in [one for one in by.wire.pending if one.target.is_watch]:
-                self._carry_out(by, one, self._rng.choice(REFUSALS))
+            for item in [item for item in by.wire.pending if item.target.is_watch]:
+                self._carry_out(by, item, self._rng.choice(REFUSALS))
 
     def _is_listed(self, node: Key) -> bool:
         return bool(self._store.get(NODE, node)["metadata"]["labels"][SCHEDULABLE] == "true")
@@ -283,9 +283,9 @@ class WirePlay:
             until = self._true.seconds + HEARD_SECONDS
             while len(leader.heard) < count and self._true.seconds < until:
                 self._pass(REST_SECONDS)
-            for one in leader.wire.streams:
-                if one.target.resource == EVENT:
-                    one.send(b"")
+            for stream in leader.wire.streams:
+                if stream.target.resource == EVENT:
+                    stream.send(b"")
                     break
         if len(leader.heard) != 2 or not leader.is_leader:
             raise Breach(f"whole: two Events about a Pod are written, and the leader hears of {len(leader.heard)}")
@@ -301,10 +301,10 @@ class WirePlay:
         until = self._true.seconds + seconds
         while self._true.seconds < until:
             self._go_on()
-            due = min((left for one in self._all if (left := one.loop.next_due()) is not None), default=5.0)
+            due = min((left for item in self._all if (left := item.loop.next_due()) is not None), default=5.0)
             self._true.advance(min(max(due, 0.001), 5.0))
-            for one in self._all:
-                one.settle()
+            for item in self._all:
+                item.settle()
             self._check()
 
     def _go_on(self) -> None:
@@ -312,10 +312,10 @@ class WirePlay:
         for _unused in range(500):
             moved = collect_garbage(self._store)
             for by in self._all:
-                for one in [*by.wire.pending]:
+                for item in [*by.wire.pending]:
                     moved = True
-                    if one in by.wire.pending:
-                        self._carry_out(by, one, DONE)
+                    if item in by.wire.pending:
+                        self._carry_out(by, item, DONE)
                 for stream in [*by.wire.streams]:
                     moved |= self._tell(by, stream, 50)
             self._check()

@@ -79,24 +79,24 @@ class World:
     def after_step(self) -> None:
         """Check what this step did that nothing else has checked."""
         self._check()
-        for one in (*self.controllers, *self.handlers.values()):
-            if one.broken_promises:
-                raise Breach(f"promise: {one.name}: {one.broken_promises[0]}")
-            if one.bugs:
-                raise Breach(f"bug: {one.name}: {one.bugs[0]}")
+        for controller in (*self.controllers, *self.handlers.values()):
+            if controller.broken_promises:
+                raise Breach(f"promise: {controller.name}: {controller.broken_promises[0]}")
+            if controller.bugs:
+                raise Breach(f"bug: {controller.name}: {controller.bugs[0]}")
 
     def end(self) -> None:
         """End all processes."""
-        for one in self.processes():
-            one.die(None, is_request_out=False)
+        for process in self.processes():
+            process.die(None, is_request_out=False)
 
     def look_for_undone(self) -> None:
         """Check that nobody has forgotten what there is to do."""
-        for one in self.processes():
-            one.look_for_undone()
+        for process in self.processes():
+            process.look_for_undone()
 
     def processes(self) -> list[Process]:
-        return [*self.controllers, *(one for one in self.handlers.values() if not one.is_dead)]
+        return [*self.controllers, *(handler for handler in self.handlers.values() if not handler.is_dead)]
 
     def carry(
         self,

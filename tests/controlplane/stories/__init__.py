@@ -1,4 +1,4 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Behaviour over time, told so that an operator can read it; the expected text is in ../golden/stories."""
+"""Behaviour over time as text that an operator can read; the expected text is in ../golden/stories."""

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A small calm world: one controller, one node, no faults. Everything that happens becomes a line of the story.
+"""A small world without faults: one controller, one node. Everything that happens becomes a line of text.
 
-Indented lines are what a controller does and why, arrows are what became of an object.
+Indented lines are actions of a controller with their reasons; arrows are changes of objects.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LONGEST_STEP_SECONDS = 20.0
 
 
 class Calm(random.Random):
-    """Chance without mishaps."""
+    """A random source without mishaps."""
 
     def random(self) -> float:
         return 0.5
@@ -70,13 +70,13 @@ class Stage:
         self._epoch = self.clock.now()
 
     def act(self, text: str, doing: Callable[[], object]) -> None:
-        """Let a user do something, then let everything happen that follows at once."""
+        """Let a user act, then run everything that follows at once."""
         self.lines.append(text)
         doing()
         self.rest()
 
     def rest(self) -> None:
-        """Run until nobody has anything to do; time stands still."""
+        """Run until no process has work; the time does not advance."""
         with self._listening():
             for _unused in range(ROUNDS):
                 processes = [self.controller, *(() if self.node.is_off else (self.handler,))]
@@ -97,7 +97,7 @@ class Stage:
         self.rest()
 
     def guest(self, how: str) -> None:
-        """End the one guest that runs."""
+        """End the one running guest."""
         (one,) = self.guests()
         self.act(f"the guest {'powers off' if how == 'shut down' else 'crashes'}", lambda: one.end_guest(how))
 
@@ -117,8 +117,8 @@ class Stage:
 
     def __exit__(self, *_unused: object) -> None:
         """End both processes."""
-        for one in (self.controller, self.handler):
-            one.die(None, is_request_out=False)
+        for item in (self.controller, self.handler):
+            item.die(None, is_request_out=False)
 
     def text(self) -> str:
         return "\n".join(self.lines) + "\n"
@@ -144,7 +144,7 @@ class Stage:
 
     @contextmanager
     def _listening(self) -> Iterator[None]:
-        """Turn the reconcilers' log into lines."""
+        """Turn the log of the reconcilers into lines."""
         logger = logging.getLogger("controlplane.engine.reconcile")
         listener = _Listener(self.lines)
         level, propagate = logger.level, logger.propagate
@@ -200,7 +200,7 @@ def a_vm(name: str = "web", strategy: str = "Always", **spec: Any) -> Json:
 
 
 class Users:
-    """What users do, each an act of the story."""
+    """Actions of users, each a line of the text."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -232,7 +232,7 @@ class Users:
     def request(self, word: str, *actions: str) -> None:
         found = self._store.find(VIRTUAL_MACHINE_INSTANCE, WEB)
         uid = found["metadata"]["uid"] if found else None
-        requests = [{"action": one, "uid": uid} if one == "Stop" else {"action": one} for one in actions]
+        requests = [{"action": action, "uid": uid} if action == "Stop" else {"action": action} for action in actions]
         patch = {"status": {"stateChangeRequests": requests}}
         self._stage.act(
             f"a user asks for a {word} of vm/web",
@@ -262,7 +262,7 @@ class Users:
         )
 
     def create_vmi(self) -> None:
-        """Make vmi/web an instance of vm/db."""
+        """Make vm/db the owner of vmi/web."""
         uid = self._store.get(VIRTUAL_MACHINE, Key("default", "db"))["metadata"]["uid"]
         owner = {"kind": "VirtualMachine", "name": "db", "uid": uid, "controller": True}
         meta = {"name": WEB.name, "ownerReferences": [owner], "finalizers": ["example.com/keep"]}
@@ -276,7 +276,7 @@ class Users:
         def go() -> None:
             self._store.delete(VIRTUAL_MACHINE_INSTANCE, WEB)
             kept = self._store.get(VIRTUAL_MACHINE_INSTANCE, WEB)["metadata"]["finalizers"]
-            left = [one for one in kept if one != "example.com/keep"]
+            left = [item for item in kept if item != "example.com/keep"]
             self._store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": left or None}})
 
         self._stage.act("its owner lets go of vmi/web", go)

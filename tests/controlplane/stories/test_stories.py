@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The stories of a VM. To accept a change: UPDATE_GOLDEN=1 pytest tests/controlplane/stories, and read the diff."""
+"""VM scenarios as text. To accept a change: UPDATE_GOLDEN=1 pytest tests/controlplane/stories, then read the diff."""
 
 from __future__ import annotations
 
@@ -184,8 +184,8 @@ STORIES: tuple[Callable[[Stage, Users], None], ...] = (
 )
 
 
-@pytest.mark.parametrize("story", STORIES, ids=[one.__name__ for one in STORIES])
-def test_the_story_goes_as_told(story: Callable[[Stage, Users], None]) -> None:
+@pytest.mark.parametrize("story", STORIES, ids=[item.__name__ for item in STORIES])
+def test_the_story_matches_its_golden_file(story: Callable[[Stage, Users], None]) -> None:
     with Stage() as stage:
         story(stage, Users(stage))
     golden = GOLDEN / f"{story.__name__}.txt"
@@ -194,5 +194,5 @@ def test_the_story_goes_as_told(story: Callable[[Stage, Users], None]) -> None:
     assert stage.text() == golden.read_text()
 
 
-def test_no_story_is_left_over() -> None:
-    assert {path.stem for path in GOLDEN.glob("*.txt")} == {one.__name__ for one in STORIES}
+def test_every_golden_file_has_a_story() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.txt")} == {story.__name__ for story in STORIES}

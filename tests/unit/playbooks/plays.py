@@ -36,7 +36,7 @@ WORK = (
 def in_small(play: dict[str, Any]) -> dict[str, Any]:
     """Return a play with its frame as it is, and in place of its roles and tasks what but says that it was there."""
     framed = {name: value for name, value in play.items() if name not in ("roles", "become")}
-    return framed | {"tasks": [dict(one) for one in WORK]}
+    return framed | {"tasks": [dict(item) for item in WORK]}
 
 
 def looked(
@@ -59,4 +59,4 @@ def looked(
 
 def acted_on(said: str) -> set[str]:
     """Return the hosts that plays have acted on."""
-    return {one.partition('."')[0].strip() for one in said.split(EVERYWHERE)[1:]}
+    return {word.partition('."')[0].strip() for word in said.split(EVERYWHERE)[1:]}

@@ -191,11 +191,11 @@ def test_every_later_play_says_its_end_and_asks_for_that_of_the_one_before(playb
     ends = [play["post_tasks"][-1] for play in others]
     proofs = [play["pre_tasks"][0] for play in others[1:]]
 
-    assert [one["ansible.builtin.import_tasks"] for one in proofs] == ["tasks/proof.yml"] * len(parts[1:])
-    assert [one["ansible.builtin.import_tasks"] for one in ends] == ["tasks/ended.yml"] * len(parts)
-    assert [one["vars"]["__kubevirt_part"] for one in [*proofs, *ends]] == [*parts[:-1], *parts]
-    assert {one["tags"] for one in proofs} == {"always"}
-    assert ["tags" in one for one in ends] == [False] * len(ends), "of those in it each has its own"
+    assert [item["ansible.builtin.import_tasks"] for item in proofs] == ["tasks/proof.yml"] * len(parts[1:])
+    assert [item["ansible.builtin.import_tasks"] for item in ends] == ["tasks/ended.yml"] * len(parts)
+    assert [item["vars"]["__kubevirt_part"] for item in [*proofs, *ends]] == [*parts[:-1], *parts]
+    assert {item["tags"] for item in proofs} == {"always"}
+    assert ["tags" in item for item in ends] == [False] * len(ends), "of those in it each has its own"
 
 
 @pytest.mark.parametrize(

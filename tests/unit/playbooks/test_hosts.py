@@ -167,13 +167,13 @@ def test_a_state_that_turns_a_playbook_round_is_refused(
 @pytest.mark.parametrize("playbook", NAMES)
 def test_a_playbook_gives_each_role_its_state_whatever_the_inventory_says(playbook: str) -> None:
     first, *others = yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text())
-    (state,) = (one["vars"]["__kubevirt_state"] for one in first["tasks"] if "vars" in one)
+    (state,) = (item["vars"]["__kubevirt_state"] for item in first["tasks"] if "vars" in item)
     steps = [step for play in others for step in play.get("roles", play.get("tasks"))]
     given = [step["vars"] for step in steps if "vars" in step and "ansible.builtin.include_tasks" not in step]
 
     assert given
-    for one in given:
-        assert [value for name, value in one.items() if name.endswith("_state")] == [state]
+    for item in given:
+        assert [value for name, value in item.items() if name.endswith("_state")] == [state]
 
 
 @pytest.mark.parametrize("playbook", NAMES)
@@ -182,4 +182,4 @@ def test_every_playbook_looks_at_its_hosts_first_of_all(playbook: str) -> None:
 
     assert first["hosts"] == "localhost,all"
     assert first["tags"] == "always"
-    assert [one["ansible.builtin.include_tasks"] for one in first["tasks"]] == ["tasks/states.yml", "tasks/hosts.yml"]
+    assert [task["ansible.builtin.include_tasks"] for task in first["tasks"]] == ["tasks/states.yml", "tasks/hosts.yml"]

@@ -111,7 +111,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[Any],
     """Return by value what was deleted, and what was said."""
     folder = tmp_path_factory.mktemp("removal")
     a_collection(folder)
-    values = {repr(one): {"control_plane_remove_with_workloads": one} for one in (*NO, *YES)}
+    values = {repr(item): {"control_plane_remove_with_workloads": item} for item in (*NO, *YES)}
     values["stays"] = {"control_plane_remove_with_workloads": "true", "keeps": "Namespace"}
     hosts = {f"host-{at}": variables for at, variables in enumerate([{}, *values.values()])}
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "said": "", "keeps": ""}

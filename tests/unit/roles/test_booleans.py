@@ -32,7 +32,7 @@ def booleans(role: Path) -> list[str]:
 def uses(role: Path, name: str) -> list[str]:
     """Return the lines in which an option is judged: not prose, not a module's argument, not the table of options."""
     found = []
-    for path in sorted(one for part in ("tasks", "templates", "vars") for one in role.glob(f"{part}/*")):
+    for path in sorted(item for part in ("tasks", "templates", "vars") for item in role.glob(f"{part}/*")):
         for line in path.read_text().splitlines():
             is_prose = re.search(rf"\b{name} to (true|false)\b", line)
             is_argument = re.fullmatch(rf'\s*\w+: "{{{{ {name} }}}}"', line)

@@ -233,8 +233,8 @@ def test_every_role_s_options_are_known_and_so_is_what_they_may_be() -> None:
     written = yaml.safe_load((ROOT / "roles/control_plane/vars/main.yml").read_text())["__control_plane_options"]
 
     assert set(options) == set(ROLES)
-    assert list(written) == [*(name for one in options.values() for name in one), "kubevirt_become"]
-    for name, option in ((name, option) for one in options.values() for name, option in one.items()):
+    assert list(written) == [*(name for item in options.values() for name in item), "kubevirt_become"]
+    for name, option in ((name, option) for item in options.values() for name, option in item.items()):
         for key in ("type", "elements", "choices"):
             assert written[name].get(key) == option.get(key), name
 

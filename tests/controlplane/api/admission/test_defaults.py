@@ -32,7 +32,7 @@ def of_template(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_a_machine_gets_architecture_board_identity_and_finalizer_and_nothing_else(name: str) -> None:
+def test_a_vm_gets_architecture_machine_type_identity_and_finalizer_and_nothing_else(name: str) -> None:
     before = golden.load(name)
     after = defaults.default_vm(copy.deepcopy(before), CONFIGURATION, "seed")
 
@@ -50,7 +50,7 @@ def test_a_machine_gets_architecture_board_identity_and_finalizer_and_nothing_el
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_an_update_makes_up_no_identity(name: str) -> None:
+def test_an_update_generates_no_identity(name: str) -> None:
     after = defaults.default_vm(golden.load(name), CONFIGURATION, None)
 
     assert after["spec"]["template"]["spec"]["domain"].get("firmware") == golden.load(name)["spec"]["template"]["spec"][
@@ -67,7 +67,7 @@ def test_a_typed_template_gets_the_same_defaults_as_a_manifest(name: str) -> Non
     assert check_instance(filled, CONFIGURATION) == []
 
 
-def test_a_quantity_that_is_none_does_not_raise() -> None:
+def test_a_malformed_quantity_does_not_raise() -> None:
     vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "lots"}})
 
     assert defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["domain"]["cpu"]["sockets"] == 1
@@ -76,8 +76,8 @@ def test_a_quantity_that_is_none_does_not_raise() -> None:
 @pytest.mark.parametrize(
     ("said", "filled"), [(0, 10), (None, 10), (7, 7), (False, False), ("", ""), (0.0, 0.0)], ids=repr
 )
-def test_a_number_of_a_probe_that_is_none_is_left_for_who_judges_it(said: Any, filled: Any) -> None:
-    """Filled in it would pass, and whoever wrote it would never hear of it."""
+def test_a_malformed_number_of_a_probe_stays_for_validation(said: Any, filled: Any) -> None:
+    """A default in its place would pass, and the user would never learn of the mistake."""
     probe = {"tcpSocket": {"port": 22}, "periodSeconds": said}
     vmi = golden.changed(golden.load("vmi-efi"), "spec/livenessProbe", probe)
 
@@ -86,8 +86,8 @@ def test_a_number_of_a_probe_that_is_none_is_left_for_who_judges_it(said: Any, f
     assert (found, type(found)) == (filled, type(filled))
 
 
-def test_no_limit_asks_for_more_sockets_than_the_field_holds() -> None:
-    """Whoever judges the object says what is wrong with it, and can: it is still one that can be written."""
+def test_max_sockets_never_exceeds_the_range_of_the_field() -> None:
+    """The object must stay encodable: validation reports what is wrong with it."""
     vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "1e99"}})
 
     assert defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["domain"]["cpu"]["sockets"] == 2**31 - 1
@@ -116,14 +116,14 @@ TOUCHED = [
 
 
 def with_value(place: str, value: Any) -> dict[str, Any]:
-    """An object of nothing but the way to a place, and there a value."""
+    """Return an object with one value at `place` and nothing else."""
     for step in reversed(place.split("/")):
         value = [value] if step == "0" else {step: value}
     return dict(value)
 
 
 @pytest.mark.parametrize("place", TOUCHED)
-def test_nothing_that_can_be_stored_makes_a_default_raise_or_is_overwritten(place: str) -> None:
+def test_no_storable_value_makes_a_default_raise_or_is_overwritten(place: str) -> None:
     for odd in ODD:
         vmi = with_value(place, odd)
         vm = {"metadata": vmi.get("metadata", {}), "spec": {"template": {"spec": vmi.get("spec", {})}}}
@@ -136,7 +136,7 @@ def test_nothing_that_can_be_stored_makes_a_default_raise_or_is_overwritten(plac
 
 
 def survives(given: Any, filled: Any) -> bool:
-    """Whether all that was said is still there; what is empty says nothing."""
+    """Whether everything given is still there; empty values do not count."""
     if not given:
         return True
     if isinstance(given, dict):
@@ -148,14 +148,14 @@ def survives(given: Any, filled: Any) -> bool:
 
 @pytest.mark.parametrize("field", ["template", "spec"])
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: repr(odd)[:30])
-def test_a_machine_of_any_shape_is_left_alone(field: str, odd: Any) -> None:
+def test_a_vm_of_any_shape_does_not_raise(field: str, odd: Any) -> None:
     vm = {"spec": odd} if field == "spec" else {"spec": {"template": odd}}
 
     assert survives(vm, defaults.default_vm(copy.deepcopy(vm), CONFIGURATION, "seed"))
 
 
 @pytest.mark.parametrize("name", golden.NAMES)
-def test_defaults_twice_are_defaults_once(name: str) -> None:
+def test_defaults_are_idempotent(name: str) -> None:
     if name in MACHINES:
         once = defaults.default_vm(golden.load(name), CONFIGURATION, "seed")
         assert defaults.default_vm(once, CONFIGURATION, "other seed") is once
@@ -164,21 +164,21 @@ def test_defaults_twice_are_defaults_once(name: str) -> None:
         assert defaults.default_instance(once, CONFIGURATION, "other seed") is once
 
 
-def test_the_given_object_is_left_alone() -> None:
+def test_the_input_is_not_changed() -> None:
     given = golden.load("vmi-masquerade")
     defaults.default_instance(given, CONFIGURATION, "seed")
 
     assert given == golden.load("vmi-masquerade")
 
 
-def test_identities_differ_from_object_to_object_and_part_to_part() -> None:
+def test_generated_identities_are_unique() -> None:
     one = defaults.default_vm(golden.load("vm-cirros"), CONFIGURATION, "a")["spec"]["template"]["spec"]["domain"]
     two = defaults.default_vm(golden.load("vm-cirros"), CONFIGURATION, "b")["spec"]["template"]["spec"]["domain"]
 
     assert len({*one["firmware"].values(), *two["firmware"].values()}) == 4
 
 
-def test_cirros_gets_what_it_leaves_out() -> None:
+def test_a_minimal_vm_gets_all_defaults() -> None:
     spec = of_template("vm-cirros")["spec"]
     domain = spec["domain"]
 
@@ -193,7 +193,7 @@ def test_cirros_gets_what_it_leaves_out() -> None:
 
 
 ROOM: dict[str, tuple[dict[str, Any], dict[str, Any], int | None]] = {
-    # of the domain, of the configuration, maxSockets
+    # domain, configuration, maxSockets
     "four times as many": ({"cpu": {"sockets": 2, "cores": 2}}, {}, 8),
     "sockets that follow from a limit": ({"resources": {"limits": {"cpu": "3"}}}, {}, 12),
     "what it says itself": ({"cpu": {"sockets": 2, "maxSockets": 3}}, {}, 3),
@@ -213,7 +213,7 @@ ROOM: dict[str, tuple[dict[str, Any], dict[str, Any], int | None]] = {
 
 
 @pytest.mark.parametrize(("domain", "settings", "expected"), ROOM.values(), ids=ROOM)
-def test_a_machine_has_room_for_more_sockets(
+def test_max_sockets_leaves_room_for_hotplug(
     domain: dict[str, Any], settings: dict[str, Any], expected: int | None
 ) -> None:
     live = decode(settings.get("live_update_configuration", {}), LiveUpdateConfiguration)
@@ -224,7 +224,7 @@ def test_a_machine_has_room_for_more_sockets(
 
 
 MEMORY_ROOM: dict[str, tuple[Any, dict[str, Any], Any]] = {
-    # memory, of the configuration, maxGuest
+    # memory, configuration, maxGuest
     "four times as much": ({"guest": "1Gi"}, {}, "4Gi"),
     "what it says itself": ({"guest": "1Gi", "maxGuest": "2Gi"}, {}, "2Gi"),
     "another ratio": ({"guest": "1536Mi"}, {"live_update_configuration": {"maxHotplugRatio": 2}}, "3Gi"),
@@ -248,7 +248,7 @@ MEMORY_ROOM: dict[str, tuple[Any, dict[str, Any], Any]] = {
 
 
 @pytest.mark.parametrize(("memory", "settings", "expected"), MEMORY_ROOM.values(), ids=MEMORY_ROOM)
-def test_a_machine_has_room_for_more_memory(memory: Any, settings: dict[str, Any], expected: Any) -> None:
+def test_max_guest_leaves_room_for_hotplug(memory: Any, settings: dict[str, Any], expected: Any) -> None:
     live = decode(settings.get("live_update_configuration", {}), LiveUpdateConfiguration)
     configuration = msgspec.structs.replace(CONFIGURATION, **{**settings, "live_update_configuration": live})
     filled = defaults.default_instance({"spec": {"domain": {"memory": memory}}}, configuration, "seed")
@@ -265,7 +265,7 @@ def test_a_machine_has_room_for_more_memory(memory: Any, settings: dict[str, Any
     ],
     ids=["request", "limit", "request first", "given stays"],
 )
-def test_a_guest_has_the_memory_that_is_asked_for_it(domain: dict[str, Any], expected: str) -> None:
+def test_guest_memory_defaults_to_the_memory_request(domain: dict[str, Any], expected: str) -> None:
     filled = defaults.default_instance({"metadata": {}, "spec": {"domain": domain}}, CONFIGURATION, "seed")
     assert filled["spec"]["domain"]["memory"]["guest"] == expected
 
@@ -280,7 +280,7 @@ def test_a_guest_has_the_memory_that_is_asked_for_it(domain: dict[str, Any], exp
     ],
     ids=repr,
 )
-def test_a_watchdog_resets_what_lets_it_expire(said: Any, filled: Any) -> None:
+def test_a_watchdog_resets_by_default(said: Any, filled: Any) -> None:
     vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/devices/watchdog", {"name": "dog", "i6300esb": said})
 
     found = defaults.default_instance(vmi, CONFIGURATION, "seed")
@@ -289,7 +289,7 @@ def test_a_watchdog_resets_what_lets_it_expire(said: Any, filled: Any) -> None:
     assert check_instance(found, CONFIGURATION) == []
 
 
-def test_no_watchdog_and_no_policy_is_made_up() -> None:
+def test_no_watchdog_and_no_action_is_invented() -> None:
     domain = of_template("vm-cirros")["spec"]["domain"]
 
     assert "watchdog" not in domain["devices"]
@@ -303,7 +303,7 @@ def test_every_volume_gets_a_disk_on_the_default_bus() -> None:
     ]
 
 
-def test_an_instance_gets_the_finalizer_behind_its_own() -> None:
+def test_an_instance_gets_our_finalizer_after_its_own() -> None:
     vmi = golden.changed(golden.load("vmi-efi"), "metadata/finalizers", ["example.com/mine"])
 
     filled = defaults.default_instance(vmi, CONFIGURATION, "seed")
@@ -329,7 +329,7 @@ def test_the_topology_follows_the_cpu_resources_unless_given(domain: dict[str, A
     assert tuple(cpu.get(part) for part in ("sockets", "cores", "threads")) == expected
 
 
-def test_a_cpu_limit_alone_is_a_request_too() -> None:
+def test_a_cpu_limit_alone_becomes_the_request() -> None:
     vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "2"}})
 
     filled = defaults.default_instance(vmi, CONFIGURATION, "seed")
@@ -337,8 +337,8 @@ def test_a_cpu_limit_alone_is_a_request_too() -> None:
     assert filled["spec"]["domain"]["resources"]["requests"] == {"cpu": "2"}
 
 
-def test_what_is_requested_of_machines_that_say_nothing_is_not_requested_of_one_with_a_limit() -> None:
-    """It may be above that limit, and then no Pod could be made."""
+def test_the_configured_cpu_request_does_not_apply_to_a_vm_with_a_limit() -> None:
+    """The request could exceed the limit, and the API server would refuse the Pod."""
     vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "2"}})
     configuration = KubeVirtConfiguration(cpu_request="4")
 
@@ -353,7 +353,7 @@ def test_no_interface_is_added_when_that_is_switched_off() -> None:
     assert "networks" not in defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]
 
 
-def test_the_configuration_decides_board_cpu_model_and_cpu_request() -> None:
+def test_the_configuration_decides_machine_type_cpu_model_and_cpu_request() -> None:
     configuration = KubeVirtConfiguration(cpu_model="Nehalem", machine_type="pc", cpu_request="300m")
 
     domain = instance("vmi-efi", configuration)["spec"]["domain"]
@@ -372,13 +372,13 @@ def test_the_configuration_decides_board_cpu_model_and_cpu_request() -> None:
         ("a@sha256:" + "0" * 64, "IfNotPresent"),
     ],
 )
-def test_an_image_is_pulled_always_unless_it_is_pinned(image: str, policy: str) -> None:
+def test_the_pull_policy_is_always_unless_the_image_is_pinned(image: str, policy: str) -> None:
     assert defaults.pull_policy(image) == policy
 
 
 @pytest.mark.parametrize("said", [{}, {"periodSeconds": 0, "failureThreshold": None}])
 @pytest.mark.parametrize("name", ["livenessProbe", "readinessProbe"])
-def test_a_probe_says_the_numbers_that_a_pod_would_get(name: str, said: dict[str, Any]) -> None:
+def test_a_probe_gets_the_defaults_of_a_pod(name: str, said: dict[str, Any]) -> None:
     vmi = golden.changed(golden.load("vmi-efi"), f"spec/{name}", {"guestAgentPing": {}, **said})
 
     filled = defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]
@@ -388,15 +388,15 @@ def test_a_probe_says_the_numbers_that_a_pod_would_get(name: str, said: dict[str
     assert {"livenessProbe", "readinessProbe"} & filled.keys() == {name}, "and there is none where there was none"
 
 
-def test_what_a_probe_says_itself_stays() -> None:
+def test_given_probe_numbers_stay() -> None:
     before, after = golden.load("vmi-probes")["spec"], instance("vmi-probes")["spec"]
 
     assert after["livenessProbe"] == before["livenessProbe"] | {"successThreshold": 1}
     assert after["readinessProbe"]["successThreshold"] == 2
 
 
-def test_a_virtual_machine_keeps_its_template_as_it_was_written() -> None:
-    """As upstream: a template's probe has what its author said."""
+def test_a_virtual_machine_keeps_its_template_as_written() -> None:
+    """As upstream: defaults of probes are set on the instance only."""
     path = "spec/template/spec/livenessProbe"
     vm = golden.changed(golden.load("vm-full"), path, {"guestAgentPing": {}})
 

@@ -22,15 +22,15 @@ def made(name: str) -> Json:
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_what_a_machine_was_given_stays_whoever_leaves_it_out(name: str) -> None:
-    """The defaults may be others by now: a new board is not a default of an old machine."""
+def test_a_replace_keeps_the_identity(name: str) -> None:
+    """Defaults may have changed since: a new default machine type does not apply to an old machine."""
     kept = keep_identity(golden.load(name), made(name))
 
     assert defaults.default_vm(kept, KubeVirtConfiguration(machine_type="pc"), None)["spec"] == made(name)["spec"]
 
 
 @pytest.mark.parametrize("path", KEPT, ids=".".join)
-def test_what_a_user_names_is_what_counts(path: tuple[str, ...]) -> None:
+def test_a_value_from_the_user_wins(path: tuple[str, ...]) -> None:
     field = "/".join(("spec/template/spec", *path))
     new = golden.changed(made("vm-full"), field, "mine")
 
@@ -39,7 +39,7 @@ def test_what_a_user_names_is_what_counts(path: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("path", KEPT, ids=".".join)
 @pytest.mark.parametrize("empty", ["", None, ...], ids=["empty", "null", "missing"])
-def test_what_is_empty_is_left_out(path: tuple[str, ...], empty: Any) -> None:
+def test_empty_values_are_not_kept(path: tuple[str, ...], empty: Any) -> None:
     old = made("vm-full")
     new = golden.changed(old, "/".join(("spec/template/spec", *path)), empty)
     before = copy.deepcopy(new)
@@ -53,13 +53,13 @@ def test_what_is_empty_is_left_out(path: tuple[str, ...], empty: Any) -> None:
     [{}, {"spec": None}, {"spec": {"template": {"spec": {"domain": []}}}}, {"spec": {"template": {"spec": "x"}}}],
     ids=repr,
 )
-def test_an_older_object_of_any_shape_has_nothing_to_keep(old: Json) -> None:
+def test_an_old_object_of_any_shape_does_not_raise(old: Json) -> None:
     new = golden.load("vm-full")
 
     assert keep_identity(new, old) is new
 
 
-def test_what_is_no_text_is_not_kept() -> None:
+def test_values_that_are_no_strings_are_not_kept() -> None:
     new = golden.load("vm-default-disks")
     old = golden.changed(made("vm-default-disks"), "spec/template/spec/domain/firmware", {"uuid": 7, "serial": ["x"]})
 

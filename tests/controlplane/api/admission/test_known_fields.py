@@ -44,7 +44,7 @@ def test_only_unbuilt_switches_are_excused() -> None:
     assert set().union(*known_fields.UNBUILT.values()) >= known_fields.OFF_WHEN_FALSE
 
 
-def test_what_is_asked_for_elsewhere_is_not_built_here_and_says_where() -> None:
+def test_a_field_supported_elsewhere_is_refused_with_the_place() -> None:
     assert all(name in known_fields.UNBUILT[kind] for kind, name in known_fields.ELSEWHERE)
     (problem,) = check({"network": "moves"}, STRUCTS["MigrationConfiguration"], "migrations")
 
@@ -59,8 +59,8 @@ NOT_BUILT = [
 ]
 
 
-def test_every_type_that_has_exactly_one_source_is_known_to() -> None:
-    """By what the types say of themselves; all that is not built of them is a source."""
+def test_every_union_type_is_listed() -> None:
+    """Read from the types themselves: each field that is not built is one of the sources."""
     of_sources = {name for name, kind in STRUCTS.items() if "Exactly one source" in (kind.__doc__ or "")}
 
     assert {"Volume", "Network"} <= of_sources <= set(known_fields.ONE_OF)
@@ -70,7 +70,7 @@ def test_every_type_that_has_exactly_one_source_is_known_to() -> None:
 
 
 @pytest.mark.parametrize("kind", known_fields.ONE_OF)
-def test_what_excludes_each_other_is_built_or_known(kind: str) -> None:
+def test_the_members_of_a_union_are_built_or_known(kind: str) -> None:
     built = known_fields.ONE_OF[kind] & set(shapes(STRUCTS[kind]))
 
     assert built
@@ -78,8 +78,8 @@ def test_what_excludes_each_other_is_built_or_known(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), NOT_BUILT)
-def test_whoever_uses_one_that_is_not_built_is_told_which_are(kind: str, name: str) -> None:
-    """To remove it would leave none, which is the next refusal."""
+def test_the_error_for_an_unbuilt_source_names_the_built_ones(kind: str, name: str) -> None:
+    """The user cannot just remove it: an object without a source is refused too."""
     built = sorted(known_fields.ONE_OF[kind] & set(shapes(STRUCTS[kind])))
 
     (problem,) = check({"name": "a", name: {"x": "y"}}, STRUCTS[kind])
@@ -88,7 +88,7 @@ def test_whoever_uses_one_that_is_not_built_is_told_which_are(kind: str, name: s
 
 
 @pytest.mark.parametrize(("kind", "name"), NOT_BUILT)
-def test_one_that_is_not_built_beside_one_that_is_is_to_be_removed(kind: str, name: str) -> None:
+def test_an_unbuilt_source_beside_a_built_one_is_to_be_removed(kind: str, name: str) -> None:
     built = next(iter(known_fields.ONE_OF[kind] & set(shapes(STRUCTS[kind]))))
 
     said = {

@@ -39,7 +39,7 @@ def nested(depth: int) -> bytes:
     return body({"spec": 0}).replace(b'"spec": 0', b'"spec": ' + b'{"a":' * depth + b"0" + b"}" * depth)
 
 
-def test_a_request_is_read() -> None:
+def test_a_request_is_decoded() -> None:
     assert parse_review(body({"spec": {}}, subResource="status")) == Request(
         operation="CREATE", kind="VirtualMachine", user="u", uid="uid-1", obj={"spec": {}}, subresource="status"
     )
@@ -61,7 +61,7 @@ def test_a_request_is_read() -> None:
         pytest.param(b'{"request": {"uid": "uid-1"}}', "not an AdmissionReview", 400, id="no request"),
     ],
 )
-def test_what_is_too_big_deep_or_broken_is_refused_with_an_answer(sent: bytes, words: str, code: int) -> None:
+def test_a_request_too_big_deep_or_malformed_is_refused(sent: bytes, words: str, code: int) -> None:
     with pytest.raises(UnreadableReviewError, match=words) as raised:
         parse_review(sent)
 
@@ -78,8 +78,8 @@ def test_what_is_too_big_deep_or_broken_is_refused_with_an_answer(sent: bytes, w
         (json.loads('{"a":' * 70 + "1" + "}" * 70), ".".join("a" * 40) + ".", "nesting deeper than 64"),
     ],
 )
-def test_what_is_too_deep_or_long_is_a_cause_with_its_field(obj: Any, field: str, words: str) -> None:
-    """Clients show causes, and tests look for them; a path without end is cut."""
+def test_an_object_too_deep_or_long_is_a_cause_with_its_field(obj: Any, field: str, words: str) -> None:
+    """Clients show causes and tests compare them; an endless path is cut."""
     with pytest.raises(UnreadableReviewError) as raised:
         parse_review(body(obj))
 
@@ -90,30 +90,30 @@ def test_what_is_too_deep_or_long_is_a_cause_with_its_field(obj: Any, field: str
 
 
 @pytest.mark.parametrize("old", [{"spec": {"volumes": [0] * 1001}}, [], "x"], ids=["long list", "list", "text"])
-def test_what_was_let_in_before_remains_possible_to_repair(old: Any) -> None:
+def test_an_invalid_stored_object_can_be_repaired(old: Any) -> None:
     read = parse_review(body({"spec": {}}, old))
 
     assert (read.obj, read.old) == ({"spec": {}}, old if isinstance(old, dict) else None)
 
 
 @pytest.mark.parametrize("sent", [b"", b"[]", b"\xff", b"null"])
-def test_what_is_no_review_at_all_has_no_answer(sent: bytes) -> None:
+def test_a_body_that_is_no_review_is_an_error(sent: bytes) -> None:
     with pytest.raises(UnreadableReviewError) as raised:
         parse_review(sent)
 
     assert raised.value.answer is None
 
 
-def test_a_refusal_with_so_many_problems_that_nobody_looked_for_more_says_so() -> None:
-    problems = tuple(Problem(f"spec.a[{one}]", "is wrong; right it") for one in range(MAX_PROBLEMS))
+def test_a_refusal_says_when_the_search_for_problems_stopped_early() -> None:
+    problems = tuple(Problem(f"spec.a[{number}]", "is wrong; right it") for number in range(MAX_PROBLEMS))
 
     status = render_validation(REQUEST, Verdict(problems=problems))["response"]["status"]
 
     assert status["message"].endswith(f"and at least {MAX_PROBLEMS - 20} more problems")
 
 
-def test_a_refusal_lists_fields_and_counts_what_it_leaves_out() -> None:
-    problems = tuple(Problem(f"spec.a[{one}]", "is wrong; right it") for one in range(23))
+def test_a_refusal_lists_fields_and_counts_the_rest() -> None:
+    problems = tuple(Problem(f"spec.a[{number}]", "is wrong; right it") for number in range(23))
 
     response = render_validation(REQUEST, Verdict(problems=problems, warnings=("old",)))["response"]
 
@@ -132,7 +132,7 @@ def test_a_refusal_lists_fields_and_counts_what_it_leaves_out() -> None:
 
 
 @pytest.mark.parametrize("metadata", [None, [], {}, {"name": 7}], ids=repr)
-def test_an_object_without_a_readable_name_is_refused_all_the_same(metadata: Any) -> None:
+def test_an_object_without_a_readable_name_is_refused_too(metadata: Any) -> None:
     request = Request(operation="CREATE", kind="VirtualMachine", user="u", uid="uid-1", obj={"metadata": metadata})
 
     response = render_validation(request, Verdict(problems=(Problem("metadata", "is wrong"),)))["response"]
@@ -140,11 +140,11 @@ def test_an_object_without_a_readable_name_is_refused_all_the_same(metadata: Any
     assert response["status"]["details"]["name"] == ""
 
 
-def test_nothing_to_add_is_no_patch() -> None:
+def test_no_change_is_no_patch() -> None:
     assert render_mutation(REQUEST, Verdict())["response"] == {"uid": "uid-1", "allowed": True}
 
 
-def test_changes_travel_as_a_json_patch() -> None:
+def test_changes_are_sent_as_a_json_patch() -> None:
     before = {"metadata": {"a/b~": "1", "gone": 1}, "spec": {"list": [1], "same": {"x": 1}, "null": None}}
     after = {"metadata": {"a/b~": "2"}, "spec": {"list": [1, 2], "same": {"x": 1}, "null": {"y": 1}, "new": {}}}
     request = Request(operation="CREATE", kind="VirtualMachine", user="u", uid="uid-1", obj=before)

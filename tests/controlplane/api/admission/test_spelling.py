@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A quantity that was written as a number with a fraction is stored as upstream stores it."""
+"""A quantity written as a fractional number is stored as upstream stores it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def resources(obj: dict[str, Any]) -> Any:
     return obj["spec"]["template"]["spec"]["domain"]["resources"]
 
 
-def test_a_machine_keeps_what_was_meant() -> None:
+def test_fractional_quantities_keep_their_value() -> None:
     written = a_machine(WRITTEN)
     before = copy.deepcopy(written)
     verdict = review(Request("CREATE", "VirtualMachine", "somebody", "u-1", written), SETTINGS)
@@ -42,7 +42,7 @@ def test_a_machine_keeps_what_was_meant() -> None:
     assert written == before
 
 
-def test_writing_it_again_changes_nothing() -> None:
+def test_normalizing_twice_changes_nothing() -> None:
     created = review(Request("CREATE", "VirtualMachine", "somebody", "u-1", a_machine(WRITTEN)), SETTINGS).patched
     assert created is not None
     again = copy.deepcopy(created)
@@ -53,16 +53,16 @@ def test_writing_it_again_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("number", [1.5, -1.5, 1e300])
-def test_what_is_no_quantity_for_its_field_is_refused_as_ever(number: float) -> None:
-    """Numbers elsewhere (a port, a count) stay what they are, and a quantity must still be one that is allowed."""
+def test_a_number_that_is_no_quantity_is_still_refused(number: float) -> None:
+    """Other numbers (a port, a count) stay, and validation still judges each quantity."""
     bad = a_machine({"requests": {"memory": -1.5}})
     bad["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = number
     verdict = review(Request("CREATE", "VirtualMachine", "somebody", "u-1", bad), SETTINGS)
-    assert {one.path.rsplit(".", 1)[-1] for one in verdict.problems} >= {"terminationGracePeriodSeconds"}
+    assert {problem.path.rsplit(".", 1)[-1] for problem in verdict.problems} >= {"terminationGracePeriodSeconds"}
     assert verdict.patched is None
 
 
-def test_the_template_of_a_replica_set_is_spelt_too() -> None:
+def test_the_template_of_a_replica_set_is_normalized_too() -> None:
     rs = golden.load("vmi-replicaset-cirros")
     rs["spec"]["template"]["spec"]["domain"]["resources"] = {"requests": {"memory": 67108864.5}}
     verdict = review(Request("CREATE", rs["kind"], "somebody", "u-1", rs), SETTINGS)
@@ -71,9 +71,9 @@ def test_the_template_of_a_replica_set_is_spelt_too() -> None:
     assert resources(verdict.patched) == {"requests": {"memory": "67108864.5"}}
 
 
-def test_a_kind_that_is_not_patched_is_told_how_to_write_it() -> None:
+def test_a_kind_without_patches_is_refused_with_the_spelling_to_use() -> None:
     kubevirt = golden.load("kubevirt")
     kubevirt["spec"]["configuration"]["containerDiskLimit"] = 1073741824.5
     verdict = review(Request("CREATE", kubevirt["kind"], "somebody", "u-1", kubevirt), SETTINGS)
-    assert [one.path for one in verdict.problems] == ["spec.configuration.containerDiskLimit"]
+    assert [problem.path for problem in verdict.problems] == ["spec.configuration.containerDiskLimit"]
     assert "must be written as a string" in verdict.problems[0].message

@@ -44,7 +44,7 @@ def stored(name: str) -> dict[str, Any]:
         if relocated.fits(row, kind)
     ],
 )
-def test_a_malformed_machine_is_refused_with_the_field_and_the_remedy(resource: Resource, row: Row) -> None:
+def test_a_malformed_machine_is_refused_with_field_and_remedy(resource: Resource, row: Row) -> None:
     bad = relocated.relocated(row, resource)
     begun = time.process_time()
     verdict = create(bad)
@@ -59,7 +59,7 @@ def test_a_malformed_machine_is_refused_with_the_field_and_the_remedy(resource: 
 
 
 @pytest.mark.parametrize("name", golden.NAMES)
-def test_good_manifests_are_accepted_and_what_is_stored_is_accepted_again(name: str) -> None:
+def test_good_manifests_are_accepted_and_so_are_their_stored_forms(name: str) -> None:
     verdict = create(golden.load(name))
 
     assert verdict.problems == ()
@@ -68,21 +68,21 @@ def test_good_manifests_are_accepted_and_what_is_stored_is_accepted_again(name: 
 
 
 @pytest.mark.parametrize("name", golden.NAMES)
-def test_our_own_accounts_are_not_judged(name: str) -> None:
+def test_our_own_accounts_skip_validation(name: str) -> None:
     bad = golden.changed(golden.load(name), "spec", {"nonsense": 1})
 
     assert create(bad, ACCOUNT) == Verdict()
     assert not create(bad, "system:serviceaccount:tenant:kubevirt-controller").allowed
 
 
-def test_an_update_that_leaves_the_spec_alone_is_not_judged_again() -> None:
+def test_an_update_without_a_change_of_the_spec_skips_validation() -> None:
     old = golden.changed(stored("vm-full"), "spec/newer", {"field": 1})
 
     assert update(old, golden.changed(old, "metadata/labels", {"app": "x"})).allowed
     assert not update(old, golden.changed(old, "spec/runStrategy", "Halted")).allowed
 
 
-def test_a_deleted_object_may_be_written_but_keeps_our_finalizer() -> None:
+def test_an_object_being_deleted_may_be_updated_but_keeps_our_finalizer() -> None:
     old = golden.changed(stored("vmi-masquerade"), "metadata/deletionTimestamp", "2026-01-01T00:00:00Z")
 
     assert update(old, golden.changed(old, "metadata/labels", {})).allowed
@@ -93,8 +93,8 @@ def test_a_deleted_object_may_be_written_but_keeps_our_finalizer() -> None:
     assert update(old, golden.changed(old, "spec/nodeSelector", {"a": "b"})).allowed, "whatever it breaks"
 
 
-def test_a_kind_that_this_version_does_not_know_does_not_pass() -> None:
-    """Webhooks of a newer version call an older server."""
+def test_an_unknown_kind_is_refused() -> None:
+    """Webhooks of a newer version can call an older server."""
     verdict = create({"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineClone", "metadata": {"name": "web"}})
 
     assert [problem.path for problem in verdict.problems] == ["kind"]
@@ -102,7 +102,7 @@ def test_a_kind_that_this_version_does_not_know_does_not_pass() -> None:
 
 
 @pytest.mark.parametrize("name", ["vm-cirros", "vmi-masquerade"])
-def test_a_replacing_write_keeps_our_finalizer(name: str) -> None:
+def test_a_replace_keeps_our_finalizer(name: str) -> None:
     old = stored(name)
 
     verdict = update(old, golden.changed(old, "metadata/finalizers", ...))
@@ -123,8 +123,8 @@ def test_a_replacing_write_keeps_our_finalizer(name: str) -> None:
         ("sepc", {}, "sepc"),
     ],
 )
-def test_what_a_running_instance_is_changes_by_the_control_plane_only(path: str, value: Any, told: str) -> None:
-    """Hotplug, hand-over and a shorter grace period are writes of ours; a user's change is named by its field."""
+def test_only_the_control_plane_changes_the_spec_of_a_running_instance(path: str, value: Any, told: str) -> None:
+    """Hotplug, migration and a shorter grace period are our writes; a user's change is refused by its field."""
     old = stored("vmi-masquerade")
     new = golden.changed(old, path, value)
 
@@ -136,8 +136,8 @@ def test_what_a_running_instance_is_changes_by_the_control_plane_only(path: str,
 
 
 @pytest.mark.parametrize("name", [name for name in golden.NAMES if name.startswith("vm-")])
-def test_a_replace_with_the_file_that_a_machine_was_made_from_changes_nothing(name: str) -> None:
-    """`kubectl replace`, and kubevirt_vm with force: UUID and serial were lost, and the guest woke up as another."""
+def test_a_replace_with_the_original_manifest_changes_nothing(name: str) -> None:
+    """`kubectl replace` once dropped UUID and serial: the guest booted as another machine."""
     old = stored(name)
     new = golden.load(name)
 
@@ -153,20 +153,20 @@ def made_of(vm: dict[str, Any]) -> str:
     return template_hash(json.dumps(vm["spec"]["template"]["spec"]).encode())
 
 
-def test_an_identity_changes_when_a_user_says_so() -> None:
+def test_a_user_can_set_an_identity() -> None:
     old = stored("vm-full")
     new = golden.changed(old, "spec/template/spec/domain/firmware", {"serial": "mine"})
 
     patched = update(old, new).patched
 
     assert patched is not None
-    before, after = (one["spec"]["template"]["spec"]["domain"]["firmware"] for one in (old, patched))
+    before, after = (item["spec"]["template"]["spec"]["domain"]["firmware"] for item in (old, patched))
     assert after == {"uuid": before["uuid"], "serial": "mine"}
 
 
 @pytest.mark.parametrize("annotation", names.RESERVED_ANNOTATIONS)
 def test_reserved_annotations_belong_to_the_control_plane(annotation: str) -> None:
-    """A user who writes what an instance was made from decides whether its machine asks for a restart."""
+    """virt-controller compares them to decide whether a VM needs a restart."""
     plain = stored("vmi-masquerade")
     marked = golden.changed(plain, "metadata/annotations", {annotation: "x"})
     path = f"metadata.annotations[{annotation}]"
@@ -193,7 +193,7 @@ def test_reserved_labels_belong_to_the_control_plane(label: str) -> None:
     assert create(marked, ACCOUNT).allowed
 
 
-def test_a_user_cannot_hand_an_instance_to_a_machine() -> None:
+def test_a_user_cannot_make_a_vm_own_an_instance() -> None:
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "a", "uid": "b", "controller": True}
     free = stored("vmi-masquerade")
     owned = golden.changed(free, "metadata/ownerReferences", [owner])
@@ -206,7 +206,7 @@ def test_a_user_cannot_hand_an_instance_to_a_machine() -> None:
     assert create(golden.changed(free, "metadata/ownerReferences", [{**owner, "apiVersion": "example.com/v1"}])).allowed
 
 
-def test_what_an_instance_has_already_does_not_stand_in_the_way_of_another_label_or_owner() -> None:
+def test_existing_reserved_metadata_does_not_block_other_labels_and_owners() -> None:
     """Our own accounts, or another version, put it there."""
     ours = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "a", "uid": "b", "controller": True}
     other = {"apiVersion": "example.com/v1", "kind": "Fleet", "name": "c", "uid": "d"}
@@ -219,8 +219,8 @@ def test_what_an_instance_has_already_does_not_stand_in_the_way_of_another_label
 
 
 @pytest.mark.parametrize("name", ["vm-default-disks", "vmi-masquerade"])
-def test_what_is_made_up_at_creation_is_not_made_up_later(name: str) -> None:
-    """An object that another version let in keeps having no identity and no finalizer of ours."""
+def test_identity_and_finalizer_are_added_at_creation_only(name: str) -> None:
+    """An object that another version admitted stays without an identity and our finalizer."""
     old = golden.load(name)
     later = update(old, golden.changed(old, "metadata/labels", {"app": "x"}))
     filled = later.patched or old
@@ -230,13 +230,13 @@ def test_what_is_made_up_at_creation_is_not_made_up_later(name: str) -> None:
     assert "uuid" not in str(filled["spec"])
 
 
-def test_an_instance_is_filled_in_at_its_creation_only() -> None:
+def test_an_instance_gets_defaults_at_creation_only() -> None:
     old = golden.load("vmi-masquerade")
 
     assert update(old, golden.changed(old, "metadata/labels", {"app": "x"})).patched is None
 
 
-def test_a_configuration_that_says_nothing_is_good() -> None:
+def test_an_empty_configuration_is_accepted() -> None:
     assert create({"apiVersion": "kubevirt.io/v1", "kind": "KubeVirt", "metadata": {"name": "kubevirt"}}).allowed
 
 
@@ -246,13 +246,13 @@ def test_an_unbuilt_annotation_on_an_instance_is_refused() -> None:
     assert [problem.path for problem in create(vmi).problems] == ["metadata.annotations[kubevirt.io/memfd]"]
 
 
-def test_metadata_that_cannot_be_read_is_a_problem() -> None:
+def test_undecodable_metadata_is_a_problem() -> None:
     assert not create(golden.changed(golden.load("vm-cirros"), "metadata", {"labels": 7})).allowed
 
 
 @pytest.mark.parametrize("metadata", [7, "x", "", [1], [], False], ids=repr)
 @pytest.mark.parametrize("name", golden.NAMES)
-def test_metadata_that_is_no_object_is_a_problem_and_no_error_of_ours(name: str, metadata: object) -> None:
+def test_metadata_that_is_no_object_is_a_problem_and_does_not_raise(name: str, metadata: object) -> None:
     manifest = golden.load(name)
     bad = golden.changed(manifest, "metadata", metadata)
 
@@ -263,7 +263,7 @@ def test_metadata_that_is_no_object_is_a_problem_and_no_error_of_ours(name: str,
 
 
 @pytest.mark.parametrize("finalizers", [7, "x", {"a": 1}], ids=repr)
-def test_finalizers_that_are_no_list_are_none(finalizers: object) -> None:
+def test_finalizers_that_are_no_list_count_as_none(finalizers: object) -> None:
     old = golden.changed(stored("vmi-masquerade"), "metadata/deletionTimestamp", "2026-01-01T00:00:00Z")
 
     verdict = update(old, golden.changed(old, "metadata/finalizers", finalizers))
@@ -271,7 +271,7 @@ def test_finalizers_that_are_no_list_are_none(finalizers: object) -> None:
     assert (verdict.allowed, verdict.code) == (False, 403)
 
 
-def test_status_is_for_the_control_plane() -> None:
+def test_only_the_control_plane_writes_status() -> None:
     vm = stored("vm-cirros")
     request = Request(
         operation="UPDATE", kind="VirtualMachine", user="u", uid="1", obj=vm, old=vm, subresource="status"
@@ -281,8 +281,8 @@ def test_status_is_for_the_control_plane() -> None:
 
 
 @pytest.mark.parametrize("subresource", ["scale", "another"])
-def test_what_else_is_below_an_object_is_not_judged(subresource: str) -> None:
-    """It is not the object: to judge it as one would refuse it for what it is not."""
+def test_other_subresources_are_not_judged(subresource: str) -> None:
+    """Their body is another type: validation as the object would refuse it."""
     scale = {"kind": "Scale", "apiVersion": "autoscaling/v1", "spec": {"replicas": 3}}
     request = Request(
         operation="UPDATE", kind="VirtualMachine", user="u", uid="1", obj=scale, old=scale, subresource=subresource
@@ -299,7 +299,7 @@ def test_other_operations_pass(operation: str) -> None:
     assert review(request, SETTINGS) == Verdict()
 
 
-def test_deprecated_and_ignored_settings_are_warned_about() -> None:
+def test_deprecated_and_ignored_settings_get_a_warning() -> None:
     gates = golden.changed(
         golden.load("kubevirt"), "spec/configuration/developerConfiguration/featureGates", ["HostDisk"]
     )
@@ -311,7 +311,7 @@ def test_deprecated_and_ignored_settings_are_warned_about() -> None:
 
 
 @pytest.mark.parametrize("limit", ["1Ki", "0", "-1Gi", "65Ti", "much"])
-def test_a_bound_of_disks_that_bounds_nothing_or_lets_nothing_run_is_refused(limit: str) -> None:
+def test_a_container_disk_limit_that_is_useless_or_too_small_is_refused(limit: str) -> None:
     (problem,) = create(
         golden.changed(golden.load("kubevirt"), "spec/configuration/containerDiskLimit", limit)
     ).problems
@@ -330,9 +330,7 @@ def test_a_bound_of_disks_that_bounds_nothing_or_lets_nothing_run_is_refused(lim
         ("furtherAttempt", 2, "did you mean furtherAttempts"),
     ],
 )
-def test_how_runs_are_tried_again_is_refused_by_name_when_it_is_malformed(
-    field: str, value: object, words: str
-) -> None:
+def test_a_malformed_retry_setting_is_refused_by_name(field: str, value: object, words: str) -> None:
     (problem,) = create(golden.changed(golden.load("kubevirt"), f"spec/configuration/{field}", value)).problems
 
     assert problem.path == f"spec.configuration.{field}"
@@ -346,7 +344,7 @@ NOT_PASSED_ON = ["k8s.v1.cni.cncf.io/networks", *(f"note-{number}" for number in
 @pytest.mark.parametrize(
     ("name", "path"), [("vm-full", "spec/template/metadata"), ("vmi-masquerade", "metadata")], ids=["VM", "VMI"]
 )
-def test_annotations_and_labels_that_the_pod_does_not_get_are_named_in_a_warning(name: str, path: str) -> None:
+def test_metadata_that_the_pod_does_not_get_is_named_in_a_warning(name: str, path: str) -> None:
     notes = {**dict.fromkeys(NOT_PASSED_ON, "x"), "prometheus.io/scrape": "true", "kubevirt.io/anything": "x"}
     changed = golden.changed(golden.load(name), f"{path}/annotations", notes)
     changed = golden.changed(changed, f"{path}/labels", {"app": "x", "topology.kubernetes.io/zone": "a"})
@@ -374,14 +372,14 @@ def test_more_annotations_than_the_pod_can_carry_are_refused(name: str, path: st
     assert "at most 32768 are passed on" in problem.message
 
 
-def test_an_instance_let_in_with_long_annotations_can_still_be_labelled() -> None:
+def test_an_admitted_instance_with_long_annotations_can_still_be_labelled() -> None:
     long = golden.changed(golden.load("vmi-masquerade"), "metadata/annotations", LONG)
 
     assert update(long, golden.changed(long, "metadata/labels", {"app": "x"})).allowed
 
 
-def test_no_cpu_may_be_asked_for() -> None:
-    """As of a Pod: it gets what others leave."""
+def test_a_cpu_request_of_zero_is_accepted() -> None:
+    """As for a Pod without a CPU request."""
     assert create(
         golden.changed(golden.load("vm-full"), "spec/template/spec/domain/resources/requests/cpu", "0")
     ).allowed

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A process whose threads read the first objects of their types all at once: `python -m` it with a door's name.
+"""A process whose threads decode the first objects of their types at once: `python -m` with the name of a decoder.
 
-It ends with 0 when all could be read. Threads take turns as often as they can, for the moment that matters is short.
+Exits with 0 when all threads succeed. The race is short: threads switch as often as they can.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DOORS: dict[str, Callable[[int], object]] = {
 
 
 def read_at_once(read: Callable[[int], object]) -> int:
-    """Read in all threads at once; return how many could."""
+    """Decode in all threads at once; return how many succeed."""
     together = threading.Barrier(THREADS)
     done: list[object] = []
 

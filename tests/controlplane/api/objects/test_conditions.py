@@ -17,15 +17,15 @@ def test_a_new_condition_is_added_with_the_time() -> None:
     assert after == (PAUSED, Condition(type="Ready", status="True", last_transition_time="t1"))
 
 
-def test_a_message_that_counts_on_changes_nothing() -> None:
+def test_a_message_with_a_new_number_changes_nothing() -> None:
     old = (Condition(type="Ready", status="False", reason="X", message="back-off 10s", last_transition_time="t0"),)
     changed = Condition(type="Ready", status="False", reason="X", message="back-off 20s")
 
     assert conditions.put(old, changed, "t1") is old
 
 
-def test_another_cause_under_the_same_reason_is_told() -> None:
-    """A condition went on blaming a limit that was long gone, while a taken name was in the way."""
+def test_a_message_with_another_cause_under_the_same_reason_is_written() -> None:
+    """A condition once went on blaming a limit that no longer applied, while the real cause was a name conflict."""
     changed = Condition(type="Ready", status="False", reason="PodNotExists", message="new")
 
     first = conditions.put(LIST, changed, "t1")[0]
@@ -33,7 +33,7 @@ def test_another_cause_under_the_same_reason_is_told() -> None:
     assert (first.message, first.last_transition_time) == ("new", "t0")
 
 
-def test_what_is_too_long_is_cut_or_the_whole_status_would_be_refused() -> None:
+def test_a_long_message_is_cut_so_that_the_status_is_accepted() -> None:
     long = Condition(type="Ready", status="False", reason="R" * 2000, message="m" * 2000)
 
     first = conditions.put((), long, "t1")[0]
@@ -56,18 +56,18 @@ def test_a_new_status_moves_the_time() -> None:
     assert (first.status, first.last_transition_time) == ("True", "t1")
 
 
-def test_removing_what_is_not_there_changes_nothing() -> None:
+def test_removing_a_missing_condition_changes_nothing() -> None:
     assert conditions.remove(LIST, "LiveMigratable") is LIST
     assert conditions.remove(LIST, "Ready") == (PAUSED,)
 
 
-def test_only_a_condition_that_is_there_and_true_is_true() -> None:
+def test_only_an_existing_true_condition_is_true() -> None:
     assert conditions.is_true(LIST, "Paused")
     assert not conditions.is_true(LIST, "Ready")
     assert not conditions.is_true(LIST, "LiveMigratable")
 
 
-def test_newly_false_is_what_was_not_so_before_or_for_another_reason() -> None:
+def test_a_new_status_or_reason_makes_a_condition_newly_false() -> None:
     def false(kind: str, reason: str = "Why", message: str = "") -> Condition:
         return Condition(type=kind, status="False", reason=reason, message=message)
 
@@ -81,4 +81,4 @@ def test_newly_false_is_what_was_not_so_before_or_for_another_reason() -> None:
         Condition(type="Good", status="True"),
     )
     kinds = {"Same", "Other", "Was", "Came", "Good"}
-    assert [one.type for one in conditions.newly_false(before, after, kinds)] == ["Other", "Was", "Came"]
+    assert [item.type for item in conditions.newly_false(before, after, kinds)] == ["Other", "Was", "Came"]

@@ -32,7 +32,7 @@ def a_definition(served: bool = True, version: str = "v1beta1", conditions: Any 
     ],
     ids=["none", "served", "not served", "another version", "not established", "going", "unreadable"],
 )
-def test_the_definition_says_whether_they_are_served(definition: bytes | None, served: bool) -> None:
+def test_the_crd_says_whether_data_volumes_are_served(definition: bytes | None, served: bool) -> None:
     assert is_served(definition) is served
 
 
@@ -50,5 +50,5 @@ def test_the_definition_says_whether_they_are_served(definition: bytes | None, s
         ({"conditions": [{"type": "Running", "status": "True", "reason": "Error"}]}, None),
     ],
 )
-def test_what_keeps_cdi_from_filling_one(status: Any, trouble: str | None) -> None:
+def test_why_cdi_cannot_fill_a_data_volume(status: Any, trouble: str | None) -> None:
     assert decode({"status": status}, DataVolume).trouble == trouble

@@ -30,7 +30,7 @@ def test_unknown_fields_are_skipped_and_nulls_count_as_absent(source: bytes | di
     assert vmi.status.current_cpu_topology.cores == 2
 
 
-def test_what_is_written_has_lists_kind_and_no_defaults() -> None:
+def test_an_encoded_object_has_lists_and_kind_and_no_defaults() -> None:
     vmi = decode_vmi({**VMI, "spec": {"domain": {"devices": {"disks": [{"name": "a", "disk": {}}]}}}})
 
     assert encode(vmi) == {
@@ -52,19 +52,19 @@ def test_what_is_written_has_lists_kind_and_no_defaults() -> None:
         pytest.param(b'{"spec":{}}', "template", id="required field missing"),
     ],
 )
-def test_an_object_that_does_not_fit_is_an_error_with_the_field(source: bytes, where: str) -> None:
+def test_a_type_mismatch_is_an_error_with_the_field(source: bytes, where: str) -> None:
     with pytest.raises(DecodeError, match=where):
         decode_vm(source)
 
 
 @pytest.mark.parametrize("depth", [100, 600, 900, 100_000])
-def test_what_does_not_fit_and_is_nested_deeply_is_an_error_like_any_other(depth: int) -> None:
-    """Admission lets none of that through; what got past it must not end who reads it."""
+def test_a_deeply_nested_type_mismatch_is_the_same_error(depth: int) -> None:
+    """Admission refuses such objects; one that got past it must not end a process."""
     nested = b'{"a":' * depth + b"1" + b"}" * depth
     with pytest.raises(DecodeError, match="VirtualMachineInstance does not fit"):
         decode_vmi(b'{"metadata":{"name":7,"annotations":' + nested + b"}}")
 
 
-def test_an_entry_of_a_list_stays_where_it_is_although_it_is_null() -> None:
-    """A problem is said by its index; and a list of three is not one of two."""
+def test_a_null_entry_of_a_list_keeps_its_place() -> None:
+    """Problems name the index, and the length of the list must not change."""
     assert drop_nulls({"a": [None, {"b": None, "c": 1}, []], "d": None}) == {"a": [None, {"c": 1}, []]}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What reads a type is complete before two threads can need it: half of it ends the process."""
+"""Decoders are built before threads use them: building one in two threads at once crashes the process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Unread(msgspec.Struct):
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_threads_that_read_the_first_objects_of_a_type_at_once_all_get_theirs(door: str) -> None:
+def test_threads_that_decode_the_first_objects_of_a_type_at_once_all_succeed(door: str) -> None:
     module = "tests.controlplane.api.objects.first_reads"
 
     ended = subprocess.run([sys.executable, "-m", module, door], capture_output=True, text=True, check=False)
@@ -36,7 +36,7 @@ def test_threads_that_read_the_first_objects_of_a_type_at_once_all_get_theirs(do
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_no_thread_finds_out_how_a_type_is_built_beside_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_two_threads_build_the_decoder_of_a_type(monkeypatch: pytest.MonkeyPatch) -> None:
     beside: list[bool] = []
     monkeypatch.setattr(decoders.inspect, "type_info", lambda _kind: beside.append(decoders._lock.locked()))
     monkeypatch.setattr(decoders.msgspec.json, "Decoder", lambda _kind: beside.append(decoders._lock.locked()))
@@ -48,7 +48,7 @@ def test_no_thread_finds_out_how_a_type_is_built_beside_another(monkeypatch: pyt
 
 
 def _first_uses(source: str) -> list[str]:
-    """Return the calls of msgspec that note how a type of ours is read, and are made once the module is loaded."""
+    """Return calls that build msgspec's information about a type of ours after the import of the module."""
     tree = ast.parse(source)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     functions = [
@@ -72,7 +72,7 @@ def _first_uses(source: str) -> list[str]:
     return typed + named
 
 
-def test_a_use_of_that_kind_is_seen() -> None:
+def test_such_a_call_is_detected() -> None:
     source = """
 msgspec.json.decode(raw, type=_Kind)
 msgspec.json.decode(raw, type=dict[str, str])
@@ -90,7 +90,7 @@ def later(): return msgspec.json.Decoder(B)
     ]
 
 
-def test_every_module_makes_what_reads_its_types_when_it_is_loaded() -> None:
+def test_every_module_builds_its_decoders_at_import() -> None:
     sources = {path: path.read_text() for path in CONTROL_PLANE.rglob("*.py") if path not in MAKERS}
 
     assert {path.name: found for path, source in sources.items() if (found := _first_uses(source))} == {}

@@ -7,13 +7,13 @@ from controlplane.api.objects.decode import decode
 from controlplane.api.objects.lease import Lease, Renewal, lease_name, node_of
 
 
-def test_the_lease_is_named_after_the_node_and_others_are_not_of_one() -> None:
+def test_the_lease_is_named_after_its_node() -> None:
     assert lease_name("node-1") == "virt-handler-node-1"
     assert node_of("virt-handler-node-1") == "node-1"
     assert node_of("virt-controller") is None
 
 
-def test_a_renewal_is_what_differs_from_one_to_the_next() -> None:
+def test_a_renewal_is_uid_holder_and_time() -> None:
     raw = b"""{"metadata": {"uid": "u", "name": "x"}, "spec":
         {"holderIdentity": "pod", "leaseDurationSeconds": 40, "renewTime": "2026-01-01T00:00:00.000000Z"}}"""
 

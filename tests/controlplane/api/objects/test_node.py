@@ -22,8 +22,8 @@ from controlplane.api.objects.node import Node
     ],
     ids=str,
 )
-def test_only_a_person_s_word_puts_a_node_out_of_service(taints: tuple[str, ...], is_out: bool) -> None:
-    """What ran on it is started elsewhere then; that nobody hears from it is no proof that it has stopped."""
-    node = decode({"spec": {"taints": [{"key": one, "effect": "NoExecute"} for one in taints]}}, Node)
+def test_only_a_user_puts_a_node_out_of_service(taints: tuple[str, ...], is_out: bool) -> None:
+    """Its machines then start elsewhere. A silent node is no proof that they have stopped."""
+    node = decode({"spec": {"taints": [{"key": taint, "effect": "NoExecute"} for taint in taints]}}, Node)
 
     assert node.is_out_of_service is is_out

@@ -10,12 +10,12 @@ from controlplane.api.objects import phase
 
 @pytest.mark.parametrize("final", sorted(phase.FINAL))
 @pytest.mark.parametrize("after", sorted(phase.TRANSITIONS))
-def test_a_final_phase_is_never_left(final: str, after: str) -> None:
+def test_a_final_phase_never_changes(final: str, after: str) -> None:
     assert phase.is_allowed_transition(final, after) == (final == after)
 
 
 @pytest.mark.parametrize("before", sorted(set(phase.TRANSITIONS) - phase.FINAL))
-def test_every_other_phase_may_fail_and_stay(before: str) -> None:
+def test_every_other_phase_may_fail_or_stay(before: str) -> None:
     assert phase.is_allowed_transition(before, phase.FAILED)
     assert phase.is_allowed_transition(before, before)
 
@@ -34,8 +34,8 @@ def test_phases_neither_go_back_nor_skip_the_hand_over(before: str, after: str) 
 
 
 @pytest.mark.parametrize("before", sorted(phase.AFTER_HAND_OVER))
-def test_a_run_that_was_handed_over_may_be_lost_and_found_in_whatever_phase(before: str) -> None:
-    """Its Pod may be removed before the guest was seen up, and nobody knows what became of it."""
+def test_after_the_hand_over_every_phase_may_become_unknown_or_running(before: str) -> None:
+    """Its Pod may be deleted before virt-handler reports the guest as running, and its outcome is then unknown."""
     assert phase.is_allowed_transition(before, phase.UNKNOWN)
     assert phase.is_allowed_transition(before, phase.RUNNING)
 

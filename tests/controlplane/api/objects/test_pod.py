@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose a launcher Pod is, what went wrong with it, and what may be said of it in a condition."""
+"""Launcher Pods: owner, failures, and the text that a condition may quote."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OURS = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name"
     ids=["controller", "older version", "owner only", "another kind", "another group", "core group"],
 )
 def test_only_a_controlling_vmi_owns_a_launcher(reference: dict[str, Any], expected: str | None) -> None:
-    """Labels prove nothing: whoever may create Pods can write them."""
+    """Labels prove nothing: every user who can create Pods can write them."""
     body = {"metadata": {"labels": {"kubevirt.io/created-by": "u"}, "ownerReferences": [reference]}}
     owner = decode(body, Pod).owner
     assert (owner.uid if owner else None) == expected
@@ -72,7 +72,7 @@ def test_a_reason_is_one_word() -> None:
     ],
     ids=["given", "not asked for", "a sidecar's", "beside a sidecar", "no container"],
 )
-def test_a_device_is_the_launcher_s_when_its_own_container_has_it(containers: Any, is_given: bool) -> None:
+def test_a_device_belongs_to_the_launcher_when_its_compute_container_has_it(containers: Any, is_given: bool) -> None:
     spec = {"containers": [{"name": name, "resources": {"limits": limits}} for name, limits in containers]}
     assert decode({"spec": spec}, Pod).was_given("devices.virtops.kubevirt/kvm") is is_given
 
@@ -95,7 +95,7 @@ WAITS, CREATING = (
     ],
     ids=["up", "going", "not yet", "pending", "over"],
 )
-def test_a_launcher_is_up_while_its_own_container_runs_and_it_is_to_stay(
+def test_a_launcher_is_up_while_its_compute_container_runs_and_the_pod_stays(
     phase: str, compute: Any, metadata: Any, is_up: bool
 ) -> None:
     statuses = [{"name": "sidecar", "state": CREATING}, {"name": "compute", "state": compute}]
@@ -112,7 +112,7 @@ def test_a_launcher_is_up_while_its_own_container_runs_and_it_is_to_stay(
         ("Running", None, False),
     ],
 )
-def test_whether_a_launcher_ended_well_the_pod_says_before_its_container(
+def test_the_pod_phase_decides_before_the_container_how_a_launcher_ended(
     phase: str, exit_code: int | None, expected: bool
 ) -> None:
     state = RUNS if exit_code is None else {"terminated": {"exitCode": exit_code}}
@@ -134,7 +134,7 @@ HEARD = Failure("FailedMount", "no such volume")
     ],
     ids=["its word", "its word first", "what was heard", "nothing", "it has come up since"],
 )
-def test_what_keeps_a_launcher_from_starting(compute: Any, heard: Failure | None, expected: Failure | None) -> None:
+def test_why_a_launcher_cannot_start(compute: Any, heard: Failure | None, expected: Failure | None) -> None:
     pod = decode({"status": {"phase": "Pending", "containerStatuses": [{"name": "compute", "state": compute}]}}, Pod)
     assert find_start_failure(pod, heard) == expected
 
@@ -186,7 +186,7 @@ def test_why_a_pod_failed(pod: Pod, reason: str, message: str) -> None:
     assert find_end_failure(pod) == (reason, message)
 
 
-def test_a_tenants_last_words_are_bounded_and_printable() -> None:
+def test_a_tenants_termination_message_is_bounded_and_printable() -> None:
     trouble = find_end_failure(failed(compute=ended(message="\x1b[31mred\u202e\n" + "x" * 5000)))
     assert len(trouble.message) == MESSAGE_LIMIT
     assert trouble.message.isprintable()

@@ -37,7 +37,7 @@ def test_quantities_are_exact(text: quantity.Quantity, value: int | Fraction) ->
 @pytest.mark.parametrize(
     "text", ["1Gib", "", " 1", "1 Gi", "Gi", "1ki", "0x10", "1e", "1e999", "1.2.3", "\u0661", True, "9" * 50]
 )
-def test_anything_else_is_refused(text: quantity.Quantity) -> None:
+def test_malformed_quantities_are_refused(text: quantity.Quantity) -> None:
     with pytest.raises(quantity.QuantityError):
         quantity.parse(text)
 
@@ -46,17 +46,17 @@ def test_anything_else_is_refused(text: quantity.Quantity) -> None:
     ("text", "milli", "count"),
     [("1500m", 1500, 2), ("0.0001", 1, 1), ("2", 2000, 2)],
 )
-def test_parts_of_a_unit_are_rounded_up(text: str, milli: int, count: int) -> None:
+def test_fractions_are_rounded_up(text: str, milli: int, count: int) -> None:
     assert quantity.to_milli(text) == milli
     assert quantity.to_bytes(text) == count
 
 
 @pytest.mark.parametrize(("count", "text"), [(2**30, "1Gi"), (1536 * 2**20, "1536Mi"), (10**6, "1000000"), (0, "0")])
-def test_bytes_are_spelled_with_the_largest_exact_suffix(count: int, text: str) -> None:
+def test_bytes_are_formatted_with_the_largest_exact_suffix(count: int, text: str) -> None:
     assert quantity.from_bytes(count) == text
     assert quantity.to_bytes(text) == count
 
 
 @pytest.mark.parametrize(("milli", "text"), [(1500, "1500m"), (2000, "2"), (0, "0")])
-def test_thousandths_are_spelled_short(milli: int, text: str) -> None:
+def test_thousandths_are_formatted_short(milli: int, text: str) -> None:
     assert quantity.from_milli(milli) == text

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Label selectors, as Kubernetes means and spells them."""
+"""Label selectors: matching and formatting as Kubernetes does it."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def a_selector(*requirements: tuple[Any, ...], **labels: str) -> LabelSelector:
         pytest.param(a_selector(("zone", "Exists"), app="web"), False, "app=web,zone", id="labels and expressions"),
     ],
 )
-def test_labels_meet_a_selector_as_its_text_says(selector: LabelSelector, expected: bool, text: str) -> None:
+def test_a_selector_matches_as_its_text_says(selector: LabelSelector, expected: bool, text: str) -> None:
     assert matches(selector, WEB) is expected
     assert render(selector) == text
 
 
-def test_a_selector_is_made_ready_once_for_many_labels() -> None:
-    """However many values it has: a label is looked up among them, not held against each."""
+def test_a_selector_is_compiled_once_for_many_labels() -> None:
+    """The number of values does not matter: matching looks a label up and does not scan."""
 
     class Value(str):
         compared = 0
@@ -66,5 +66,5 @@ def test_a_selector_is_made_ready_once_for_many_labels() -> None:
     assert Value.compared < 100
 
 
-def test_what_nobody_knows_selects_nothing() -> None:
+def test_an_unknown_operator_selects_nothing() -> None:
     assert not matches(a_selector(("app", "Resembles", "web")), WEB)

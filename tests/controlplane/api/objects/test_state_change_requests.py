@@ -24,11 +24,11 @@ STOP_OF_A, STOP = StateChangeRequest(action="Stop", uid="a"), StateChangeRequest
     ],
     ids=str,
 )
-def test_a_start_is_paused_only_when_it_says_so(request_: StateChangeRequest, is_paused: bool) -> None:
+def test_a_start_is_paused_only_when_the_request_says_so(request_: StateChangeRequest, is_paused: bool) -> None:
     assert asks_paused(request_) is is_paused
 
 
-def test_a_start_switches_on_what_is_as_it_was_when_it_was_asked_for() -> None:
+def test_a_start_enables_only_the_features_that_have_not_changed_since_the_request() -> None:
     start = start_request(is_paused=True, generation=3)
     assert switches_on(start, 3)
     assert not switches_on(start, 4)
@@ -50,7 +50,7 @@ def test_a_start_switches_on_what_is_as_it_was_when_it_was_asked_for() -> None:
         pytest.param((START, STOP_OF_A), None, False, (START, STOP_OF_A), id="only the first counts"),
     ],
 )
-def test_what_is_done_is_left_out(
+def test_completed_requests_are_removed(
     queue: tuple[StateChangeRequest, ...], uid: str | None, is_own: bool, left: tuple[StateChangeRequest, ...]
 ) -> None:
     assert pending(queue, uid=uid, is_own=is_own) == left

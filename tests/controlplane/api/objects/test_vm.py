@@ -22,8 +22,8 @@ from controlplane.api.objects.decode import decode_vm
     ],
     ids=str,
 )
-def test_a_machine_runs_only_when_it_says_so(said: dict[str, Any], strategy: str) -> None:
-    """Admission refuses one that says nothing, or both; here nothing depends on admission."""
+def test_a_machine_runs_only_when_its_spec_says_so(said: dict[str, Any], strategy: str) -> None:
+    """Admission refuses a spec that says nothing, or both; this code does not rely on it."""
     vm = decode_vm({"spec": {**said, "template": {"spec": {"domain": {}}}}})
 
     assert vm.run_strategy == strategy

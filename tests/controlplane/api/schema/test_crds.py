@@ -14,13 +14,13 @@ from controlplane.api.schema.crds import crd
 from controlplane.api.schema.generate_crds import FOLDER, LIST, files
 from controlplane.api.schema.openapi import Schema
 
-BY_KIND = pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.resource.kind)
+BY_KIND = pytest.mark.parametrize("kind", KINDS, ids=lambda item: item.resource.kind)
 
 
 def nodes(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
     yield path, schema
-    for name, one in schema.get("properties", {}).items():
-        yield from nodes(one, f"{path}.{name}")
+    for name, item in schema.get("properties", {}).items():
+        yield from nodes(item, f"{path}.{name}")
     for inside in ("items", "additionalProperties"):
         if isinstance(schema.get(inside), dict):
             yield from nodes(schema[inside], f"{path}[]")
@@ -31,16 +31,20 @@ def schema_of(kind: Kind) -> Schema:
     return schema
 
 
-@pytest.mark.parametrize(("path", "text"), files().items(), ids=lambda one: one.name if isinstance(one, Path) else "")
-def test_the_roles_files_are_what_the_types_say(path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "text"), files().items(), ids=lambda item: item.name if isinstance(item, Path) else ""
+)
+def test_the_crds_of_the_role_are_generated_from_the_types(path: Path, text: str) -> None:
     assert path.read_text() == text, "run: python -m controlplane.api.schema.generate_crds"
 
 
-def test_the_roles_folder_has_no_other_files() -> None:
+def test_the_crd_folder_of_the_role_has_no_other_files() -> None:
     assert {*FOLDER.iterdir(), LIST} == set(files())
 
 
-@pytest.mark.parametrize("kind", [one for one in KINDS if len(one.versions) > 1], ids=lambda one: one.resource.kind)
+@pytest.mark.parametrize(
+    "kind", [item for item in KINDS if len(item.versions) > 1], ids=lambda item: item.resource.kind
+)
 def test_both_versions_share_one_schema_and_the_newer_is_stored(kind: Kind) -> None:
     new, old = crd(kind)["spec"]["versions"]
 
@@ -57,7 +61,7 @@ def test_both_versions_share_one_schema_and_the_newer_is_stored(kind: Kind) -> N
 
 
 @BY_KIND
-def test_every_field_says_what_it_means(kind: Kind) -> None:
+def test_every_field_has_a_description(kind: Kind) -> None:
     silent = [
         path
         for path, node in nodes(schema_of(kind))
@@ -76,7 +80,7 @@ def test_specs_keep_unknown_fields_for_admission_and_statuses_drop_them(kind: Ki
 
 
 @BY_KIND
-def test_everything_that_can_grow_is_bounded(kind: Kind) -> None:
+def test_every_list_map_and_string_is_bounded(kind: Kind) -> None:
     unbounded = [
         path
         for path, node in nodes(schema_of(kind)["properties"]["spec"])
@@ -88,13 +92,13 @@ def test_everything_that_can_grow_is_bounded(kind: Kind) -> None:
     assert unbounded == []
 
 
-def test_columns_are_upstreams() -> None:
+def test_printer_columns_are_upstreams() -> None:
     columns: dict[str, list[Any]] = {
-        one.resource.kind: [
+        kind.resource.kind: [
             (column["name"], column.get("priority", 0))
-            for column in crd(one)["spec"]["versions"][0]["additionalPrinterColumns"]
+            for column in crd(kind)["spec"]["versions"][0]["additionalPrinterColumns"]
         ]
-        for one in KINDS
+        for kind in KINDS
     }
 
     assert columns == {
@@ -118,12 +122,12 @@ def test_columns_are_upstreams() -> None:
 
 @pytest.mark.parametrize("version", [0, 1], ids=["v1", "v1alpha3"])
 def test_instances_are_selectable_by_phase_and_node_in_both_versions(version: int) -> None:
-    """virt-handler watches the instances of its node by this, not by a label that is a write of its own."""
+    """virt-handler selects the instances of its node by this field: it writes the label itself."""
     by_kind = {
-        one.resource.kind: crd(one)["spec"]["versions"][version].get("selectableFields")
-        if len(one.versions) > version
+        kind.resource.kind: crd(kind)["spec"]["versions"][version].get("selectableFields")
+        if len(kind.versions) > version
         else None
-        for one in KINDS
+        for kind in KINDS
     }
 
     assert by_kind == {
@@ -141,9 +145,9 @@ def test_instances_are_selectable_by_phase_and_node_in_both_versions(version: in
     }
 
 
-def test_what_can_be_scaled_says_where_its_numbers_are() -> None:
-    """An autoscaler counts the Pods that the selector names; kubectl scale writes the wanted number."""
-    by_kind = {one.resource.kind: crd(one)["spec"]["versions"][0]["subresources"].get("scale") for one in KINDS}
+def test_scalable_kinds_have_a_scale_subresource() -> None:
+    """An autoscaler counts the Pods of the selector; `kubectl scale` writes the replicas."""
+    by_kind = {kind.resource.kind: crd(kind)["spec"]["versions"][0]["subresources"].get("scale") for kind in KINDS}
 
     assert by_kind == {
         "VirtualMachine": None,
@@ -164,9 +168,9 @@ def test_what_can_be_scaled_says_where_its_numbers_are() -> None:
     }
 
 
-def test_the_number_of_replicas_is_bounded_and_there_in_every_set() -> None:
-    """Without the number in the object the API server does not scale it."""
-    (sets,) = (one for one in KINDS if one.resource.kind == "VirtualMachineInstanceReplicaSet")
+def test_replicas_are_bounded_and_have_a_default() -> None:
+    """The API server does not scale an object without the field."""
+    (sets,) = (kind for kind in KINDS if kind.resource.kind == "VirtualMachineInstanceReplicaSet")
     replicas = schema_of(sets)["properties"]["spec"]["properties"]["replicas"]
 
     assert (replicas["minimum"], replicas["maximum"], replicas["default"]) == (0, 10_000, 1)
@@ -174,7 +178,7 @@ def test_the_number_of_replicas_is_bounded_and_there_in_every_set() -> None:
 
 @BY_KIND
 def test_no_rule_compares_with_the_old_object(kind: Kind) -> None:
-    """The API server cannot tell who writes: such a rule would bind the control plane's own accounts."""
+    """The schema does not see who writes: such a rule would bind the accounts of the control plane."""
     rules = [rule["rule"] for _unused, node in nodes(schema_of(kind)) for rule in validations(node)]
 
     assert not [rule for rule in rules if "oldSelf" in rule]
@@ -186,17 +190,17 @@ def validations(node: Schema) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", ["attempt", "epoch"])
-def test_what_is_counted_in_a_status_has_an_end(name: str) -> None:
-    """Review 1, A: a node that wrote an epoch of 2e9 made virt-controller loop over it."""
-    (vmi,) = (one for one in KINDS if one.resource.kind == "VirtualMachineInstance")
+def test_counters_in_a_status_have_a_maximum(name: str) -> None:
+    """A compromised node once wrote an epoch of 2e9, and virt-controller looped over it."""
+    (vmi,) = (kind for kind in KINDS if kind.resource.kind == "VirtualMachineInstance")
     counter = schema_of(vmi)["properties"]["status"]["properties"][name]
 
     assert (counter["type"], counter["minimum"], counter["maximum"]) == ("integer", 0, 10_000)
 
 
 def largest(node: Schema) -> int:
-    """Count the bytes of the largest value that a schema lets in; characters count as one, of any text as four."""
-    inside: list[int] = [len(name) + 4 + largest(one) for name, one in node.get("properties", {}).items()]
+    """Return the size in bytes of the largest value that a schema accepts; a character of free text counts as four."""
+    inside: list[int] = [len(name) + 4 + largest(item) for name, item in node.get("properties", {}).items()]
     match node.get("type"):
         case "object":
             values = node.get("additionalProperties")
@@ -211,9 +215,9 @@ def largest(node: Schema) -> int:
     return int(node["maxLength"]) * (1 if "pattern" in node or "format" in node else 4) + 2
 
 
-def test_what_a_node_can_write_into_a_status_stays_small() -> None:
-    """Whoever holds a node's token writes them; etcd, every cache and every watch hold them."""
-    (vmi,) = (one for one in KINDS if one.resource.kind == "VirtualMachineInstance")
+def test_the_status_that_a_node_can_write_stays_small() -> None:
+    """Anyone with the token of the node can write it; etcd, every cache and every watch carry it."""
+    (vmi,) = (kind for kind in KINDS if kind.resource.kind == "VirtualMachineInstance")
     status = schema_of(vmi)["properties"]["status"]["properties"]
     written = ("phase", "reason", "phaseTransitionTimestamps", "interfaces", "machine", "guestOSInfo", "fsFreezeStatus")
     written = (*written, "volumeStatus")

@@ -48,7 +48,7 @@ def is_admitted(options: dict[str, Any]) -> bool:
     return review(asked, Settings()).allowed
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, one) for name, values in VALUES.items() for one in values])
+@pytest.mark.parametrize(("name", "value"), [(name, item) for name, values in VALUES.items() for item in values])
 def test_what_admission_refuses_is_refused_before(name: str, value: object) -> None:
     option = f"control_plane_{name}"
     context = jinja2.Environment(autoescape=True).from_string("").new_context({option: value})

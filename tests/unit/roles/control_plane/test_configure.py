@@ -16,10 +16,10 @@ from ansible.plugins.filter.core import to_datetime
 
 ROLE = Path(__file__).resolve().parents[4] / "roles" / "control_plane"
 TASKS = yaml.safe_load((ROLE / "tasks/configure.yml").read_text())
-APPLY = next(one for one in TASKS if one["name"] == "Apply the configuration")
+APPLY = next(task for task in TASKS if task["name"] == "Apply the configuration")
 
 
-DEADLINE = next(one for one in TASKS if "ansible.builtin.set_fact" in one)["ansible.builtin.set_fact"]
+DEADLINE = next(task for task in TASKS if "ansible.builtin.set_fact" in task)["ansible.builtin.set_fact"]
 UNAVAILABLE = {
     "failed": True,
     "msg": 'Internal error occurred: failed calling webhook "kubevirts-validator.kubevirt.io"',
@@ -51,7 +51,7 @@ def is_denied_by_older(result: dict[str, Any], *, owner: str, is_changed: bool) 
     """Return whether what refused may be the virt-api that is about to be replaced."""
     written = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__control_plane_is_denied_by_older"]
     found = environment()
-    found.tests["changed"] = lambda one: one["changed"]
+    found.tests["changed"] = lambda item: item["changed"]
     variables = {"__control_plane_found": {"owner": owner}, "__control_plane_installed": {"changed": is_changed}}
     return bool(found.compile_expression(written.strip("{} \n"))(**variables, **{APPLY["register"]: result}))
 

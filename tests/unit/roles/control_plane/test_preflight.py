@@ -51,14 +51,14 @@ def refusal(found: dict[str, Any] | None = None, **options: Any) -> str | None:
     environment.tests["version"] = is_version
     environment.tests["match"] = lambda value, pattern: re.match(pattern, value) is not None
     environment.filters["bool"] = boolean
-    environment.filters["difference"] = lambda ours, theirs: [one for one in ours if one not in theirs]
+    environment.filters["difference"] = lambda ours, theirs: [item for item in ours if item not in theirs]
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
     known = {**constants(), "__control_plane_found": {**EMPTY, **(found or {})}}
     variables = {**defaults, **known, **options}
 
     def holds(conditions: str | list[str]) -> bool:
         each = [conditions] if isinstance(conditions, str) else conditions
-        return all(environment.compile_expression(one, undefined_to_none=False)(**variables) for one in each)
+        return all(environment.compile_expression(item, undefined_to_none=False)(**variables) for item in each)
 
     for task in yaml.safe_load((ROLE / "tasks/preflight.yml").read_text()):
         check = task.get("ansible.builtin.assert")

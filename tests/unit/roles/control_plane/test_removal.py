@@ -60,12 +60,12 @@ def refusal(found: list[str], left: list[str], *, is_check: bool = False) -> str
     found, left: the machines that were there at first, and when those were deleted.
     """
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
-    environment.filters |= {"bool": bool, "intersect": lambda ours, theirs: [one for one in ours if one in theirs]}
+    environment.filters |= {"bool": bool, "intersect": lambda ours, theirs: [item for item in ours if item in theirs]}
     variables = {
         "__control_plane_found": {"workloads": found, "check_mode": is_check},
         "__control_plane_left": {"workloads": left},
         "__control_plane_machines": {"results": []},
-        "__control_plane_staying": [one for one in left if one in found],
+        "__control_plane_staying": [item for item in left if item in found],
         "control_plane_remove_with_workloads": True,
         "control_plane_wait_timeout": 300,
         "control_plane_namespace": "kubevirt",
@@ -105,7 +105,7 @@ def test_the_marks_are_on_all_that_is_applied_and_outlive_an_upgrade() -> None:
     assert KNOWN["__control_plane_marks"] == MARKS
     assert "app.kubernetes.io/version" not in MARKS
     assert KNOWN["__control_plane_labels"].startswith("{{ __control_plane_marks | combine(")
-    assert [one["definition"].split()[1] for one in applied] == [
+    assert [item["definition"].split()[1] for item in applied] == [
         "__control_plane_configuration",
         "__control_plane_definitions",
         "__control_plane_definitions",
@@ -127,13 +127,13 @@ def test_handing_a_namespace_over_does_not_let_it_be_deleted_before_the_role_too
     assert len(MARKS) > 1
 
 
-@pytest.mark.parametrize("task", [pytest.param(one, id=one["name"]) for one in tasks() if K8S in one])
+@pytest.mark.parametrize("task", [pytest.param(item, id=item["name"]) for item in tasks() if K8S in item])
 def test_no_result_and_no_diff_shows_what_is_in_a_secret(task: dict[str, Any]) -> None:
     assert task[K8S]["hidden_fields"] == "{{ __control_plane_hidden_fields }}"
     assert "data" in KNOWN["__control_plane_hidden_fields"]
 
 
-@pytest.mark.parametrize("task", [pytest.param(one, id=one["name"]) for one in tasks() if K8S in one])
+@pytest.mark.parametrize("task", [pytest.param(item, id=item["name"]) for item in tasks() if K8S in item])
 def test_every_call_goes_to_the_cluster_that_is_meant(task: dict[str, Any]) -> None:
     assert task[K8S]["kubeconfig"] == "{{ control_plane_kubeconfig | default(omit, true) }}"
     assert task[K8S]["context"] == "{{ control_plane_context | default(omit, true) }}"

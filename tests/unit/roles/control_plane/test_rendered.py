@@ -25,8 +25,14 @@ OPTIONS = {
     "control_plane_further_attempts": "1",
     "control_plane_run_timeout": "0",
     "control_plane_network_policies": "false",
-    **{f"control_plane_{one}_annotations": {"example.com/part": one, "example.com/number": 1} for one in COMPONENTS},
-    **{f"control_plane_{one}_resources": {"limits": {"memory": f"{len(one)}Gi"}} for one in COMPONENTS},
+    **{
+        f"control_plane_{component}_annotations": {"example.com/part": component, "example.com/number": 1}
+        for component in COMPONENTS
+    },
+    **{
+        f"control_plane_{component}_resources": {"limits": {"memory": f"{len(component)}Gi"}}
+        for component in COMPONENTS
+    },
 }
 CONTROL_PLANE_NODE = {
     "matchExpressions": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}],
@@ -43,8 +49,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def pods(made: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the Pod templates by component."""
-    workloads = [one for one in made["definitions"] if one["kind"] in ("Deployment", "DaemonSet")]
-    return {one["metadata"]["name"].removeprefix("virt-"): one["spec"]["template"] for one in workloads}
+    workloads = [item for item in made["definitions"] if item["kind"] in ("Deployment", "DaemonSet")]
+    return {item["metadata"]["name"].removeprefix("virt-"): item["spec"]["template"] for item in workloads}
 
 
 def test_an_image_with_a_digest_is_named_by_it_and_another_one_by_its_tag(pods: dict[str, Any]) -> None:
@@ -72,7 +78,7 @@ def test_a_component_has_its_annotations_the_revision_of_its_images_and_its_reso
 
 
 def test_a_monitor_comes_and_policies_go_as_is_wished(made: dict[str, Any]) -> None:
-    kinds = {one["kind"] for one in made["definitions"]}
+    kinds = {definition["kind"] for definition in made["definitions"]}
 
     assert "PodMonitor" in kinds
     assert "NetworkPolicy" not in kinds
@@ -81,7 +87,7 @@ def test_a_monitor_comes_and_policies_go_as_is_wished(made: dict[str, Any]) -> N
 def test_the_monitor_reads_a_port_that_the_components_which_it_chooses_have(
     made: dict[str, Any], pods: dict[str, Any]
 ) -> None:
-    (monitor,) = (one["spec"] for one in made["definitions"] if one["kind"] == "PodMonitor")
+    (monitor,) = (definition["spec"] for definition in made["definitions"] if definition["kind"] == "PodMonitor")
     (expression,) = monitor["selector"]["matchExpressions"]
     (endpoint,) = monitor["podMetricsEndpoints"]
 
@@ -92,15 +98,17 @@ def test_the_monitor_reads_a_port_that_the_components_which_it_chooses_have(
 
 
 def test_every_object_is_marked(made: dict[str, Any]) -> None:
-    for one in made["definitions"]:
-        labels = one["metadata"]["labels"]
+    for definition in made["definitions"]:
+        labels = definition["metadata"]["labels"]
         assert labels["app.kubernetes.io/managed-by"] == "virtops.kubevirt"
         assert labels["app.kubernetes.io/part-of"] == "kubevirt"
 
 
 def test_a_virt_handler_takes_migrations_from_the_others_on_any_port_that_a_process_is_given(tmp_path: Path) -> None:
     made = render(tmp_path, {})["definitions"]
-    (policy,) = (one for one in made if one["kind"] == "NetworkPolicy" and one["metadata"]["name"] == "virt-handler")
+    (policy,) = (
+        item for item in made if item["kind"] == "NetworkPolicy" and item["metadata"]["name"] == "virt-handler"
+    )
     handler = policy["spec"]["podSelector"]["matchLabels"]
 
     ports = [
@@ -114,21 +122,21 @@ def test_a_virt_handler_takes_migrations_from_the_others_on_any_port_that_a_proc
 
 
 def test_what_is_in_a_secret_is_never_the_role_s_to_write(made: dict[str, Any]) -> None:
-    secrets = [one for one in made["definitions"] if one["kind"] == "Secret"]
+    secrets = [item for item in made["definitions"] if item["kind"] == "Secret"]
     assert len(secrets) > 1
-    for one in secrets:
-        assert not {"data", "stringData"} & set(one), one["metadata"]["name"]
+    for item in secrets:
+        assert not {"data", "stringData"} & set(item), item["metadata"]["name"]
 
 
 def test_by_default_there_is_no_monitor_and_no_annotation_and_definitions_are_never_made_older(tmp_path: Path) -> None:
     made = render(tmp_path, {}, definitions_version="99.0.0")
 
-    kinds = {one["kind"] for one in made["definitions"]}
+    kinds = {definition["kind"] for definition in made["definitions"]}
     assert "NetworkPolicy" in kinds
     assert not {"PodMonitor", "CustomResourceDefinition"} & kinds
-    for one in made["definitions"]:
-        if one["kind"] in ("Deployment", "DaemonSet"):
-            assert "annotations" not in one["spec"]["template"]["metadata"]
+    for definition in made["definitions"]:
+        if definition["kind"] in ("Deployment", "DaemonSet"):
+            assert "annotations" not in definition["spec"]["template"]["metadata"]
 
 
 def test_how_often_and_how_long_a_run_is_tried_is_configured(made: dict[str, Any], tmp_path: Path) -> None:
@@ -144,7 +152,11 @@ def test_how_often_and_how_long_a_run_is_tried_is_configured(made: dict[str, Any
 def test_virt_controller_and_virt_handler_are_told_the_same_of_what_they_are(pods: dict[str, Any]) -> None:
     """By it the one knows whether the other was rolled out with it."""
     said = [
-        next(one["value"] for one in pods[name]["spec"]["containers"][0]["env"] if one["name"] == "CONTROL_PLANE_IMAGE")
+        next(
+            item["value"]
+            for item in pods[name]["spec"]["containers"][0]["env"]
+            if item["name"] == "CONTROL_PLANE_IMAGE"
+        )
         for name in ("controller", "handler")
     ]
     assert said == [f"registry.example/virt/control-plane@{DIGEST} r1"] * 2
@@ -167,13 +179,13 @@ def test_how_machines_are_updated_is_nobodys_word_unless_it_is_said(tmp_path: Pa
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return what all canaries at once are rendered to: the JSON of each object by Kind/name."""
-    wanted = {**{name: one.value for name, one in canaries.CANARIES.items()}, **canaries.EVERYWHERE}
+    wanted = {**{name: item.value for name, item in canaries.CANARIES.items()}, **canaries.EVERYWHERE}
     made = render(
         tmp_path_factory.mktemp("canaries"), {f"control_plane_{name}": value for name, value in wanted.items()}
     )
     everything = [*made["definitions"], made["configuration"]]
-    assert all(one["metadata"].get("namespace") in (None, "kube-system", "canary-namespace") for one in everything)
-    return {f"{one['kind']}/{one['metadata']['name']}": json.dumps(one) for one in everything}
+    assert all(item["metadata"].get("namespace") in (None, "kube-system", "canary-namespace") for item in everything)
+    return {f"{item['kind']}/{item['metadata']['name']}": json.dumps(item) for item in everything}
 
 
 @pytest.mark.parametrize("name", canaries.CANARIES)
@@ -200,14 +212,18 @@ def test_what_is_not_rendered_is_used_by_a_task() -> None:
 
 def affinities(made: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {
-        one["metadata"]["name"]: one["spec"]["template"]["spec"]["affinity"]
-        for one in made["definitions"]
-        if one["kind"] == "Deployment"
+        definition["metadata"]["name"]: definition["spec"]["template"]["spec"]["affinity"]
+        for definition in made["definitions"]
+        if definition["kind"] == "Deployment"
     }
 
 
 def budgets(made: dict[str, Any]) -> set[Any]:
-    return {one["spec"]["maxUnavailable"] for one in made["definitions"] if one["kind"] == "PodDisruptionBudget"}
+    return {
+        definition["spec"]["maxUnavailable"]
+        for definition in made["definitions"]
+        if definition["kind"] == "PodDisruptionBudget"
+    }
 
 
 @pytest.mark.parametrize(
@@ -227,7 +243,7 @@ def test_what_directs_nodes_stays_on_control_plane_nodes_where_there_are_any(
     assert set(found) == set(DIRECTORS)
     assert [found[name]["nodeAffinity"] for name in DIRECTORS] == [expected, expected]
     apart = [found[name]["podAntiAffinity"] for name in DIRECTORS]
-    assert [list(one) for one in apart] == [["preferredDuringSchedulingIgnoredDuringExecution"]] * 2, (
+    assert [list(item) for item in apart] == [["preferredDuringSchedulingIgnoredDuringExecution"]] * 2, (
         "two replicas fit on one node"
     )
 

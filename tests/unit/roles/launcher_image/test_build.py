@@ -16,7 +16,7 @@ from jinja2.nativetypes import NativeEnvironment
 
 ROLE = Path(__file__).resolve().parents[4] / "roles/launcher_image"
 TASKS = yaml.safe_load((ROLE / "tasks/build.yml").read_text())
-COMMANDS = [one for one in TASKS if "ansible.builtin.command" in one]
+COMMANDS = [task for task in TASKS if "ansible.builtin.command" in task]
 
 
 def value(name: str, **options: str) -> Any:
@@ -53,7 +53,7 @@ def test_proxies_are_in_the_environment_by_the_names_that_everybody_reads(name: 
     assert found == {"PYTHONDONTWRITEBYTECODE": "1", name: "proxy.example"}
 
 
-@pytest.mark.parametrize("task", COMMANDS, ids=lambda one: one["name"])
+@pytest.mark.parametrize("task", COMMANDS, ids=lambda item: item["name"])
 def test_the_collection_s_code_never_gets_the_rights_of_the_nodes_tasks(task: dict[str, Any]) -> None:
     assert task["become"] == "{{ launcher_image_build_become | bool }}"
     assert task["environment"] == "{{ __launcher_image_build_environment }}"
@@ -69,7 +69,7 @@ def test_check_mode_runs_the_plan_alone() -> None:
 
 def test_a_password_is_in_no_task_s_log() -> None:
     tasks = yaml.safe_load((ROLE / "tasks/pull.yml").read_text())
-    telling = [one for one in tasks if "launcher_image_registry_password" in str(one)]
-    assert [one["no_log"] for one in telling] == ["{{ launcher_image_registry_password | length > 0 }}"]
+    telling = [item for item in tasks if "launcher_image_registry_password" in str(item)]
+    assert [item["no_log"] for item in telling] == ["{{ launcher_image_registry_password | length > 0 }}"]
     spec = yaml.safe_load((ROLE / "meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
     assert spec["launcher_image_registry_password"]["no_log"] is True

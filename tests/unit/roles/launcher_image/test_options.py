@@ -33,17 +33,17 @@ def tasks(name: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("module", [IMAGE, INFO])
 def test_every_task_on_a_node_asks_the_runtime_that_is_meant(module: str) -> None:
     """The block that holds them all says it once, for both modules."""
-    (block,) = (one for one in tasks("main.yml") if "block" in one)
+    (block,) = (item for item in tasks("main.yml") if "block" in item)
 
-    assert block["module_defaults"][module] == {one: f"{{{{ launcher_image_{one} }}}}" for one in OF_THE_RUNTIME}
+    assert block["module_defaults"][module] == {item: f"{{{{ launcher_image_{item} }}}}" for item in OF_THE_RUNTIME}
     assert set(OF_THE_RUNTIME) == set(runtime_spec())
-    outside = [one["name"] for one in tasks("main.yml") if "block" not in one]
+    outside = [item["name"] for item in tasks("main.yml") if "block" not in item]
     assert outside == ["Check the variables"]
 
 
 @pytest.mark.parametrize("option", OF_A_PULL)
 def test_an_option_of_a_pull_reaches_the_module(option: str) -> None:
-    (pull,) = (one[IMAGE] for one in tasks("pull.yml") if IMAGE in one)
+    (pull,) = (task[IMAGE] for task in tasks("pull.yml") if IMAGE in task)
 
     assert pull[OF_A_PULL[option]].startswith(f"{{{{ launcher_image_{option} ")
     assert OF_A_PULL[option] in image_spec()
@@ -52,7 +52,7 @@ def test_an_option_of_a_pull_reaches_the_module(option: str) -> None:
 def test_every_option_is_handed_over_somewhere() -> None:
     told = {*OF_THE_RUNTIME, *OF_A_PULL, *OF_THE_BUILD, *OF_THE_ROLE}
 
-    assert {f"launcher_image_{one}" for one in told} == set(OPTIONS)
+    assert {f"launcher_image_{item}" for item in told} == set(OPTIONS)
 
 
 @pytest.mark.parametrize("option", ["pull", "runtime"])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How running machines get to another launcher: what a KubeVirt may say of it."""
+"""Validation of a KubeVirt object: how workload updates move running VMIs to new launchers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def problems(**strategy: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("methods", [[], ["LiveMigrate"], ["Evict"], ["LiveMigrate", "Evict"]], ids=str)
-def test_both_ways_are_known(methods: list[str]) -> None:
+def test_both_workload_update_methods_are_accepted(methods: list[str]) -> None:
     assert problems(workloadUpdateMethods=methods) == []
 
 
-def test_another_way_is_none() -> None:
+def test_an_unknown_workload_update_method_is_refused() -> None:
     assert problems(workloadUpdateMethods=["Restart"]) == [f"{INSIDE}.workloadUpdateMethods[0]"]
 
 
@@ -37,8 +37,8 @@ def test_a_batch_has_a_size(size: int, is_good: bool) -> None:
 @pytest.mark.parametrize(
     ("interval", "is_good"),
     [
-        *[(one, True) for one in ("", "0s", "90s", "1m30s", "24h")],
-        *[(one, False) for one in ("90", "-1s", "24h0m1s", "a minute")],
+        *[(item, True) for item in ("", "0s", "90s", "1m30s", "24h")],
+        *[(item, False) for item in ("90", "-1s", "24h0m1s", "a minute")],
     ],
 )
 def test_batches_follow_each_other_within_a_day(interval: str, is_good: bool) -> None:
@@ -50,7 +50,7 @@ def test_batches_follow_each_other_within_a_day(interval: str, is_good: bool) ->
     [("4Gi", True), ("16Ti", True), (8589934592, True), ("1Gi", True), ("64Ti", False), ("1e99", False)]
     + [(amount, False) for amount in ("0", 0, "8", "8G", "-8Gi", "4097Ki", "1Mi")],
 )
-def test_what_machines_can_come_to_have_is_what_a_guest_can(amount: str | int, is_good: bool) -> None:
+def test_the_cluster_limits_are_within_the_limits_of_a_guest(amount: str | int, is_good: bool) -> None:
     manifest = {
         "apiVersion": "kubevirt.io/v1",
         "kind": "KubeVirt",

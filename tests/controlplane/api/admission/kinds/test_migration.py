@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a migration may say, what it is given at its creation, and what of it stays."""
+"""Admission of a migration: validation, defaults at creation, and the fields that are immutable."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def judge(obj: dict[str, Any], old: dict[str, Any] | None = None, user: str = "j
 
 
 def made(**changes: Any) -> dict[str, Any]:
-    """Return one as it is stored."""
+    """Return a migration as it is stored."""
     given = GOOD
     for path, value in changes.items():
         given = golden.changed(given, path, value)
@@ -64,20 +64,20 @@ ROWS = [
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.title for row in ROWS])
-def test_what_is_wrong_with_a_migration_is_refused_with_field_and_remedy(row: Row) -> None:
+def test_a_malformed_migration_is_refused_with_field_and_remedy(row: Row) -> None:
     told = [(problem.path, problem.message) for problem in judge(golden.changed(GOOD, row.set, row.value)).problems]
 
     assert [where for where, message in told if where.endswith(row.field) and row.words in message], told
 
 
-def test_it_is_found_by_its_instance_and_held_until_it_is_over() -> None:
+def test_a_new_migration_gets_the_label_of_its_instance_and_our_finalizer() -> None:
     metadata = made()["metadata"]
 
     assert metadata["labels"] == {names.VMI_NAME: "web"}
     assert metadata["finalizers"] == [names.MIGRATION_FINALIZER]
 
 
-def test_what_it_has_besides_stays() -> None:
+def test_existing_labels_and_finalizers_stay() -> None:
     labels, finalizers = {"app": "x", names.VMI_NAME: "other"}, ["example.com/mine"]
     metadata = made(**{"metadata/labels": labels, "metadata/finalizers": finalizers})["metadata"]
 
@@ -85,15 +85,15 @@ def test_what_it_has_besides_stays() -> None:
     assert metadata["finalizers"] == [*finalizers, names.MIGRATION_FINALIZER]
 
 
-def test_the_label_of_a_long_name_is_one_all_the_same() -> None:
-    """Upstream's is the name itself: such an instance cannot be migrated there."""
+def test_the_label_for_a_long_instance_name_is_valid() -> None:
+    """Upstream uses the name itself: an instance with such a name cannot be migrated there."""
     (label,) = made(**{"spec/vmiName": LONG})["metadata"]["labels"].values()
 
     assert label == vmi_label_value(LONG)
     assert len(label) <= 63
 
 
-def test_only_virt_controller_says_who_is_first() -> None:
+def test_only_virt_controller_sets_the_priority() -> None:
     critical = golden.changed(GOOD, "spec/priority", "system-critical")
 
     assert judge(critical, user=CONTROLLER) == Verdict()
@@ -110,7 +110,7 @@ def test_only_virt_controller_says_who_is_first() -> None:
         ("spec/sendTo", SENDS, "spec.sendTo"),
     ],
 )
-def test_its_spec_stays_as_it_was_created(path: str, value: Any, field: str) -> None:
+def test_the_spec_is_immutable(path: str, value: Any, field: str) -> None:
     stored = made()
     (problem,) = judge(golden.changed(stored, path, value), stored).problems
 
@@ -118,7 +118,7 @@ def test_its_spec_stays_as_it_was_created(path: str, value: Any, field: str) -> 
     assert "delete this migration, which cancels it" in problem.message
 
 
-def test_the_label_by_which_it_is_found_is_not_changed() -> None:
+def test_the_instance_label_is_immutable() -> None:
     stored = made()
     other = golden.changed(stored, "metadata/labels", {names.VMI_NAME: "other"})
 
@@ -127,14 +127,14 @@ def test_the_label_by_which_it_is_found_is_not_changed() -> None:
 
 
 @pytest.mark.parametrize("what", ["labels", "finalizers"])
-def test_what_a_replacing_write_leaves_out_is_given_back(what: str) -> None:
+def test_a_replace_keeps_the_finalizer_and_the_label(what: str) -> None:
     stored = made()
 
     assert judge(without(stored, what), stored).patched == stored
 
 
-def test_one_that_was_let_in_without_a_label_gets_it() -> None:
-    """By a virt-api of another version, or while nobody was asked."""
+def test_an_update_adds_a_missing_label() -> None:
+    """A virt-api of another version, or no webhook at all, admitted this migration."""
     stored = made()
     bare = without(stored, "labels")
 
@@ -142,7 +142,7 @@ def test_one_that_was_let_in_without_a_label_gets_it() -> None:
     assert judge(bare, bare).patched == stored
 
 
-def test_who_takes_its_finalizer_off_is_told_until_when_it_stays() -> None:
+def test_removing_our_finalizer_gets_a_warning_that_says_how_long_it_stays() -> None:
     going = golden.changed(made(), "metadata/deletionTimestamp", "2026-01-01T00:00:00Z")
     verdict = judge(without(going, "finalizers"), going)
 
@@ -151,7 +151,7 @@ def test_who_takes_its_finalizer_off_is_told_until_when_it_stays() -> None:
     assert judge(golden.changed(going, "metadata/annotations", {"a": "b"}), going).allowed
 
 
-def test_its_status_is_nobodys_to_write() -> None:
+def test_users_cannot_write_the_status() -> None:
     asked = Request(operation="UPDATE", kind=GOOD["kind"], user="jane", uid="1", obj=made(), subresource="status")
 
     assert review(asked, SETTINGS).code == 403

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a pool may say."""
+"""Validation of a pool."""
 
 from __future__ import annotations
 
@@ -55,34 +55,34 @@ AT = "spec.virtualMachineTemplate"
         ("metadata/name", "p" * 250, "metadata.name", "named after it"),
     ],
 )
-def test_what_is_wrong_is_refused_with_field_and_remedy(path: str, value: Any, told: str, words: str) -> None:
-    problems = [str(one) for one in judge(golden.changed(GOOD, path, value)).problems]
-    assert [one for one in problems if one.startswith(told) and words in one], problems
+def test_a_malformed_pool_is_refused_with_field_and_remedy(path: str, value: Any, told: str, words: str) -> None:
+    problems = [str(problem) for problem in judge(golden.changed(GOOD, path, value)).problems]
+    assert [problem for problem in problems if problem.startswith(told) and words in problem], problems
 
 
 @pytest.mark.parametrize("value", [1, "1%", "100%", 2**31 - 1])
-def test_a_share_is_a_number_or_a_percentage(value: Any) -> None:
+def test_max_unavailable_is_a_number_or_a_percentage(value: Any) -> None:
     assert judge(golden.changed(GOOD, "spec/maxUnavailable", value)).allowed
 
 
-def test_the_selector_stays_as_it_was_created() -> None:
+def test_the_selector_is_immutable() -> None:
     old = golden.changed(GOOD, "spec/virtualMachineTemplate/metadata/labels/app", "web")
     problems = judge(golden.changed(old, "spec/selector/matchLabels", {"app": "web"}), old).problems
-    assert [one.path for one in problems] == ["spec.selector"]
+    assert [problem.path for problem in problems] == ["spec.selector"]
     assert judge(golden.changed(old, "spec/replicas", 7), old).allowed
 
 
-def test_a_pool_that_asks_for_data_volumes_needs_them_served() -> None:
+def test_a_pool_with_data_volumes_needs_cdi() -> None:
     volumes = [{"name": "containerdisk", "dataVolume": {"name": "disk"}}]
     problems = judge(golden.changed(GOOD, f"{INSIDE}/template/spec/volumes", volumes)).problems
-    assert [one.path for one in problems] == [f"{AT}.spec.template.spec.volumes[0].dataVolume"]
+    assert [problem.path for problem in problems] == [f"{AT}.spec.template.spec.volumes[0].dataVolume"]
 
 
-def test_a_claim_that_all_share_is_warned_of() -> None:
+def test_a_claim_shared_by_all_members_gets_a_warning() -> None:
     volumes = [{"name": "containerdisk", "persistentVolumeClaim": {"claimName": "disk"}}]
     (warning,) = judge(golden.changed(GOOD, f"{INSIDE}/template/spec/volumes", volumes)).warnings
     assert warning.startswith(f"{AT}.spec.template.spec.volumes[0]")
 
 
-def test_a_pool_without_a_webhook_that_fills_in_is_stored_as_it_was_written() -> None:
+def test_a_pool_has_no_defaults() -> None:
     assert judge(GOOD).patched is None

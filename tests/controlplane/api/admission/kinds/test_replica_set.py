@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a set of instances may say."""
+"""Validation of a replica set."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def judge(obj: dict[str, Any], old: dict[str, Any] | None = None) -> Verdict:
 
 
 @pytest.mark.parametrize("row", SET_ROWS, ids=[row.title for row in SET_ROWS])
-def test_what_is_wrong_with_a_set_is_refused_with_field_and_remedy(row: Row) -> None:
+def test_a_malformed_replica_set_is_refused_with_field_and_remedy(row: Row) -> None:
     told = [(problem.path, problem.message) for problem in judge(golden.changed(GOOD, row.set, row.value)).problems]
 
     assert [where for where, message in told if where.endswith(row.field) and row.words in message], told
 
 
 @pytest.mark.parametrize("replicas", [0, 1, 10_000, ...])
-def test_any_number_up_to_ten_thousand_may_be_asked_for(replicas: Any) -> None:
+def test_up_to_ten_thousand_replicas_are_accepted(replicas: Any) -> None:
     assert judge(golden.changed(GOOD, "spec/replicas", replicas)).allowed
 
 
 def test_the_selector_may_change_with_the_template() -> None:
-    """As upstream: what is not selected any more is let go of."""
+    """As upstream: the set orphans the instances that no longer match."""
     labels = {"app": "web"}
     changed = golden.changed(GOOD, "spec/selector/matchLabels", labels)
 
@@ -50,19 +50,19 @@ def test_the_selector_may_change_with_the_template() -> None:
     [((250, 250, 250, 250), True), ((256, 256, 256, 233), False), ((256,) * 256, False)],
     ids=["a thousand", "one more", "as many as each list may have"],
 )
-def test_a_selector_has_a_thousand_values_in_all(sizes: tuple[int, ...], fits: bool) -> None:
-    """Every instance of the namespace is held against them, again and again."""
+def test_a_selector_has_at_most_a_thousand_values(sizes: tuple[int, ...], fits: bool) -> None:
+    """The controller matches every instance of the namespace against them in each reconcile."""
     values = [f"v{number:03}" for number in range(256)]
     asked = [{"key": LABEL, "operator": "NotIn", "values": values[:size]} for size in sizes]
 
     problems = judge(golden.changed(GOOD, "spec/selector/matchExpressions", asked)).problems
 
-    assert [one.path for one in problems] == ([] if fits else ["spec.selector.matchExpressions"])
+    assert [problem.path for problem in problems] == ([] if fits else ["spec.selector.matchExpressions"])
     assert fits or f"{sum(sizes)} values, at most 1000" in problems[0].message
 
 
-def test_a_template_without_labels_is_refused_even_if_the_selector_asks_for_none() -> None:
-    """What it makes would be told from nobody else's by what it lacks."""
+def test_a_template_without_labels_is_refused_even_if_the_selector_requires_none() -> None:
+    """Only missing labels would tell its instances from those of other owners."""
     none = {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}
     bare = golden.changed(golden.changed(GOOD, "spec/selector", none), "spec/template/metadata/labels", {})
 
@@ -88,12 +88,12 @@ FILLED = {"name": "data", "dataVolume": {"name": "data"}}
         (FILLED, 'volumes[1].dataVolume: claim "data": all replicas are to write to it'),
     ],
 )
-def test_a_claim_that_several_instances_are_to_share_gets_a_warning(volume: dict[str, Any], said: str) -> None:
+def test_a_claim_shared_by_several_instances_gets_a_warning(volume: dict[str, Any], said: str) -> None:
     set_ = golden.changed(GOOD, "spec/template/spec/volumes", [*GOOD["spec"]["template"]["spec"]["volumes"], volume])
 
     def warnings(replicas: Any) -> list[str]:
         every = judge(golden.changed(set_, "spec/replicas", replicas)).warnings
-        return [one for one in every if "claim" in one]
+        return [item for item in every if "claim" in item]
 
     (warning,) = warnings(2)
     assert warning.startswith(f"spec.template.spec.{said}")
@@ -101,14 +101,14 @@ def test_a_claim_that_several_instances_are_to_share_gets_a_warning(volume: dict
 
 
 @pytest.mark.parametrize("volumes", [7, [7], [{"persistentVolumeClaim": 7}], ...])
-def test_what_cannot_be_read_is_refused_and_warned_of_by_nobody(volumes: Any) -> None:
+def test_an_undecodable_replica_set_is_refused_without_warnings(volumes: Any) -> None:
     verdict = judge(golden.changed(golden.changed(GOOD, "spec/replicas", 2), "spec/template/spec/volumes", volumes))
 
     assert not verdict.allowed
-    assert not [one for one in verdict.warnings if "claim" in one]
+    assert not [warning for warning in verdict.warnings if "claim" in warning]
 
 
-def test_nothing_is_filled_in() -> None:
-    """It is offered to the mutating webhook for the answer alone: the schema would name no remedy."""
+def test_a_replica_set_has_no_defaults() -> None:
+    """The mutating webhook receives it only for a better error: the schema would name no remedy."""
     assert webhook_paths(KINDS)["/virtualmachineinstancereplicasets-mutate"] == "mutate"
     assert judge(GOOD).patched is None

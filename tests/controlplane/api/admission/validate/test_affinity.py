@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What affinity may say; what it may not is in the corpus."""
+"""Valid affinity; malformed affinity is in the corpus."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ PODS: list[Any] = [
         {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}]}}},
         {"nodeAffinity": {PREFERRED: [{"weight": 100, "preference": {}}]}},
         {"podAffinity": {REQUIRED: PODS}, "podAntiAffinity": {REQUIRED: PODS}},
-        {"podAntiAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": one} for one in PODS]}},
+        {"podAntiAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": pod} for pod in PODS]}},
     ],
 )
-def test_what_kubernetes_takes_is_good(affinity: Any) -> None:
+def test_affinity_that_kubernetes_accepts_is_accepted(affinity: Any) -> None:
     assert list(check_affinity(affinity, "spec.affinity")) == []
 
 
-def test_every_term_that_is_wrong_is_named() -> None:
+def test_every_malformed_term_is_named() -> None:
     terms = [*asked("a b", "Exists")["nodeSelectorTerms"], *asked("zone", "In")["nodeSelectorTerms"]]
     wrong = {
         "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}},
         "podAffinity": {REQUIRED: [{"topologyKey": "a b"}]},
     }
 
-    assert [one.path for one in check_affinity(wrong, "spec.affinity")] == [
+    assert [item.path for item in check_affinity(wrong, "spec.affinity")] == [
         f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0][a b]",
         f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms[1].matchExpressions[0].values",
         f"spec.affinity.podAffinity.{REQUIRED}[0].topologyKey[a b]",

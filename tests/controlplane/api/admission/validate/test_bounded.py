@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a bad object costs: whoever may send one must not keep admission from everybody else."""
+"""Bounds on the cost of a malformed object: one user must not block admission for everybody else."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def work(obj: dict[str, Any]) -> int:
 
 
 @pytest.mark.parametrize("few", [20, 200])
-def test_bad_fields_times_bad_values_are_not_the_work(few: int) -> None:
-    """As many bad values as fields that nobody knows: four times the object is at most some four times the work."""
+def test_the_work_is_not_bad_fields_times_bad_values(few: int) -> None:
+    """The object has as many bad values as unknown fields: four times the size is about four times the work."""
     small, large = (work(with_values(unknown(count), count)) for count in (few, 4 * few))
 
     assert large < 6 * small
 
 
-def test_no_more_is_looked_for_than_anybody_reads() -> None:
+def test_the_search_stops_at_the_number_of_reported_problems() -> None:
     few, many = unknown(2 * MAX_PROBLEMS), unknown(20 * MAX_PROBLEMS)
 
     assert len(check_instance(many, CONFIGURATION)) == MAX_PROBLEMS
@@ -70,7 +70,7 @@ def test_no_more_is_looked_for_than_anybody_reads() -> None:
     assert len(check_instance(values, CONFIGURATION)) == MAX_PROBLEMS
 
 
-def test_who_is_told_enough_already_is_asked_about_no_rule() -> None:
+def test_no_rule_runs_after_the_last_reported_problem() -> None:
     asked_about = []
     rules = replace(VMI.rules, spec=lambda *_unused: asked_about.append(1) or iter(()))
 
@@ -81,12 +81,12 @@ def test_who_is_told_enough_already_is_asked_about_no_rule() -> None:
 
 
 def is_repeated(rule: str, path: str) -> bool:
-    """Tell whether one is the other, or a field of it."""
+    """Whether the two paths are equal or one contains the other."""
     short, long = sorted((rule, path), key=len)
     return long == short or (long.startswith(short) and long[len(short)] in ".[")
 
 
-def test_a_rule_is_left_out_exactly_where_its_field_or_one_above_or_below_is_reported() -> None:
+def test_a_rule_is_skipped_exactly_where_its_field_or_one_above_or_below_is_reported() -> None:
     chance = random.Random(1)
     parts = ("", ".aa", ".a", "[0]", "[1]", "[a.b]", "[a.b].c", "[0].a", ".aa.bb")
 
@@ -101,6 +101,6 @@ def test_a_rule_is_left_out_exactly_where_its_field_or_one_above_or_below_is_rep
 
         found = check_object(obj, CONFIGURATION, kind=VMI.root, rules=rules)
 
-        told = [one.path for one in found if one.message == "a rule"]
-        assert sorted(one.path for one in found if one.message != "a rule") == sorted(f"spec.{name}" for name in bad)
+        told = [item.path for item in found if item.message == "a rule"]
+        assert sorted(item.path for item in found if item.message != "a rule") == sorted(f"spec.{name}" for name in bad)
         assert told == ([] if any(is_repeated(rule, f"spec.{name}") for name in bad) else [rule])

@@ -42,7 +42,7 @@ def test_all_problems_are_reported_at_once() -> None:
     assert len(problems_of(vm)) == 6
 
 
-def test_a_rule_does_not_repeat_what_is_said_about_the_same_field() -> None:
+def test_a_rule_does_not_repeat_a_problem_of_the_same_field() -> None:
     vm = golden.changed(
         golden.load("vm-full"), "spec/template/spec/volumes/0", {"name": "root", "configMap": {"name": "x"}}
     )
@@ -55,8 +55,8 @@ def test_a_rule_does_not_repeat_what_is_said_about_the_same_field() -> None:
     [None, False, 0, [], {}, "", "x", [{}], {"a": {}}, [[[]]], 2**80, -1.5, "\x00\ud800"],
     ids=repr,
 )
-def test_no_value_anywhere_makes_it_stumble(value: Any) -> None:
-    """Every field of a full manifest is replaced by every kind of value; nothing may raise."""
+def test_no_value_anywhere_raises(value: Any) -> None:
+    """Every field of a full manifest is replaced by a value of every type."""
     for name in golden.NAMES:
         manifest = golden.load(name)
         for path in list(golden.paths(manifest)):
@@ -79,7 +79,7 @@ def test_configured_machine_types_replace_the_built_in_ones() -> None:
     vm = golden.load("vm-full")
     configuration = KubeVirtConfiguration(emulated_machines=("pc-q35-9.*",))
 
-    assert [str(one) for one in problems_of(vm, configuration)] == [
+    assert [str(item) for item in problems_of(vm, configuration)] == [
         'spec.template.spec.domain.machine.type: "q35" is not a machine type of this cluster; allowed: pc-q35-9.*'
     ]
 
@@ -105,7 +105,7 @@ def test_a_field_of_the_wrong_type_does_not_hide_other_problems() -> None:
 
 
 def test_an_entry_that_is_too_long_does_not_hide_other_problems() -> None:
-    """Nor does the key of a map that is a number: what cannot be read is something else."""
+    """Nor does a map key that is a number."""
     vm = golden.load("vm-full")
     for path, value in (
         ("spec/template/spec/domain/cpu/cores", "2"),
@@ -123,14 +123,14 @@ def test_an_entry_that_is_too_long_does_not_hide_other_problems() -> None:
     ]
 
 
-def test_an_object_without_its_spec_is_told_so() -> None:
+def test_an_object_without_a_spec_is_refused() -> None:
     vm = golden.changed(golden.load("vm-full"), "spec", ...)
 
     assert [str(problem) for problem in problems_of(vm)] == ["spec: must be an object, got null"]
 
 
 @pytest.mark.parametrize("field", ["volumes", "networks", "domain/devices/disks", "domain/devices/interfaces"])
-def test_a_list_that_cannot_be_read_does_not_make_false_problems_of_its_partner(field: str) -> None:
+def test_an_undecodable_list_causes_no_false_problems_in_its_partner(field: str) -> None:
     vm = golden.changed(golden.load("vm-full"), f"spec/template/spec/{field}", "text")
 
     assert len(problems_of(vm)) == 1
@@ -199,13 +199,13 @@ def test_a_list_that_cannot_be_read_does_not_make_false_problems_of_its_partner(
         ),
     ],
 )
-def test_the_configuration_is_checked_alike(path: str, value: Any, expected: str) -> None:
+def test_the_configuration_is_checked_by_the_same_rules(path: str, value: Any, expected: str) -> None:
     manifest = golden.changed(golden.load("kubevirt"), path, value)
 
     assert [str(problem) for problem in problems_of(manifest)] == [expected]
 
 
-def test_switches_of_migrations_that_are_off_as_upstreams_are_ask_for_nothing() -> None:
+def test_disabled_migration_switches_with_upstream_defaults_are_accepted() -> None:
     switches = ("allowPostCopy", "disableTLS", "matchSELinuxLevelOnMigration", "unsafeMigrationOverride")
     manifest = golden.changed(golden.load("kubevirt"), "spec/configuration/migrations", dict.fromkeys(switches, False))
 
@@ -215,14 +215,14 @@ def test_switches_of_migrations_that_are_off_as_upstreams_are_ask_for_nothing() 
 @pytest.mark.parametrize(
     ("limit", "is_good"), [("1Mi", True), ("64Ti", True), ("1048575", False), (64 * 2**40 + 1, False)], ids=str
 )
-def test_how_large_a_container_disk_may_be_has_an_end(limit: str | int, is_good: bool) -> None:
+def test_the_container_disk_size_has_a_maximum(limit: str | int, is_good: bool) -> None:
     manifest = golden.changed(golden.load("kubevirt"), "spec/configuration/containerDiskLimit", limit)
 
     where = ["spec.configuration.containerDiskLimit"]
     assert [problem.path for problem in problems_of(manifest)] == ([] if is_good else where)
 
 
-def test_an_instances_paths_begin_at_its_spec() -> None:
+def test_the_paths_of_an_instance_begin_at_its_spec() -> None:
     vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/memory/guest", "1")
     vmi = golden.changed(vmi, "spec/volumes/0/containerDisk/imagePullPolicy", 1)
 

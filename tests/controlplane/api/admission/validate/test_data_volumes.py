@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may ask for DataVolumes, where, and what their templates must say; upstream's example is one of the good."""
+"""Admission of dataVolumeTemplates and DataVolume volumes, with and without CDI. Upstream's example must pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from controlplane.api.admission.review import parse_review, render_mutation
 from controlplane.api.admission.verdict import Request, Settings, Verdict, review
 
-CDI, NO_CDI, UNKNOWN = (Settings(serves_data_volumes=one) for one in (True, False, None))
+CDI, NO_CDI, UNKNOWN = (Settings(serves_data_volumes=item) for item in (True, False, None))
 SPEC = {
     "pvc": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}},
     "source": {"registry": {"url": "docker://registry:5000/kubevirt/alpine-container-disk-demo:devel"}},
@@ -23,7 +23,7 @@ _UPSTREAMS = object()
 
 
 def alpine(spec: Any = _UPSTREAMS, **metadata: Any) -> dict[str, Any]:
-    """Return upstream's vm-alpine-datavolume.yaml, with one entry changed."""
+    """Return upstream's vm-alpine-datavolume.yaml with one entry changed."""
     named = {"name": "alpine-dv", "creationTimestamp": None, **metadata}
     entry = {"metadata": named, "spec": SPEC if spec is _UPSTREAMS else spec}
     machine = {
@@ -50,7 +50,7 @@ def judge(obj: dict[str, Any], settings: Settings = CDI, old: dict[str, Any] | N
 
 
 def told(verdict: Verdict) -> list[tuple[str, str]]:
-    return [(one.path, one.message) for one in verdict.problems]
+    return [(problem.path, problem.message) for problem in verdict.problems]
 
 
 def instance(**source: Any) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def replica_set() -> dict[str, Any]:
     }
 
 
-def test_where_the_cluster_has_cdi_upstreams_example_is_accepted_as_it_is() -> None:
+def test_with_cdi_upstreams_example_is_accepted() -> None:
     verdict = judge(alpine())
 
     assert verdict.problems == ()
@@ -91,7 +91,7 @@ def test_where_the_cluster_has_cdi_upstreams_example_is_accepted_as_it_is() -> N
     ],
     ids=["a VM", "an instance", "a replica set"],
 )
-def test_where_it_has_none_each_field_is_refused_with_what_to_do(obj: dict[str, Any], fields: list[str]) -> None:
+def test_without_cdi_each_field_is_refused_with_a_remedy(obj: dict[str, Any], fields: list[str]) -> None:
     verdict = judge(obj, NO_CDI)
 
     assert [path for path, _unused in told(verdict)] == fields
@@ -100,7 +100,7 @@ def test_where_it_has_none_each_field_is_refused_with_what_to_do(obj: dict[str, 
     assert judge(obj).problems == ()
 
 
-def test_while_nobody_knows_it_is_to_be_tried_again() -> None:
+def test_while_cdi_is_unknown_the_request_is_to_be_retried() -> None:
     verdict = judge(alpine(), UNKNOWN)
 
     assert {path for path, _unused in told(verdict)} == {
@@ -109,10 +109,10 @@ def test_while_nobody_knows_it_is_to_be_tried_again() -> None:
     }
     assert verdict.code == 503
     assert all("try again" in text for _unused, text in told(verdict))
-    assert judge(alpine({}), UNKNOWN).code == 422  # that will never be right
+    assert judge(alpine({}), UNKNOWN).code == 422  # no retry can fix this one
 
 
-def test_the_answer_to_what_nobody_knows_says_that_it_is_no_fault_of_the_object() -> None:
+def test_the_retry_response_does_not_blame_the_object() -> None:
     body = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE",'
     body += b'"kind":{"kind":"VirtualMachine"},"userInfo":{"username":"somebody"},"object":{"kind":"VirtualMachine"}}}'
 
@@ -123,7 +123,7 @@ def test_the_answer_to_what_nobody_knows_says_that_it_is_no_fault_of_the_object(
 
 
 @pytest.mark.parametrize("settings", [NO_CDI, UNKNOWN], ids=["no CDI", "nobody knows"])
-def test_who_names_none_is_not_concerned_and_what_was_admitted_can_still_be_labelled(settings: Settings) -> None:
+def test_objects_without_data_volumes_pass_and_admitted_ones_can_still_be_labelled(settings: Settings) -> None:
     assert judge(instance(persistentVolumeClaim={"claimName": "x"}), settings).problems == ()
     labelled = {**alpine(), "metadata": {**alpine()["metadata"], "labels": {"a": "b"}}}
     assert judge(labelled, settings, old=alpine()).problems == ()
@@ -150,7 +150,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("metadata", "spec", "field", "words"), BAD.values(), ids=BAD.keys())
-def test_a_bad_template_is_refused_by_its_field(metadata: Any, spec: Any, field: str, words: str) -> None:
+def test_a_malformed_template_is_refused_by_its_field(metadata: Any, spec: Any, field: str, words: str) -> None:
     problems = told(judge(alpine(spec, **metadata)))
 
     assert [path for path, text in problems if path == f"{ENTRY}.{field}" and words in text], problems
@@ -166,11 +166,11 @@ def test_a_bad_template_is_refused_by_its_field(metadata: Any, spec: Any, field:
     ],
     ids=["storage", "a populator", "a reference", "fields of CDI's own"],
 )
-def test_what_a_source_means_is_cdis_to_judge(spec: Any) -> None:
+def test_cdi_judges_the_source(spec: Any) -> None:
     assert judge(alpine(spec)).problems == ()
 
 
-def test_two_of_one_name_and_a_claim_that_is_used_twice_are_refused() -> None:
+def test_duplicate_template_names_and_claims_are_refused() -> None:
     vm = alpine()
     vm["spec"]["dataVolumeTemplates"] *= 2
     machine = vm["spec"]["template"]["spec"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Annotations of a template: the API server looks at an object's own only, so what it would refuse is refused here."""
+"""Annotations of a template. The API server validates only the metadata of the object itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def problems(template: str, annotations: dict[str, Any]) -> tuple[Problem, ...]:
 
 @pytest.mark.parametrize("template", TEMPLATES)
 @pytest.mark.parametrize("name", BAD)
-def test_a_key_that_is_none_is_refused_by_its_name(template: str, name: str) -> None:
+def test_a_malformed_key_is_refused_by_its_name(template: str, name: str) -> None:
     (problem,) = problems(template, {name: "y", "note": "größe"})
 
     assert problem.path.startswith("spec.template.metadata.annotations[")
@@ -34,13 +34,13 @@ def test_a_key_that_is_none_is_refused_by_its_name(template: str, name: str) -> 
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_what_the_api_server_takes_is_good(template: str) -> None:
-    """It does not mind capitals in a prefix."""
+def test_keys_that_the_api_server_accepts_are_accepted(template: str) -> None:
+    """Capitals in a prefix are among them."""
     assert problems(template, {"Example.com/A_note": "日本語", "x" * 63: ""}) == ()
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_more_than_an_object_can_have_is_refused_with_room_for_what_we_add(template: str) -> None:
+def test_annotations_above_the_size_limit_minus_our_own_are_refused(template: str) -> None:
     most = {f"{number:04}": "x" * 1020 for number in range(SIZE // 1024)}
     assert problems(template, most) == ()
     (problem,) = problems(template, {**most, "0000": "x" * 1021})

@@ -16,10 +16,10 @@ CONNECT = {"livenessProbe": {"tcpSocket": {"port": 53}}}
 
 
 def problems(ports: list[dict[str, Any]] | None, **spec: Any) -> list[str]:
-    """Say what is wrong with probes beside an interface that forwards these ports; None: without an interface."""
+    """Return the problems of probes beside an interface with these ports; None: no interface."""
     interfaces = [] if ports is None else [{"name": "default", "masquerade": {}, "ports": ports}]
     whole = {"domain": {"devices": {"interfaces": interfaces}}, **spec}
-    return [str(one) for one in check_probes(decode(whole, VirtualMachineInstanceSpec), "spec")]
+    return [str(probe) for probe in check_probes(decode(whole, VirtualMachineInstanceSpec), "spec")]
 
 
 @pytest.mark.parametrize(
@@ -30,11 +30,11 @@ def problems(ports: list[dict[str, Any]] | None, **spec: Any) -> list[str]:
         pytest.param([{"port": 1}, {"port": 53, "protocol": "TCP"}], id="it is among others"),
     ],
 )
-def test_a_port_that_leads_to_the_guest_is_let_in(ports: list[dict[str, Any]]) -> None:
+def test_a_port_that_leads_to_the_guest_is_accepted(ports: list[dict[str, Any]]) -> None:
     assert problems(ports, **POD, **CONNECT) == []
 
 
-def test_a_port_of_another_protocol_does_not_lead_there() -> None:
+def test_a_port_of_another_protocol_is_refused() -> None:
     (problem,) = problems([{"port": 53, "protocol": "UDP"}], **POD, **CONNECT)
 
     assert problem == (
@@ -42,22 +42,22 @@ def test_a_port_of_another_protocol_does_not_lead_there() -> None:
     )
 
 
-def test_without_the_pod_network_nothing_can_be_connected_to() -> None:
+def test_without_the_pod_network_tcp_and_http_probes_are_refused() -> None:
     assert problems(None, **CONNECT) == [
         "spec.livenessProbe.tcpSocket: needs an interface on the Pod network; add one, or use exec or guestAgentPing"
     ]
 
 
-def test_without_the_pod_network_the_agent_can_be_asked() -> None:
+def test_without_the_pod_network_agent_probes_are_accepted() -> None:
     assert problems(None, livenessProbe={"guestAgentPing": {}}, readinessProbe={"exec": {"command": ["true"]}}) == []
 
 
-def test_readiness_may_want_more_than_one_success() -> None:
+def test_a_readiness_probe_may_need_several_successes() -> None:
     assert problems(None, readinessProbe={"guestAgentPing": {}, "successThreshold": 3}) == []
 
 
-def test_a_guest_that_waits_for_an_unpause_has_no_liveness_probe() -> None:
-    """It would be ended before anybody could unpause it."""
+def test_a_guest_that_starts_paused_has_no_liveness_probe() -> None:
+    """The probe would end the guest before the user unpauses it."""
     ping = {"guestAgentPing": {}}
     assert problems(None, startStrategy="Paused", livenessProbe=ping) == [
         "spec.startStrategy: a guest that waits for an unpause passes no livenessProbe; remove one of the two"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What two places of a machine say together; what one says is in the corpus."""
+"""Rules over two places of a machine; rules over one are in the corpus."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ SPEC = "spec/template/spec"
     ],
     ids=["no target", "no bus", "sata", "virtio", "cdrom"],
 )
-def test_a_claim_that_is_only_read_is_no_disk_that_is_written_to(target: dict[str, Any], is_refused: bool) -> None:
-    """A disk of which nothing is said is on the default bus, which has no read-only disks."""
+def test_a_read_only_claim_cannot_back_a_writable_disk(target: dict[str, Any], is_refused: bool) -> None:
+    """A disk without a bus is on the default bus, which has no read-only disks."""
     found = golden.changed(golden.load("vm-full"), f"{SPEC}/domain/devices/disks/3", {"name": "data", **target})
     found = golden.changed(found, f"{SPEC}/volumes/3/persistentVolumeClaim/readOnly", True)
 
     problems = check_object(found, KubeVirtConfiguration(), kind=VirtualMachine, rules=vm.RULES)
 
     where = ["spec.template.spec.volumes[3].persistentVolumeClaim.readOnly"]
-    assert [one.path for one in problems] == (where if is_refused else [])
+    assert [problem.path for problem in problems] == (where if is_refused else [])
 
 
 @pytest.mark.parametrize(("size", "is_refused"), [(SEED_BYTES, False), (SEED_BYTES + 1, True)])
-def test_how_much_may_be_inline_is_counted_in_what_the_guest_gets(size: int, is_refused: bool) -> None:
-    """Not in characters of base64, of which there are a third more."""
+def test_inline_data_is_measured_decoded(size: int, is_refused: bool) -> None:
+    """Base64 is a third longer than the data."""
     for seed in ({"userData": "x" * size}, {"userDataBase64": base64.b64encode(b"x" * size).decode()}):
         manifest = golden.changed(golden.load("vm-full"), f"{SPEC}/volumes/2/cloudInitNoCloud", seed)
 
         problems = check_object(manifest, KubeVirtConfiguration(), kind=VirtualMachine, rules=vm.RULES)
 
         where = [f"spec.template.spec.volumes[2].cloudInitNoCloud.{next(iter(seed))}"]
-        assert [one.path for one in problems] == (where if is_refused else [])
+        assert [problem.path for problem in problems] == (where if is_refused else [])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the end of a run is put into words."""
+"""The Events at the end of a run."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ CRASHED = EndEvent("The VirtualMachineInstance crashed.", is_warning=True)
         pytest.param(Status(phase="Failed"), (CRASHED,), id="nobody says why"),
     ],
 )
-def test_an_end_is_told_and_nothing_else(status: Status, end: tuple[EndEvent, ...]) -> None:
+def test_only_an_end_creates_an_event(status: Status, end: tuple[EndEvent, ...]) -> None:
     assert end_events(status) == end

@@ -21,12 +21,10 @@ from controlplane.api.objects.decode import decode_vmi
     ],
     ids=["new", "not yet", "runs", "runs, by another writer", "not known now", "ended", "never started"],
 )
-def test_a_guest_ran_when_it_was_seen_running_at_some_time(
-    phase: str, entered: tuple[str, ...], expected: bool
-) -> None:
+def test_a_guest_has_run_once_it_was_observed_running(phase: str, entered: tuple[str, ...], expected: bool) -> None:
     body = {
         "metadata": {"name": "web", "namespace": "default", "uid": "u"},
         "spec": {"domain": {}},
-        "status": {"phase": phase, "phaseTransitionTimestamps": [{"phase": one} for one in entered]},
+        "status": {"phase": phase, "phaseTransitionTimestamps": [{"phase": item} for item in entered]},
     }
     assert decode_vmi(body).has_run is expected

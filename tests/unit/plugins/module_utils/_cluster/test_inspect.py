@@ -22,11 +22,11 @@ ROLE = Path(__file__).resolve().parents[5] / "roles" / "control_plane"
 def test_no_kind_that_users_make_is_left_behind_unnoticed() -> None:
     kinds = yaml.safe_load((ROLE / "files" / "kinds.yaml").read_text())
 
-    assert {one.plural for one in _MACHINES} == {one["plural"] for one in kinds if one["is_users"]}
+    assert {item.plural for item in _MACHINES} == {item["plural"] for item in kinds if item["is_users"]}
 
 
 def test_sets_are_deleted_before_the_instances_that_they_would_replace() -> None:
-    order = [one.plural for one in _MACHINES]
+    order = [machine.plural for machine in _MACHINES]
     assert order[:2] == ["virtualmachinepools", "virtualmachineinstancereplicasets"]
     assert order[2:4] == ["virtualmachineinstancemigrations", "virtualmachines"], "and what moves them before those"
 
@@ -88,8 +88,8 @@ class Older(Empty):
 
     def list(self, resource: Any, **_options: Any) -> list[Any]:
         kind, status = resource.kind, {"phase": "Running", "launcherContainerImageVersion": "old"}
-        one = {"kind": kind, "apiVersion": "v1", "metadata": {"namespace": "shop", "name": "web"}, "status": status}
-        return [one] if kind in ("Node", "VirtualMachineInstance") else []
+        item = {"kind": kind, "apiVersion": "v1", "metadata": {"namespace": "shop", "name": "web"}, "status": status}
+        return [item] if kind in ("Node", "VirtualMachineInstance") else []
 
 
 @pytest.mark.parametrize(("image", "names"), [("new", ["web"]), ("old", []), (None, [])])
@@ -98,5 +98,5 @@ def test_who_is_in_another_launcher_is_told_to_whoever_names_one(image: str | No
 
     found = run(params, Older(), check_mode=False)  # type: ignore[arg-type]
 
-    assert [one["name"] for one in found["in_other_launchers"]] == names
+    assert [launcher["name"] for launcher in found["in_other_launchers"]] == names
     assert (found["nodes_not_ready"], found["components"]) == (["web"], [])

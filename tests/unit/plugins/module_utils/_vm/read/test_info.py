@@ -72,7 +72,7 @@ def test_agents_are_asked_and_who_has_none_is_named(world: World, task: Task, of
         "mute", False, "no guest agent is connected"
     )  # fmt: skip
     assert (talks["agent"], talks["info"]["hostname"]) == (True, "web")
-    assert ([one["userName"] for one in talks["users"]], len(talks["filesystems"])) == (["root"], 1)
+    assert ([user["userName"] for user in talks["users"]], len(talks["filesystems"])) == (["root"], 1)
     assert (young["agent"], young["reason"]) == (False, "the guest is not running (phase not reported)")
     assert len(world.requests) == 4, "nobody is asked who has no agent"
     world.has_agents = False
