@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Small builders: a test shows only what matters to it."""
+"""Builders of VMIs, Pods, launchers and worlds, so that a test shows only what matters to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def a_vmi(phase: str = "Scheduled", *, node: str = NODE, deleting: bool = False,
 
 
 def told_paused(reason: str = "PausedByUser", status: str = "True") -> VirtualMachineInstance:
-    """A VMI whose status tells of a pause; who paused it stands in the reason."""
+    """Return a VMI with a Paused condition. The reason says who paused it."""
     running = vmi_object("Running")
     running["status"]["conditions"] = [{"type": "Paused", "status": status, "reason": reason}]
     return decode_vmi(running)
@@ -99,13 +99,13 @@ def a_pod(uid: str = POD_UID, **fields: Any) -> Pod:
 
 
 def ended(exit_code: int, message: str = "", reason: str = "Error") -> dict[str, Any]:
-    """A Pod status whose launcher has ended."""
+    """Return the status of a Pod whose launcher has ended."""
     state = {"terminated": {"exitCode": exit_code, "message": message, "reason": reason}}
     return {"containerStatuses": [{"name": "compute", "state": state}]}
 
 
 def domain_text() -> str:
-    """What libvirt says of a domain that we defined."""
+    """Return the XML by which libvirt describes a domain of ours."""
     words = f'namespace="default" name="web" uid="{VMI_UID}" pod="{POD_UID}" epoch="1" grace="30"'
     metadata = f'<metadata><vmi xmlns="{NAMESPACE}" {words}/></metadata>'
     return f"<domain type='qemu'>{metadata}<features><acpi/></features></domain>"
@@ -119,7 +119,7 @@ def observed(
 
 
 def seen(state: State | None = RUNNING, **fields: Any) -> LauncherStatus:
-    """A connected launcher."""
+    """Return the status of a connected launcher."""
     defaults: dict[str, Any] = {
         "is_here": True,
         "is_admitted": True,
@@ -143,7 +143,7 @@ def a_launcher(
 def a_look(
     *, directory: bool = False, processes: int = 0, emulators: int = 0, at: float = 1000.0, count: int = 1
 ) -> Look:
-    """What a look at the node has found; nothing unless said."""
+    """Return what a search of the node for traces of a Pod found. The default is nothing."""
     return Look(Traces(directory, processes, emulators), at=at, count=count)
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fixtures of virt-handler's stories."""
+"""Fixtures of virt-handler's scenarios."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     (tmp_path / "pods").mkdir()
     monkeypatch.chdir(tmp_path)
     vmis = FakeCache()
-    made = Node(
+    node = Node(
         pods=FakeCache(),
         vmis=vmis,
         api=FakeApi(vmis),
@@ -50,17 +50,17 @@ async def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         directory=PodsDirectory(str(tmp_path / "pods")),
         proc=FakeProc(tmp_path / "proc"),
     )
-    made.begin()
+    node.begin()
     await asyncio.sleep(0)
-    yield made
-    await made.end()
-    made.files.close()
-    made.directory.close()
+    yield node
+    await node.end()
+    node.files.close()
+    node.directory.close()
 
 
 @pytest.fixture
 async def up(node: Node) -> Node:
-    """A node whose launcher is prepared and waits."""
+    """Return a node whose launcher is prepared and waits for the hand-over."""
     node.api.store(vmi_object("Scheduling"))
     node.pods.put(pod_object(phase="Pending"))
     node.files.make_directory()
@@ -98,7 +98,7 @@ async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: SelfSigne
 
 @pytest.fixture
 def launcher(stage: Stage) -> Stage:
-    """Its launcher waits for its guest, which was granted to it."""
+    """Add a launcher Pod and a VMI that grants it the run."""
     stage.api.set(VIRTUAL_MACHINE_INSTANCE, WEB, vmi_object())
     pod = pod_object()
     pod["metadata"]["name"] = POD_KEY.name

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stand-ins with behaviour: a launcher with its libvirtd and guest, an API server, a clock, caches."""
+"""Fakes with behaviour: a launcher with its libvirtd and guest, an API server, a clock, caches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.controlplane.virt_handler.builders import ETH0, NOW, POD_UID
 
 
 class FakeClock:
-    """Time stands still unless told."""
+    """A clock that only a test moves."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0
@@ -46,7 +46,7 @@ LEASE_SECONDS = 40
 
 
 class FakeHeartbeat:
-    """When the API server has heard from this node: always, unless it is cut off."""
+    """A heartbeat that always gets through, unless the node is cut off."""
 
     duration_seconds = LEASE_SECONDS
 
@@ -67,7 +67,7 @@ class FakeHeartbeat:
         self._callbacks.append(callback)
 
     def beat(self) -> None:
-        """Be heard; after a silence that is told, as kube.lease does."""
+        """Renew the Lease. After a silence, notify the subscribers as kube.lease does."""
         was_silent = self.is_cut_off and self._clock.monotonic() - self._last >= LEASE_SECONDS
         self.is_cut_off, self._last = False, self._clock.monotonic()
         if was_silent:
@@ -99,7 +99,7 @@ GOOD_ANSWERS: dict[str, Any] = {
 
 
 class FakeAgent:
-    """A guest's agent. answers: by command what it returns; an error is raised, what is missing is refused."""
+    """A guest agent. answers: result by command. An Exception is raised; a missing command is refused."""
 
     def __init__(self, **answers: Any) -> None:
         changed = {f"guest-{name.replace('_', '-')}": value for name, value in answers.items()}
@@ -111,12 +111,12 @@ class FakeAgent:
     async def answer(self, command: str) -> str:
         self.asked.append(command)
         await self.may_answer.wait()
-        found = self.answers.get(command)
-        if found is None:
+        result = self.answers.get(command)
+        if result is None:
             raise HypervisorError(f"cannot ask the agent: the command {command} has not been found")
-        if isinstance(found, Exception):
-            raise found
-        return found if isinstance(found, str) else json.dumps({"return": found})
+        if isinstance(result, Exception):
+            raise result
+        return result if isinstance(result, str) else json.dumps({"return": result})
 
 
 class FakeGuest:
@@ -129,7 +129,7 @@ class FakeGuest:
         self.is_deaf = False
         self.starts = 0
         self.descriptions = 0
-        """How often it was described."""
+        """How often its XML was read."""
         self.agent: FakeAgent | None = None
 
     async def start(self, *, is_paused: bool = False) -> None:
@@ -142,7 +142,7 @@ class FakeGuest:
             self.become(State(Life.PAUSED, "user") if is_paused else State(Life.RUNNING, "booted"), "started")
 
     async def _fail(self, error: HypervisorError) -> None:
-        """Fail as libvirt does: QEMU is there until it has read its command line, and who asks sees it."""
+        """Fail as libvirt does: QEMU exists until it has read its command line, and is visible meanwhile."""
         if self._libvirtd.while_starting is not None:
             self.become(self._libvirtd.while_starting, "started")
             await asyncio.sleep(0.02)
@@ -166,7 +166,7 @@ class FakeGuest:
         self.become(State(Life.SHUT_OFF, "destroyed"), "stopped")
 
     async def pause(self) -> None:
-        """As libvirt: one that is paused already stays so for the reason that it has."""
+        """As libvirt: a paused guest keeps its reason."""
         self._libvirtd.asked.append("pause")
         if self.life.life is not Life.PAUSED:
             self.become(State(Life.PAUSED, "user"), "suspended")
@@ -189,8 +189,8 @@ class FakeGuest:
     async def set_memory(self, requested_bytes: int) -> None:
         self._libvirtd.asked.append(f"have {requested_bytes} bytes more")
         if self._libvirtd.can_plug:
-            said = f"<memory><target><requested>{requested_bytes >> 10}</requested></target></memory>"
-            self._xml = self._xml.replace("<features>", f"<devices>{said}</devices><features>")
+            memory = f"<memory><target><requested>{requested_bytes >> 10}</requested></target></memory>"
+            self._xml = self._xml.replace("<features>", f"<devices>{memory}</devices><features>")
 
     async def state(self) -> State:
         return self.life
@@ -205,18 +205,18 @@ class FakeGuest:
         return await self.agent.answer(json.loads(command)["execute"])
 
     def let_agent(self, agent: FakeAgent | None) -> None:
-        """Let the guest's agent come, or go."""
+        """Connect or disconnect the guest agent."""
         self.agent = agent
         self._libvirtd.tell(AgentChanged("domain", agent is not None))
 
     def become(self, state: State, event: str) -> None:
-        """Change, and tell whoever is connected."""
+        """Change the state, and send the event to all connections."""
         self.life = state
         self._libvirtd.tell(LifecycleChanged("domain", event))
 
 
 class FakeConnection:
-    """One connection; every call fails once it is closed."""
+    """One connection. Every call fails once it is closed."""
 
     def __init__(self, libvirtd: FakeLibvirtd) -> None:
         self._libvirtd = libvirtd
@@ -246,7 +246,7 @@ class FakeConnection:
 
 
 class FakeLibvirtd:
-    """A launcher's libvirtd. It outlives connections, as the real one's domains outlive it."""
+    """A launcher's libvirtd. It outlives its connections, as real domains do."""
 
     def __init__(self, uid: str) -> None:
         self.names = {uid}
@@ -256,14 +256,14 @@ class FakeLibvirtd:
         self.define_error: HypervisorError | None = None
         self.start_error: HypervisorError | None = None
         self.while_starting: State | None = None
-        """How a domain looks between the request to start it and an answer that is an error."""
+        """State of the domain between the start request and its error."""
         self.can_plug = True
-        """It does what it says it did, when CPUs are plugged."""
+        """Hot-plug takes effect. Otherwise it only succeeds."""
         self.is_off_again = False
-        """It answers a start, and the domain is off when it is looked at."""
+        """A start succeeds, but the domain is off."""
         self.look_error: HypervisorError | None = None
         self.hangs_up = False
-        """It ends every connection in the moment in which it is made."""
+        """It closes every connection at once."""
         self.is_listening = True
         self.connections: list[FakeConnection] = []
         self.dials = 0
@@ -278,20 +278,20 @@ class FakeLibvirtd:
         return self.connections[-1]
 
     def tell(self, event: Event) -> None:
-        for one in self.connections:
-            if one.is_open:
-                one.events.put(event)
+        for connection in self.connections:
+            if connection.is_open:
+                connection.events.put(event)
 
     def hang_up(self) -> None:
-        """End all connections, as a killed libvirtd does."""
-        for one in self.connections:
-            if one.is_open:
-                one.events.put(ConnectionClosed("eof"))
-                one.is_open = False
+        """Close all connections, as a killed libvirtd does."""
+        for connection in self.connections:
+            if connection.is_open:
+                connection.events.put(ConnectionClosed("eof"))
+                connection.is_open = False
 
 
 class LauncherFiles:
-    """A launcher's emptyDir with the files that its supervisor leaves there."""
+    """A launcher's emptyDir with the files that its supervisor writes."""
 
     def __init__(self, pods: Path, uid: str = POD_UID) -> None:
         self.run = pods / uid / "volumes" / "kubernetes.io~empty-dir" / layout.RUN_VOLUME
@@ -305,7 +305,7 @@ class LauncherFiles:
         (self.run / layout.REPORT).write_text(json.dumps({"version": 1, "container_disks": disks}))
 
     def listen(self) -> None:
-        """Make libvirtd's socket."""
+        """Create libvirtd's socket."""
         (self.run / "libvirt").mkdir(exist_ok=True)
         self._server = socket.socket(socket.AF_UNIX)
         path = self.run.joinpath(*layout.LIBVIRT_SOCKET)
@@ -315,7 +315,7 @@ class LauncherFiles:
         os.chown(path, layout.UID, layout.UID)
 
     def remove(self) -> None:
-        """Take the Pod's volumes away, as the kubelet does last."""
+        """Remove the Pod's volumes, as the kubelet does last."""
         shutil.rmtree(self.run.parents[2])
 
     def close(self) -> None:
@@ -324,7 +324,7 @@ class LauncherFiles:
 
 
 class FakeProc:
-    """A node's /proc, as far as it is read: whose cgroup each process is in."""
+    """A node's /proc, with the files that virt-handler reads: cgroup, comm, mount namespace."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -333,7 +333,7 @@ class FakeProc:
         self.see_mounts("self", "handler")
 
     def see_mounts(self, process: str, namespace: str) -> None:
-        """Give a process its mount namespace."""
+        """Set the mount namespace of a process."""
         directory = self.root / process / "ns"
         directory.mkdir(parents=True, exist_ok=True)
         (self.root / f"mnt-{namespace}").touch()
@@ -350,7 +350,7 @@ class FakeProc:
 
 
 class FakeNetwork:
-    """Remembers what was set up."""
+    """Records which networks were set up."""
 
     def __init__(self) -> None:
         self.wanted: list[Masquerade] = []
@@ -364,7 +364,7 @@ class FakeNetwork:
 
 
 class FakeCache:
-    """A cache that is fed by hand."""
+    """A cache that a test fills."""
 
     def __init__(self) -> None:
         self.synced = True
@@ -385,11 +385,11 @@ class FakeCache:
         self._callbacks.append(callback)
 
     def end(self) -> None:
-        """Tell nobody any more: whoever listened has ended."""
+        """Drop all subscribers."""
         self._callbacks.clear()
 
     def on_resource_version(self, callback: Callable[[int], None]) -> None:
-        """Nothing is told here of positions."""
+        """This fake has no resource versions."""
 
     def put(self, body: Json) -> None:
         meta = body["metadata"]
@@ -409,7 +409,7 @@ class FakeCache:
 
 
 class FakeApi:
-    """An API server with VMIs, which feeds the cache of those that were handed over, unless it is told to lag."""
+    """An API server with VMIs. It updates the cache at once, unless it lags."""
 
     def __init__(self, cache: FakeCache) -> None:
         self.objects: dict[Key, Json] = {}
@@ -450,15 +450,15 @@ class FakeApi:
     ) -> Json:
         if self.error is not None:
             raise self.error
-        found = await self.get(resource, key)
+        body = await self.get(resource, key)
         assert subresource == "status"
-        meta = found["metadata"]
+        meta = body["metadata"]
         if resource_version != meta["resourceVersion"] or uid != meta["uid"]:
             raise Conflict(f"{key} has changed")
         self.patches.append(patch)
-        found["status"] = _merged(found.get("status", {}), patch["status"])
-        self.store(found)
-        return found
+        body["status"] = _merged(body.get("status", {}), patch["status"])
+        self.store(body)
+        return body
 
     async def delete(
         self,
@@ -484,9 +484,9 @@ def _merged(old: Any, patch: Any) -> Any:
 
 
 async def until(is_so: Callable[[], bool], what: str = "it", *, clock: FakeClock | None = None) -> None:
-    """Give the tasks their turns until something is so; the deadline is a test's failure, not a measure.
+    """Run the event loop until a condition is true. The timeout only fails the test.
 
-    clock: time that goes on meanwhile.
+    clock: a clock that moves on meanwhile.
     """
     try:
         async with asyncio.timeout(5):

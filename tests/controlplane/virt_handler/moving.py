@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Instances that migrate, as the two nodes see them."""
+"""Migrating VMIs, as the two nodes see them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHOLE = State(Life.PAUSED, "user")
 def moving_object(
     *, deleting: bool = False, owner: str = NODE, pods: tuple[str, ...] = (POD_UID,), **state: Any
 ) -> Any:
-    """A running instance whose migration was handed over. owner: in status.nodeName; state: more of the migration."""
+    """Return a running VMI with a migration. owner: its status.nodeName. state: more fields of migrationState."""
     body = vmi_object("Running", deleting=deleting)
     body["status"] |= {
         "interfaces": state.pop("interfaces", []),
@@ -40,7 +40,7 @@ def moving_object(
 
 
 def moving(*, paused: bool = False, **state: Any) -> VirtualMachineInstance:
-    """The same. paused: a person has paused it."""
+    """Return the decoded VMI. paused: a user paused it."""
     body = moving_object(**state)
     if paused:
         body["status"]["conditions"] = [{"type": "Paused", "status": "True", "reason": "PausedByUser"}]
@@ -48,21 +48,21 @@ def moving(*, paused: bool = False, **state: Any) -> VirtualMachineInstance:
 
 
 def ready(**state: Any) -> VirtualMachineInstance:
-    """Its target waits for the source."""
+    """The target waits for the source."""
     return moving(targetNodeAddress="10.244.1.9", targetDirectMigrationNodePorts={"4711": 0}, **state)
 
 
 def begun(**state: Any) -> VirtualMachineInstance:
-    """It was written that it begins."""
+    """The source has written that the migration starts."""
     return ready(**{"startTimestamp": BEGUN, "mode": "PreCopy", **state})
 
 
 def stopping(**state: Any) -> VirtualMachineInstance:
-    """It was written that its guest is stopped, so that it can be sent."""
+    """The source has written that it pauses the guest to send the rest."""
     return begun(**{"mode": "Paused", **state})
 
 
 def come(**state: Any) -> VirtualMachineInstance:
-    """It was given to its target."""
-    given = {"owner": OTHER, "pods": (TARGET_POD,), "completed": True, "endTimestamp": BEGUN}
-    return begun(**{**given, **state})
+    """The run belongs to the target now."""
+    fields = {"owner": OTHER, "pods": (TARGET_POD,), "completed": True, "endTimestamp": BEGUN}
+    return begun(**{**fields, **state})

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node with one launcher Pod and virt-handler on it, for stories.
+"""A node with one launcher Pod and virt-handler on it, for scenarios.
 
-virt-node, the directory, the sockets and inotify are real; libvirt, the API server and the Pod's network are fakes with
+virt-node, the directory, the sockets and inotify are real. libvirt, the API server and the Pod's network are fakes with
 behaviour.
 """
 
@@ -52,7 +52,7 @@ POD = Key("default", f"virt-launcher-web-{POD_UID[:4]}")
 
 @dataclass
 class Node:
-    """A node with one launcher Pod, and virt-handler on it."""
+    """A node with one launcher Pod and virt-handler."""
 
     pods: FakeCache
     vmis: FakeCache
@@ -70,9 +70,9 @@ class Node:
     virt_node: VirtNode | None = None
     clearing: NodeRecovery | None = None
     others: dict[str, FakeLibvirtd] = field(default_factory=dict)
-    """Those of further launchers, by the UID of their Pod."""
+    """Libvirtds of further launchers, by Pod UID."""
     send: Send | None = None
-    """Sends a guest to the target of its migration; None: it cannot be sent."""
+    """Sends a guest to its migration target. None: no migration is possible."""
 
     def __post_init__(self) -> None:
         self.heard = FakeHeartbeat(self.clock)
@@ -82,7 +82,7 @@ class Node:
         self._task = asyncio.create_task(self._run())
 
     async def end(self) -> None:
-        """Kill virt-handler; the launcher does not notice."""
+        """Kill virt-handler. The launcher does not notice."""
         if self._task is not None:
             self._task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -118,18 +118,18 @@ class Node:
                 runner.add(key)
 
         # pylint: disable-next=unnecessary-lambda
-        registry = self.registry = Registry(self.pods, tools, lambda key: runner.add(key))  # noqa: PLW0108 - made below
+        registry = self.registry = Registry(self.pods, tools, lambda key: runner.add(key))  # noqa: PLW0108 - runner is defined below
         clearing = self.clearing = NodeRecovery(
             registry, self.api, self.clock, self.heard, changed=add_all, tell=self._tell, wait=_wait_a_moment
         )
         reconciler = VmiReconciler(
             NODE, self.vmis, registry, self.api, self.clock, tell=self._tell, held=lambda: clearing.held
         )
-        real = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
 
-        class Running(FakeClock):  # delays of the queue are real, and short
+        class Running(FakeClock):  # the queue's delays are real and short
             def monotonic(self) -> float:
-                return real.time()
+                return loop.time()
 
         runner: Runner[Any, Any, Any] = Runner(
             "vmi", reconciler, WorkQueue(BackOff(random.Random(1).random)), Running()
@@ -146,16 +146,18 @@ class Node:
             await self.virt_node.close()
 
     async def _connect(self, path: str) -> FakeConnection:
-        """Reach the libvirtd of the launcher whose socket it is."""
+        """Connect to the libvirtd of the launcher that owns the socket."""
         there = os.readlink(path)
-        return await next((one for uid, one in self.others.items() if uid in there), self.libvirtd).connect(path)
+        return await next((libvirtd for uid, libvirtd in self.others.items() if uid in there), self.libvirtd).connect(
+            path
+        )
 
     async def _tell(self, about: Json, told: Told) -> None:
         self.told.append(told)
 
 
 async def _wait_a_moment(event: asyncio.Event, _unused: float) -> None:
-    """The node's clock is turned by hand; so is what waits for it."""
+    """Wait 5 ms at most: only tests move the node's clock."""
     with suppress(TimeoutError):
         async with asyncio.timeout(0.005):
             await event.wait()

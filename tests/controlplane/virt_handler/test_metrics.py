@@ -10,24 +10,24 @@ from controlplane.hypervisor.guest import Progress, read_progress
 from controlplane.virt_handler.metrics import HandlerMetrics
 
 
-def test_the_time_of_a_start_is_counted() -> None:
+def test_the_duration_of_a_start_is_counted() -> None:
     metrics = HandlerMetrics()
     metrics.started(0.35)
     assert b'virtops_domain_start_seconds_bucket{le="0.4"} 1.0' in generate_latest(metrics.registry)
 
 
-def test_how_far_a_migration_is_is_shown_until_it_is_over() -> None:
+def test_migration_progress_is_exported_until_the_migration_ends() -> None:
     metrics, key = HandlerMetrics("node-1"), Key("default", "vm")
-    seen = Progress(total=900, remaining=400, sent=500, dirtied_per_second=30, memory_per_second=70)
+    progress = Progress(total=900, remaining=400, sent=500, dirtied_per_second=30, memory_per_second=70)
     metrics.progressed(key, Progress())
-    metrics.progressed(key, seen)
+    metrics.progressed(key, progress)
     labels = 'name="vm",namespace="default",node="node-1"'
-    shown = {
+    exported = {
         line.split("{")[0].removeprefix("kubevirt_vmi_migration_"): float(line.split()[-1])
         for line in generate_latest(metrics.registry).decode().splitlines()
         if labels in line
     }
-    assert shown == {
+    assert exported == {
         "data_bytes_total": 900.0,
         "data_remaining_bytes": 400.0,
         "data_processed_bytes": 500.0,
@@ -38,12 +38,12 @@ def test_how_far_a_migration_is_is_shown_until_it_is_over() -> None:
     assert labels not in generate_latest(metrics.registry).decode()
 
 
-def test_what_libvirt_says_of_a_job_is_read_in_bytes_and_nonsense_counts_as_none() -> None:
-    told = {
+def test_job_statistics_are_read_in_bytes_and_invalid_values_count_as_zero() -> None:
+    statistics = {
         "data_total": 9,
         "memory_dirty_rate": 2,
         "memory_page_size": 4096,
         "memory_bps": "many",
         "data_remaining": -1,
     }
-    assert read_progress(told) == Progress(total=9, dirtied_per_second=8192)
+    assert read_progress(statistics) == Progress(total=9, dirtied_per_second=8192)

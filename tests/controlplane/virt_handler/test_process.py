@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-handler as it is wired: it minds its own node, from complete and own knowledge, and what it runs runs."""
+"""The whole virt-handler process: it watches its own node only, and reconciles only with complete caches."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ GUEST = Guest(NAME, VMI_UID, POD_UID)
 
 @pytest.fixture
 def observed(monkeypatch: pytest.MonkeyPatch) -> list[Key]:
-    """Which keys were looked at."""
-    found: list[Key] = []
+    """Return the keys of all reconciles."""
+    keys: list[Key] = []
     observe = VmiReconciler.observe
 
     def looking(self: VmiReconciler, key: Key) -> World | None:
-        found.append(key)
+        keys.append(key)
         return observe(self, key)
 
     monkeypatch.setattr(VmiReconciler, "observe", looking)
-    return found
+    return keys
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def observed(monkeypatch: pytest.MonkeyPatch) -> list[Key]:
     [(POD, ""), (VIRTUAL_MACHINE_INSTANCE, "status.nodeName"), (VIRTUAL_MACHINE_INSTANCE, "targetNode")],
     ids=["launchers", "machines", "machines that come"],
 )
-async def test_nothing_is_looked_at_before_everything_is_listed(
+async def test_nothing_is_reconciled_before_all_lists_are_complete(
     launcher: Stage, observed: list[Key], resource: Resource, where: str
 ) -> None:
-    """A Pod that is not listed yet looks like one that is gone, a guest like one that nobody wants."""
+    """A Pod that is not listed yet looks like a removed one, and its guest like an orphan."""
     launcher.api.hold("list", resource, where=where)
     async with launcher.running():
         await settle()
@@ -87,8 +87,8 @@ async def test_nothing_is_looked_at_before_everything_is_listed(
         await launcher.until(lambda: launcher.phase == "Running")
 
 
-async def test_it_reads_of_its_own_node_only(stage: Stage) -> None:
-    """By fields that no user can write; a label would let a tenant choose whose virt-handler minds its machine."""
+async def test_it_watches_objects_of_its_own_node_only(stage: Stage) -> None:
+    """The selectors use fields that no user can write. A label would let a tenant choose another virt-handler."""
     async with stage.running():
         await settle()
     selected = {
@@ -108,8 +108,8 @@ async def test_it_reads_of_its_own_node_only(stage: Stage) -> None:
     }
 
 
-async def test_a_start_is_written_once_and_told_while_the_watch_is_late(launcher: Stage) -> None:
-    """The answer of its own write counts: whoever waits to read it writes the same again, and meets a conflict."""
+async def test_a_start_is_written_once_while_the_watch_lags(launcher: Stage) -> None:
+    """virt-handler reads its own writes. Waiting for the watch would repeat the write and meet a conflict."""
     launcher.api.hold("watch", VIRTUAL_MACHINE_INSTANCE)
     async with launcher.running():
         await launcher.until(lambda: launcher.api.writes("/events"))
@@ -120,18 +120,18 @@ async def test_a_start_is_written_once_and_told_while_the_watch_is_late(launcher
     assert (event["reason"], event["source"]) == ("Started", {"component": "virt-handler", "host": NAME})
 
 
-async def test_an_end_that_nobody_wanted_is_told_as_a_warning(launcher: Stage) -> None:
+async def test_a_crash_has_a_warning_event(launcher: Stage) -> None:
     async with launcher.running():
         await launcher.until(lambda: launcher.phase == "Running")
         guest = launcher.libvirtd.guest
         assert guest is not None
         guest.become(State(Life.SHUT_OFF, "crashed"), "stopped")
         await launcher.until(lambda: len(launcher.api.writes("/events")) == 2)
-        told = {body["reason"]: body["type"] for path, body in launcher.api.objects.items() if "/events/" in path}
-    assert told == {"Started": "Normal", "Stopped": "Warning"}
+        types = {body["reason"]: body["type"] for path, body in launcher.api.objects.items() if "/events/" in path}
+    assert types == {"Started": "Normal", "Stopped": "Warning"}
 
 
-async def test_a_changed_machine_is_looked_at(launcher: Stage) -> None:
+async def test_a_changed_vmi_is_reconciled(launcher: Stage) -> None:
     async with launcher.running():
         await launcher.until(lambda: launcher.phase == "Running")
         await settle()
@@ -143,7 +143,7 @@ async def test_a_changed_machine_is_looked_at(launcher: Stage) -> None:
     assert launcher.libvirtd.asked == ["shutdown"]
 
 
-async def test_its_node_takes_machines_while_it_serves_what_virt_node_offers(stage: Stage) -> None:
+async def test_the_node_is_schedulable_while_virt_handler_runs(stage: Stage) -> None:
     stage.api.set(NODE, NODE_KEY, {"status": {"allocatable": {TUN: "1"}}})
     async with stage.running():
         await settle()
@@ -154,8 +154,8 @@ async def test_its_node_takes_machines_while_it_serves_what_virt_node_offers(sta
     assert stage.node["metadata"]["labels"][SCHEDULABLE] == "false"
 
 
-async def test_its_node_takes_none_before_the_kubelet_has_taken_its_devices(stage: Stage) -> None:
-    """What its Node offers may be what it offered before the kubelet was started again."""
+async def test_the_node_is_unschedulable_before_the_kubelet_registers_its_devices(stage: Stage) -> None:
+    """The Node may still show the devices from before the kubelet's restart."""
     stage.api.set(NODE, NODE_KEY, {"status": {"allocatable": {TUN: "1"}}})
     async with stage.running():
         offered = NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,))
@@ -166,15 +166,15 @@ async def test_its_node_takes_none_before_the_kubelet_has_taken_its_devices(stag
         await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == "true")
 
 
-async def test_what_a_virt_node_finds_that_was_started_again_is_said_and_no_more_what_the_last_one_found(
+async def test_the_label_follows_the_kvm_finding_of_a_restarted_virt_node(
     stage: Stage,
 ) -> None:
     stage.api.set(NODE, NODE_KEY, {})
     async with stage.running():
         for is_usable in (True, False):
             await stage.virt_node.offer.update(NodeState(KvmFinding(is_usable)))
-            said = "true" if is_usable else "false"
-            await stage.until(lambda said=said: stage.node["metadata"].get("labels", {}).get(KVM_USABLE) == said)
+            label = "true" if is_usable else "false"
+            await stage.until(lambda label=label: stage.node["metadata"].get("labels", {}).get(KVM_USABLE) == label)
         await settle()
         written = len(stage.api.writes(f"/nodes/{NAME}"))
         stage.be_heard_again()
@@ -182,22 +182,22 @@ async def test_what_a_virt_node_finds_that_was_started_again_is_said_and_no_more
         assert len(stage.api.writes(f"/nodes/{NAME}")) == written
 
 
-async def test_what_the_kubelet_takes_later_is_no_reason_to_begin_anew(stage: Stage) -> None:
-    """Until a Node offers its devices virt-handler is not ready, and an upgrade waits for it."""
+async def test_a_device_registered_later_does_not_restart_the_node_setup(stage: Stage) -> None:
+    """virt-handler is not ready until the Node has its devices, and an upgrade waits for that."""
     stage.api.set(NODE, NODE_KEY, {"status": {"allocatable": {TUN: "1"}}})
     async with stage.running():
         offered = NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,), (TUN,))
         await stage.virt_node.offer.update(offered)
         await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == "true")
         await settle()
-        asked = len(stage.api.seen)
+        before = len(stage.api.seen)
         await stage.virt_node.offer.update(replace_struct(offered, registered=(KVM, TUN)))
         await settle()
-        assert [path for _method, path, *_rest in stage.api.seen[asked:] if f"/nodes/{NAME}" in path] == []
+        assert [path for _method, path, *_rest in stage.api.seen[before:] if f"/nodes/{NAME}" in path] == []
 
 
-async def test_what_it_was_deployed_as_is_said_when_it_serves_and_not_before(stage: Stage) -> None:
-    """Or machines would be moved through the one that it replaces."""
+async def test_the_image_annotation_is_written_once_virt_handler_serves(stage: Stage) -> None:
+    """Otherwise migrations would use the virt-handler that is being replaced."""
     stage.settings = replace(stage.settings, image="plane:2")
     stage.api.set(NODE, NODE_KEY, {"metadata": {"annotations": {CONTROL_PLANE_IMAGE: "plane:1"}}})
     async with stage.running():
@@ -207,8 +207,8 @@ async def test_what_it_was_deployed_as_is_said_when_it_serves_and_not_before(sta
         await stage.until(lambda: stage.node["metadata"]["annotations"][CONTROL_PLANE_IMAGE] == "plane:2")
 
 
-async def test_a_node_of_the_clusters_own_control_plane_takes_none(stage: Stage) -> None:
-    """A toleration is a tenant's to name."""
+async def test_a_control_plane_node_is_unschedulable(stage: Stage) -> None:
+    """A tenant can set tolerations."""
     taints = [{"key": CONTROL_PLANE, "effect": "NoSchedule"}]
     stage.api.set(NODE, NODE_KEY, {"metadata": {"labels": {CONTROL_PLANE: ""}}, "spec": {"taints": taints}})
     async with stage.running():
@@ -217,7 +217,7 @@ async def test_a_node_of_the_clusters_own_control_plane_takes_none(stage: Stage)
         assert stage.node["metadata"]["labels"][SCHEDULABLE] == "false"
 
 
-async def test_it_is_ready_when_it_knows_and_offers_everything(stage: Stage) -> None:
+async def test_it_is_ready_with_complete_caches_and_virt_node(stage: Stage) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     stage.settings = replace(stage.settings, port=port)
@@ -244,7 +244,7 @@ async def test_it_is_ready_when_it_knows_and_offers_everything(stage: Stage) -> 
     ],
     ids=["a verb", "a question"],
 )
-async def test_virt_api_is_answered_once_its_authority_is_known(
+async def test_virt_api_gets_answers_once_the_client_ca_is_read(
     launcher: Stage, question: Question, answer: Answer
 ) -> None:
     launcher.settings = replace(launcher.settings, door_port=free_port())

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-handler as it is wired: its node takes machines, and starts them, once it is clear of what is no longer its own.
+"""The whole virt-handler process: a node starts guests once its recovery is complete.
 
-A test that waits for what never comes ends after the patience of `until`: all of it is due at once.
+A wait for something that never happens ends at the timeout of `until`: all of it is due at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.controlplane.virt_handler.wired import NODE_KEY, WEB, Stage
 
 
 class LaterClock(SystemClock):
-    """The machine's clock, and the time for which it was suspended."""
+    """The system clock plus the time for which the host was suspended."""
 
     suspended = 0.0
 
@@ -37,11 +37,11 @@ class LaterClock(SystemClock):
 
 @dataclass
 class Host:
-    """What a host that is suspended does to the processes on it."""
+    """A suspended host, as its processes see it."""
 
     clock: LaterClock
     due: asyncio.Event
-    """The next beat."""
+    """Set when the next heartbeat is due."""
 
     def wake_up(self, seconds: float) -> None:
         self.clock.suspended += seconds
@@ -50,22 +50,22 @@ class Host:
 
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> Host:
-    made = Host(LaterClock(), asyncio.Event())
+    host = Host(LaterClock(), asyncio.Event())
 
     async def until_due(_seconds: float) -> None:
-        await made.due.wait()
-        made.due.clear()
+        await host.due.wait()
+        host.due.clear()
 
-    monkeypatch.setattr(virt_handler, "SystemClock", lambda: made.clock)
+    monkeypatch.setattr(virt_handler, "SystemClock", lambda: host.clock)
     monkeypatch.setattr(virt_handler, "Heartbeat", partial(Heartbeat, sleep=until_due))
-    return made
+    return host
 
 
 OTHERS = Key("default", "virt-launcher-other")
 
 
 async def until_listed(stage: Stage, says: str) -> None:
-    """Wait until the Node says whether it takes machines, and nothing more is under way about it."""
+    """Wait until the schedulable label has this value and stays."""
     await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == says)
     await settle()
     assert stage.node["metadata"]["labels"][SCHEDULABLE] == says
@@ -81,8 +81,8 @@ def offering(launcher: Stage) -> Stage:
     return launcher
 
 
-async def test_a_node_is_not_listed_and_starts_nothing_until_it_is_clear_and_then_does_at_once(offering: Stage) -> None:
-    """The next look at the label is a minute away, and nothing else tells of machines that waited."""
+async def test_a_recovering_node_is_unschedulable_and_starts_guests_right_after(offering: Stage) -> None:
+    """The next label check is a minute away, and no event enqueues the waiting VMIs."""
     offering.api.hold_get(WEB)
     async with offering.running():
         await offer(offering)
@@ -93,8 +93,8 @@ async def test_a_node_is_not_listed_and_starts_nothing_until_it_is_clear_and_the
         await offering.until(lambda: offering.phase == "Running")
 
 
-async def test_who_has_waited_until_a_node_is_clear_is_started_then(offering: Stage) -> None:
-    """What was asked about is another machine, of which nothing wakes this one."""
+async def test_a_vmi_that_waits_for_the_recovery_starts_after_it(offering: Stage) -> None:
+    """The recovery asks about another VMI, whose answer does not enqueue this one."""
     pod = pod_object("other", owner_uid="another")
     pod["metadata"]["name"], pod["metadata"]["ownerReferences"][0]["name"] = OTHERS.name, "other"
     offering.api.set(POD, OTHERS, pod)
@@ -107,8 +107,8 @@ async def test_who_has_waited_until_a_node_is_clear_is_started_then(offering: St
         await offering.until(lambda: offering.phase == "Running")
 
 
-async def test_a_node_is_not_clear_before_its_launchers_are_known(offering: Stage) -> None:
-    """To ask about no launchers is answered at once, and says nothing."""
+async def test_a_node_is_not_recovered_before_its_pods_are_listed(offering: Stage) -> None:
+    """Without known launchers the recovery has no question to ask and would end at once."""
     offering.api.hold("list", POD)
     async with offering.running():
         await offer(offering)
@@ -117,8 +117,8 @@ async def test_a_node_is_not_clear_before_its_launchers_are_known(offering: Stag
         await until_listed(offering, "true")
 
 
-async def test_a_node_that_was_suspended_is_cleared_as_soon_as_it_is_heard_again(offering: Stage, host: Host) -> None:
-    """The end of its Lease, at which it would look by itself, comes late by all the time that it slept."""
+async def test_a_suspended_node_recovers_at_its_next_heartbeat(offering: Stage, host: Host) -> None:
+    """A timer for the end of the Lease would fire late, by the whole suspension."""
     async with offering.running():
         await offer(offering)
         await until_listed(offering, "true")

@@ -13,35 +13,40 @@ LEAST = {"NODE_NAME": "node-1", "POD_NAMESPACE": "kubevirt"}
 
 
 def test_node_and_namespace_are_enough() -> None:
-    found = read_settings(LEAST)
-    assert (found.node, found.namespace, found.port, found.log_level) == ("node-1", "kubevirt", 8080, "INFO")
-    assert found.node_socket == "/run/virtops/node/virt-node.sock"
+    settings = read_settings(LEAST)
+    assert (settings.node, settings.namespace, settings.port, settings.log_level) == (
+        "node-1",
+        "kubevirt",
+        8080,
+        "INFO",
+    )
+    assert settings.node_socket == "/run/virtops/node/virt-node.sock"
 
 
-def test_the_socket_of_virt_node_can_be_moved() -> None:
+def test_the_virt_node_socket_is_configurable() -> None:
     assert read_settings({**LEAST, "NODE_SOCKET": "/elsewhere"}).node_socket == "/elsewhere"
 
 
-def test_what_it_is_deployed_as_is_told() -> None:
+def test_the_image_is_read() -> None:
     assert read_settings(LEAST).image == ""
     assert read_settings({**LEAST, "CONTROL_PLANE_IMAGE": "plane:1"}).image == "plane:1"
 
 
-def test_where_to_listen_can_be_said() -> None:
+def test_addresses_and_networks_are_read() -> None:
     assert read_settings(LEAST).address == ""
     assert read_settings({**LEAST, "HEALTH_ADDRESS": "10.0.0.7"}).address == "10.0.0.7"
     assert read_settings(LEAST).migration_network == ""
     assert read_settings({**LEAST, "MIGRATION_NETWORK": "net/one"}).migration_network == "net/one"
-    said = [read_settings({**LEAST, "ON_CONTROL_PLANE": word}).is_on_control_plane for word in ("true", "false", "")]
-    assert said == [True, False, False]
+    values = [read_settings({**LEAST, "ON_CONTROL_PLANE": word}).is_on_control_plane for word in ("true", "false", "")]
+    assert values == [True, False, False]
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(SettingsError, match="NODE_NAME is not set; POD_NAMESPACE is not set; HEALTH_PORT 'x' is not"):
         read_settings({"HEALTH_PORT": "x"})
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1", "8080 "], ids=repr)
-def test_what_is_no_port_is_refused(port: str) -> None:
+def test_an_invalid_port_is_refused(port: str) -> None:
     with pytest.raises(SettingsError, match="is not a port"):
         read_settings({**LEAST, "HEALTH_PORT": port})

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.root  # sockets of uid 107
 CRASHED = State(Life.SHUT_OFF, "crashed")
 
 
-async def test_a_vmi_is_started_step_by_step_as_its_pod_comes_up(node: Node) -> None:
+async def test_a_vmi_starts_step_by_step_with_its_pod(node: Node) -> None:
     node.api.store(vmi_object("Scheduling"))
     node.pods.put(pod_object(phase="Pending"))
     await asyncio.sleep(0)
@@ -43,10 +43,10 @@ async def test_a_vmi_is_started_step_by_step_as_its_pod_comes_up(node: Node) -> 
 
 async def test_a_start_costs_one_status_write_one_event_and_one_quorum_read(running: Node) -> None:
     assert len(running.api.patches) == 1
-    assert [one.reason for one in running.told] == ["Started"]
+    assert [event.reason for event in running.told] == ["Started"]
 
 
-async def test_a_hand_over_before_the_launcher_is_up_is_started_when_it_is(node: Node) -> None:
+async def test_a_vmi_handed_over_before_its_launcher_is_up_starts_later(node: Node) -> None:
     node.hand_over()
     node.pods.put(pod_object())
     node.files.make_directory()
@@ -56,7 +56,7 @@ async def test_a_hand_over_before_the_launcher_is_up_is_started_when_it_is(node:
     assert len(node.network.wanted) == 1
 
 
-async def test_a_stale_cache_does_not_start_what_the_api_server_has_taken_back(up: Node) -> None:
+async def test_a_stale_cache_does_not_start_a_deleted_vmi(up: Node) -> None:
     up.api.is_lagging = True
     up.api.store(vmi_object("Scheduled", deleting=True))
     gets = len(up.api.gets)
@@ -66,7 +66,7 @@ async def test_a_stale_cache_does_not_start_what_the_api_server_has_taken_back(u
     assert up.libvirtd.defined == []
 
 
-async def test_without_an_answer_from_the_api_server_nothing_is_started(up: Node) -> None:
+async def test_nothing_starts_while_the_api_server_is_unavailable(up: Node) -> None:
     up.api.is_lagging = True
     up.api.store(vmi_object("Scheduled"))
     up.api.error = Unavailable("no answer")
@@ -79,50 +79,52 @@ async def test_without_an_answer_from_the_api_server_nothing_is_started(up: Node
     await until(lambda: up.phase == "Running", "Running", clock=up.clock)
 
 
-async def test_killed_qemu_makes_the_vmi_failed_at_once(running: Node) -> None:
+async def test_a_killed_qemu_fails_the_vmi_at_once(running: Node) -> None:
     assert running.libvirtd.guest is not None
     running.libvirtd.guest.become(CRASHED, "stopped")
     await until(lambda: running.phase == "Failed", "Failed")
     assert running.status["reason"] == "GuestCrashed"
-    assert [one.reason for one in running.told] == ["Started", "Stopped"]
+    assert [event.reason for event in running.told] == ["Started", "Stopped"]
     assert running.told[-1].message == "The VirtualMachineInstance crashed."
 
 
-async def test_a_kernel_that_panics_makes_the_vmi_failed_and_is_told(running: Node) -> None:
-    """As libvirt does: an event says what has happened, and then QEMU is gone."""
+async def test_a_kernel_panic_fails_the_vmi_with_its_own_event(running: Node) -> None:
+    """As libvirt does: first the event with the cause, then the end of QEMU."""
     assert running.libvirtd.guest is not None
     running.libvirtd.tell(LifecycleChanged(VMI_UID, "crashed", "panicked"))
     running.libvirtd.guest.become(CRASHED, "stopped")
     await until(lambda: running.phase == "Failed", "Failed")
     assert running.status["reason"] == "GuestPanicked"
-    assert [one.reason for one in running.told] == ["Started", "GuestPanicked", "Stopped"]
+    assert [event.reason for event in running.told] == ["Started", "GuestPanicked", "Stopped"]
     assert running.told[-1].message == "The VirtualMachineInstance crashed."
 
 
-async def test_a_guest_whose_watchdog_switches_it_off_has_failed(running: Node) -> None:
+async def test_a_poweroff_by_the_watchdog_fails_the_vmi(running: Node) -> None:
     assert running.libvirtd.guest is not None
     running.libvirtd.tell(LifecycleChanged(VMI_UID, "watchdog", "watchdog"))
     running.libvirtd.guest.become(CRASHED, "stopped")
     await until(lambda: running.phase == "Failed", "Failed")
-    said = [one["message"] for one in running.status["conditions"] if one["type"] == "Synchronized"]
-    assert (running.status["reason"], said) == ("GuestCrashed", [WATCHDOG_EXPIRED])
+    messages = [
+        condition["message"] for condition in running.status["conditions"] if condition["type"] == "Synchronized"
+    ]
+    assert (running.status["reason"], messages) == ("GuestCrashed", [WATCHDOG_EXPIRED])
 
 
-async def test_a_panic_that_the_guest_survives_is_no_cause_of_another_end(running: Node) -> None:
-    """Its kernel had another one loaded for that; later a person ends it."""
+async def test_a_panic_that_the_guest_survives_does_not_explain_a_later_end(running: Node) -> None:
+    """The guest boots a crash kernel; a user shuts it down later."""
     assert running.libvirtd.guest is not None
     running.libvirtd.tell(LifecycleChanged(VMI_UID, "crashed", "panicked"))
     running.libvirtd.guest.become(State(Life.SHUT_OFF, "shutdown"), "stopped")
     await until(lambda: running.phase == "Succeeded", "Succeeded")
 
 
-async def test_a_guest_that_powers_off_makes_the_vmi_succeeded(running: Node) -> None:
+async def test_a_guest_that_powers_off_succeeds(running: Node) -> None:
     assert running.libvirtd.guest is not None
     running.libvirtd.guest.become(State(Life.SHUT_OFF, "shutdown"), "stopped")
     await until(lambda: running.phase == "Succeeded", "Succeeded")
 
 
-async def test_a_killed_libvirtd_changes_nothing_and_is_found_again(running: Node) -> None:
+async def test_a_killed_libvirtd_changes_nothing_and_is_reconnected(running: Node) -> None:
     running.files.close()
     running.libvirtd.is_listening = False
     running.libvirtd.hang_up()
@@ -136,7 +138,7 @@ async def test_a_killed_libvirtd_changes_nothing_and_is_found_again(running: Nod
     await until(lambda: running.phase == "Failed", "Failed")
 
 
-async def test_qemu_and_libvirtd_killed_together_is_told_by_the_pod(running: Node) -> None:
+async def test_the_pod_status_explains_qemu_and_libvirtd_killed_together(running: Node) -> None:
     running.libvirtd.is_listening = False
     running.libvirtd.hang_up()
     running.files.close()
@@ -147,8 +149,8 @@ async def test_qemu_and_libvirtd_killed_together_is_told_by_the_pod(running: Nod
     assert running.status["conditions"][-1]["message"] == "QEMU was killed"
 
 
-async def test_a_restarted_handler_finds_the_guest_sees_to_its_network_and_writes_nothing(running: Node) -> None:
-    """Once: the rules of an older version stayed for as long as the guest ran, and so did none where they were lost."""
+async def test_a_restarted_handler_repairs_the_network_once_and_writes_nothing(running: Node) -> None:
+    """Otherwise rules of an older version, or lost rules, would stay for the whole run."""
     await running.end()
     patches = len(running.api.patches)
     assert len(running.network.wanted) == 1
@@ -165,7 +167,7 @@ async def test_a_restarted_handler_finds_the_guest_sees_to_its_network_and_write
     assert running.libvirtd.guest.starts == 1
 
 
-async def test_a_handler_that_died_between_start_and_status_says_running_when_it_is_back(up: Node) -> None:
+async def test_a_handler_killed_between_start_and_status_writes_running_after_its_restart(up: Node) -> None:
     up.api.error = None
     up.api.is_lagging = True
     up.hand_over()
@@ -187,7 +189,7 @@ async def test_a_deleted_vmi_is_shut_down(running: Node) -> None:
     assert running.libvirtd.asked == ["shutdown"]
 
 
-async def test_a_deaf_guest_is_ended_when_its_grace_period_is_over(running: Node) -> None:
+async def test_a_deaf_guest_is_destroyed_after_its_grace_period(running: Node) -> None:
     assert running.libvirtd.guest is not None
     running.libvirtd.guest.is_deaf = True
     running.api.store({**vmi_object("Running", deleting=True), "status": running.status})
@@ -207,7 +209,7 @@ async def test_a_pod_removed_by_force_takes_its_guest_with_it(running: Node) -> 
 
 
 async def test_a_pod_that_is_listed_again_is_the_same_launcher(running: Node) -> None:
-    """Somebody took its label, virt-controller put it back: nothing happened to the guest, and it obeys."""
+    """A user removes the Pod's label and virt-controller restores it. The guest keeps running and obeys."""
     raw = running.pods.get(POD)
     assert raw is not None
     running.api.objects[POD] = json.loads(raw)
@@ -226,7 +228,7 @@ async def test_a_pod_that_is_listed_again_is_the_same_launcher(running: Node) ->
     ],
     ids=["with words", "without"],
 )
-async def test_a_network_that_cannot_be_set_up_is_said_and_tried_again(node: Node, error: Exception, said: str) -> None:
+async def test_a_failed_network_setup_is_reported_and_retried(node: Node, error: Exception, said: str) -> None:
     node.network.error = error
     node.hand_over()
     node.pods.put(pod_object())
@@ -240,7 +242,7 @@ async def test_a_network_that_cannot_be_set_up_is_said_and_tried_again(node: Nod
 
 
 async def begin_again(node: Node, *, resync_seconds: float) -> None:
-    """Start virt-handler anew and wait until it has found its guest, network and all."""
+    """Restart virt-handler and wait until it has set up the guest's network."""
     await node.end()
     node.resync_seconds = resync_seconds
     node.begin()
@@ -248,13 +250,17 @@ async def begin_again(node: Node, *, resync_seconds: float) -> None:
 
 
 def trouble_of(node: Node) -> str:
-    """Return reason and message of what is not as it should be; "" when all is."""
-    found = [one for one in node.status["conditions"] if (one["type"], one["status"]) == ("Synchronized", "False")]
-    return "".join(f"{one['reason']}: {one['message']}" for one in found)
+    """Return reason and message of a false Synchronized condition, or ""."""
+    conditions = [
+        condition
+        for condition in node.status["conditions"]
+        if (condition["type"], condition["status"]) == ("Synchronized", "False")
+    ]
+    return "".join(f"{condition['reason']}: {condition['message']}" for condition in conditions)
 
 
-async def test_a_running_guests_network_is_seen_to_again_and_nothing_is_written(running: Node) -> None:
-    """Nobody tells that its rules were flushed."""
+async def test_the_network_of_a_running_guest_is_set_up_again_periodically(running: Node) -> None:
+    """No event tells that the rules were flushed."""
     await begin_again(running, resync_seconds=0.02)
     patches = len(running.api.patches)
     await until(lambda: len(running.network.wanted) >= 4, "its network", clock=running.clock)
@@ -262,7 +268,7 @@ async def test_a_running_guests_network_is_seen_to_again_and_nothing_is_written(
     assert len(running.api.patches) == patches
 
 
-async def test_a_running_guests_network_that_cannot_be_mended_is_said_until_it_is(running: Node) -> None:
+async def test_a_network_that_cannot_be_repaired_is_reported_until_it_is(running: Node) -> None:
     await begin_again(running, resync_seconds=0.02)
     running.network.error = LookupError("the Pod has no interface eth0")
     await until(lambda: trouble_of(running) != "", "a condition", clock=running.clock)
@@ -273,8 +279,8 @@ async def test_a_running_guests_network_that_cannot_be_mended_is_said_until_it_i
     assert running.phase == "Running"
 
 
-async def test_a_pod_that_only_looks_like_a_launcher_gets_nothing(node: Node) -> None:
-    """Its labels are right, but no VMI controls it."""
+async def test_a_pod_without_an_owner_is_no_launcher(node: Node) -> None:
+    """Its labels match, but no VMI controls it."""
     forged = pod_object()
     del forged["metadata"]["ownerReferences"]
     node.files.make_directory()
@@ -284,11 +290,11 @@ async def test_a_pod_that_only_looks_like_a_launcher_gets_nothing(node: Node) ->
     node.hand_over()
     await asyncio.sleep(0.02)
     assert node.libvirtd.dials == 0
-    assert [one.name for one in node.files.run.iterdir() if one.name == "cache"] == []
+    assert [path.name for path in node.files.run.iterdir() if path.name == "cache"] == []
 
 
-async def test_a_virt_node_that_dies_costs_no_contact_and_comes_back_unnoticed(running: Node) -> None:
-    """What it gave stays open; the next launcher waits for it."""
+async def test_a_restarted_virt_node_costs_no_connection(running: Node) -> None:
+    """Descriptors from virt-node stay open. Only the next launcher waits for it."""
     node = running.virt_node
     assert node is not None
     await node.kill()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A launcher that speaks for another, and one over which virt-handler stumbles: whose harm it is."""
+"""A launcher that claims to be another, and one that triggers a bug: only its own VMI suffers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OTHER_UID, OTHER_POD = "0000bbbb-1111-2222-3333-444444444444", "cccc0000-1111-22
 
 
 def anothers_vmi() -> dict[str, Any]:
-    """A VMI that was handed to this node, whose launcher is on its way."""
+    """Return another VMI of this node, whose launcher is not up yet."""
     body = vmi_object("Scheduled")
     body["metadata"] |= {"name": OTHER.name, "uid": OTHER_UID}
     body["status"]["activePods"] = {OTHER_POD: NODE}
@@ -49,8 +49,8 @@ def anothers_pod() -> dict[str, Any]:
 
 
 @pytest.mark.root  # sockets of uid 107
-async def test_a_launcher_speaks_for_nobody_but_the_vmi_that_owns_its_pod(node: Node) -> None:
-    """Whatever name its domain has, whoever it says that it is, and whoever its events are about."""
+async def test_a_launcher_affects_only_the_vmi_that_owns_its_pod(node: Node) -> None:
+    """Its domain has another name, its metadata name another VMI, and its events are about another domain."""
     node.pods.put(anothers_pod())
     node.api.store(anothers_vmi())
     before = copy.deepcopy(node.api.objects[OTHER]["status"])
@@ -75,10 +75,10 @@ async def test_a_launcher_speaks_for_nobody_but_the_vmi_that_owns_its_pod(node: 
     assert node.api.objects[OTHER]["status"] == before
 
 
-async def test_a_bug_that_one_launcher_meets_costs_its_own_contact_and_no_other(
+async def test_a_bug_triggered_by_one_launcher_costs_only_its_own_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A guest that hit on one in the daemon of its node ended the daemon, and with it everybody's."""
+    """A guest that triggered a bug ended the whole virt-handler."""
     monkeypatch.setattr(registry_module, "_AFTER_BUG_SECONDS", 0.01)
     node, pods, stumbles = ANode(), FakeCache(), []
     reach: Callable[[str], Awaitable[Any]] = node.open_socket

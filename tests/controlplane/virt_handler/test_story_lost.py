@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Launchers that the API server does not list, domains that libvirt does not know: who is dead, and by whose word."""
+"""Launchers missing from the API server and domains missing from libvirt: when a guest counts as dead."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QEMU = 4711
 
 
 def lose_pod(node: Node) -> None:
-    """Remove the Pod by force while virt-handler and libvirtd are cut off; QEMU goes on."""
+    """Remove the Pod by force while virt-handler and libvirtd are cut off. QEMU keeps running."""
     node.proc.add(QEMU, f"0::/kubepods/besteffort/pod{POD_UID}/abc\n")
     node.libvirtd.is_listening = False
     node.files.close()
@@ -32,7 +32,7 @@ def lose_pod(node: Node) -> None:
 
 
 async def look_again(node: Node) -> None:
-    """Let the time of the next look come."""
+    """Let the next search for traces become due."""
     await asyncio.sleep(0.05)
     node.clock.seconds += 20
     node.vmis.put(node.api.objects[KEY])
@@ -40,18 +40,20 @@ async def look_again(node: Node) -> None:
 
 
 async def look_until(node: Node, is_so: Callable[[], bool]) -> None:
-    """Look as often as it takes: a busy machine may not come to a look in its time."""
+    """Search until a condition is true. On a busy machine one search may come too late."""
     async with asyncio.timeout(20):
         while not is_so():
             await look_again(node)
 
 
 def synchronized(node: Node) -> str:
-    return next((one["message"] for one in node.status["conditions"] if one["type"] == "Synchronized"), "")
+    return next(
+        (condition["message"] for condition in node.status["conditions"] if condition["type"] == "Synchronized"), ""
+    )
 
 
 @pytest.mark.parametrize("first", ["directory", "processes"])
-async def test_a_lost_launcher_counts_as_running_until_the_node_has_nothing_of_it(running: Node, first: str) -> None:
+async def test_a_lost_launcher_counts_as_running_while_the_node_has_traces(running: Node, first: str) -> None:
     lose_pod(running)
     await look_until(running, lambda: "its directory and 1 processes of it" in synchronized(running))
     assert running.phase == "Running"
@@ -77,7 +79,7 @@ async def test_a_restarted_handler_does_not_take_an_unlisted_launcher_for_dead(r
     assert running.status["reason"] == "LauncherGone"
 
 
-async def test_a_handler_that_does_not_know_its_pods_yet_takes_none_for_lost(node: Node) -> None:
+async def test_a_handler_without_a_pod_list_takes_no_launcher_for_lost(node: Node) -> None:
     node.pods.synced = False
     node.api.store(vmi_object("Running"))
     await asyncio.sleep(0.05)
@@ -88,13 +90,13 @@ async def test_a_handler_that_does_not_know_its_pods_yet_takes_none_for_lost(nod
     assert node.status["reason"] == "LauncherGone"
 
 
-async def test_a_guest_that_is_running_is_not_gone_because_virt_controller_lost_its_pod(running: Node) -> None:
+async def test_a_running_guest_of_an_unknown_vmi_makes_it_running_again(running: Node) -> None:
     running.api.store({**vmi_object("Unknown"), "status": {**running.status, "phase": "Unknown"}})
     await until(lambda: running.phase == "Running", "Running")
     assert running.libvirtd.asked == []
 
 
-async def test_a_domain_that_libvirt_knows_no_more_is_the_end_of_a_run(running: Node) -> None:
+async def test_an_undefined_domain_ends_the_run(running: Node) -> None:
     running.libvirtd.guest = None
     running.libvirtd.tell(LifecycleChanged("domain", "undefined"))
     await until(lambda: running.phase == "Failed", "Failed")

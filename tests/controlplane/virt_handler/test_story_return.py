@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node that comes back: what is no longer its own ends before it starts anything."""
+"""A node that comes back: its orphans end before it starts anything."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEXT_UID, NEXT_POD = "0000dddd-1111-2222-3333-444444444444", "dddd0000-1111-2222
 
 
 class Next:
-    """A machine that is handed to the node while there is another's guest on it."""
+    """A VMI that is handed to the node while an orphan is on it."""
 
     def __init__(self, node: Node, *, key: Key = NEXT) -> None:
         self._node, self._key = node, key
@@ -53,15 +53,17 @@ class Next:
         return guest is not None and guest.starts > 0
 
     async def is_ready(self) -> None:
-        """Wait until nothing but the start is left to be done."""
-        await until(lambda: bool([one for one in self.libvirtd.connections if one.is_open]), "contact")
+        """Wait until only the start is missing."""
+        await until(
+            lambda: bool([connection for connection in self.libvirtd.connections if connection.is_open]), "contact"
+        )
         await until(lambda: len(self._node.network.wanted) == 2, "its network")
         await asyncio.sleep(0.05)
 
 
 @pytest.fixture
 def orphaned(running: Node) -> Node:
-    """A node whose guest does not end at once."""
+    """Return a node whose guest ignores destroy."""
     running.proc.add(QEMU, f"0::/kubepods/besteffort/pod{POD_UID}/abc\n", comm="qemu-system-x86")
     guest = running.libvirtd.guest
     assert guest is not None
@@ -75,17 +77,17 @@ def orphaned(running: Node) -> Node:
 
 @pytest.fixture
 def following(orphaned: Node) -> Iterator[Next]:
-    made = Next(orphaned)
-    yield made
-    made.files.close()
+    vmi = Next(orphaned)
+    yield vmi
+    vmi.files.close()
 
 
 @pytest.fixture
 def successor(orphaned: Node) -> Iterator[Next]:
-    """The next instance of the same machine."""
-    made = Next(orphaned, key=KEY)
-    yield made
-    made.files.close()
+    """The next VMI of the same name."""
+    vmi = Next(orphaned, key=KEY)
+    yield vmi
+    vmi.files.close()
 
 
 def cut_off(node: Node, seconds: float) -> None:
@@ -95,12 +97,12 @@ def cut_off(node: Node, seconds: float) -> None:
 
 
 def heal(node: Node) -> None:
-    """Let the API server answer. The Lease is not renewed yet: the watches may be quicker."""
+    """Let the API server answer. The Lease is not renewed yet: the watches may be faster."""
     node.api.error = None
 
 
 def move_away(node: Node) -> None:
-    """Have the machine's next instance run elsewhere: a person has said that the node is out of service."""
+    """Let the next VMI of this name run elsewhere: a user marked the node out of service."""
     moved: dict[str, Any] = vmi_object("Running", node=OTHER)
     moved["metadata"]["uid"] = "0000eeee"
     moved["status"]["activePods"] = {"eeee0000": OTHER}
@@ -116,7 +118,7 @@ def end_guest(node: Node) -> None:
     node.libvirtd.guest.become(OFF, "stopped")
 
 
-async def test_after_a_silence_the_orphan_ends_first_and_then_the_next_starts(orphaned: Node, following: Next) -> None:
+async def test_after_a_silence_the_orphan_ends_before_the_next_guest_starts(orphaned: Node, following: Next) -> None:
     cut_off(orphaned, LEASE_SECONDS + 1)
     move_away(orphaned)
     heal(orphaned)
@@ -132,10 +134,8 @@ async def test_after_a_silence_the_orphan_ends_first_and_then_the_next_starts(or
     assert orphaned.clearing.held == ""
 
 
-async def test_a_handler_that_was_begun_anew_finds_the_orphan_of_a_pod_that_is_listed_yet(
-    orphaned: Node, following: Next
-) -> None:
-    """Nothing grants its Pod the run any more, by which launchers are dialled."""
+async def test_a_restarted_handler_ends_the_orphan_of_a_listed_pod(orphaned: Node, following: Next) -> None:
+    """No VMI grants its Pod the run, so no VMI makes virt-handler dial it."""
     await orphaned.end()
     move_away(orphaned)
     dials = orphaned.libvirtd.dials
@@ -149,9 +149,7 @@ async def test_a_handler_that_was_begun_anew_finds_the_orphan_of_a_pod_that_is_l
     await until(lambda: following.is_started, "the next machine")
 
 
-async def test_the_former_instance_ends_before_the_next_of_its_name_starts_on_the_same_node(
-    orphaned: Node, successor: Next
-) -> None:
+async def test_the_old_run_ends_before_the_next_vmi_of_the_same_name_starts(orphaned: Node, successor: Next) -> None:
     cut_off(orphaned, LEASE_SECONDS + 1)
     heal(orphaned)
     orphaned.pods.remove(POD)
@@ -163,9 +161,7 @@ async def test_the_former_instance_ends_before_the_next_of_its_name_starts_on_th
     await until(lambda: successor.is_started, "the next instance")
 
 
-async def test_an_orphan_that_hangs_holds_the_node_until_the_deadline_and_that_is_said(
-    orphaned: Node, following: Next
-) -> None:
+async def test_a_hung_orphan_blocks_starts_until_the_deadline(orphaned: Node, following: Next) -> None:
     cut_off(orphaned, LEASE_SECONDS + 1)
     move_away(orphaned)
     heal(orphaned)
@@ -174,7 +170,7 @@ async def test_an_orphan_that_hangs_holds_the_node_until_the_deadline_and_that_i
     assert not following.is_started
     orphaned.clock.seconds += DEADLINE_SECONDS
     await until(lambda: following.is_started, "the next machine")
-    assert [one.reason for one in orphaned.told if one.is_warning] == ["OrphanLeft"]
+    assert [event.reason for event in orphaned.told if event.is_warning] == ["OrphanLeft"]
 
 
 async def test_a_silence_shorter_than_the_lease_changes_nothing(orphaned: Node, following: Next) -> None:
@@ -186,9 +182,7 @@ async def test_a_silence_shorter_than_the_lease_changes_nothing(orphaned: Node, 
     assert orphaned.libvirtd.asked == []
 
 
-async def test_a_guest_that_is_still_the_nodes_own_runs_on_through_every_silence(
-    orphaned: Node, following: Next
-) -> None:
+async def test_a_guest_that_the_node_still_owns_survives_every_silence(orphaned: Node, following: Next) -> None:
     cut_off(orphaned, 3600)
     await asyncio.sleep(0.05)
     heal(orphaned)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node with more hung launchers than workers: the real runner, reconciler and verbs; a launcher is a few values."""
+"""A node with more hung launchers than workers. Runner, reconciler and user requests are real; launchers are fakes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def _cannot_connect(_path: str) -> NoReturn:
 
 
 class Contact:
-    """The operations of a launcher that starts its guest, unless it hangs."""
+    """Operations of a launcher that starts its guest, unless it hangs."""
 
     def __init__(self, uid: str, *, hangs: bool) -> None:
         self.uid, self.hangs = uid, hangs
@@ -86,7 +86,7 @@ class Node:
         self.api.store(body)
 
     def _session(self, contact: Contact, key: Key) -> Session:
-        """Return a session whose launcher is the contact."""
+        """Create a session with these operations."""
         pod = a_pod(f"pod-{contact.uid}", owner_uid=contact.uid)
         tools = Tools(NodeClient(_nowhere), self._clock, _cannot_connect)
         session = Session(pod, contact.uid, tools, lambda: self.runner.add(key), spawn=self._spawn)
@@ -113,30 +113,30 @@ class Node:
         self._group.create_task(verb)
 
     async def _tell(self, *_unused: object) -> None:
-        """Events are not kept."""
+        """Drop the Event."""
 
 
 @pytest.fixture
 async def node() -> AsyncIterator[Node]:
-    made: asyncio.Future[Node] = asyncio.get_running_loop().create_future()
+    started: asyncio.Future[Node] = asyncio.get_running_loop().create_future()
 
     async def run() -> None:
         async with asyncio.TaskGroup() as group:
-            here = Node(group)
-            made.set_result(here)
-            await here.runner.run()
+            node = Node(group)
+            started.set_result(node)
+            await node.runner.run()
 
     task = asyncio.create_task(run())
-    yield await made
+    yield await started
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
 
 
-async def test_more_hung_starts_than_workers_hold_up_nobody_else(node: Node) -> None:
+async def test_more_hung_starts_than_workers_block_no_other_vmi(node: Node) -> None:
     for number in range(HUNG):
         node.hand_over(f"hung-{number}", hangs=True)
-    await until(lambda: all(one.asked == ["start domain"] for one in node.contacts.values()), "every start")
+    await until(lambda: all(contact.asked == ["start domain"] for contact in node.contacts.values()), "every start")
     node.hand_over("web")
     await until(lambda: node.phase("web") == "Running", "Running")
     node.hand_over("web", phase="Running", deleting=True)
@@ -144,7 +144,7 @@ async def test_more_hung_starts_than_workers_hold_up_nobody_else(node: Node) -> 
     assert {node.phase(f"hung-{number}") for number in range(HUNG)} == {"Scheduled"}
 
 
-async def test_a_hung_launcher_is_asked_for_one_verb_at_a_time(node: Node) -> None:
+async def test_a_hung_launcher_gets_one_operation_at_a_time(node: Node) -> None:
     node.hand_over("hung", hangs=True)
     await until(lambda: node.contacts["hung"].asked == ["start domain"], "its start")
     node.hand_over("hung", hangs=True)

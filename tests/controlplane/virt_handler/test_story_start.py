@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Starts that do not succeed at once, or never: what is seen meanwhile, and what is said."""
+"""Starts that fail, at first or for good: what the VMI shows meanwhile and in the end."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ async def test_before_the_hand_over_a_vmi_is_read_once_and_by_its_uid(node: Node
     assert node.libvirtd.dials == 0
 
 
-async def test_only_the_pod_that_is_granted_the_run_is_dialled(up: Node) -> None:
-    """Everything is prepared for it before, and not a byte of it read."""
+async def test_only_the_granted_pod_is_dialled(up: Node) -> None:
+    """Its network and directory are prepared earlier, but nothing is read from it."""
     assert up.network.wanted
     await asyncio.sleep(0.02)
     assert up.libvirtd.dials == 0
@@ -48,7 +48,7 @@ async def test_only_the_pod_that_is_granted_the_run_is_dialled(up: Node) -> None
     assert up.libvirtd.dials == 1
 
 
-async def test_a_start_without_virt_node_says_what_it_waits_for_and_goes_on_when_it_is_there(node: Node) -> None:
+async def test_a_start_without_virt_node_reports_that_and_continues_when_it_is_back(node: Node) -> None:
     assert node.virt_node is not None
     await node.virt_node.kill()
     node.files.make_directory()
@@ -61,14 +61,14 @@ async def test_a_start_without_virt_node_says_what_it_waits_for_and_goes_on_when
     ]
     node.api.store(body)
     await until(lambda: "conditions" in node.status, "a word")
-    (said,) = node.status["conditions"]
-    assert (said["type"], said["reason"]) == ("Synchronized", "VirtNodeNotReady")
+    (reported,) = node.status["conditions"]
+    assert (reported["type"], reported["reason"]) == ("Synchronized", "VirtNodeNotReady")
     node.virt_node.is_up = True
     await until(lambda: node.phase == "Running", "Running", clock=node.clock)
-    assert "Synchronized" not in {one["type"] for one in node.status["conditions"]}
+    assert "Synchronized" not in {condition["type"] for condition in node.status["conditions"]}
 
 
-async def test_an_impossible_domain_fails_with_the_reason(up: Node) -> None:
+async def test_an_invalid_domain_fails_the_vmi_with_the_reason(up: Node) -> None:
     up.libvirtd.define_error = InvalidDomain("cannot define: unsupported CPU model")
     up.hand_over()
     await until(lambda: up.phase == "Failed", "Failed")
@@ -79,7 +79,7 @@ async def test_an_impossible_domain_fails_with_the_reason(up: Node) -> None:
 @pytest.mark.parametrize(
     "seen", [State(Life.RUNNING, "booted"), State(Life.PAUSED, "starting_up")], ids=["running", "starting up"]
 )
-async def test_a_qemu_that_only_flashes_up_never_makes_the_vmi_running(up: Node, seen: State) -> None:
+async def test_a_short_lived_qemu_never_makes_the_vmi_running(up: Node, seen: State) -> None:
     up.libvirtd.start_error = InvalidDomain("cannot start: could not open kernel file '/img/kernel-boot/nope'")
     up.libvirtd.while_starting = seen
     up.hand_over()
@@ -87,12 +87,12 @@ async def test_a_qemu_that_only_flashes_up_never_makes_the_vmi_running(up: Node,
     assert up.phase == "Failed"
     assert up.status["reason"] == "InvalidDomain"
     assert "could not open kernel file" in up.status["conditions"][-1]["message"]
-    assert [one.reason for one in up.told] == ["Stopped"]
+    assert [event.reason for event in up.told] == ["Stopped"]
     assert "could not open kernel file" in up.told[0].message
 
 
-async def test_a_handler_that_comes_back_in_the_middle_of_a_start_waits_for_its_end(up: Node) -> None:
-    """libvirtd goes on with a start whose client died; what it shows meanwhile is not a guest yet."""
+async def test_a_handler_restarted_during_a_start_waits_for_its_end(up: Node) -> None:
+    """libvirtd continues a start whose client died. The domain state meanwhile is not a running guest."""
     guest = await FakeConnection(up.libvirtd).define(domain_text())
     guest.life = State(Life.PAUSED, "starting_up")
     await up.end()
@@ -105,7 +105,7 @@ async def test_a_handler_that_comes_back_in_the_middle_of_a_start_waits_for_its_
     await until(lambda: up.phase == "Running", "Running")
 
 
-async def test_a_start_that_fails_for_long_is_given_up_with_the_reason(up: Node) -> None:
+async def test_a_start_that_keeps_failing_fails_the_vmi_with_the_reason(up: Node) -> None:
     up.libvirtd.start_error = HypervisorError("cannot start: no space left on device")
     up.hand_over()
     await until(lambda: len(up.libvirtd.defined) > 3, "some attempts", clock=up.clock)
@@ -116,7 +116,7 @@ async def test_a_start_that_fails_for_long_is_given_up_with_the_reason(up: Node)
     assert up.status["reason"] == "StartFailed"
 
 
-async def test_a_start_that_fails_for_a_moment_succeeds_after_all(up: Node) -> None:
+async def test_a_start_is_retried_after_a_temporary_error(up: Node) -> None:
     up.libvirtd.start_error = HypervisorError("cannot start: no memory")
     up.hand_over()
     await until(lambda: len(up.libvirtd.defined) > 1, "some attempts", clock=up.clock)
@@ -124,20 +124,20 @@ async def test_a_start_that_fails_for_a_moment_succeeds_after_all(up: Node) -> N
     await until(lambda: up.phase == "Running", "Running", clock=up.clock)
 
 
-async def test_a_qemu_that_flashes_up_before_a_start_that_succeeds_is_no_run(up: Node) -> None:
-    """The look that its event asks for comes in the middle of the start. What it saw would be the run, and its end."""
+async def test_a_short_lived_qemu_of_a_failed_start_is_no_run(up: Node) -> None:
+    """Its event triggers a read in the middle of the start. That read would see a run, and then its end."""
     up.libvirtd.start_error = HypervisorError("cannot start: no memory")
     up.libvirtd.while_starting = State(Life.RUNNING, "booted")
     up.hand_over()
     await until(lambda: bool(up.libvirtd.defined), "the first attempt")
-    up.libvirtd.start_error = None  # what is under way fails yet
+    up.libvirtd.start_error = None  # the start in progress still fails
     await until(lambda: up.phase != "Scheduled", "a verdict", clock=up.clock)
     assert (up.phase, len(up.libvirtd.defined)) == ("Running", 2)
-    assert [one.reason for one in up.told] == ["Started"]
+    assert [event.reason for event in up.told] == ["Started"]
 
 
-async def test_a_start_that_is_answered_and_not_done_is_tried_ever_less_often(up: Node) -> None:
-    """It was done 67 times a second, with a read of the API server each."""
+async def test_a_start_without_effect_is_retried_with_back_off(up: Node) -> None:
+    """It was retried 67 times a second, each time with a read from the API server."""
     up.libvirtd.is_off_again = True
     up.hand_over()
     began = up.clock.seconds
@@ -146,7 +146,7 @@ async def test_a_start_that_is_answered_and_not_done_is_tried_ever_less_often(up
     assert up.phase == "Scheduled"
 
 
-async def test_a_start_that_is_answered_and_never_done_is_given_up_with_the_reason(up: Node) -> None:
+async def test_a_start_that_never_has_an_effect_fails_the_vmi_with_the_reason(up: Node) -> None:
     up.libvirtd.is_off_again = True
     up.hand_over()
     await until(lambda: len(up.libvirtd.defined) > 3, "some attempts", clock=up.clock)
@@ -156,7 +156,7 @@ async def test_a_start_that_is_answered_and_never_done_is_given_up_with_the_reas
     assert "the domain is off" in up.status["conditions"][-1]["message"]
 
 
-async def test_a_lying_report_fails_the_vmi_and_names_it(up: Node) -> None:
+async def test_an_invalid_report_fails_the_vmi_with_the_path(up: Node) -> None:
     up.files.report("/img/volumes/root/../../etc/shadow")
     up.hand_over()
     await until(lambda: up.phase == "Failed", "Failed")
@@ -165,32 +165,32 @@ async def test_a_lying_report_fails_the_vmi_and_names_it(up: Node) -> None:
 
 
 @pytest.mark.parametrize("newer", [{"deleting": True}, {"phase": "Failed"}], ids=["deleted", "over"])
-async def test_a_start_that_waited_for_its_node_rests_on_no_old_grant(
+async def test_a_start_delayed_by_virt_node_checks_the_grant_again(
     up: Node, newer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """virt-node is slow with the launcher's report, and the grant is taken back meanwhile."""
-    asked, may_answer = asyncio.Event(), asyncio.Event()
+    """virt-node reads the report slowly, and the grant is withdrawn meanwhile."""
+    is_reading, may_answer = asyncio.Event(), asyncio.Event()
     read_report = NodeClient.read_report
 
     async def slow(client: NodeClient, pod_uid: str) -> bytes:
-        asked.set()
+        is_reading.set()
         await may_answer.wait()
         return await read_report(client, pod_uid)
 
     monkeypatch.setattr(NodeClient, "read_report", slow)
     up.hand_over()
-    await asked.wait()
+    await is_reading.wait()
     up.api.store(vmi_object(newer.get("phase", "Scheduled"), deleting=newer.get("deleting", False)))
     may_answer.set()
     await asyncio.sleep(0.05)
     assert up.libvirtd.defined == []
 
 
-async def test_a_guest_that_is_to_start_paused_is_running_and_paused_until_somebody_unpauses_it(up: Node) -> None:
+async def test_a_guest_that_starts_paused_is_running_and_paused_until_a_user_unpauses_it(up: Node) -> None:
     up.hand_over(startStrategy="Paused")
     await until(lambda: up.phase == "Running", "Running")
-    (said,) = [one for one in up.status["conditions"] if one["type"] == "Paused"]
-    assert (said["status"], said["reason"]) == ("True", "PausedByUser")
+    (paused,) = [condition for condition in up.status["conditions"] if condition["type"] == "Paused"]
+    assert (paused["status"], paused["reason"]) == ("True", "PausedByUser")
     assert up.registry is not None
     session = up.registry.session(POD_UID)
     assert session is not None
@@ -198,15 +198,19 @@ async def test_a_guest_that_is_to_start_paused_is_running_and_paused_until_someb
 
     await session.execute_user_request("unpause", None)
 
-    await until(lambda: "Paused" not in {one["type"] for one in up.status["conditions"]}, "the end of the pause")
+    await until(
+        lambda: "Paused" not in {condition["type"] for condition in up.status["conditions"]}, "the end of the pause"
+    )
     assert up.libvirtd.asked == ["resume"]
 
 
-async def test_a_guest_that_an_error_and_a_person_have_paused_waits_for_the_person(running: Node) -> None:
-    """Also when virt-handler was started again meanwhile, which knows it by the condition."""
+async def test_a_guest_paused_by_an_error_and_a_user_waits_for_the_user(running: Node) -> None:
+    """A restarted virt-handler knows the user's pause from the condition."""
 
     def paused() -> str:
-        return next((one["reason"] for one in running.status["conditions"] if one["type"] == "Paused"), "")
+        return next(
+            (condition["reason"] for condition in running.status["conditions"] if condition["type"] == "Paused"), ""
+        )
 
     guest = running.libvirtd.guest
     assert guest is not None

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A guest is stopped so that it can be sent, and whatever dies then, it goes on; one that a person paused does not."""
+"""A guest that its migration paused resumes, whatever dies. A guest that a user paused stays paused."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ pytestmark = pytest.mark.root  # sockets of uid 107
 
 
 class Leaving:
-    """A guest that is being sent for as long as nobody says how that ends."""
+    """A migration whose end the test triggers."""
 
     def __init__(self, node: Node, stopped: State) -> None:
-        """stopped: what becomes of the guest when it is stopped."""
+        """stopped: the guest's state once the migration has paused it."""
         self.node = node
         self._stopped = stopped
         self.is_stop_announced = asyncio.Event()
@@ -57,9 +57,9 @@ class Leaving:
 
     @property
     def paused(self) -> str:
-        """Why the instance is said to be paused; "" when it is not."""
-        found = [one["reason"] for one in self.node.status["conditions"] if one["type"] == "Paused"]
-        return "".join(found)
+        """Reason of the Paused condition, or ""."""
+        reasons = [condition["reason"] for condition in self.node.status["conditions"] if condition["type"] == "Paused"]
+        return "".join(reasons)
 
     async def begin(self) -> None:
         status = self.node.status
@@ -76,17 +76,17 @@ class Leaving:
 
 
 async def leaving(node: Node, stopped: State) -> Leaving:
-    """Start virt-handler anew with a way to send guests, and begin."""
-    made = Leaving(node, stopped)
+    """Restart virt-handler with a sender of guests, and start the migration."""
+    migration = Leaving(node, stopped)
     await node.end()
-    node.send = made.send
+    node.send = migration.send
     node.begin()
-    await made.begin()
-    return made
+    await migration.begin()
+    return migration
 
 
 @pytest.mark.parametrize("stopped", [BY_MIGRATION, WHOLE], ids=lambda state: state.reason)
-async def test_a_guest_that_was_stopped_for_nothing_goes_on(running: Node, stopped: State) -> None:
+async def test_a_guest_paused_by_a_failed_migration_resumes(running: Node, stopped: State) -> None:
     sent = await leaving(running, stopped)
     assert sent.state["mode"] == "PreCopy"
     await sent.stop()
@@ -99,7 +99,7 @@ async def test_a_guest_that_was_stopped_for_nothing_goes_on(running: Node, stopp
 
 
 @pytest.mark.parametrize("stopped", [BY_MIGRATION, WHOLE], ids=lambda state: state.reason)
-async def test_whoever_comes_after_a_virt_handler_that_died_lets_it_go_on(running: Node, stopped: State) -> None:
+async def test_a_restarted_virt_handler_resumes_the_guest(running: Node, stopped: State) -> None:
     sent = await leaving(running, stopped)
     await sent.stop()
     await until(lambda: sent.guest.life == stopped, "a pause")
@@ -112,8 +112,10 @@ async def test_whoever_comes_after_a_virt_handler_that_died_lets_it_go_on(runnin
 
 @pytest.mark.parametrize("stopped", [BY_MIGRATION, WHOLE], ids=lambda state: state.reason)
 @pytest.mark.parametrize("is_away", [True, False], ids=["virt-handler is away", "it cannot say so"])
-async def test_one_of_which_another_says_that_it_failed_goes_on(running: Node, stopped: State, is_away: bool) -> None:
-    """virt-controller ends one whose target Pod has ended, whatever is known of the guest."""
+async def test_a_guest_resumes_when_virt_controller_fails_the_migration(
+    running: Node, stopped: State, is_away: bool
+) -> None:
+    """virt-controller fails a migration whose target Pod has ended, whatever the guest's state."""
     sent = await leaving(running, stopped)
     await sent.stop()
     await until(lambda: sent.guest.life == stopped, "a pause")
@@ -127,16 +129,18 @@ async def test_one_of_which_another_says_that_it_failed_goes_on(running: Node, s
     await until(lambda: sent.guest.life.life is Life.RUNNING, "a guest that goes on")
     await until(lambda: sent.paused == "", "no word of it")
 
-    sent.guest.become(WHOLE, "suspended")  # by a person
+    sent.guest.become(WHOLE, "suspended")  # paused by a user
     await until(lambda: sent.paused == "PausedByUser", "a word of it")
     assert sent.guest.life == WHOLE
 
 
-async def test_one_that_a_person_has_paused_stays_so(running: Node) -> None:
-    """Before it began: nothing of it was stopped."""
+async def test_a_guest_paused_by_a_user_stays_paused(running: Node) -> None:
+    """It was paused before the migration started, which paused nothing."""
     assert running.libvirtd.guest is not None
     running.libvirtd.guest.become(WHOLE, "suspended")
-    await until(lambda: any(one["type"] == "Paused" for one in running.status["conditions"]), "a word of it")
+    await until(
+        lambda: any(condition["type"] == "Paused" for condition in running.status["conditions"]), "a word of it"
+    )
     sent = await leaving(running, BY_MIGRATION)
     await running.end()
     running.begin()
@@ -145,14 +149,14 @@ async def test_one_that_a_person_has_paused_stays_so(running: Node) -> None:
     assert "resume" not in running.libvirtd.asked
 
 
-async def test_a_migration_begins_when_it_is_told_that_a_person_has_paused_the_guest(running: Node) -> None:
-    """Or the target, which knows by that alone, would let the guest go on."""
-    real = running.api.patch
+async def test_a_migration_starts_only_once_a_users_pause_is_in_the_status(running: Node) -> None:
+    """The target knows of the pause from the status alone, and would resume the guest."""
+    original = running.api.patch
 
     async def patch(*about: Any, **more: Any) -> Any:
         if "conditions" in about[2].get("status", {}):
             raise Unavailable("cut off")
-        return await real(*about, **more)
+        return await original(*about, **more)
 
     running.api.patch = patch  # type: ignore[method-assign]
     assert running.libvirtd.guest is not None
@@ -166,12 +170,12 @@ async def test_a_migration_begins_when_it_is_told_that_a_person_has_paused_the_g
     for _unused in range(50):
         await asyncio.sleep(0)
     assert "startTimestamp" not in sent.state
-    running.api.patch = real  # type: ignore[method-assign]
+    running.api.patch = original  # type: ignore[method-assign]
     await beginning
     assert sent.paused == "PausedByUser"
 
 
-async def test_it_is_not_stopped_while_that_cannot_be_written(running: Node) -> None:
+async def test_a_guest_is_not_paused_while_that_cannot_be_written(running: Node) -> None:
     sent = await leaving(running, BY_MIGRATION)
     running.api.error = Unavailable("cut off")
     sent.is_stop_announced.set()

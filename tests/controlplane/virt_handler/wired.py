@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-handler as it is wired, on an API server in this process, with a real virt-node beside it."""
+"""The whole virt-handler process with an API server in this process and a real virt-node."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TUN = "devices.kubevirt.io/tun"
 
 @dataclass
 class Stage:
-    """A node with one launcher, an API server, and virt-handler as it is wired."""
+    """A node with one launcher, an API server and virt-handler."""
 
     api: LateApi
     virt_node: VirtNode
@@ -55,7 +55,7 @@ class Stage:
         return self.api.find(NODE, NODE_KEY) or {}
 
     def be_heard_again(self) -> None:
-        """As after a silence: what the Node says is looked at."""
+        """Act as after a silence: virt-handler checks the Node's labels."""
         assert self.handler is not None
         self.handler._heartbeat.resumed.set()
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose guest is asked, and what is answered."""
+"""Guest information: which guest virt-handler asks, and what it answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.controlplane.virt_handler.builders import (
 
 
 class Stage:
-    """A node with one launcher, whose guest answers."""
+    """A node with one launcher and a guest agent."""
 
     def __init__(self) -> None:
         self.known = a_launcher(seen())
@@ -46,8 +46,8 @@ class Stage:
         self.asked += commands
         if self.error is not None:
             raise self.error
-        said: dict[str, Any] = {HOST_NAME: {"host-name": "web-1"}, USERS: [{"user": "root"}]}
-        return {command: json.dumps({"return": said[command]}) for command in commands if command in said}
+        results: dict[str, Any] = {HOST_NAME: {"host-name": "web-1"}, USERS: [{"user": "root"}]}
+        return {command: json.dumps({"return": results[command]}) for command in commands if command in results}
 
     async def ask(
         self, about: About = "guestosinfo", *, node: str = NODE, vmi_uid: str = VMI_UID, pod_uid: str = POD_UID
@@ -55,20 +55,20 @@ class Stage:
         return await GuestInfo(NODE, self).answer(Inquire(Guest(node, vmi_uid, pod_uid), about))
 
 
-async def test_the_guest_that_is_meant_tells() -> None:
+async def test_guest_info_comes_from_the_named_guest() -> None:
     answer = await Stage().ask()
     assert isinstance(answer, Details)
-    assert (answer.told.hostname, [one.user_name for one in answer.told.user_list]) == ("web-1", ["root"])
+    assert (answer.told.hostname, [user.user_name for user in answer.told.user_list]) == ("web-1", ["root"])
 
 
-async def test_no_more_is_asked_than_is_wanted() -> None:
+async def test_only_the_needed_agent_commands_run() -> None:
     stage = Stage()
     await stage.ask("userlist")
     assert stage.asked == [USERS]
 
 
 @pytest.mark.parametrize("wrong", [{"node": OTHER}, {"vmi_uid": "another"}, {"pod_uid": "another"}], ids=str)
-async def test_what_is_not_here_is_not_asked(wrong: dict[str, str]) -> None:
+async def test_a_request_for_another_node_vmi_or_pod_is_answered_absent(wrong: dict[str, str]) -> None:
     stage = Stage()
     answer = await stage.ask(**wrong)  # type: ignore[arg-type]
     assert isinstance(answer, NotDone)
@@ -80,7 +80,7 @@ async def test_what_is_not_here_is_not_asked(wrong: dict[str, str]) -> None:
     [a_launcher(seen(), a_pod(owner_uid="another")), a_launcher(seen(observed=observed(uid="another")))],
     ids=["its Pod is another's", "its domain is another's"],
 )
-async def test_a_guest_that_is_another_machines_is_not_asked(launcher: Launcher) -> None:
+async def test_a_launcher_or_domain_of_another_vmi_is_answered_absent(launcher: Launcher) -> None:
     stage = Stage()
     stage.known = launcher
     answer = await stage.ask()
@@ -92,7 +92,7 @@ async def test_a_guest_that_is_another_machines_is_not_asked(launcher: Launcher)
     ("error", "kind"),
     [(VerbRefused("VMI does not have guest agent connected"), "refused"), (NoContact("no\nanswer" * 1000), "lost")],
 )
-async def test_why_a_guest_does_not_tell_is_said(error: Exception, kind: str) -> None:
+async def test_an_agent_error_is_reported_as_one_bounded_line(error: Exception, kind: str) -> None:
     stage = Stage()
     stage.error = error
     answer = await stage.ask()

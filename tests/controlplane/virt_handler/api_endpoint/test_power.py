@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which launcher is meant, and what is answered."""
+"""Power requests: which launcher executes them, and what virt-handler answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WEB = Key("default", "web")
 
 
 class Stage:
-    """A node with one launcher, which obeys or says why not."""
+    """A node with one launcher, which executes user requests or refuses them."""
 
     def __init__(self) -> None:
         self.known = a_launcher(seen())
@@ -71,14 +71,14 @@ class Stage:
         return await self.verbs.answer(Power(Guest(node, vmi_uid, pod_uid), verb, 60))
 
     def say(self, reason: str = "", *, phase: str = "Running", uid: str = VMI_UID) -> None:
-        """Have the instance say why its guest is paused."""
+        """Put a VMI into the cache. Its Paused condition has this reason."""
         body = vmi_object(phase)
         body["metadata"]["uid"] = uid
         body["status"]["conditions"] = [{"type": "Paused", "status": "True", "reason": reason}] if reason else []
         self.vmis.put(body)
 
 
-async def test_the_launcher_that_is_meant_is_told_with_what_was_said_of_its_machine() -> None:
+async def test_the_launcher_gets_the_request_and_its_cached_vmi() -> None:
     stage = Stage()
     assert await stage.ask() == Done()
     stage.vmis.put(vmi_object("Running"))
@@ -90,7 +90,7 @@ async def test_the_launcher_that_is_meant_is_told_with_what_was_said_of_its_mach
 
 
 @pytest.mark.parametrize("wrong", [{"node": OTHER}, {"vmi_uid": "another"}, {"pod_uid": "another"}], ids=str)
-async def test_what_is_not_here_is_not_told(wrong: dict[str, str]) -> None:
+async def test_a_request_for_another_node_vmi_or_pod_is_answered_absent(wrong: dict[str, str]) -> None:
     stage = Stage()
     answer = await stage.ask(**wrong)
     assert isinstance(answer, NotDone)
@@ -106,7 +106,7 @@ async def test_what_is_not_here_is_not_told(wrong: dict[str, str]) -> None:
     ],
     ids=["its Pod is another's", "its domain is another's", "its domain is another Pod's"],
 )
-async def test_a_launcher_that_is_anothers_is_not_told(launcher: Launcher) -> None:
+async def test_a_launcher_or_domain_of_another_vmi_gets_no_request(launcher: Launcher) -> None:
     stage = Stage()
     stage.known = launcher
     assert isinstance(await stage.ask(), NotDone)
@@ -122,7 +122,7 @@ async def test_a_launcher_that_is_anothers_is_not_told(launcher: Launcher) -> No
         (NoContact("broke" * 9000), "lost"),
     ],
 )
-async def test_what_came_of_it_is_said_in_a_bounded_text(error: Exception, kind: str) -> None:
+async def test_an_error_is_answered_with_its_kind_and_a_bounded_text(error: Exception, kind: str) -> None:
     stage = Stage()
     stage.error = error
     answer = await stage.ask()
@@ -133,18 +133,18 @@ async def test_what_came_of_it_is_said_in_a_bounded_text(error: Exception, kind:
     assert all(vmi is None for _verb, vmi in stage.asked)
 
 
-async def test_a_machine_that_cannot_be_read_or_is_another_counts_as_not_told() -> None:
+async def test_an_undecodable_or_replaced_vmi_is_not_passed_on() -> None:
     stage = Stage()
     broken, other = vmi_object("Running"), vmi_object("Running")
     broken["spec"] = 7
     other["metadata"]["uid"] = "another"
-    for one in (broken, other):
-        stage.vmis.put(one)
+    for body in (broken, other):
+        stage.vmis.put(body)
         assert await stage.ask() == Done()
     assert [vmi for _verb, vmi in stage.asked] == [None, None]
 
 
-async def test_what_a_person_has_done_is_told_each_time_and_by_its_own_event() -> None:
+async def test_each_user_request_has_its_own_event() -> None:
     stage = Stage()
     stage.vmis.put(vmi_object("Running"))
     for _unused in range(2):
@@ -152,11 +152,11 @@ async def test_what_a_person_has_done_is_told_each_time_and_by_its_own_event() -
         stage.clock.seconds += 1
         await asyncio.sleep(0)
 
-    assert [(uid, one.reason) for uid, one in stage.told] == [(VMI_UID, "Reset")] * 2
-    assert len({one.once for _unused, one in stage.told}) == 2
+    assert [(uid, event.reason) for uid, event in stage.told] == [(VMI_UID, "Reset")] * 2
+    assert len({event.once for _unused, event in stage.told}) == 2
 
 
-async def test_what_did_not_happen_is_not_told() -> None:
+async def test_a_refused_request_has_no_event() -> None:
     stage = Stage()
     stage.vmis.put(vmi_object("Running"))
     stage.error = VerbRefused("VMI is not running")
@@ -165,7 +165,7 @@ async def test_what_did_not_happen_is_not_told() -> None:
     assert stage.told == []
 
 
-async def test_an_event_that_is_refused_changes_nothing() -> None:
+async def test_a_refused_event_does_not_fail_the_request() -> None:
     stage = Stage()
     stage.vmis.put(vmi_object("Running"))
     stage.events_error = Forbidden("no Events")
@@ -174,7 +174,7 @@ async def test_an_event_that_is_refused_changes_nothing() -> None:
     assert len(stage.told) == 1
 
 
-async def test_a_guest_that_is_paused_without_end_does_not_fill_the_cluster_with_events() -> None:
+async def test_many_pauses_create_a_bounded_number_of_events() -> None:
     stage = Stage()
     stage.vmis.put(vmi_object("Running"))
     for _unused in range(200):
@@ -183,17 +183,17 @@ async def test_a_guest_that_is_paused_without_end_does_not_fill_the_cluster_with
     assert len(stage.told) == 60
 
 
-async def test_a_pause_is_answered_when_the_instance_says_so() -> None:
-    """Whoever has the guest next knows by that alone whose pause it is."""
+async def test_a_pause_is_answered_when_the_vmi_has_the_condition() -> None:
+    """The next owner of the guest learns from the condition alone that a user paused it."""
     stage = Stage()
     stage.say()
-    asked = asyncio.create_task(stage.ask("pause"))
+    request = asyncio.create_task(stage.ask("pause"))
     for reason in ("", "PausedIOError", "PausedByMigrationMonitor"):
         stage.say(reason)
         await asyncio.sleep(0)
-        assert not asked.done()
+        assert not request.done()
     stage.say("PausedByUser")
-    assert await asyncio.wait_for(asked, 2) == Done()
+    assert await asyncio.wait_for(request, 2) == Done()
     assert await stage.ask("pause") == Done(), "at once where it says so already"
 
 
@@ -201,45 +201,45 @@ NEVER: dict[str, dict[str, str]] = {"it is over": {"phase": "Failed"}, "it is an
 
 
 @pytest.mark.parametrize("said", NEVER.values(), ids=NEVER)
-async def test_a_pause_of_which_the_instance_will_never_say_so_is_not_answered_as_done(said: dict[str, str]) -> None:
+async def test_a_pause_of_a_finished_or_replaced_vmi_is_answered_as_lost(said: dict[str, str]) -> None:
     stage = Stage()
     stage.say()
-    asked = asyncio.create_task(stage.ask("pause"))
+    request = asyncio.create_task(stage.ask("pause"))
     await asyncio.sleep(0)
     stage.say("PausedByUser", **said)
-    answer = await asyncio.wait_for(asked, 2)
+    answer = await asyncio.wait_for(request, 2)
     assert isinstance(answer, NotDone)
     assert answer.kind == "lost"
 
 
-async def test_a_pause_is_waited_for_while_its_instance_cannot_be_read() -> None:
+async def test_a_pause_waits_while_the_vmi_is_undecodable() -> None:
     stage = Stage()
     body = vmi_object("Running")
     stage.vmis.put({**body, "status": {**body["status"], "conditions": 7}})
-    asked = asyncio.create_task(stage.ask("pause"))
+    request = asyncio.create_task(stage.ask("pause"))
     await asyncio.sleep(0)
-    assert not asked.done()
+    assert not request.done()
     stage.say("PausedByUser")
-    assert await asyncio.wait_for(asked, 2) == Done()
+    assert await asyncio.wait_for(request, 2) == Done()
 
 
-async def test_whoever_hung_up_waits_no_longer() -> None:
-    """One after the other would be kept for as long as the instance is."""
+async def test_a_cancelled_request_stops_waiting_for_the_condition() -> None:
+    """Without this, waiters would pile up until the VMI is gone."""
     stage = Stage()
     stage.say()
-    asked = [asyncio.create_task(stage.verbs._pauses.wait(WEB, VMI_UID)) for _unused in range(2)]
+    requests = [asyncio.create_task(stage.verbs._pauses.wait(WEB, VMI_UID)) for _unused in range(2)]
     await asyncio.sleep(0)
-    for left, task in enumerate(asked):
-        assert len(stage.verbs._pauses._waiting[WEB]) == 2 - left
+    for cancelled, task in enumerate(requests):
+        assert len(stage.verbs._pauses._waiting[WEB]) == 2 - cancelled
         task.cancel()
         await asyncio.wait([task])
     assert stage.verbs._pauses._waiting == {}
 
 
-async def test_a_pause_that_was_ended_by_another_verb_is_not_waited_for() -> None:
+async def test_an_unpause_ends_the_wait_of_a_pause() -> None:
     stage = Stage()
     stage.say()
-    asked = asyncio.create_task(stage.ask("pause"))
+    request = asyncio.create_task(stage.ask("pause"))
     await asyncio.sleep(0)
     assert await stage.ask("unpause") == Done()
-    assert isinstance(await asyncio.wait_for(asked, 2), NotDone)
+    assert isinstance(await asyncio.wait_for(request, 2), NotDone)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The door over real TLS: who is let in, what is read, what is answered."""
+"""The API endpoint over real TLS: which clients it admits, what it reads, what it answers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pair() -> SelfSignedPair:
 
 
 class Opened:
-    """A door with what is behind it, and ways to knock."""
+    """An open endpoint, and a client for it."""
 
     def __init__(self, pair: SelfSignedPair) -> None:
         self.pair = pair
@@ -75,7 +75,7 @@ class Opened:
         path: str = link.PATH,
         node: str = NODE,
     ) -> tuple[int, bytes, bool]:
-        """Ask once; the code, the body, and whether the connection is to be closed."""
+        """Send one request. Return the status code, the body, and whether the server closes the connection."""
         connector = aiohttp.TCPConnector(ssl=context or self.context())
         async with aiohttp.ClientSession(connector=connector) as session:
             url = f"https://127.0.0.1:{self.port}{path}"
@@ -86,14 +86,14 @@ class Opened:
 
 @pytest.fixture
 async def opened(pair: SelfSignedPair) -> AsyncIterator[Opened]:
-    one = Opened(pair)
-    one.tls.use_authority(one.authority.certificate)
-    one.port = await one.door.open("127.0.0.1", 0)
-    yield one
-    await one.door.close()
+    opened = Opened(pair)
+    opened.tls.use_authority(opened.authority.certificate)
+    opened.port = await opened.door.open("127.0.0.1", 0)
+    yield opened
+    await opened.door.close()
 
 
-async def test_virt_api_asks_and_is_answered(opened: Opened) -> None:
+async def test_virt_api_gets_an_answer(opened: Opened) -> None:
     opened.answer = NotDone("refused", "VMI is already paused")
 
     code, body, is_closed = await opened.call()
@@ -113,7 +113,7 @@ async def test_virt_api_asks_and_is_answered(opened: Opened) -> None:
         f"{role_uri(NAMESPACE, VIRT_API_CLIENT)}x",
     ],
 )
-async def test_a_certificate_of_our_authority_with_another_name_is_turned_away(opened: Opened, uri: str) -> None:
+async def test_a_client_certificate_with_another_role_is_forbidden(opened: Opened, uri: str) -> None:
     code, _unused, _unused = await opened.call(context=opened.context(a_caller(opened.authority, uri)))
 
     assert (code, opened.asked) == (403, [])
@@ -125,48 +125,48 @@ async def turned_away(opened: Opened, context: ssl.SSLContext) -> None:
     assert opened.asked == []
 
 
-async def test_whoever_shows_no_certificate_is_turned_away(opened: Opened) -> None:
+async def test_a_client_without_a_certificate_is_rejected(opened: Opened) -> None:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     await turned_away(opened, context)
 
 
-async def test_a_certificate_of_another_authority_is_turned_away(opened: Opened) -> None:
+async def test_a_client_certificate_of_another_ca_is_rejected(opened: Opened) -> None:
     await turned_away(opened, opened.context(a_caller(an_authority("theirs"))))
 
 
-async def test_a_servers_certificate_is_turned_away(opened: Opened) -> None:
+async def test_a_server_certificate_is_rejected(opened: Opened) -> None:
     await turned_away(opened, opened.context(a_caller(opened.authority, usage="server")))
 
 
-async def test_tls_before_1_3_is_turned_away(opened: Opened) -> None:
+async def test_tls_1_2_is_rejected(opened: Opened) -> None:
     context = opened.context()
     context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2
     await turned_away(opened, context)
 
 
-async def test_before_the_authority_is_known_nobody_is_let_in(pair: SelfSignedPair) -> None:
-    one = Opened(pair)
-    one.port = await one.door.open("127.0.0.1", 0)
-    assert not one.tls.is_ready
-    await turned_away(one, one.context())
-    await one.door.close()
+async def test_without_a_client_ca_every_client_is_rejected(pair: SelfSignedPair) -> None:
+    opened = Opened(pair)
+    opened.port = await opened.door.open("127.0.0.1", 0)
+    assert not opened.tls.is_ready
+    await turned_away(opened, opened.context())
+    await opened.door.close()
 
 
-async def test_an_authority_that_is_exchanged_counts_from_then_on(opened: Opened) -> None:
+async def test_a_new_client_ca_replaces_the_old_one(opened: Opened) -> None:
     before = opened.context()
     assert (await opened.call(context=before))[0] == 200
     opened.asked.clear()
-    other = an_authority("new")
+    authority = an_authority("new")
 
-    opened.tls.use_authority(other.certificate)
+    opened.tls.use_authority(authority.certificate)
 
     await turned_away(opened, before)
-    assert (await opened.call(context=opened.context(a_caller(other))))[0] == 200
+    assert (await opened.call(context=opened.context(a_caller(authority))))[0] == 200
 
 
-async def test_no_session_is_resumed(opened: Opened) -> None:
-    """A resumed session would skip the certificate, which may have ceased to count."""
+async def test_tls_sessions_are_not_resumed(opened: Opened) -> None:
+    """A resumed session would skip the check of the client certificate."""
     context = opened.context()
     reader, writer = await asyncio.open_connection(
         "127.0.0.1", opened.port, ssl=context, server_hostname=link.server_name(NODE)
@@ -178,7 +178,7 @@ async def test_no_session_is_resumed(opened: Opened) -> None:
     assert session is None or not session.has_ticket
 
 
-async def test_another_server_is_not_taken_for_it(opened: Opened) -> None:
+async def test_a_client_rejects_the_certificate_of_another_node(opened: Opened) -> None:
     other = await make_self_signed_pair("node-2")
     with pytest.raises(aiohttp.ClientConnectorCertificateError):
         await opened.call(context=opened.context(server=other.der))
@@ -200,7 +200,7 @@ async def test_another_server_is_not_taken_for_it(opened: Opened) -> None:
         (link.encode(QUESTION) + b" " * link.QUESTION_LIMIT_BYTES, 400),
     ],
 )
-async def test_what_is_no_question_is_not_asked(opened: Opened, body: bytes, code: int) -> None:
+async def test_an_invalid_body_is_rejected(opened: Opened, body: bytes, code: int) -> None:
     assert (await opened.call(body))[0] == code
     assert opened.asked == []
 
@@ -208,12 +208,12 @@ async def test_what_is_no_question_is_not_asked(opened: Opened, body: bytes, cod
 @pytest.mark.parametrize(
     ("method", "path"), [("GET", link.PATH), ("POST", "/"), ("POST", f"{link.PATH}/x"), ("POST", f"{link.PATH}?x")]
 )
-async def test_there_is_one_path(opened: Opened, method: str, path: str) -> None:
+async def test_other_paths_and_methods_are_not_found(opened: Opened, method: str, path: str) -> None:
     assert (await opened.call(method=method, path=path))[0] == 404
     assert opened.asked == []
 
 
-async def test_a_verb_that_takes_long_is_answered_in_time(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_request_is_answered_as_overdue(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door_module, "CARRY_OUT_SECONDS", 0.01)
     opened.may_end.clear()
 
@@ -224,7 +224,7 @@ async def test_a_verb_that_takes_long_is_answered_in_time(opened: Opened, monkey
     assert answer.kind == "overdue"
 
 
-async def test_a_bug_costs_its_question(opened: Opened) -> None:
+async def test_a_bug_fails_only_its_own_request(opened: Opened) -> None:
     async def fail(_unused: Power) -> Answer:
         raise RuntimeError("a bug")
 
@@ -235,7 +235,7 @@ async def test_a_bug_costs_its_question(opened: Opened) -> None:
     assert answer == NotDone("refused", "this virt-handler does not answer such questions")
 
 
-async def test_many_peers_that_say_nothing_do_not_keep_virt_api_out(opened: Opened) -> None:
+async def test_silent_peers_do_not_lock_virt_api_out(opened: Opened) -> None:
     silent = []
     for number in range(door_module.CONNECTIONS + 8):
         address = (f"127.0.1.{number + 1}", 0)
@@ -251,9 +251,7 @@ def an_api_service(bundle: Any) -> bytes:
     return json.dumps({"metadata": {"name": "v1.subresources.kubevirt.io"}, "spec": {"caBundle": bundle}}).encode()
 
 
-def test_callers_are_known_by_the_bundle_of_the_api_service(
-    pair: SelfSignedPair, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_client_ca_comes_from_the_api_service(pair: SelfSignedPair, caplog: pytest.LogCaptureFixture) -> None:
     tls = EndpointTls(pair)
     for raw in (None, an_api_service(""), b'{"metadata": {}}'):
         use_client_ca(tls, raw)
@@ -269,9 +267,9 @@ def test_callers_are_known_by_the_bundle_of_the_api_service(
     assert len(caplog.records) == 3
 
 
-def test_a_pair_is_this_processs_alone(pair: SelfSignedPair) -> None:
-    other = asyncio.run(make_self_signed_pair(NODE))
-    assert other.key != pair.key
+def test_each_key_pair_is_new_and_fits_an_annotation(pair: SelfSignedPair) -> None:
+    second = asyncio.run(make_self_signed_pair(NODE))
+    assert second.key != pair.key
     assert "PRIVATE" not in repr(pair)
     assert len(base64.b64encode(asyncio.run(make_self_signed_pair("n" * 253)).der)) <= 1024, (
         "what an annotation may have"
@@ -279,19 +277,19 @@ def test_a_pair_is_this_processs_alone(pair: SelfSignedPair) -> None:
 
 
 @pytest.mark.parametrize("begins", [0.0, 1_750_000_000.0, 4_000_000_000.0], ids=["1970", "2025", "2096"])
-def test_a_pair_counts_whatever_the_clock_said_when_it_was_made(
+def test_a_key_pair_is_valid_whatever_the_clock_shows(
     begins: float, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """A virt-handler that began while its clock was far ahead could not be asked until it began anew."""
+    """Otherwise a key pair made while the clock was far ahead would be unusable until a restart."""
     monkeypatch.setattr(time, "time", lambda: begins)
     own_pair.main(NODE, "server")
-    made = validity(capsysbinary.readouterr().out)
+    dates = validity(capsysbinary.readouterr().out)
 
-    assert made.begins <= 0
-    assert made.ends >= datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+    assert dates.begins <= 0
+    assert dates.ends >= datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
-def test_a_pair_that_cannot_be_made_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_key_pair_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(PairError, match="could not be made: exit code 1"):
         asyncio.run(make_self_signed_pair(NODE))

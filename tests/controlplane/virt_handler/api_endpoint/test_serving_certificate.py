@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a process's own pair is good for, and when its child is not believed. What is served with it: test_door."""
+"""The key pair of this process: its validity, and a child process that fails to make one. Serving: test_server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DAY = timedelta(days=1).total_seconds()
 
 
 class Child:
-    """A process that prints this and ends so; with nothing to print it never does."""
+    """A process that prints this text and exits with this code. Without text it never exits."""
 
     def __init__(self, printed: bytes, returncode: int) -> None:
         self.is_killed = False
@@ -44,24 +44,24 @@ def let_child_be(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asyncio, "create_subprocess_exec", create)
 
 
-def test_a_pair_is_good_where_clocks_differ_and_for_as_long_as_any_process_lives(
+def test_a_key_pair_is_valid_from_a_month_ago_and_for_ten_years(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     monkeypatch.setattr(time, "time", lambda: NOW)
     own_pair.main(NODE, "server")
-    made = validity(capsysbinary.readouterr().out)
-    assert made.begins <= NOW - 30 * DAY
-    assert made.ends >= NOW + 3650 * DAY
+    dates = validity(capsysbinary.readouterr().out)
+    assert dates.begins <= NOW - 30 * DAY
+    assert dates.ends >= NOW + 3650 * DAY
 
 
-async def test_of_a_child_that_failed_nothing_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_output_of_a_failed_child_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n"
     let_child_be(Child(printed, -9), monkeypatch)
     with pytest.raises(PairError, match="exit code -9"):
         await make_self_signed_pair(NODE)
 
 
-async def test_a_child_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_child_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     child = Child(b"", 0)
     let_child_be(child, monkeypatch)
     monkeypatch.setattr(own_pair, "MAKE_SECONDS", 0.01)

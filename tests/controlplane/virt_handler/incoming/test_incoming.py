@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The target's part in a migration, as tables: what is done, and what is said."""
+"""The target's part in a migration, as tables: its actions and its status."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OFF = State(Life.SHUT_OFF, "destroyed")
 
 
 def target(state: State | None = None, **fields: Any) -> LauncherStatus:
-    """A launcher that is in contact."""
+    """Return the status of a connected launcher."""
     mine = None if state is None else observed(pod_uid=fields.pop("pod_uid", TARGET_POD))
     return seen(state, **{"observed": mine, **fields})
 
@@ -54,8 +54,8 @@ def world(
     vmi: VirtualMachineInstance | None, one: Launcher | None = None, *, door: TunnelAddress | None = None, **fields: Any
 ) -> World:
     is_open = frozenset({MIGRATION}) if door is not None else frozenset()
-    known: dict[str, Any] = {"open_tunnels": is_open, "now": NOW, "monotonic": 1000.0, **fields}
-    return World(node=OTHER, vmi=vmi, launcher=one, door=door, **known)
+    inputs: dict[str, Any] = {"open_tunnels": is_open, "now": NOW, "monotonic": 1000.0, **fields}
+    return World(node=OTHER, vmi=vmi, launcher=one, door=door, **inputs)
 
 
 FRESH = LauncherStatus(is_here=True)
@@ -159,7 +159,7 @@ TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
 NOWHERE: RefusedStep[Action] = RefusedStep(OPEN, NoMigrationAddress("no address on migration0"))
 
 
-def test_a_node_that_cannot_be_reached_by_migrations_says_so_before_one_begins() -> None:
+def test_a_node_without_a_migration_address_fails_the_migration_before_it_starts() -> None:
     here = launcher(target())
     status = derive_status(world(moving(), here), NOWHERE)
     moved = None if status is None else status.migration_state
@@ -177,17 +177,17 @@ def test_a_node_that_cannot_be_reached_by_migrations_says_so_before_one_begins()
     ],
     ids=["what may pass", "another step", "begun"],
 )
-def test_no_other_refusal_ends_a_migration(vmi: VirtualMachineInstance, problem: RefusedStep[Action]) -> None:
+def test_no_other_refused_step_fails_a_migration(vmi: VirtualMachineInstance, problem: RefusedStep[Action]) -> None:
     assert derive_status(world(vmi, launcher(target())), problem) is None
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_the_target_says_how_it_stands(name: str) -> None:
-    before, told = TOLD[name]
+def test_the_target_reports_its_status(name: str) -> None:
+    before, expected = TOLD[name]
     status = derive_status(before)
-    if told is None:
+    if expected is None:
         assert status is None
         return
     assert status is not None
     assert status.migration_state is not None
-    assert {name: getattr(status.migration_state, name) for name in told} == told
+    assert {name: getattr(status.migration_state, name) for name in expected} == expected
