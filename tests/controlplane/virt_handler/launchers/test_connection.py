@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Looks at a domain, over a connection that is there, lost or made anew: no socket, no directory."""
+"""Reading a domain over a connection that is open, lost or reopened: no socket, no directory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEFINED = State(Life.SHUT_OFF, "unknown")
 
 
 class Node(NodeClient):
-    """A node on which the launcher is there, until it is not."""
+    """A node with a launcher, as long as has_launcher is set."""
 
     def __init__(self) -> None:
         super().__init__(self._nowhere)
@@ -47,7 +47,7 @@ class Node(NodeClient):
         return LauncherSocket(self.handed_over[-1])
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
-        """Nothing is saved here."""
+        """Save nothing."""
 
 
 def a_session(libvirtd: FakeLibvirtd, node: Node | None = None) -> Session:
@@ -68,7 +68,7 @@ async def in_contact(session: Session) -> AsyncIterator[None]:
 
 
 @pytest.mark.parametrize("xml", ["<domain>", "<domain>" + "<a>" * 1000, domain_text()], ids=["cut", "deep", "ours"])
-async def test_a_description_is_read_once_in_a_connection_whatever_it_is(xml: str) -> None:
+async def test_a_domain_description_is_read_once_per_connection(xml: str) -> None:
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
@@ -80,28 +80,28 @@ async def test_a_description_is_read_once_in_a_connection_whatever_it_is(xml: st
     assert (session.launcher().status.state == RUNNING) is (xml == domain_text())
 
 
-async def test_a_description_that_is_no_text_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was asked for again every 5 s, as a bug of ours, and the guest's end was never seen."""
+async def test_a_description_that_is_not_text_is_requested_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was requested every 5 s and logged as a bug, and the end of the guest was never seen."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
     guest = await connection.define("")
     guest.life = RUNNING
-    asked: list[str] = []
+    requests: list[str] = []
 
     async def babble(_unused: object) -> str:
-        asked.append("describe")
+        requests.append("describe")
         raise NotText("cannot describe domain web: what libvirt says is no text (UTF-8)")
 
     monkeypatch.setattr(guest, "described", babble)
     for _unused in range(3):
         await session.connection.refresh()
-    assert asked == ["describe"]
+    assert requests == ["describe"]
     assert session.launcher().status.state == State(Life.UNKNOWN, "unknown")
 
 
-async def test_that_a_guest_ran_is_remembered_when_it_is_off() -> None:
-    """A domain that libvirt says was never on, in a Pod where one ran, must not be started again."""
+async def test_a_run_is_remembered_after_the_guest_is_off() -> None:
+    """A domain must not start again in a Pod that had a run, even if libvirt reports that it never ran."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
@@ -113,30 +113,30 @@ async def test_that_a_guest_ran_is_remembered_when_it_is_off() -> None:
 
 
 @pytest.mark.parametrize("now", [None, "another"], ids=["lost", "made anew"])
-async def test_what_was_seen_over_a_connection_that_was_lost_meanwhile_is_not_published(now: str | None) -> None:
-    """Else a launcher that is not reached counts as connected, with what its domain did once."""
-    libvirtd, asked, may_answer = FakeLibvirtd(VMI_UID), asyncio.Event(), asyncio.Event()
+async def test_a_state_read_over_a_lost_connection_is_not_published(now: str | None) -> None:
+    """Otherwise an unreachable launcher would count as connected, with an old state."""
+    libvirtd, is_reading, may_answer = FakeLibvirtd(VMI_UID), asyncio.Event(), asyncio.Event()
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
     guest = await connection.define(domain_text())
 
     async def slow_state() -> State:
-        asked.set()
+        is_reading.set()
         await may_answer.wait()
         return RUNNING
 
     guest.state = slow_state  # type: ignore[method-assign]
-    looking = asyncio.create_task(session.connection.refresh())
-    await asked.wait()
+    reading = asyncio.create_task(session.connection.refresh())
+    await is_reading.wait()
     session.connection.current = None if now is None else FakeConnection(libvirtd)
     may_answer.set()
-    await looking
+    await reading
 
     assert session.launcher().status == LauncherStatus()
 
 
-async def test_a_description_is_read_anew_in_each_connection() -> None:
-    """A launcher that starts libvirtd anew may serve another domain under the same name."""
+async def test_the_description_is_read_again_in_each_connection() -> None:
+    """A restarted libvirtd may serve another domain under the same name."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     (await FakeConnection(libvirtd).define(domain_text())).life = RUNNING
@@ -151,7 +151,7 @@ async def test_a_description_is_read_anew_in_each_connection() -> None:
         await until(lambda: judge(session.launcher(), VMI_UID) == foreign, "the other identity")
 
 
-async def test_a_launcher_whose_socket_is_let_go_is_not_here_until_there_is_another() -> None:
+async def test_a_launcher_without_a_socket_is_not_here() -> None:
     """Nothing is set up for it meanwhile."""
     libvirtd, node = FakeLibvirtd(VMI_UID), Node()
     session = a_session(libvirtd, node)
@@ -173,7 +173,7 @@ async def test_a_launcher_whose_socket_is_let_go_is_not_here_until_there_is_anot
         assert session.launcher().status.is_here
 
 
-async def test_a_launcher_that_does_not_take_the_call_is_not_here_either() -> None:
+async def test_a_launcher_that_refuses_the_connection_is_not_here() -> None:
     libvirtd, node = FakeLibvirtd(VMI_UID), Node()
     libvirtd.is_listening = False
     session = a_session(libvirtd, node)
@@ -190,8 +190,8 @@ async def test_a_launcher_that_does_not_take_the_call_is_not_here_either() -> No
 
 
 @pytest.mark.parametrize("cause", ["panicked", "watchdog"])
-async def test_why_a_guest_crashed_is_kept_from_what_was_told_before(cause: str) -> None:
-    """Another connection may have to tell that it has: libvirt's state says "crashed" whatever it was."""
+async def test_the_cause_of_a_crash_survives_a_new_connection(cause: str) -> None:
+    """libvirt's state is "crashed" for every cause. Only an event over the old connection named it."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     session.admit()

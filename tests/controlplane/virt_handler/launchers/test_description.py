@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a VMI, its Pod and its launcher's report to libvirt's text."""
+"""The domain XML, derived from a VMI, its Pod and its launcher's report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def domain_of(pod: Pod) -> ElementTree.Element:
     return ElementTree.fromstring(describe_domain(a_vmi(), pod, REPORT, ETH0))
 
 
-def test_the_domain_is_named_by_uid_and_carries_where_it_belongs() -> None:
+def test_the_domain_name_is_the_uid_and_its_metadata_the_identity() -> None:
     domain = domain_of(a_pod())
     assert domain.findtext("name") == VMI_UID
     identity = domain.find("metadata/*")
@@ -34,7 +34,7 @@ def test_the_domain_is_named_by_uid_and_carries_where_it_belongs() -> None:
 
 
 @pytest.mark.parametrize(("resource", "kind"), [("devices.kubevirt.io/kvm", "kvm"), ("cpu", "qemu")])
-def test_a_domain_uses_kvm_only_where_its_pod_was_given_it(resource: str, kind: str) -> None:
+def test_a_domain_uses_kvm_only_if_its_pod_has_the_device(resource: str, kind: str) -> None:
     body = pod_object()
     body["spec"]["containers"] = [{"name": "compute", "resources": {"limits": {resource: "1"}}}]
     assert domain_of(decode(body, Pod)).get("type") == kind
@@ -43,10 +43,10 @@ def test_a_domain_uses_kvm_only_where_its_pod_was_given_it(resource: str, kind: 
 def test_the_interface_is_the_tap_with_the_pods_mtu() -> None:
     interface = domain_of(a_pod()).find("devices/interface")
     assert interface is not None
-    found = {one.tag: one.attrib for one in interface}
-    assert found["target"] == {"dev": "tap0", "managed": "no"}
-    assert found["mtu"] == {"size": "1450"}
-    assert found["mac"] == {"address": "02:00:00:00:00:99"}
+    elements = {element.tag: element.attrib for element in interface}
+    assert elements["target"] == {"dev": "tap0", "managed": "no"}
+    assert elements["mtu"] == {"size": "1450"}
+    assert elements["mac"] == {"address": "02:00:00:00:00:99"}
 
 
 def test_a_report_without_the_disk_is_refused() -> None:
@@ -61,7 +61,7 @@ def devices(**interface: object) -> dict[str, object]:
     }
 
 
-def test_ports_and_network_of_the_spec_shape_the_pods_network() -> None:
+def test_ports_and_cidr_of_the_spec_shape_the_pods_network() -> None:
     vmi = a_vmi(
         domain=devices(ports=[{"port": 80}, {"port": 53, "protocol": "UDP"}, {"port": 67, "protocol": "udp"}]),
         networks=[{"name": "default", "pod": {"vmNetworkCIDR": "10.9.0.0/28"}}],
@@ -69,7 +69,7 @@ def test_ports_and_network_of_the_spec_shape_the_pods_network() -> None:
     assert masquerade_of(vmi, a_pod()) == Masquerade("10.9.0.0/28", (Port("tcp", 80), Port("udp", 53), Port("udp", 67)))
 
 
-def test_a_machine_without_interface_needs_no_network() -> None:
+def test_a_vmi_without_interfaces_needs_no_network() -> None:
     assert masquerade_of(a_vmi(domain={"memory": {"guest": "64Mi"}}, networks=[]), a_pod()) is None
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a domain's description is read, and when it is known well enough."""
+"""When a domain's description is read, and when the last one is good enough."""
 
 from __future__ import annotations
 
@@ -29,50 +29,50 @@ async def a_guest(xml: str = "") -> FakeGuest:
     [([LifecycleChanged("domain", "resumed")], 1), ([CAME], 2), ([], 2)],
     ids=["something else", "the agent came or went", "nothing, for a long time"],
 )
-async def test_a_description_is_read_anew_when_it_may_say_something_else(happened: list[Event], reads: int) -> None:
-    guest, seen = await a_guest(), DomainReader()
-    known = await seen.read(guest, None, {})
-    assert known is not None
-    assert not known.is_agent_connected
+async def test_a_description_is_read_again_when_it_may_have_changed(happened: list[Event], reads: int) -> None:
+    guest, reader = await a_guest(), DomainReader()
+    domain = await reader.read(guest, None, {})
+    assert domain is not None
+    assert not domain.is_agent_connected
     guest.agent = FakeAgent()
-    seen.note(happened)
+    reader.note(happened)
     for _unused in range(3):
-        known = await seen.read(guest, known, {})
+        domain = await reader.read(guest, domain, {})
     assert guest.descriptions == reads
-    assert known is not None
-    assert known.is_agent_connected is (reads == 2)
+    assert domain is not None
+    assert domain.is_agent_connected is (reads == 2)
 
 
-async def test_an_agent_that_comes_while_libvirt_answers_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A verb looks at the domain as well: what its look was told is older than the event."""
-    guest, seen = await a_guest(), DomainReader()
-    known = await seen.read(guest, None, {})
-    asked, may_answer = asyncio.Event(), asyncio.Event()
+async def test_an_agent_event_during_a_read_causes_another_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user request reads the domain too, and its answer may be older than the event."""
+    guest, reader = await a_guest(), DomainReader()
+    domain = await reader.read(guest, None, {})
+    is_reading, may_answer = asyncio.Event(), asyncio.Event()
 
     async def slow(read: Callable[[str], Observed]) -> Observed:
-        asked.set()
+        is_reading.set()
         await may_answer.wait()
         return read(domain_text())
 
-    seen.note([CAME])
+    reader.note([CAME])
     with monkeypatch.context() as slowly:
         slowly.setattr(guest, "described", slow)
-        looking = asyncio.create_task(seen.read(guest, known, {}))
-        await asked.wait()
+        reading = asyncio.create_task(reader.read(guest, domain, {}))
+        await is_reading.wait()
         guest.agent = FakeAgent()
-        seen.note([CAME])
+        reader.note([CAME])
         may_answer.set()
-        known = await looking
-    known = await seen.read(guest, known, {})
-    assert known is not None
-    assert known.is_agent_connected
+        domain = await reading
+    domain = await reader.read(guest, domain, {})
+    assert domain is not None
+    assert domain.is_agent_connected
 
 
-async def test_an_agent_that_comes_when_libvirt_does_not_answer_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    guest, seen = await a_guest(), DomainReader()
-    known = await seen.read(guest, None, {})
+async def test_an_agent_event_before_a_failed_read_causes_another_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    guest, reader = await a_guest(), DomainReader()
+    domain = await reader.read(guest, None, {})
     guest.agent = FakeAgent()
-    seen.note([CAME])
+    reader.note([CAME])
 
     async def fail(_unused: object) -> str:
         raise Disconnected("cannot describe")
@@ -80,19 +80,19 @@ async def test_an_agent_that_comes_when_libvirt_does_not_answer_is_not_lost(monk
     with monkeypatch.context() as broken:
         broken.setattr(guest, "described", fail)
         with pytest.raises(Disconnected):
-            await seen.read(guest, known, {})
-    known = await seen.read(guest, known, {})
-    assert known is not None
-    assert known.is_agent_connected
+            await reader.read(guest, domain, {})
+    domain = await reader.read(guest, domain, {})
+    assert domain is not None
+    assert domain.is_agent_connected
 
 
-async def test_a_description_that_turns_bad_leaves_what_was_known_and_is_not_read_again() -> None:
-    guest, bad, seen = await a_guest(), await a_guest("<domain>"), DomainReader()
-    known = await seen.read(guest, None, {})
+async def test_an_unreadable_description_keeps_the_last_one_and_is_not_read_again() -> None:
+    guest, bad, reader = await a_guest(), await a_guest("<domain>"), DomainReader()
+    domain = await reader.read(guest, None, {})
     for _unused in range(3):
-        seen.note([CAME])
-        assert await seen.read(bad, known, {}) == known
+        reader.note([CAME])
+        assert await reader.read(bad, domain, {}) == domain
     assert bad.descriptions == 1
-    seen.begin()
-    assert await seen.read(bad, None, {}) is None
+    reader.begin()
+    assert await reader.read(bad, None, {}) is None
     assert bad.descriptions == 2

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One start over a connection that is there: no socket, no directory."""
+"""One start over an open connection: no socket, no directory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, Fak
 
 
 class Node(NodeClient):
-    """A node on which the launcher has reported."""
+    """A node whose launcher has written its report."""
 
     async def read_report(self, pod_uid: str) -> bytes:
         disks = [{"volume": "root", "path": "/img/volumes/root/disk/disk.img", "format": "raw"}]
@@ -48,26 +48,26 @@ def session(libvirtd: FakeLibvirtd, clock: FakeClock) -> Session:
     async def nowhere() -> socket.socket:
         raise ConnectionRefusedError
 
-    made = Session(
+    session = Session(
         a_pod(), VMI_UID, Tools(Node(nowhere), clock, libvirtd.connect), lambda: None, spawn=asyncio.create_task
     )
-    made.connection.current = FakeConnection(libvirtd)
-    return made
+    session.connection.current = FakeConnection(libvirtd)
+    return session
 
 
 async def granted() -> VirtualMachineInstance:
     return decode_vmi(vmi_object("Scheduled"))
 
 
-async def test_a_start_is_done_when_the_guest_is_seen_up(session: Session) -> None:
+async def test_a_start_is_done_when_the_guest_runs(session: Session) -> None:
     await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
     assert session.launcher().status.state == RUNNING
 
 
-async def test_a_start_that_is_answered_is_a_run_though_nobody_has_seen_it(
+async def test_a_successful_start_is_a_run_even_if_the_guest_was_never_seen(
     session: Session, libvirtd: FakeLibvirtd
 ) -> None:
-    """libvirtd dies with its guest; the next one does not know the domain, and would be told to start it."""
+    """libvirtd dies with its guest. The next one does not know the domain, and virt-handler would start it again."""
     libvirtd.look_error = Disconnected("eof")
     with pytest.raises(NoContact):
         await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
@@ -75,10 +75,10 @@ async def test_a_start_that_is_answered_is_a_run_though_nobody_has_seen_it(
 
 
 @pytest.mark.parametrize("error", [TimedOut("no answer within 30 s"), Disconnected("eof")])
-async def test_after_a_start_without_an_answer_comes_a_look_and_no_other_start(
+async def test_after_a_start_without_an_answer_the_domain_is_read_and_not_started_again(
     session: Session, libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch, error: HypervisorError
 ) -> None:
-    """The guest came up and has shut down again meanwhile: another start would be another run."""
+    """The guest started and has shut down meanwhile. Another start would be a second run."""
     start = FakeGuest.start
 
     async def unanswered(guest: FakeGuest, **_unused: object) -> None:
@@ -97,8 +97,8 @@ async def test_after_a_start_without_an_answer_comes_a_look_and_no_other_start(
     assert session.launcher().status.state == State(Life.SHUT_OFF, "shutdown")
 
 
-async def test_a_look_in_the_middle_of_a_start_waits_for_its_answer(session: Session, libvirtd: FakeLibvirtd) -> None:
-    """QEMU is there until it has read its command line: seen then, it would be a run that ends."""
+async def test_a_read_during_a_start_waits_for_the_result(session: Session, libvirtd: FakeLibvirtd) -> None:
+    """QEMU exists until it has read its command line. A read meanwhile would see a run that ends."""
     libvirtd.start_error, libvirtd.while_starting = HypervisorError("cannot start: no memory"), RUNNING
     starting = asyncio.create_task(
         session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
@@ -115,7 +115,7 @@ async def test_a_look_in_the_middle_of_a_start_waits_for_its_answer(session: Ses
     assert session.launcher().status.state == State(Life.SHUT_OFF, "failed")
 
 
-async def test_a_start_that_never_arrived_is_made_again(
+async def test_a_start_that_never_arrived_is_repeated(
     session: Session, libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def lost(_guest: FakeGuest, **_unused: object) -> None:
@@ -132,7 +132,9 @@ async def test_a_start_that_never_arrived_is_made_again(
 
 
 @pytest.mark.parametrize(("strategy", "life"), [("", RUNNING), ("Paused", State(Life.PAUSED, "user"))])
-async def test_a_guest_that_is_to_wait_does(session: Session, strategy: str, life: State) -> None:
+async def test_the_start_strategy_decides_whether_the_guest_starts_paused(
+    session: Session, strategy: str, life: State
+) -> None:
     async def granted() -> VirtualMachineInstance:
         return a_vmi(startStrategy=strategy)
 
@@ -142,24 +144,22 @@ async def test_a_guest_that_is_to_wait_does(session: Session, strategy: str, lif
     assert session.launcher().status.has_run
 
 
-async def test_a_start_that_is_answered_and_not_done_is_refused(session: Session, libvirtd: FakeLibvirtd) -> None:
-    """Else whoever decides would ask for the next one at once."""
+async def test_a_start_without_effect_is_refused(session: Session, libvirtd: FakeLibvirtd) -> None:
+    """Otherwise the reconciler would start it again at once."""
     libvirtd.is_off_again = True
     with pytest.raises(StartRefused, match="the domain is off"):
         await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
     assert session.launcher().status.failure is None
 
 
-async def test_what_was_defined_badly_before_is_not_held_against_what_is_started(
-    session: Session, libvirtd: FakeLibvirtd
-) -> None:
+async def test_an_earlier_invalid_definition_does_not_fail_the_start(session: Session, libvirtd: FakeLibvirtd) -> None:
     await FakeConnection(libvirtd).define("<domain")
     await session.connection.refresh()
     await session.operations.perform(StartDomain(POD_UID, "test"), OperationInputs(authorize_start=granted))
     assert session.launcher().status.state == RUNNING
 
 
-async def test_a_domain_that_runs_already_is_started(
+async def test_a_domain_that_already_runs_counts_as_started(
     session: Session, libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def runs_already(guest: FakeGuest, **_unused: object) -> None:
@@ -176,10 +176,10 @@ async def test_a_domain_that_runs_already_is_started(
     [((0, 0, 0, 0), False), ((10,), False), ((1, 1), True)],
     ids=["often in a moment", "seldom in a while", "often in a while"],
 )
-async def test_a_start_that_fails_is_given_up_when_it_was_tried_often_and_for_a_while(
+async def test_a_failing_start_is_given_up_after_several_attempts_over_some_time(
     session: Session, libvirtd: FakeLibvirtd, clock: FakeClock, pauses: tuple[float, ...], is_given_up: bool
 ) -> None:
-    """What is lacking may be there in a moment."""
+    """A missing resource may be available in a moment."""
     libvirtd.start_error = HypervisorError("cannot start: no memory")
     for pause in (0, *pauses):
         clock.seconds += pause
@@ -198,7 +198,7 @@ async def test_a_start_that_fails_is_given_up_when_it_was_tried_often_and_for_a_
     ],
     ids=["not yet", "nobody to ask", "the node cannot", "it is not what it has to be"],
 )
-async def test_a_start_waits_for_its_report_and_not_for_one_that_can_never_be(
+async def test_a_start_waits_for_a_missing_report_and_fails_on_an_invalid_one(
     session: Session, monkeypatch: pytest.MonkeyPatch, answer: NodeError, meaning: type[Exception], is_given_up: bool
 ) -> None:
     async def read_report(_node: Node, _pod_uid: str) -> bytes:
@@ -210,9 +210,7 @@ async def test_a_start_waits_for_its_report_and_not_for_one_that_can_never_be(
     assert (session.launcher().status.failure is not None) is is_given_up
 
 
-async def test_starts_that_are_answered_and_not_done_are_given_up(
-    session: Session, libvirtd: FakeLibvirtd, clock: FakeClock
-) -> None:
+async def test_starts_without_effect_are_given_up(session: Session, libvirtd: FakeLibvirtd, clock: FakeClock) -> None:
     libvirtd.is_off_again = True
     for _unused in range(3):
         with pytest.raises(StartRefused):

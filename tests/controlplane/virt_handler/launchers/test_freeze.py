@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""File systems that are frozen at a person's word, and that nobody leaves frozen for longer than was asked."""
+"""File systems that a user freezes, and that virt-handler thaws at the deadline."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.controlplane.virt_handler.fakes import FakeAgent, FakeClock, FakeConn
 
 
 class Freezable(FakeAgent):
-    """An agent that freezes and thaws. `silent`: commands that it carries out without an answer."""
+    """An agent that freezes and thaws. `silent`: commands that it executes without an answer."""
 
     def __init__(self, **answers: Any) -> None:
         super().__init__(**answers)
@@ -47,11 +47,11 @@ class Freezable(FakeAgent):
 
     @property
     def orders(self) -> list[str]:
-        return [one for one in self.asked if one in (FREEZE, THAW)]
+        return [command for command in self.asked if command in (FREEZE, THAW)]
 
 
 class Stage:
-    """A Freeze whose guest's agent is there."""
+    """A Freeze with a connected agent."""
 
     def __init__(self, agent: Freezable, clock: FakeClock) -> None:
         self.agent, self.clock = agent, clock
@@ -68,7 +68,7 @@ class Stage:
         return self.told[-1].is_frozen
 
     async def connect(self) -> None:
-        """Let the agent be seen, and everything be told once."""
+        """Connect the agent, and wait for a full round of answers."""
         guest = await FakeConnection(FakeLibvirtd(VMI_UID)).define(domain_text())
         guest.agent = self.agent
         self.asking.look(guest, is_connected=True)
@@ -77,18 +77,18 @@ class Stage:
 
 @pytest.fixture
 async def stage() -> AsyncIterator[Stage]:
-    one = Stage(Freezable(), FakeClock())
-    tasks = [asyncio.create_task(one.asking.follow()), asyncio.create_task(one.freeze.follow())]
+    stage = Stage(Freezable(), FakeClock())
+    tasks = [asyncio.create_task(stage.asking.follow()), asyncio.create_task(stage.freeze.follow())]
     await asyncio.sleep(0)
-    await one.connect()
-    yield one
+    await stage.connect()
+    yield stage
     for task in tasks:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
 
 
-async def test_what_a_person_freezes_is_told_and_thawed_by_a_person(stage: Stage) -> None:
+async def test_a_freeze_and_a_thaw_by_a_user_are_published(stage: Stage) -> None:
     assert stage.is_frozen is False
     await stage.freeze.freeze(300)
     assert (stage.agent.is_frozen, stage.is_frozen) == (True, True)
@@ -99,14 +99,14 @@ async def test_what_a_person_freezes_is_told_and_thawed_by_a_person(stage: Stage
 
 
 async def passes(stage: Stage, seconds: float) -> None:
-    """Let time pass, and whoever waits for it look at the clock."""
+    """Move the clock and wake up the task that waits for the deadline."""
     stage.clock.seconds += seconds
     stage.freeze._news.set()
     for _unused in range(20):
         await asyncio.sleep(0)
 
 
-async def test_what_is_frozen_is_thawed_when_its_time_is_over(stage: Stage) -> None:
+async def test_a_frozen_guest_is_thawed_at_the_deadline(stage: Stage) -> None:
     await stage.freeze.freeze(60)
     await passes(stage, 59)
     assert stage.agent.is_frozen
@@ -115,27 +115,27 @@ async def test_what_is_frozen_is_thawed_when_its_time_is_over(stage: Stage) -> N
     assert stage.agent.orders == [FREEZE, THAW]
 
 
-async def test_what_a_person_has_frozen_anew_is_not_thawed_at_its_former_end(stage: Stage) -> None:
-    """The end comes while the agent is busy with what a person asked for before it."""
+async def test_a_second_freeze_is_not_thawed_at_the_first_deadline(stage: Stage) -> None:
+    """The deadline passes while the agent is busy with earlier user requests."""
     await stage.freeze.freeze(10)
     busy = stage.freeze._one_at_a_time
     await busy.acquire()
-    anew = [asyncio.create_task(stage.freeze.thaw()), asyncio.create_task(stage.freeze.freeze(100))]
+    requests = [asyncio.create_task(stage.freeze.thaw()), asyncio.create_task(stage.freeze.freeze(100))]
     await asyncio.sleep(0)
     await passes(stage, 10)
     busy.release()
-    await asyncio.gather(*anew)
+    await asyncio.gather(*requests)
     await passes(stage, 1)
     assert stage.agent.orders == [FREEZE, THAW, FREEZE]
 
 
-async def test_one_that_has_no_end_is_never_thawed_by_itself(stage: Stage) -> None:
+async def test_a_freeze_without_a_deadline_is_never_thawed(stage: Stage) -> None:
     await stage.freeze.freeze(0)
     await passes(stage, 1e6)
     assert stage.agent.orders == [FREEZE]
 
 
-async def test_one_that_is_frozen_already_keeps_its_end(stage: Stage) -> None:
+async def test_a_frozen_guest_keeps_its_first_deadline(stage: Stage) -> None:
     await stage.freeze.freeze(60)
     await stage.freeze.freeze(3600)
     assert stage.agent.orders == [FREEZE]
@@ -143,7 +143,7 @@ async def test_one_that_is_frozen_already_keeps_its_end(stage: Stage) -> None:
     await until(lambda: stage.is_frozen is False, "thawed")
 
 
-async def test_a_freeze_that_was_not_answered_has_its_end_all_the_same(stage: Stage) -> None:
+async def test_a_freeze_without_an_answer_has_its_deadline(stage: Stage) -> None:
     stage.agent.silent = {FREEZE}
     with pytest.raises(NoContact):
         await stage.freeze.freeze(60)
@@ -152,7 +152,7 @@ async def test_a_freeze_that_was_not_answered_has_its_end_all_the_same(stage: St
     await until(lambda: not stage.agent.is_frozen, "thawed")
 
 
-async def test_one_that_the_agent_refuses_is_refused_and_has_no_end(stage: Stage) -> None:
+async def test_a_freeze_that_the_agent_refuses_has_no_deadline(stage: Stage) -> None:
     stage.agent.answers[FREEZE] = None
     with pytest.raises(VerbRefused, match="has not been found"):
         await stage.freeze.freeze(60)
@@ -161,7 +161,7 @@ async def test_one_that_the_agent_refuses_is_refused_and_has_no_end(stage: Stage
     assert THAW not in stage.agent.asked
 
 
-async def test_an_agent_that_does_not_thaw_is_told_so_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_thaw_is_repeated(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, "FIRST_SECONDS", 0.001)
     await stage.freeze.freeze(60)
     stage.agent.answers[THAW] = AgentSilent("no answer")
@@ -176,8 +176,8 @@ async def test_a_silent_agent_is_asked_for_a_small_share_of_the_time() -> None:
     assert [pace.pause_after_silence(took) for took in (0.0, 5.0)] == [10.0, 100.0]
 
 
-async def test_what_is_found_frozen_has_the_usual_time(stage: Stage) -> None:
-    """As after a restart of virt-handler, which has forgotten how long was asked for."""
+async def test_a_guest_that_was_already_frozen_gets_the_default_deadline(stage: Stage) -> None:
+    """As after a restart of virt-handler, which does not know the requested deadline."""
     stage.agent.is_frozen = True
     stage.freeze.note(AgentState(is_connected=True, is_frozen=True))
     await passes(stage, USUAL_THAW_SECONDS - 1)
@@ -187,7 +187,7 @@ async def test_what_is_found_frozen_has_the_usual_time(stage: Stage) -> None:
     await until(lambda: stage.agent.orders == [THAW], "thawed")
 
 
-async def test_the_end_comes_when_the_guest_goes_on_that_was_paused_meanwhile(
+async def test_a_thaw_that_is_due_during_a_pause_happens_on_resume(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(freeze_module, "pause_after_silence", lambda _unused: 0.001)
@@ -202,7 +202,7 @@ async def test_the_end_comes_when_the_guest_goes_on_that_was_paused_meanwhile(
     await until(lambda: not stage.agent.is_frozen, "thawed")
 
 
-async def test_an_agent_that_is_gone_has_nothing_to_thaw(stage: Stage) -> None:
+async def test_a_disconnected_agent_is_not_thawed(stage: Stage) -> None:
     await stage.freeze.freeze(60)
     stage.asking.look(None, is_connected=False)
     await until(lambda: stage.told[-1] == AgentState(), "told to be gone")
@@ -212,8 +212,8 @@ async def test_an_agent_that_is_gone_has_nothing_to_thaw(stage: Stage) -> None:
         await stage.freeze.freeze(60)
 
 
-async def test_an_agent_that_comes_back_to_a_frozen_guest_has_the_usual_time(stage: Stage) -> None:
-    """It says itself what it is; what was asked for before it went ends nothing."""
+async def test_a_reconnected_agent_of_a_frozen_guest_gets_the_default_deadline(stage: Stage) -> None:
+    """The agent reports the state. The deadline from before the disconnect is dropped."""
     await stage.freeze.freeze(60)
     guest = stage.asking._guest
     stage.asking.look(None, is_connected=False)
@@ -226,23 +226,23 @@ async def test_an_agent_that_comes_back_to_a_frozen_guest_has_the_usual_time(sta
     await until(lambda: not stage.agent.is_frozen, "thawed")
 
 
-async def test_one_without_a_word_about_it_is_refused(stage: Stage) -> None:
+async def test_a_freeze_without_a_known_status_is_refused(stage: Stage) -> None:
     stage.agent.answers[FREEZE_STATUS] = "no JSON"
     with pytest.raises(VerbRefused, match="does not say whether"):
         await stage.freeze.freeze(60)
     assert stage.agent.orders == []
 
 
-async def test_while_it_is_frozen_every_round_asks_whether_it_is_yet(
+async def test_a_frozen_guest_is_asked_for_its_status_in_every_round(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("FIRST_SECONDS", "USUAL_SECONDS", "RARE_SECONDS"):
         monkeypatch.setattr(pace, name, 0.001)
     monkeypatch.setattr(agent_module, "_ALL_EVERY", 1_000_000)
-    stage.clock.seconds += 30  # the bucket is not what is tested here
+    stage.clock.seconds += 30  # the token bucket is not under test
     stage.asking._news.set()
     stage.agent.asked.clear()
     await until(lambda: stage.agent.asked.count(INTERFACES) >= 3, "rounds one after the other")
     await stage.freeze.freeze(60)
-    stage.agent.is_frozen = False  # somebody in the guest
+    stage.agent.is_frozen = False  # thawed by a user in the guest
     await until(lambda: stage.is_frozen is False, "told")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How often it is looked whether a guest has taken its memory."""
+"""How often virt-handler checks whether a guest has taken its memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TAKING, HAS_IT = replace(observed(), requested_bytes=GIB), replace(observed(), r
 
 
 class Guest:
-    """One that has its memory after so many looks."""
+    """A guest that has its memory after so many reads."""
 
     def __init__(self, looks: int) -> None:
         self.left = looks
@@ -38,7 +38,7 @@ class Guest:
         return TAKING if self.left > 0 else HAS_IT
 
     async def follow(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Follow until there is nothing to look for."""
+        """Follow until there is nothing left to check."""
 
         async def pass_time(seconds: float) -> None:
             self.pauses.append(seconds)
@@ -54,7 +54,7 @@ class Guest:
 @pytest.mark.parametrize(
     ("needed", "looks"), [(0, 0), (2, 2), (99, len(PAUSES_SECONDS))], ids=["it has it", "it takes it", "it never does"]
 )
-async def test_it_is_looked_ever_less_often_until_the_guest_has_it(
+async def test_the_checks_slow_down_until_the_guest_has_its_memory(
     needed: int, looks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     guest = Guest(needed)
@@ -63,14 +63,14 @@ async def test_it_is_looked_ever_less_often_until_the_guest_has_it(
     assert guest.pauses == sorted(guest.pauses)
 
 
-async def test_it_is_looked_again_once_the_guest_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_new_request_starts_the_checks_again(monkeypatch: pytest.MonkeyPatch) -> None:
     guest = Guest(0)
     guest.taking.begin()
     await guest.follow(monkeypatch)
     assert guest.pauses == [PAUSES_SECONDS[0]] * 2
 
 
-def test_a_guest_without_the_device_takes_nothing() -> None:
+def test_a_guest_without_the_device_takes_no_memory() -> None:
     assert not is_taking(None)
     assert not is_taking(observed())
     assert is_taking(TAKING)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a session knows of a guest that it sends."""
+"""The status of a session that sends its guest."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ async def _nothing() -> None:
 
 
 @pytest.mark.parametrize(("left", "has_gone_on"), [(WHOLE, False), (RUNNING, True)], ids=["stands still", "goes on"])
-async def test_a_guest_has_gone_on_when_it_is_seen_to_run_after_it_was_sent_to_no_avail(
+async def test_after_a_failed_transfer_the_guest_has_resumed_once_it_is_seen_running(
     left: State, has_gone_on: bool
 ) -> None:
-    """Until then a pause is its migration's."""
+    """Until then a pause belongs to the migration."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
@@ -49,28 +49,28 @@ async def test_a_guest_has_gone_on_when_it_is_seen_to_run_after_it_was_sent_to_n
     assert session.launcher().status.has_gone_on is has_gone_on
 
 
-async def test_a_guest_that_has_left_has_moved_before_all_is_cleared_up_and_whatever_comes_of_that() -> None:
+async def test_a_guest_has_moved_when_it_left_even_if_the_transfer_then_fails() -> None:
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
     (await connection.define(domain_text())).life = RUNNING
     moved = Transfer("m", is_over=True, has_moved=True)
-    seen = list[Transfer | None]()
+    transfers = list[Transfer | None]()
 
     async def send(order: TransferRequest) -> None:
-        seen.append(session.launcher().status.transfer)
+        transfers.append(session.launcher().status.transfer)
         order.left()
-        seen.append(session.launcher().status.transfer)
+        transfers.append(session.launcher().status.transfer)
         raise Failed("the last word is lost")
 
     session.migration.send = send
     session.migration.expect(MigrationState(migration_uid="m"))
     await session.migration.run(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
-    assert [*seen, session.launcher().status.transfer] == [Transfer("m"), moved, moved]
+    assert [*transfers, session.launcher().status.transfer] == [Transfer("m"), moved, moved]
 
 
-async def test_where_a_guest_is_that_was_sent_is_not_known_before_it_is_looked_at() -> None:
-    """It may have left: what was seen before it was sent would have it said that it stays, and its target ended."""
+async def test_after_a_transfer_the_guest_state_is_unknown_until_the_next_read() -> None:
+    """The guest may have left. The old state would say that it stays, and end its target."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
@@ -90,28 +90,28 @@ async def test_where_a_guest_is_that_was_sent_is_not_known_before_it_is_looked_a
     assert session.launcher().status.is_connected
 
 
-async def test_whoever_sends_is_told_that_nobody_wants_it_any_more_and_of_no_earlier_one() -> None:
+async def test_an_abort_reaches_only_the_current_transfer() -> None:
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
     (await connection.define(domain_text())).life = RUNNING
-    told = list[bool]()
+    unwanted = list[bool]()
 
     async def send(order: TransferRequest) -> None:
-        told.append(order.unwanted.is_set())
+        unwanted.append(order.unwanted.is_set())
         await session.migration.abort()
-        told.append(order.unwanted.is_set())
+        unwanted.append(order.unwanted.is_set())
         raise Failed("it was given up")
 
     session.migration.send = send
     for uid in ("first", "second"):
         session.migration.expect(MigrationState(migration_uid=uid))
         await session.migration.run(stopping(), MigrationState(migration_uid=uid), Writes(_nothing, _nothing))
-    assert told == [False, True, False, True]
+    assert unwanted == [False, True, False, True]
 
 
 @pytest.mark.parametrize("requested", [0, 1 << 30], ids=["it has no more memory", "it was asked to have more"])
-async def test_an_emulated_guest_that_was_asked_to_have_memory_is_sent_still(requested: int) -> None:
+async def test_an_emulated_guest_with_plugged_memory_is_sent_paused(requested: int) -> None:
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
@@ -126,4 +126,4 @@ async def test_an_emulated_guest_that_was_asked_to_have_memory_is_sent_still(req
 
     session.migration.send = send
     await session.migration.run(stopping(), MigrationState(migration_uid="m"), Writes(_nothing, _nothing))
-    assert [one.is_still for one in orders] == [requested > 0]
+    assert [transfer.is_still for transfer in orders] == [requested > 0]

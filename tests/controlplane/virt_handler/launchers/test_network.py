@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a Pod's network is asked for again, and what is said of what comes of it."""
+"""When a Pod's network is set up again, and what is reported about it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ WANTED = Masquerade("10.0.2.0/24")
 
 
 class _Over(Exception):
-    """The time of the test."""
+    """Ends the test's time."""
 
 
 class Stage(NodeClient):
-    """A Pod's network, the node that is asked for it, and time that passes while nobody does anything."""
+    """A Pod's network, a node with these answers, and a clock that the pauses move."""
 
     def __init__(self, *answers: NodeError | None, pause: float = 300.0) -> None:
         super().__init__(dial_virt_node)
@@ -56,7 +56,7 @@ class Stage(NodeClient):
         return [when for when, _unused, __ in self.asked]
 
     async def until(self, seconds: float) -> None:
-        """Follow until so many seconds have passed since the beginning."""
+        """Follow until so many seconds after the start."""
         self._until = 1000.0 + seconds
         with suppress(_Over):
             await self.network.follow()
@@ -68,7 +68,7 @@ class Stage(NodeClient):
         self.clock.seconds += seconds
 
 
-async def test_it_is_asked_for_as_it_was_set_up_every_five_minutes() -> None:
+async def test_the_same_network_is_set_up_every_five_minutes() -> None:
     stage = Stage()
     stage.network.keep(WANTED)
     await stage.until(1000)
@@ -76,7 +76,7 @@ async def test_it_is_asked_for_as_it_was_set_up_every_five_minutes() -> None:
     assert set(stage.said) == {""}
 
 
-async def test_a_guest_without_a_network_has_none_asked_for() -> None:
+async def test_a_guest_without_a_network_has_none_set_up() -> None:
     stage = Stage()
     await stage.until(1000)
     stage.network.keep(None)
@@ -84,8 +84,8 @@ async def test_a_guest_without_a_network_has_none_asked_for() -> None:
     assert stage.asked == []
 
 
-async def test_it_is_due_by_when_it_was_set_up_and_not_by_when_contact_began() -> None:
-    """A libvirtd that comes and goes every minute does not put it off."""
+async def test_a_repair_is_due_after_the_last_setup_and_not_after_the_connect() -> None:
+    """A libvirtd that reconnects every minute does not delay the repair."""
     stage = Stage()
     stage.network.keep(WANTED)
     for minutes in range(1, 12):
@@ -93,7 +93,7 @@ async def test_it_is_due_by_when_it_was_set_up_and_not_by_when_contact_began() -
     assert stage.times == [300.0, 600.0]
 
 
-async def test_what_was_due_while_there_was_no_contact_is_asked_for_at_once_and_what_was_just_set_up_is_not() -> None:
+async def test_after_a_disconnect_only_an_overdue_repair_happens_at_once() -> None:
     stage = Stage()
     stage.network.keep(WANTED)
     stage.clock.seconds += 400
@@ -104,7 +104,7 @@ async def test_what_was_due_while_there_was_no_contact_is_asked_for_at_once_and_
     assert stage.times == [400.0]
 
 
-async def test_a_network_that_cannot_be_seen_to_is_said_tried_soon_and_taken_back() -> None:
+async def test_a_failed_repair_is_reported_and_retried_soon() -> None:
     stage = Stage(Refused("a link"), NodeError("no eth0"))
     stage.network.keep(WANTED)
     await stage.until(500)
@@ -113,7 +113,7 @@ async def test_a_network_that_cannot_be_seen_to_is_said_tried_soon_and_taken_bac
 
 
 @pytest.mark.parametrize("answer", [NodeAway("away"), NotThere("no Pod")], ids=["no virt-node", "the Pod goes"])
-async def test_whom_nobody_could_ask_has_no_trouble_with_its_network(answer: NodeError) -> None:
+async def test_an_unreachable_node_is_no_network_trouble(answer: NodeError) -> None:
     stage = Stage(answer)
     stage.network.keep(WANTED)
     await stage.until(400)
@@ -121,15 +121,15 @@ async def test_whom_nobody_could_ask_has_no_trouble_with_its_network(answer: Nod
     assert stage.said == [""]
 
 
-async def test_it_is_never_tried_later_than_it_would_be_anyway() -> None:
+async def test_a_retry_is_never_later_than_the_next_repair() -> None:
     stage = Stage(NodeError("no"), pause=10.0)
     stage.network.keep(WANTED)
     await stage.until(25)
     assert stage.times == [10.0, 20.0]
 
 
-async def test_a_guest_whose_tap_was_deleted_is_said_to_have_lost_its_network() -> None:
-    """A new one is there, and QEMU holds the one that is gone."""
+async def test_a_guest_whose_tap_was_deleted_has_lost_its_network() -> None:
+    """A new tap exists, but QEMU holds the deleted one."""
     stage = Stage()
     stage.is_tap_open = False
     stage.network.keep(WANTED)
@@ -143,7 +143,7 @@ async def test_a_guest_whose_tap_was_deleted_is_said_to_have_lost_its_network() 
     [(False, False), (None, True), (True, True)],
     ids=["no guest is up", "a virt-node of the version before", "its QEMU holds it"],
 )
-async def test_no_guest_has_lost_what_it_has_or_nobody_knows_of(is_tap_open: bool | None, has_guest: bool) -> None:
+async def test_a_closed_tap_matters_only_to_a_running_guest(is_tap_open: bool | None, has_guest: bool) -> None:
     stage = Stage()
     stage.is_tap_open, stage.has_guest = is_tap_open, has_guest
     stage.network.keep(WANTED)

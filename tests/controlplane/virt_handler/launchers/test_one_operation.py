@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A session runs one operation at a time, in a task of its own, and keeps whether it failed."""
+"""A session runs one operation at a time in its own task, and records its failure."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def _cannot_connect(_path: str) -> NoReturn:
 
 
 class Contact:
-    """Operations and user requests that end when they are let, with the error that they are given."""
+    """Operations and user requests that end on command, with an optional error."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -112,25 +112,25 @@ def test_every_action_of_a_session_has_its_operation() -> None:
 @pytest.mark.parametrize(
     ("action", "name"), [(PlugCpus(POD_UID, 2, "test"), "plug cpus"), (DESTROY, "destroy"), (START, "start domain")]
 )
-def test_an_operation_is_named_by_its_action(action: Operation, name: str) -> None:
+def test_an_operation_is_named_after_its_action(action: Operation, name: str) -> None:
     assert operation_name(action) == name
 
 
-async def test_an_operation_begins_at_once_and_nobody_waits_for_it(stage: Stage) -> None:
+async def test_an_operation_starts_at_once_in_the_background(stage: Stage) -> None:
     stage.session.perform(START)
     assert stage.operation == "start domain"
     assert stage.woken == []
     await stage.end()
 
 
-async def test_its_end_enqueues_the_vmi_when_the_next_one_may_begin(stage: Stage) -> None:
+async def test_the_end_of_an_operation_enqueues_the_vmi(stage: Stage) -> None:
     stage.session.perform(START)
     await stage.end()
     assert stage.woken == [""]
     assert stage.failed_operation is None
 
 
-async def test_there_is_one_operation_at_a_time(stage: Stage) -> None:
+async def test_only_one_operation_runs_at_a_time(stage: Stage) -> None:
     stage.session.perform(START)
     plugs = (PlugCpus(POD_UID, 2, "test"), PlugMemory(POD_UID, 2 << 20, "test"))
     for action in (DESTROY, ShutDown(POD_UID, "test"), Resume(POD_UID, "test"), *plugs):
@@ -156,7 +156,7 @@ async def test_failed_operations_are_counted(
     assert stage.failed_operation is None
 
 
-async def test_an_operation_that_is_cancelled_leaves_the_launcher_free(stage: Stage) -> None:
+async def test_a_cancelled_operation_frees_the_launcher(stage: Stage) -> None:
     stage.session.perform(DESTROY)
     await asyncio.sleep(0)
     stage.tasks[-1].cancel()
@@ -164,7 +164,7 @@ async def test_an_operation_that_is_cancelled_leaves_the_launcher_free(stage: St
     assert stage.operation == ""
 
 
-async def test_a_user_request_is_waited_for_and_is_no_failed_operation() -> None:
+async def test_a_user_request_is_awaited_and_never_a_failed_operation() -> None:
     stage = Stage()
     asking = asyncio.create_task(stage.session.execute_user_request("pause", None))
     await asyncio.sleep(0)
@@ -175,7 +175,7 @@ async def test_a_user_request_is_waited_for_and_is_no_failed_operation() -> None
 
 
 @pytest.mark.parametrize("error", [VerbRefused("no"), NoContact("broke")], ids=["refused", "broke"])
-async def test_the_error_of_a_user_request_is_its_callers(error: Exception) -> None:
+async def test_the_caller_gets_the_error_of_a_user_request(error: Exception) -> None:
     stage = Stage()
     asking = asyncio.create_task(stage.session.execute_user_request("reset", None))
     await asyncio.sleep(0)
@@ -185,7 +185,7 @@ async def test_the_error_of_a_user_request_is_its_callers(error: Exception) -> N
     assert (stage.operation, stage.failed_operation) == ("", None)
 
 
-async def test_a_user_request_runs_alone_too() -> None:
+async def test_a_user_request_runs_alone() -> None:
     stage = Stage()
     stage.session.perform(DESTROY)
     with pytest.raises(Busy, match="busy with another operation"):
@@ -200,7 +200,7 @@ async def test_a_user_request_runs_alone_too() -> None:
 
 
 @pytest.mark.parametrize("error", [None, NoContact("broke")], ids=["done", "broke"])
-async def test_a_user_request_goes_on_when_its_caller_leaves(
+async def test_a_user_request_continues_without_its_caller(
     error: Exception | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage = Stage()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ends and networks: what a session asks of libvirt and of the node, and what it makes of the answer."""
+"""Operations of a session: what it asks of libvirt and of the node, and how it handles the answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, Fak
 
 
 class Node(NodeClient):
-    """A node that has one answer."""
+    """A node with one answer."""
 
     def __init__(self, answer: NodeError | None = None, *, is_tap_open: bool | None = None) -> None:
         super().__init__(self._nowhere)
@@ -51,7 +51,7 @@ def a_session(libvirtd: FakeLibvirtd, node: Node | None = None) -> Session:
     )
 
 
-async def test_a_guest_that_does_not_end_is_killed_the_third_time() -> None:
+async def test_a_guest_that_survives_two_destroys_is_killed() -> None:
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
@@ -62,8 +62,8 @@ async def test_a_guest_that_does_not_end_is_killed_the_third_time() -> None:
     assert libvirtd.asked == ["destroy", "destroy", "kill", "kill"]
 
 
-async def test_when_a_guest_was_asked_to_shut_down_is_known() -> None:
-    """Who asks again waits for a while before."""
+async def test_the_time_of_a_shutdown_request_is_recorded() -> None:
+    """The reconciler waits before it repeats the request."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
@@ -81,8 +81,8 @@ async def test_a_network_is_set_up_once() -> None:
     await session.operations.perform(PrepareNetwork(POD_UID, "test"), OperationInputs(a_vmi()))
 
 
-async def test_a_network_that_was_set_up_is_seen_to_while_there_is_contact() -> None:
-    """Nobody tells that its rules were flushed."""
+async def test_the_network_is_repaired_while_the_launcher_is_connected() -> None:
+    """No event tells that the rules were flushed."""
     node, clock, libvirtd = Node(), FakeClock(), FakeLibvirtd(VMI_UID)
     session = Session(
         a_pod(),
@@ -100,8 +100,8 @@ async def test_a_network_that_was_set_up_is_seen_to_while_there_is_contact() -> 
 
 
 @pytest.mark.parametrize("is_up", [True, False])
-async def test_only_a_guest_that_is_up_has_lost_its_network_with_its_tap(is_up: bool) -> None:
-    """Before it is started nobody has it open, and neither when it has ended."""
+async def test_only_a_running_guest_loses_its_network_with_its_tap(is_up: bool) -> None:
+    """No QEMU holds the tap before the start or after the end."""
     node, clock, libvirtd = Node(is_tap_open=False), FakeClock(), FakeLibvirtd(VMI_UID)
     if is_up:
         (await FakeConnection(libvirtd).define(domain_text())).life = RUNNING
@@ -116,14 +116,14 @@ async def test_only_a_guest_that_is_up_has_lost_its_network_with_its_tap(is_up: 
     await session.operations.perform(PrepareNetwork(POD_UID, "test"), OperationInputs(a_vmi()))
     contact = asyncio.create_task(session.run())
     await until(lambda: session.launcher().status.is_connected, "contact", clock=clock)
-    asked = len(node.asked)
-    await until(lambda: len(node.asked) >= asked + 2, "its network", clock=clock)
+    setups = len(node.asked)
+    await until(lambda: len(node.asked) >= setups + 2, "its network", clock=clock)
     assert bool(session.launcher().status.network_trouble) is is_up
     contact.cancel()
 
 
-async def test_a_network_that_no_guest_could_be_started_with_is_no_end_of_one_that_runs() -> None:
-    """A newer virt-handler may not understand what an older one has admitted; the guest is none the worse for it."""
+async def test_an_unsupported_network_does_not_end_a_running_guest() -> None:
+    """A newer virt-handler may not support what an older one admitted. The guest is fine."""
     session = a_session(FakeLibvirtd(VMI_UID))
     odd = a_vmi("Running", networks=[])
     session.record.publish(has_run=True)
@@ -137,29 +137,29 @@ async def test_a_network_that_no_guest_could_be_started_with_is_no_end_of_one_th
     [(NodeAway("away"), NoContact), (NotThere("no namespace"), NoContact), (Refused("a link"), StartRefused)],
     ids=["virt-node is away", "the Pod has no network yet, or none any more", "it is not what it has to be"],
 )
-async def test_a_network_that_is_not_there_yet_is_no_refusal(answer: NodeError, meaning: type[Exception]) -> None:
-    """A refusal is told to the user, and stays in the status: what comes by itself is not worth that."""
+async def test_a_network_that_is_not_ready_yet_is_no_refusal(answer: NodeError, meaning: type[Exception]) -> None:
+    """A refusal is shown in the status. A state that resolves itself is not worth that."""
     session = a_session(FakeLibvirtd(VMI_UID), Node(answer))
     with pytest.raises(meaning):
         await session.operations.perform(PrepareNetwork(POD_UID, "test"), OperationInputs(a_vmi()))
     assert not session.launcher().status.is_network_ready
 
 
-async def test_a_guest_that_was_given_cpus_is_seen_to_have_them() -> None:
-    """Nothing else has its description read once more."""
+async def test_plugged_cpus_are_read_back() -> None:
+    """No event causes this read."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
     (await connection.define(domain_text())).life = RUNNING
     await session.connection.refresh()
     await session.operations.perform(PlugCpus(POD_UID, 2, "test"), NO_INPUTS)
-    seen = session.launcher().status.observed
-    assert seen is not None
-    assert (libvirtd.asked, seen.vcpus) == (["have 2 CPUs"], 2)
+    domain = session.launcher().status.observed
+    assert domain is not None
+    assert (libvirtd.asked, domain.vcpus) == (["have 2 CPUs"], 2)
 
 
-async def test_cpus_that_do_not_come_are_no_success() -> None:
-    """A launcher may be a tenant's own program: it would be asked again at once, for ever."""
+async def test_cpus_that_do_not_appear_are_an_error() -> None:
+    """A launcher may run a tenant's program. A success would make virt-handler plug again at once, for ever."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
@@ -171,7 +171,7 @@ async def test_cpus_that_do_not_come_are_no_success() -> None:
 
 
 @pytest.mark.parametrize("can_plug", [True, False])
-async def test_a_guest_that_was_asked_to_have_memory_is_seen_to_have_been(can_plug: bool) -> None:
+async def test_requested_memory_is_read_back(can_plug: bool) -> None:
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
@@ -183,14 +183,14 @@ async def test_a_guest_that_was_asked_to_have_memory_is_seen_to_have_been(can_pl
             await session.operations.perform(PlugMemory(POD_UID, 1 << 30, "test"), NO_INPUTS)
         return
     await session.operations.perform(PlugMemory(POD_UID, 1 << 30, "test"), NO_INPUTS)
-    seen = session.launcher().status.observed
-    assert seen is not None
-    assert (libvirtd.asked, seen.requested_bytes) == ([f"have {1 << 30} bytes more"], 1 << 30)
+    domain = session.launcher().status.observed
+    assert domain is not None
+    assert (libvirtd.asked, domain.requested_bytes) == ([f"have {1 << 30} bytes more"], 1 << 30)
     assert session.memory.is_begun, "it is looked whether the guest takes it"
 
 
-async def test_what_came_of_a_lost_answer_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How it is sent hangs on it."""
+async def test_memory_is_read_back_after_a_lost_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The requested memory decides how the guest is sent."""
     libvirtd = FakeLibvirtd(VMI_UID)
     session = a_session(libvirtd)
     connection = session.connection.current = FakeConnection(libvirtd)
@@ -207,6 +207,6 @@ async def test_what_came_of_a_lost_answer_is_looked_at(monkeypatch: pytest.Monke
     with pytest.raises(NoContact):
         await session.operations.perform(PlugMemory(POD_UID, 1 << 30, "test"), NO_INPUTS)
     await session.connection.refresh()
-    seen = session.launcher().status.observed
-    assert seen is not None
-    assert seen.requested_bytes == 1 << 30
+    domain = session.launcher().status.observed
+    assert domain is not None
+    assert domain.requested_bytes == 1 << 30

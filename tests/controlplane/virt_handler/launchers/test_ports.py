@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is dialled is the socket that was handed over, whatever has its name by then."""
+"""virt-handler dials the socket that it was given, even if another socket has the name by then."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import pytest
 from controlplane.virt_handler.launchers.ports import LauncherSocket
 
 
-def test_a_socket_that_was_handed_over_is_dialled_though_another_has_its_name(
+def test_a_handed_over_socket_is_dialled_though_another_has_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # socket paths of at most 108 bytes
+    monkeypatch.chdir(tmp_path)  # a socket path has 108 bytes at most
     with socket.socket(socket.AF_UNIX) as proven, socket.socket(socket.AF_UNIX) as planted:
-        for one in (proven, planted):
+        for listener in (proven, planted):
             Path("sock").unlink(missing_ok=True)
-            one.bind("sock")
-            one.listen()
-            one.setblocking(False)
-            if one is proven:
+            listener.bind("sock")
+            listener.listen()
+            listener.setblocking(False)
+            if listener is proven:
                 handed_over = LauncherSocket(os.open("sock", os.O_PATH))
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(handed_over.path)

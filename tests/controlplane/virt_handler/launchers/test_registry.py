@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node says of a Pod that nobody lists, and when it knows its Pods at all. Sessions: test_story."""
+"""The registry of launchers: its Pods, and the traces that a node has of a missing Pod. Sessions: test_story."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Node:
         self.registry = Registry(self.pods, tools, self.woken.append)
 
     def set_up(self, namespace: AbstractContextManager[int], wanted: Masquerade) -> PodInterface:
-        """Set a Pod's network up, when it may end."""
+        """Set up a Pod's network once may_end is set."""
         self.has_begun.set()
         self.may_end.wait(5)
         return self.network.set_up(namespace, wanted)
@@ -63,17 +63,17 @@ class Node:
 
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[Node]:
-    made = Node(tmp_path)
-    async with linked(made.client):
-        await until(lambda: made.client.is_connected, "contact with virt-node")
-        yield made
-    await made.virt_node.close()
-    made.directory.close()
+    node = Node(tmp_path)
+    async with linked(node.client):
+        await until(lambda: node.client.is_connected, "contact with virt-node")
+        yield node
+    await node.virt_node.close()
+    node.directory.close()
 
 
 @pytest.fixture
 async def registry(node: Node) -> AsyncIterator[Registry]:
-    """The one of the node, which follows its Pods."""
+    """Run the node's registry."""
     task = asyncio.create_task(node.registry.run())
     await asyncio.sleep(0)
     yield node.registry
@@ -83,7 +83,7 @@ async def registry(node: Node) -> AsyncIterator[Registry]:
         await task
 
 
-async def test_pods_are_known_when_they_were_listed_and_taken_in(node: Node) -> None:
+async def test_pods_are_known_once_they_are_listed_and_processed(node: Node) -> None:
     assert not node.registry.synced
     task = asyncio.create_task(node.registry.run())
     await asyncio.sleep(0)
@@ -95,59 +95,59 @@ async def test_pods_are_known_when_they_were_listed_and_taken_in(node: Node) -> 
         await task
 
 
-async def test_a_pod_that_another_replaced_under_its_name_is_gone(node: Node, registry: Registry) -> None:
-    """A watch that lost the deletion shows the new Pod in the old one's place."""
+async def test_a_pod_replaced_under_its_name_is_gone(node: Node, registry: Registry) -> None:
+    """A watch that missed the deletion shows the new Pod in place of the old one."""
     old, new = pod_object(), pod_object("another")
     new["metadata"]["name"] = old["metadata"]["name"]
     node.pods.put(old)
     node.pods.put(new)
-    known = {one.pod.uid: one.is_gone for one in registry.launchers_of(VMI_UID)}
-    assert known == {POD_UID: True, "another": False}
+    gone = {launcher.pod.uid: launcher.is_gone for launcher in registry.launchers_of(VMI_UID)}
+    assert gone == {POD_UID: True, "another": False}
 
 
-async def test_a_launcher_that_lost_its_owner_is_still_its_vmi_s_and_forgotten_with_its_pod(
+async def test_a_launcher_without_its_owner_still_belongs_to_its_vmi_until_its_pod_is_gone(
     node: Node, registry: Registry
 ) -> None:
-    """`kubectl delete vmi --cascade=orphan`: it was remembered for ever, as one that is there, and never as ended."""
+    """After `kubectl delete vmi --cascade=orphan` it was remembered for ever as running."""
     node.pods.put(pod_object())
     for phase, is_over in (("Running", False), ("Succeeded", True)):
         orphaned = pod_object(phase=phase)
         del orphaned["metadata"]["ownerReferences"]
         node.pods.put(orphaned)
-        assert [one.pod.is_over for one in registry.launchers_of(VMI_UID)] == [is_over]
-        assert [one.pod.uid for one in registry.launchers_named(VMI)] == [POD_UID]
+        assert [launcher.pod.is_over for launcher in registry.launchers_of(VMI_UID)] == [is_over]
+        assert [launcher.pod.uid for launcher in registry.launchers_named(VMI)] == [POD_UID]
     node.woken.clear()
     node.pods.remove(POD)
     assert node.woken == [VMI]
     await until(lambda: len(registry) == 0, "nothing of it")
 
 
-async def test_a_launcher_is_named_by_its_vmi_s_namespace_too(node: Node, registry: Registry) -> None:
-    """Guests of a name that nobody owns are ended."""
+async def test_a_launcher_is_found_by_namespace_and_name_of_its_vmi(node: Node, registry: Registry) -> None:
+    """Guests of a name without an owner are ended."""
     node.pods.put(pod_object())
     assert registry.launchers_named(Key("another", "web")) == ()
 
 
-async def test_a_pod_that_nobody_ever_owned_is_no_launcher(node: Node, registry: Registry) -> None:
+async def test_a_pod_that_never_had_an_owner_is_no_launcher(node: Node, registry: Registry) -> None:
     body = pod_object()
     del body["metadata"]["ownerReferences"]
     node.pods.put(body)
     assert len(registry) == 0
 
 
-async def test_a_pod_that_cannot_be_read_is_there(node: Node, registry: Registry) -> None:
-    """It was taken for gone, and its guest for one to be ended."""
+async def test_an_undecodable_pod_still_exists(node: Node, registry: Registry) -> None:
+    """It was taken for gone, and its guest for an orphan."""
     node.pods.put(pod_object())
     body = pod_object()
     body["status"]["phase"] = ["not", "a", "word"]
     node.pods.put(body)
-    assert [one.is_gone for one in registry.launchers_of(VMI_UID)] == [False]
+    assert [launcher.is_gone for launcher in registry.launchers_of(VMI_UID)] == [False]
     node.pods.remove(POD)
     await until(lambda: len(registry) == 0, "nothing of it")
 
 
 async def begin_an_operation(node: Node, registry: Registry) -> None:
-    """Have a Pod whose network is being set up, until the node is told that it may end."""
+    """Create a Pod and start to set up its network."""
     node.pods.put(pod_object())
     session = registry.session(POD_UID)
     assert session is not None
@@ -155,10 +155,8 @@ async def begin_an_operation(node: Node, registry: Registry) -> None:
     await until(node.has_begun.is_set, "the network")
 
 
-async def test_a_pod_that_comes_back_goes_on_with_the_operation_that_it_left_with(
-    node: Node, registry: Registry
-) -> None:
-    """It was begun again beside the first, once for each time that the Pod was listed."""
+async def test_a_pod_that_is_listed_again_keeps_its_operation(node: Node, registry: Registry) -> None:
+    """The operation was started once more for each time that the Pod was listed."""
     await begin_an_operation(node, registry)
     for _unused in range(3):
         node.pods.remove(POD)
@@ -176,23 +174,23 @@ async def test_a_pod_that_comes_back_goes_on_with_the_operation_that_it_left_wit
     assert len(node.network.wanted) == 1
 
 
-async def test_a_pod_that_is_gone_is_forgotten_once_its_operation_has_ended(node: Node, registry: Registry) -> None:
+async def test_a_removed_pod_is_forgotten_after_its_operation(node: Node, registry: Registry) -> None:
     await begin_an_operation(node, registry)
     node.pods.remove(POD)
     await asyncio.sleep(0.01)
-    assert [one.is_gone for one in registry.launchers_of(VMI_UID)] == [True]
+    assert [launcher.is_gone for launcher in registry.launchers_of(VMI_UID)] == [True]
     node.may_end.set()
     await until(lambda: len(registry) == 0, "nothing of it")
     assert registry.session(POD_UID) is None
 
 
-async def test_a_pod_that_is_gone_in_the_moment_in_which_it_came_leaves_nothing(node: Node, registry: Registry) -> None:
+async def test_a_pod_that_is_removed_at_once_leaves_nothing(node: Node, registry: Registry) -> None:
     node.pods.put(pod_object())
     node.pods.remove(POD)
     await until(lambda: len(registry) == 0, "nothing of it")
 
 
-async def test_a_pod_that_came_back_and_went_again_leaves_nobody_waiting_for_it(node: Node, registry: Registry) -> None:
+async def test_a_pod_that_was_listed_twice_and_removed_leaves_no_task(node: Node, registry: Registry) -> None:
     before = len(asyncio.all_tasks())
     node.pods.put(pod_object())
     await asyncio.sleep(0.01)
@@ -205,38 +203,38 @@ async def test_a_pod_that_came_back_and_went_again_leaves_nobody_waiting_for_it(
     assert len(registry) == 0
 
 
-async def test_a_pod_that_is_over_leaves_nobody_waiting_for_its_launcher(node: Node, registry: Registry) -> None:
+async def test_a_finished_pod_leaves_no_task(node: Node, registry: Registry) -> None:
     before = len(asyncio.all_tasks())
     node.pods.put(pod_object())
     await asyncio.sleep(0.01)
     node.pods.put(pod_object(phase="Failed"))
     await until(lambda: len(asyncio.all_tasks()) == before, "nobody")
-    assert [one.pod.is_over for one in registry.launchers_of(VMI_UID)] == [True], "it is listed on"
+    assert [launcher.pod.is_over for launcher in registry.launchers_of(VMI_UID)] == [True], "it is listed on"
 
 
-async def test_a_guest_that_ran_in_a_pod_is_remembered_when_the_pod_comes_back(node: Node, registry: Registry) -> None:
-    """It is never started a second time there."""
+async def test_a_run_is_remembered_when_its_pod_is_listed_again(node: Node, registry: Registry) -> None:
+    """The guest never starts a second time in this Pod."""
     node.pods.put(pod_object())
     session = registry._sessions[POD_UID]
     session.record.publish(has_run=True)
     node.pods.remove(POD)
     node.pods.put(pod_object())
-    assert [one.status.has_run for one in registry.launchers_of(VMI_UID)] == [True]
+    assert [launcher.status.has_run for launcher in registry.launchers_of(VMI_UID)] == [True]
 
 
 class Reached(NodeClient):
-    """A node on which every launcher is there."""
+    """A node on which every launcher has its socket."""
 
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
         return LauncherSocket(os.open("/dev/null", os.O_PATH | os.O_CLOEXEC))
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
-        """Nothing is saved here."""
+        """Save nothing."""
 
 
 @pytest.fixture
 async def reached(node: Node) -> AsyncIterator[tuple[Registry, FakeLibvirtd]]:
-    """A registry with one launcher, which is in contact."""
+    """Return a registry with one connected launcher."""
     libvirtd = FakeLibvirtd(VMI_UID)
     tools = Tools(Reached(node.virt_node.dial), FakeClock(), libvirtd.connect)
     registry = Registry(node.pods, tools, lambda _unused: None)
@@ -253,10 +251,10 @@ async def reached(node: Node) -> AsyncIterator[tuple[Registry, FakeLibvirtd]]:
         await task
 
 
-async def test_a_launcher_that_is_reached_is_listened_to_until_it_hangs_up(
+async def test_a_removed_pod_stays_connected_until_libvirtd_closes(
     node: Node, reached: tuple[Registry, FakeLibvirtd]
 ) -> None:
-    """Its Pod may be gone from the API and its guest run: who hung up could not even end it."""
+    """Its guest may still run, and only a connected launcher can be told to end it."""
     registry, libvirtd = reached
     node.pods.remove(POD)
     for _unused in range(5):
@@ -266,26 +264,26 @@ async def test_a_launcher_that_is_reached_is_listened_to_until_it_hangs_up(
     await until(lambda: len(registry) == 0, "its end")
 
 
-async def test_a_pod_that_is_listed_in_the_moment_in_which_its_contact_has_ended_is_contacted_again(
+async def test_a_pod_listed_at_the_end_of_its_connection_is_connected_again(
     node: Node, reached: tuple[Registry, FakeLibvirtd]
 ) -> None:
-    """The end of a task is told a moment after it: whoever was listed in between was never heard of again."""
+    """The end of a task is noticed a moment later. A Pod listed in between was never connected again."""
     registry, libvirtd = reached
     node.pods.remove(POD)
     contact = registry._tasks[POD_UID]
     libvirtd.hang_up()
-    while not contact.done():  # noqa: ASYNC110 - an event would be set after the end was told
+    while not contact.done():  # noqa: ASYNC110 - an event would be set only after the end was noticed
         await asyncio.sleep(0)
     assert POD_UID in registry._tasks
     node.pods.put(pod_object())
     await until(lambda: registry.connected == 1, "contact")
     node.pods.remove(POD)
     libvirtd.hang_up()
-    await until(lambda: len(registry) == 0, "its end")  # the word of the first end is not taken for the second's
+    await until(lambda: len(registry) == 0, "its end")  # the first end must not be taken for the second one
 
 
-async def test_everyone_is_looked_at_when_virt_node_comes_and_goes(node: Node, registry: Registry) -> None:
-    """What was said of it stood for up to 30 s more: nothing else wakes a VMI whose launcher is not up."""
+async def test_all_vmis_are_enqueued_when_virt_node_connects_or_disconnects(node: Node, registry: Registry) -> None:
+    """The status was up to 30 s late: no other event enqueues a VMI whose launcher is not up."""
     node.pods.put(pod_object())
     assert registry.node_trouble is None
     node.woken.clear()
@@ -303,31 +301,31 @@ async def test_everyone_is_looked_at_when_virt_node_comes_and_goes(node: Node, r
     assert registry.node_trouble == NodeTrouble("virt-node is not there", since=2010.0)
 
 
-async def test_a_node_without_a_trace_of_a_pod_says_so(node: Node) -> None:
+async def test_a_node_without_traces_of_a_pod_reports_none(node: Node) -> None:
     assert await node.registry.find_traces(POD_UID) == Traces(has_directory=False, processes=0)
 
 
-async def test_directory_and_processes_are_traces(node: Node) -> None:
+async def test_the_directory_and_processes_are_traces(node: Node) -> None:
     node.files.make_directory()
     node.proc.add(100, f"0::/kubepods/pod{POD_UID}/abc\n")
     node.proc.add(101, f"0::/kubepods/pod{POD_UID}/abc\n", comm="qemu-system-x86")
     assert await node.registry.find_traces(POD_UID) == Traces(has_directory=True, processes=2, emulators=1)
 
 
-async def test_what_is_in_the_way_of_a_look_is_no_absence(node: Node) -> None:
+async def test_an_error_while_searching_does_not_count_as_no_traces(node: Node) -> None:
     node.files.run.parent.mkdir(parents=True)
     node.files.run.symlink_to("/nowhere")
     with pytest.raises(CannotLook, match="is a link"):
         await node.registry.find_traces(POD_UID)
 
 
-async def test_a_node_whose_processes_are_hidden_says_nothing(node: Node) -> None:
+async def test_a_node_with_hidden_processes_reports_an_error(node: Node) -> None:
     node.proc.see_mounts("1", "handler")
     with pytest.raises(CannotLook, match="hostPID"):
         await node.registry.find_traces(POD_UID)
 
 
-async def test_a_node_that_cannot_be_asked_says_nothing(node: Node) -> None:
+async def test_a_node_without_virt_node_reports_an_error(node: Node) -> None:
     await node.virt_node.kill()
     await until(lambda: not node.client.is_connected, "the loss")
     with pytest.raises(CannotLook, match="virt-node is not there"):
@@ -335,7 +333,7 @@ async def test_a_node_that_cannot_be_asked_says_nothing(node: Node) -> None:
 
 
 class Slow(NodeClient):
-    """A node that takes its time to let go of who waits for a socket."""
+    """A node that takes time to end a cancelled wait for a socket."""
 
     entered, inside, most = 0, 0, 0
 
@@ -350,7 +348,7 @@ class Slow(NodeClient):
             self.inside -= 1
 
 
-async def test_a_pod_that_comes_back_is_waited_for_once_the_first_wait_has_ended(node: Node) -> None:
+async def test_a_pod_listed_again_is_awaited_after_the_first_wait_has_ended(node: Node) -> None:
     slow = Slow(node.virt_node.dial)
     registry = Registry(node.pods, Tools(slow, FakeClock(), FakeLibvirtd(VMI_UID).connect), lambda _unused: None)
     task = asyncio.create_task(registry.run())

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a report may be. What is no file, and what becomes of descriptors: test_node_client."""
+"""The size limit of a report. Descriptors and other file types: test_virt_node_client."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_report_is_read_up_to_the_limit(report: Path) -> None:
     assert len(read_whole(os.open(report, os.O_RDONLY))) == REPORT_LIMIT_BYTES
 
 
-def test_a_longer_one_is_refused(report: Path) -> None:
+def test_a_longer_report_is_refused(report: Path) -> None:
     report.write_bytes(b"x" * (REPORT_LIMIT_BYTES + 1))
     with pytest.raises(Refused, match="more than"):
         read_whole(os.open(report, os.O_RDONLY))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Contact with a launcher that does not do as it should, or of which one does not hear."""
+"""Sessions with a faulty or silent launcher."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ async def defined(libvirtd: FakeLibvirtd, xml: str) -> FakeGuest:
     [("look_error", HypervisorError("cannot look up domain: no")), ("hangs_up", True)],
     ids=["answers open and fails at the first question", "hangs up at once"],
 )
-async def test_a_launcher_with_which_no_contact_lasts_is_called_ever_less_often(
+async def test_a_launcher_whose_connections_break_is_dialled_with_back_off(
     node: Node, trouble: str, value: object
 ) -> None:
-    """It was called 928 times a second."""
+    """It was dialled 928 times a second."""
     setattr(node.libvirtd, trouble, value)
     come_up(node)
     await until(lambda: node.libvirtd.dials >= 5, "some attempts")
@@ -50,7 +50,7 @@ async def test_a_launcher_with_which_no_contact_lasts_is_called_ever_less_often(
     assert node.libvirtd.dials - dials <= 1
 
 
-async def test_a_description_that_cannot_be_read_is_read_once_in_a_connection(node: Node) -> None:
+async def test_an_unreadable_description_is_read_once_per_connection(node: Node) -> None:
     guest = await defined(node.libvirtd, "<domain>" + "<a>" * 100_000)
     come_up(node)
     await until(lambda: guest.descriptions == 1, "a first look")
@@ -62,12 +62,12 @@ async def test_a_description_that_cannot_be_read_is_read_once_in_a_connection(no
     await until(lambda: guest.descriptions == 2, "a look of the next connection")
 
 
-async def test_a_domain_is_looked_at_again_without_any_event(node: Node) -> None:
+async def test_a_domain_is_read_periodically_without_events(node: Node) -> None:
     guest = await defined(node.libvirtd, domain_text())
     come_up(node)
     await node.end()
     node.resync_seconds = 0.02
     node.begin()
     await until(lambda: node.phase == "Running", "Running")
-    guest.life = State(Life.SHUT_OFF, "crashed")  # and nobody tells
+    guest.life = State(Life.SHUT_OFF, "crashed")  # without an event
     await until(lambda: node.phase == "Failed", "Failed")

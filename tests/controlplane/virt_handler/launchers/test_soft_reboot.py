@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A guest that is to boot again by itself: by its agent, or by its power button."""
+"""Soft reboot: by the guest agent, or by the power button."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DONE = AgentSilent("no answer: it has other things to do")
 
 
 class Stage:
-    """A guest, its agent if it has one, and its power button."""
+    """A guest with a power button, and maybe an agent."""
 
     def __init__(self, guest: FakeGuest) -> None:
         self.guest = guest
@@ -48,53 +48,53 @@ def an_agent(shutdown: Any = DONE, ping: Any = None) -> FakeAgent:
     return FakeAgent(shutdown=shutdown, ping={} if ping is None else ping)
 
 
-async def test_an_agent_does_it_and_nobody_presses_the_button(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-    plain = FakeGuest.ask_agent
+async def test_an_agent_reboots_the_guest_without_the_button(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[Any] = []
+    ask_plainly = FakeGuest.ask_agent
 
     async def ask_agent(guest: FakeGuest, command: str, seconds: int) -> str:
-        asked.append(json.loads(command))
-        return await plain(guest, command, seconds)
+        commands.append(json.loads(command))
+        return await ask_plainly(guest, command, seconds)
 
     monkeypatch.setattr(FakeGuest, "ask_agent", ask_agent)
     await stage.ask(an_agent())
 
-    assert asked == [{"execute": PING}, {"execute": SHUTDOWN, "arguments": {"mode": "reboot"}}]
+    assert commands == [{"execute": PING}, {"execute": SHUTDOWN, "arguments": {"mode": "reboot"}}]
     assert stage.presses == 0
 
 
-async def test_where_no_agent_is_the_button_is_pressed(stage: Stage) -> None:
+async def test_without_an_agent_the_button_is_pressed(stage: Stage) -> None:
     await stage.ask(None)
     assert stage.presses == 1
 
 
 @pytest.mark.parametrize("said", [AgentSilent("hangs"), Disconnected("gone"), HypervisorError("unknown command")])
-async def test_an_agent_that_does_not_answer_is_not_relied_upon(stage: Stage, said: Exception) -> None:
+async def test_with_an_agent_that_does_not_answer_the_button_is_pressed(stage: Stage, said: Exception) -> None:
     agent = an_agent(ping=said)
     await stage.ask(agent)
     assert (agent.asked, stage.presses) == ([PING], 1)
 
 
-async def test_a_guest_with_neither_cannot(stage: Stage) -> None:
+async def test_a_guest_without_agent_and_button_refuses(stage: Stage) -> None:
     with pytest.raises(VerbRefused, match="no ACPI feature, and VMI does not have guest agent connected"):
         await stage.ask(None, has_button=False)
     with pytest.raises(VerbRefused, match="no ACPI feature, and the guest's agent does not answer: hangs"):
         await stage.ask(an_agent(ping=AgentSilent("hangs")), has_button=False)
 
 
-async def test_an_agent_that_refuses_is_heard(stage: Stage) -> None:
-    """A frozen one does: its guest could write nothing before it boots, and the button would not change that."""
+async def test_a_refusal_by_the_agent_is_final(stage: Stage) -> None:
+    """A frozen agent refuses. The guest could not write before it reboots, and the button would not change that."""
     with pytest.raises(VerbRefused, match="the guest's agent refuses it: disabled in frozen state"):
         await stage.ask(an_agent(shutdown=HypervisorError("disabled in frozen state")))
     assert stage.presses == 0
 
 
-async def test_contact_that_breaks_meanwhile_is_told(stage: Stage) -> None:
+async def test_a_broken_connection_is_reported(stage: Stage) -> None:
     with pytest.raises(NoContact, match="gone"):
         await stage.ask(an_agent(shutdown=Disconnected("gone")))
 
 
-async def test_what_the_button_comes_to_is_told(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_error_of_the_button_is_reported(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     async def press() -> None:
         raise WrongState("it is off")
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a person asks of a guest, over a session's connection."""
+"""User requests for a guest, over a session's connection."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EVERY: tuple[Verb, ...] = get_args(Verb)
 
 
 class Up:
-    """A session with a guest that runs."""
+    """A session with a running guest."""
 
     def __init__(self, libvirtd: FakeLibvirtd, session: Session, guest: FakeGuest) -> None:
         self.libvirtd, self.session, self.guest = libvirtd, session, guest
@@ -59,7 +59,7 @@ async def up() -> Up:
     return Up(libvirtd, session, guest)
 
 
-async def test_a_guest_is_paused_and_let_go_on(up: Up) -> None:
+async def test_a_guest_is_paused_and_resumed(up: Up) -> None:
     await up.session.user_requests.execute("pause", None)
     assert up.state == State(Life.PAUSED, "user"), "what is known afterwards"
     await up.session.user_requests.execute("unpause", None)
@@ -68,30 +68,30 @@ async def test_a_guest_is_paused_and_let_go_on(up: Up) -> None:
 
 
 @pytest.mark.parametrize("is_told", [False, True])
-async def test_a_pause_is_refused_as_another_ones_once_that_was_told(up: Up, is_told: bool) -> None:
-    """Until then nobody knows of it but this process: whoever asks waits for the word as well."""
+async def test_a_second_pause_is_refused_once_the_first_is_in_the_status(up: Up, is_told: bool) -> None:
+    """Until then only this process knows of the pause, so the second caller waits for the status as well."""
     up.guest.life = State(Life.PAUSED, "user")
-    told = told_paused() if is_told else a_vmi("Running")
+    vmi = told_paused() if is_told else a_vmi("Running")
     if is_told:
         with pytest.raises(VerbRefused, match="already paused"):
-            await up.session.user_requests.execute("pause", told)
+            await up.session.user_requests.execute("pause", vmi)
     else:
-        await up.session.user_requests.execute("pause", told)
+        await up.session.user_requests.execute("pause", vmi)
     assert up.libvirtd.asked == []
 
 
 @pytest.mark.parametrize("state", [RUNNING, State(Life.PAUSED, "migration"), State(Life.PAUSED, "user")])
 @pytest.mark.parametrize("verb", ["pause", "unpause", "reset"])
-async def test_nothing_is_done_to_one_that_is_stopped_so_that_it_can_be_sent(up: Up, verb: Verb, state: State) -> None:
-    """By whichever process: the next one could not tell whose pause it is."""
+async def test_a_guest_paused_by_its_migration_refuses_requests(up: Up, verb: Verb, state: State) -> None:
+    """Whatever process asks: the next one could not tell whose pause it is."""
     up.guest.life = state
     with pytest.raises(VerbRefused, match="VMI is migrating"):
         await up.session.user_requests.execute(verb, stopping())
     assert up.libvirtd.asked == []
 
 
-async def test_a_guest_that_has_come_is_its_owners_though_its_source_has_stopped_it(up: Up) -> None:
-    """The source died before it could say that the guest has left: the migration is under way for ever."""
+async def test_a_guest_at_its_target_obeys_though_the_migration_never_ended(up: Up) -> None:
+    """The source died before it could report that the guest has left, so the migration never completes."""
     await up.session.user_requests.execute(
         "pause", stopping(pods=(POD_UID,), sourcePodUID="gone", targetPodUID=POD_UID)
     )
@@ -104,7 +104,7 @@ async def test_a_guest_that_has_come_is_its_owners_though_its_source_has_stopped
     ids=["stopped for nothing", "it has come here"],
 )
 @pytest.mark.parametrize("verb", ["pause", "unpause", "reset"])
-async def test_nothing_is_done_to_one_that_its_migration_has_yet_to_let_go_on(
+async def test_a_guest_that_its_migration_still_has_to_resume_refuses_requests(
     up: Up, verb: Verb, vmi: VirtualMachineInstance
 ) -> None:
     up.guest.life = State(Life.PAUSED, "user")
@@ -116,7 +116,7 @@ async def test_nothing_is_done_to_one_that_its_migration_has_yet_to_let_go_on(
 
 
 @pytest.mark.parametrize(("verb", "asked"), [("reset", "reset"), ("softreboot", "reboot")])
-async def test_a_guest_is_made_to_boot_again(up: Up, verb: Verb, asked: str) -> None:
+async def test_a_guest_is_reset_or_rebooted(up: Up, verb: Verb, asked: str) -> None:
     await up.session.user_requests.execute(verb, None)
     assert up.libvirtd.asked == [asked]
 
@@ -127,22 +127,22 @@ async def test_file_systems_are_frozen_and_thawed_by_the_agent(up: Up) -> None:
     up.guest.agent = FakeAgent(fsfreeze_freeze=1, fsfreeze_thaw=1)
     up.session.connection.domain.note([AgentChanged("domain", is_connected=True)])
     await up.session.user_requests.execute("freeze", None, thaw_after=60)
-    told = up.session.launcher().status.told
-    assert (told and told.is_frozen, up.session.freeze._left()) == (True, 60)
+    state = up.session.launcher().status.told
+    assert (state and state.is_frozen, up.session.freeze._left()) == (True, 60)
     up.guest.agent.answers["guest-fsfreeze-status"] = '{"return": "frozen"}'
     await up.session.user_requests.execute("unfreeze", None)
     assert up.guest.agent.asked[-2:] == ["guest-fsfreeze-status", "guest-fsfreeze-thaw"]
     assert up.session.freeze._left() is None
 
 
-async def test_what_counts_is_the_guest_as_it_is_now(up: Up) -> None:
+async def test_a_request_reads_the_current_state_first(up: Up) -> None:
     await up.session.connection.refresh()
-    up.guest.life = State(Life.PAUSED, "user")  # and nobody has looked
+    up.guest.life = State(Life.PAUSED, "user")  # and virt-handler has not read it yet
     with pytest.raises(VerbRefused, match="already paused"):
         await up.session.user_requests.execute("pause", None)
 
 
-async def test_a_persons_pause_of_a_guest_that_an_error_has_paused_is_remembered_and_ends(up: Up) -> None:
+async def test_a_users_pause_on_top_of_an_io_error_is_recorded_and_ends(up: Up) -> None:
     up.guest.life = BY_ERROR
     await up.session.user_requests.execute("pause", None)
     assert (up.held, up.state) == (True, BY_ERROR)
@@ -155,7 +155,7 @@ async def test_a_persons_pause_of_a_guest_that_an_error_has_paused_is_remembered
         await up.session.user_requests.execute("unpause", None)
 
 
-async def test_an_error_that_comes_before_the_pause_does_not_take_it(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_io_error_just_before_the_pause_does_not_lose_it(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
     async def late(guest: FakeGuest) -> None:
         guest.life = BY_ERROR
 
@@ -164,7 +164,7 @@ async def test_an_error_that_comes_before_the_pause_does_not_take_it(up: Up, mon
     assert up.held
 
 
-async def test_a_guest_that_something_else_has_paused_goes_on_for_a_person(up: Up) -> None:
+async def test_a_user_resumes_a_guest_paused_by_something_else(up: Up) -> None:
     up.guest.life = State(Life.PAUSED, "watchdog")
     await up.session.user_requests.execute("pause", None)
     await up.session.user_requests.execute("unpause", None)
@@ -174,7 +174,7 @@ async def test_a_guest_that_something_else_has_paused_goes_on_for_a_person(up: U
 
 @pytest.mark.parametrize("verb", EVERY)
 @pytest.mark.parametrize("life", [OFF, State(Life.PAUSED, "starting_up"), None], ids=["off", "starting", "no domain"])
-async def test_what_does_not_run_obeys_nobody(up: Up, verb: Verb, life: State | None) -> None:
+async def test_a_guest_that_does_not_run_refuses_requests(up: Up, verb: Verb, life: State | None) -> None:
     if life is None:
         up.libvirtd.guest = None
     else:
@@ -186,7 +186,7 @@ async def test_what_does_not_run_obeys_nobody(up: Up, verb: Verb, life: State | 
 
 @pytest.mark.parametrize("verb", EVERY)
 @pytest.mark.parametrize("other", [VMI_UID, POD_UID], ids=["another VMI's", "another Pod's"])
-async def test_a_domain_that_is_anothers_obeys_nobody(up: Up, verb: Verb, other: str) -> None:
+async def test_a_domain_with_another_identity_refuses_requests(up: Up, verb: Verb, other: str) -> None:
     connection = up.session.connection.current
     assert isinstance(connection, FakeConnection)
     guest = await connection.define(domain_text().replace(other, "f" * 36))
@@ -196,7 +196,7 @@ async def test_a_domain_that_is_anothers_obeys_nobody(up: Up, verb: Verb, other:
     assert up.libvirtd.asked == []
 
 
-async def test_a_guest_that_has_ended_meanwhile_is_said_to(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_guest_that_ended_meanwhile_refuses_the_request(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
     async def gone(_unused: FakeGuest) -> None:
         raise WrongState("the domain is not running")
 
@@ -205,7 +205,7 @@ async def test_a_guest_that_has_ended_meanwhile_is_said_to(up: Up, monkeypatch: 
         await up.session.user_requests.execute("reset", None)
 
 
-async def test_a_verb_without_an_answer_is_no_refusal(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_without_an_answer_is_no_refusal(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
     async def unanswered(_unused: FakeGuest) -> None:
         raise TimedOut("no answer within 10 s")
 
