@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Both ends of a migration on this machine: pairs, what listens in launchers, a tunnel through TLS on the loopback."""
+"""Both ends of a migration on this machine: key pairs, a target launcher, and a tunnel over TLS on the loopback."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ from controlplane.virt_handler.migration.tunnel_server import TunnelServer, dial
 BINDING = MigrationIdentity("migration", "source-pod", "target-pod")
 SOURCE, TARGET, OTHER = "node-a", "node-b", "node-c"
 SECONDS = 10.0
-"""For whatever a test waits for."""
+"""Timeout of every wait in a test."""
 
 
 @cache
 def pair_of(node: str) -> SelfSignedPair:
     subject = Subject("virt-handler", "peer", (server_name(node),))
-    made = make_self_signed(subject, time.time() - 60, timedelta(days=1))
-    return SelfSignedPair(made.certificate, made.key)
+    pair = make_self_signed(subject, time.time() - 60, timedelta(days=1))
+    return SelfSignedPair(pair.certificate, pair.key)
 
 
 def listen_at(path: pathlib.Path, backlog: int = 16) -> socket.socket:
-    made = socket.socket(socket.AF_UNIX)
-    made.bind(str(path))
-    made.listen(backlog)
-    return made
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(path))
+    server.listen(backlog)
+    return server
 
 
 def open_things() -> tuple[int, int, int]:
-    """Count what may leak: descriptors, threads, tasks of this loop."""
+    """Count what may leak: descriptors, threads, tasks of this event loop."""
     return len(os.listdir("/proc/self/fd")), threading.active_count(), len(asyncio.all_tasks())
 
 
 class Launcher:
-    """What listens in the target's launcher: what is said to it is said back, in capitals."""
+    """A target launcher that answers everything in capitals."""
 
     def __init__(self, home: pathlib.Path) -> None:
         self.path = home / "launcher.sock"
@@ -76,7 +76,7 @@ class Launcher:
 
 
 class TunnelSockets:
-    """An entrance and a passage that leads to it."""
+    """A tunnel server and the clients that connect to it."""
 
     def __init__(self, home: pathlib.Path, launcher: Launcher, entrance: TunnelServer, port: int) -> None:
         self.home = home
@@ -86,7 +86,7 @@ class TunnelSockets:
         self.control = ""
 
     def target(self, *, shows: str = SOURCE, knows: str = TARGET, name: str = TARGET) -> Target:
-        """shows: whose pair the caller has. knows, name: whom it takes for the target."""
+        """shows: whose key pair the client has. knows, name: the certificate and name that it expects."""
         context = client_tls_context(pair_of(shows), pair_of(knows).der)
         return Target("127.0.0.1", self.port, context, certificate_host(name))
 
@@ -94,16 +94,16 @@ class TunnelSockets:
     async def passage(
         self, target: Target | None = None, binding: MigrationIdentity = BINDING
     ) -> AsyncIterator[TunnelClient]:
-        made = TunnelClient(binding, target or self.target(), str(self.home))
+        client = TunnelClient(binding, target or self.target(), str(self.home))
         listening: dict[Channel, socket.socket] = {
             "memory": listen_at(self.home / "memory.sock"),
             "disks": listen_at(self.home / "disks.sock"),
         }
         try:
-            self.control = await made.open(listening)
-            yield made
+            self.control = await client.open(listening)
+            yield client
         finally:
-            await made.close()
+            await client.close()
             for path in self.home.glob("*s.sock"):
                 path.unlink()
             (self.home / "memory.sock").unlink()

@@ -15,7 +15,7 @@ from controlplane.virt_handler.migration.acceptor import Acceptor
 from tests.controlplane.virt_handler.migration.ends import SECONDS, listen_at, open_things
 
 
-async def test_one_that_serves_ill_does_not_end_the_others(tmp_path: pathlib.Path) -> None:
+async def test_a_failing_connection_does_not_end_the_others(tmp_path: pathlib.Path) -> None:
     served = 0
 
     async def serve(connection: socket.socket) -> None:
@@ -36,7 +36,7 @@ async def test_one_that_serves_ill_does_not_end_the_others(tmp_path: pathlib.Pat
     assert open_things() == before
 
 
-async def test_it_takes_so_many_at_a_time(tmp_path: pathlib.Path) -> None:
+async def test_concurrent_connections_are_limited(tmp_path: pathlib.Path) -> None:
     leave = asyncio.Event()
 
     async def serve(connection: socket.socket) -> None:
@@ -45,33 +45,33 @@ async def test_it_takes_so_many_at_a_time(tmp_path: pathlib.Path) -> None:
 
     reception = Acceptor(listen_at(tmp_path / "s"), serve, most=2)
     async with asyncio.timeout(SECONDS):
-        held = [await asyncio.open_unix_connection(tmp_path / "s") for _unused in range(3)]
-        assert [await reader.read(6) for reader, _writer in held] == [b"served", b"served", b""]
+        streams = [await asyncio.open_unix_connection(tmp_path / "s") for _unused in range(3)]
+        assert [await reader.read(6) for reader, _writer in streams] == [b"served", b"served", b""]
         leave.set()
-        assert [await reader.read(-1) for reader, _writer in held] == [b"", b"", b""]
+        assert [await reader.read(-1) for reader, _writer in streams] == [b"", b"", b""]
         reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
         assert await reader.read(6) == b"served"
-    for one in (writer, *(writer for _reader, writer in held)):
-        one.close()
+    for connected in (writer, *(writer for _reader, writer in streams)):
+        connected.close()
     await reception.close()
 
 
-async def test_it_takes_so_many_in_all(tmp_path: pathlib.Path) -> None:
+async def test_the_total_of_connections_is_limited(tmp_path: pathlib.Path) -> None:
     async def serve(connection: socket.socket) -> None:
         connection.send(b"served")
 
     reception = Acceptor(listen_at(tmp_path / "s"), serve, most=2, in_all=3)
-    said = list[bytes]()
+    answers = list[bytes]()
     async with asyncio.timeout(SECONDS):
         for _unused in range(5):
             reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
-            said.append(await reader.read(-1))
+            answers.append(await reader.read(-1))
             writer.close()
     await reception.close()
-    assert said == [b"served"] * 3 + [b""] * 2
+    assert answers == [b"served"] * 3 + [b""] * 2
 
 
-async def test_without_descriptors_it_is_tried_again(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_accept_is_retried_without_descriptors(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reception_module, "AGAIN_SECONDS", 0)
     loop = asyncio.get_running_loop()
     accept, failures = loop.sock_accept, [OSError(errno.EMFILE, "too many open files")] * 3

@@ -21,7 +21,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Path:
-    """left - pump - TLS - pump - right: both ends as others have them."""
+    """left - copy - TLS - copy - right, seen from both ends."""
 
     def __init__(self) -> None:
         self.tasks: list[asyncio.Task[None]] = []
@@ -30,14 +30,14 @@ class Path:
         mine, near = socket.socketpair()
         far, theirs = socket.socketpair()
         caller, called = tcp_pair()
-        one = secure(
+        client = secure(
             caller, client_tls_context(pair_of(SOURCE), pair_of(TARGET).der), server_name=certificate_host(TARGET)
         )
-        other = secure(called, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der))
-        await asyncio.gather(one.prove(), other.prove())
+        server = secure(called, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der))
+        await asyncio.gather(client.prove(), server.prove())
         self.tasks = [
-            asyncio.create_task(copy_both_ways(TunnelSocket(near), one)),
-            asyncio.create_task(copy_both_ways(other, TunnelSocket(far))),
+            asyncio.create_task(copy_both_ways(TunnelSocket(near), client)),
+            asyncio.create_task(copy_both_ways(server, TunnelSocket(far))),
         ]
         return await asyncio.open_connection(sock=mine), await asyncio.open_connection(sock=theirs)
 
@@ -53,9 +53,9 @@ def tcp_pair() -> tuple[socket.socket, socket.socket]:
     return caller, called
 
 
-async def test_every_byte_gets_there_in_its_order_both_ways_at_once() -> None:
+async def test_bytes_arrive_in_order_in_both_directions() -> None:
     path = Path()
-    left, right = await path.open()
+    near, far = await path.open()
     there, back = os.urandom(3 << 20), os.urandom(2 << 20)
 
     async def say(streams: Streams, data: bytes) -> None:
@@ -64,57 +64,57 @@ async def test_every_byte_gets_there_in_its_order_both_ways_at_once() -> None:
         streams[1].write_eof()
 
     async with asyncio.timeout(SECONDS):
-        heard = await asyncio.gather(right[0].read(-1), left[0].read(-1), say(left, there), say(right, back))
-    assert heard[0] == there
-    assert heard[1] == back
+        received = await asyncio.gather(far[0].read(-1), near[0].read(-1), say(near, there), say(far, back))
+    assert received[0] == there
+    assert received[1] == back
     await path.ended()
-    left[1].close()
-    right[1].close()
+    near[1].close()
+    far[1].close()
 
 
-async def test_who_has_said_all_still_hears_the_answer() -> None:
+async def test_a_half_closed_connection_still_carries_the_answer() -> None:
     path = Path()
-    left, right = await path.open()
-    left[1].write(b"a question")
-    left[1].write_eof()
+    near, far = await path.open()
+    near[1].write(b"a question")
+    near[1].write_eof()
     async with asyncio.timeout(SECONDS):
-        assert await right[0].read(-1) == b"a question"
-        right[1].write(b"an answer")
-        right[1].write_eof()
-        assert await left[0].read(-1) == b"an answer"
+        assert await far[0].read(-1) == b"a question"
+        far[1].write(b"an answer")
+        far[1].write_eof()
+        assert await near[0].read(-1) == b"an answer"
     await path.ended()
-    left[1].close()
-    right[1].close()
+    near[1].close()
+    far[1].close()
 
 
-async def test_who_takes_nothing_gets_no_more_than_fits() -> None:
+async def test_a_peer_that_reads_nothing_stops_the_sender() -> None:
     path = Path()
-    left, right = await path.open()
-    right[1].transport.pause_reading()  # type: ignore[attr-defined]
+    near, far = await path.open()
+    far[1].transport.pause_reading()  # type: ignore[attr-defined]
     sent = 0
     with suppress(TimeoutError):
         while sent < 256 << 20:
-            left[1].write(bytes(1 << 16))
+            near[1].write(bytes(1 << 16))
             async with asyncio.timeout(0.3):
-                await left[1].drain()
+                await near[1].drain()
             sent += 1 << 16
     assert sent < 64 << 20
-    left[1].transport.abort()
-    right[1].transport.abort()
+    near[1].transport.abort()
+    far[1].transport.abort()
     await path.ended()
 
 
 @pytest.mark.parametrize("which", ["left", "right"])
-async def test_an_end_that_breaks_breaks_the_other_and_leaves_nothing(which: str) -> None:
+async def test_a_broken_end_closes_the_other_and_leaks_nothing(which: str) -> None:
     before = open_things()
     path = Path()
-    left, right = await path.open()
-    breaks, stays = (left, right) if which == "left" else (right, left)
+    near, far = await path.open()
+    breaks, stays = (near, far) if which == "left" else (far, near)
     breaks[1].transport.abort()
     stays[1].write(bytes(8 << 20))
     await path.ended()
     async with asyncio.timeout(SECONDS):
-        with suppress(OSError):  # it was about to say more
+        with suppress(OSError):  # its own write may fail
             assert await stays[0].read(-1) == b""
     stays[1].transport.abort()
     await asyncio.sleep(0)
@@ -122,39 +122,39 @@ async def test_an_end_that_breaks_breaks_the_other_and_leaves_nothing(which: str
     assert open_things() == before
 
 
-async def test_one_that_is_given_up_leaves_nothing() -> None:
+async def test_a_cancelled_copy_leaks_nothing() -> None:
     before = open_things()
     path = Path()
-    left, right = await path.open()
+    near, far = await path.open()
     for task in path.tasks:
         task.cancel()
     await asyncio.gather(*path.tasks, return_exceptions=True)
     async with asyncio.timeout(SECONDS):
-        assert await left[0].read(-1) == await right[0].read(-1) == b""
-    left[1].close()
-    right[1].close()
+        assert await near[0].read(-1) == await far[0].read(-1) == b""
+    near[1].close()
+    far[1].close()
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert open_things() == before
 
 
-async def test_what_is_read_at_a_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reads_are_bounded_by_the_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pump_module, "BUFFER_BYTES", 1000)
     path = Path()
-    left, right = await path.open()
-    left[1].write(bytes(100_000))
-    left[1].write_eof()
+    near, far = await path.open()
+    near[1].write(bytes(100_000))
+    near[1].write_eof()
     async with asyncio.timeout(SECONDS):
-        assert len(await right[0].read(-1)) == 100_000
-        right[1].write_eof()
-        await left[0].read(-1)
+        assert len(await far[0].read(-1)) == 100_000
+        far[1].write_eof()
+        await near[0].read(-1)
     await path.ended()
-    left[1].close()
-    right[1].close()
+    near[1].close()
+    far[1].close()
 
 
-async def test_a_fast_connection_leaves_others_their_turn() -> None:
-    """A source that always has bytes for a target that always takes them never waits for its sockets."""
+async def test_a_fast_connection_yields_to_other_tasks() -> None:
+    """With a fast source and a fast target, no socket ever blocks."""
     turns = 0
 
     class Fast:
@@ -176,13 +176,13 @@ async def test_a_fast_connection_leaves_others_their_turn() -> None:
             await asyncio.sleep(0)
 
     task = asyncio.create_task(count())
-    made: Any = Fast(), Fast()
-    await copy_both_ways(*made)
+    ends: Any = Fast(), Fast()
+    await copy_both_ways(*ends)
     task.cancel()
     assert turns > 50
 
 
-async def test_a_line_is_read_and_nothing_after_it() -> None:
+async def test_a_line_is_read_without_the_bytes_after_it() -> None:
     here, there = socket.socketpair()
     end = TunnelSocket(here)
     there.sendall(b"one\ntwo")
@@ -194,7 +194,7 @@ async def test_a_line_is_read_and_nothing_after_it() -> None:
 
 
 @pytest.mark.parametrize(("said", "ends"), [(b"x" * 20, False), (b"short", True)])
-async def test_a_line_that_is_too_long_or_does_not_end_is_none(said: bytes, ends: bool) -> None:
+async def test_a_line_that_is_too_long_or_unfinished_is_an_error(said: bytes, ends: bool) -> None:
     here, there = socket.socketpair()
     end = TunnelSocket(here)
     there.sendall(said)
@@ -207,17 +207,17 @@ async def test_a_line_that_is_too_long_or_does_not_end_is_none(said: bytes, ends
     there.close()
 
 
-async def test_a_connection_that_cannot_be_wrapped_is_closed() -> None:
+async def test_a_connection_that_cannot_use_tls_is_closed() -> None:
     caller, called = tcp_pair()
     with called, pytest.raises(ssl.SSLError):
         secure(caller, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), server_name="of a server")
     assert caller.fileno() == -1
 
 
-async def test_small_pieces_are_not_kept_until_those_before_them_are_acknowledged() -> None:
-    """What asks in two pieces and waits for the answer would stand still for 40 ms, each time."""
+async def test_small_writes_are_sent_without_delay() -> None:
+    """With Nagle's algorithm, a request in two writes would wait 40 ms each time."""
     caller, called = tcp_pair()
-    descriptors = [one.fileno() for one in (caller, called)]  # they stay what they are
+    descriptors = [connection.fileno() for connection in (caller, called)]  # TLS keeps the descriptors
     ends = [
         secure(caller, client_tls_context(pair_of(SOURCE), pair_of(TARGET).der), server_name=certificate_host(TARGET)),
         secure(called, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der)),

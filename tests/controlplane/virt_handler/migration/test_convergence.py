@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a migration is given up, and when its guest is stopped so that it can be sent."""
+"""When a migration is aborted, and when it pauses its guest to send the rest."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ RUNS, MIGRATES, BY_PERSON = State(Life.RUNNING, "booted"), State(Life.PAUSED, "m
 
 
 class Migrating:
-    """A guest that is being sent, and the time, which goes on by a second for each look."""
+    """A guest that is being sent, and a clock that moves by a second per progress read."""
 
     name = "guest"
 
     def __init__(self, remaining: list[int], *, total: int = GIB, stopped: State = MIGRATES) -> None:
-        """remaining: bytes at each look; the last for ever. stopped: how it is when it is stopped."""
+        """remaining: bytes at each read; the last value repeats. stopped: the state after the pause."""
         self.seconds = 0.0
         self.asked: list[str] = []
         self.refusals: list[Exception] = []
@@ -39,8 +39,8 @@ class Migrating:
 
     async def progress(self) -> Progress:
         self.seconds += 1
-        left = self._remaining.pop(0) if len(self._remaining) > 1 else self._remaining[0]
-        return Progress(total=self._total, remaining=left)
+        remaining = self._remaining.pop(0) if len(self._remaining) > 1 else self._remaining[0]
+        return Progress(total=self._total, remaining=remaining)
 
     async def write_stop(self) -> None:
         self._ask("write")
@@ -83,20 +83,20 @@ async def run(guest: Migrating, how: MigrationConfiguration, *, is_paused_by_use
         return await a_watch(guest, how, is_paused_by_user=is_paused_by_user).run()
 
 
-async def test_a_guest_that_was_not_sent_in_its_time_is_stopped_once_and_has_as_long_again() -> None:
+async def test_a_guest_not_sent_in_time_is_paused_once_and_gets_the_same_time_again() -> None:
     guest = Migrating([5, 4])
     assert await run(guest, settings()) == "was not done after 40 s, 20 for each GiB"
     assert (guest.asked, guest.seconds) == (["write at 21", "stop at 21"], 41)
 
 
-async def test_its_time_is_for_each_gib() -> None:
+async def test_the_time_limit_scales_with_the_memory() -> None:
     guest = Migrating([5], total=2 * GIB + 1)
     assert await run(guest, settings()) == "was not done after 120 s, 20 for each GiB"
     assert guest.asked == ["write at 61", "stop at 61"]
 
 
 @pytest.mark.parametrize("is_paused_by_user", [True, False])
-async def test_nobody_is_stopped_where_that_is_not_allowed_or_a_person_has_done_so(is_paused_by_user: bool) -> None:
+async def test_a_guest_is_not_paused_if_that_is_forbidden_or_a_user_paused_it(is_paused_by_user: bool) -> None:
     guest = Migrating([5])
     how = settings(allow_workload_disruption=is_paused_by_user)
     assert await run(guest, how, is_paused_by_user=is_paused_by_user) == "was not done after 20 s, 20 for each GiB"
@@ -105,7 +105,7 @@ async def test_nobody_is_stopped_where_that_is_not_allowed_or_a_person_has_done_
 
 @pytest.mark.parametrize("refusal", [NoContact("no answer"), Disconnected("gone"), WrongState("no guest")])
 @pytest.mark.parametrize("at", ["write", "stop"])
-async def test_what_could_not_be_stopped_is_stopped_at_the_next_look(refusal: Exception, at: str) -> None:
+async def test_a_failed_pause_is_retried(refusal: Exception, at: str) -> None:
     guest = Migrating([5])
     if at == "write":
         guest.refusals = [refusal]
@@ -113,50 +113,50 @@ async def test_what_could_not_be_stopped_is_stopped_at_the_next_look(refusal: Ex
     else:
         guest.refusals = [refusal]
         ask = guest._ask
-        guest._ask = lambda what: guest.asked.append(f"{what} at 21") if not guest.asked else ask(what)  # type: ignore[method-assign]
+        guest._ask = lambda request: guest.asked.append(f"{request} at 21") if not guest.asked else ask(request)  # type: ignore[method-assign]
         expected = ["write at 21", "stop at 21", "write at 22", "stop at 22"]
     await run(guest, settings())
     assert guest.asked == expected
 
 
-async def test_one_that_cannot_be_stopped_at_all_is_given_up_in_the_same_time() -> None:
+async def test_a_guest_that_cannot_be_paused_is_aborted_at_the_same_time() -> None:
     guest = Migrating([5])
     guest.refusals = [NoContact("no answer")] * 100
     assert await run(guest, settings()) == "was not done after 40 s, 20 for each GiB"
     assert "stop at 21" not in guest.asked
 
 
-async def test_one_that_does_not_get_on_is_given_up_and_not_stopped() -> None:
+async def test_a_migration_without_progress_is_aborted_without_a_pause() -> None:
     guest = Migrating([5])
     assert await run(guest, settings(progress_timeout=10)) == "did not get on for 10 s"
     assert guest.asked == []
 
 
 @pytest.mark.parametrize(("is_allowed", "seconds"), [(True, 41), (False, 14)])
-async def test_a_busy_guest_that_may_be_stopped_gets_on_for_as_long_as_anything_is_sent(
+async def test_a_busy_guest_that_may_be_paused_makes_progress_while_bytes_are_sent(
     is_allowed: bool, seconds: int
 ) -> None:
-    """Its memory is sent again and again: what remains grows whenever that begins anew."""
+    """Its memory is sent again and again: the remaining bytes grow at the start of each round."""
     guest = Migrating([9, 6, 3] * 7 + list(range(99, 0, -1)))
     await run(guest, settings(allow_workload_disruption=is_allowed, progress_timeout=10))
     assert guest.seconds == seconds
 
 
-def test_memory_that_a_guest_could_come_to_have_gives_its_migration_no_time() -> None:
-    """QEMU counts all of the device that brings it."""
+def test_unplugged_memory_extends_no_time_limit() -> None:
+    """QEMU counts the whole memory device."""
     pace = Pace(settings(), 0.0, spare=512 * GIB)
     pace.note(Progress(total=513 * GIB, remaining=5), 1.0)
     assert pace.longest == 20
 
 
-def test_what_cannot_be_there_to_be_sent_gives_a_migration_no_time() -> None:
-    """A tenant may have taken over whoever says how much there is."""
+def test_an_impossible_total_extends_no_time_limit() -> None:
+    """The total may come from a hostile launcher."""
     pace = Pace(settings(), 0.0, most=GIB)
     pace.note(Progress(total=1 << 62, remaining=5), 1.0)
     assert pace.longest == 20
 
 
-async def test_one_of_which_nothing_is_heard_is_given_up_in_its_time() -> None:
+async def test_a_migration_without_answers_is_aborted_in_time() -> None:
     class Mute(Migrating):
         async def progress(self) -> Progress:
             await super().progress()
@@ -167,7 +167,7 @@ async def test_one_of_which_nothing_is_heard_is_given_up_in_its_time() -> None:
     )
 
 
-async def test_without_a_bound_nothing_is_given_up_nor_stopped() -> None:
+async def test_without_a_limit_nothing_is_aborted_or_paused() -> None:
     pace = Pace(settings(completion_timeout_per_gib=0), 0.0, is_stoppable=True)
     pace.note(Progress(total=GIB, remaining=5), 1e6)
     assert (pace.too_long(1e6), pace.is_stop_announced(1e6)) == ("", False)
@@ -181,7 +181,7 @@ async def test_without_a_bound_nothing_is_given_up_nor_stopped() -> None:
         pytest.param(RUNS, [], id="it goes on"),
     ],
 )
-async def test_a_guest_that_was_stopped_for_nothing_is_let_go_on(stopped: State, asked: list[str]) -> None:
+async def test_a_guest_paused_by_a_failed_migration_resumes(stopped: State, asked: list[str]) -> None:
     guest = Migrating([5], stopped=stopped)
     watch = a_watch(guest, settings())
     await watch.run()
@@ -190,37 +190,37 @@ async def test_a_guest_that_was_stopped_for_nothing_is_let_go_on(stopped: State,
     assert guest.asked == asked
 
 
-async def test_a_guest_that_was_not_stopped_is_not_let_go_on() -> None:
-    """A person has paused it."""
+async def test_a_guest_that_the_migration_did_not_pause_is_not_resumed() -> None:
+    """A user paused it."""
     guest = Migrating([5])
     guest._state = BY_PERSON
     await a_watch(guest, settings()).let_go_on()
     assert guest.asked == []
 
 
-async def test_who_lets_it_go_on_waits_for_a_pause_that_is_yet_to_come() -> None:
+async def test_a_resume_waits_for_the_pause_in_progress() -> None:
     guest = Migrating([5], stopped=BY_PERSON)
-    asked, comes, stop = asyncio.Event(), asyncio.Event(), guest.stop_to_send
+    is_pausing, comes, stop = asyncio.Event(), asyncio.Event(), guest.stop_to_send
 
     async def late() -> None:
-        asked.set()
+        is_pausing.set()
         await comes.wait()
         await stop()
 
     guest.stop_to_send = late  # type: ignore[method-assign]
     watch = a_watch(guest, settings())
-    looking = asyncio.create_task(watch.run())
-    await asked.wait()
-    looking.cancel()
-    going_on = asyncio.create_task(watch.let_go_on())
+    running = asyncio.create_task(watch.run())
+    await is_pausing.wait()
+    running.cancel()
+    resuming = asyncio.create_task(watch.let_go_on())
     await asyncio.sleep(0)
-    assert not going_on.done()
+    assert not resuming.done()
     comes.set()
-    await going_on
+    await resuming
     assert guest._state == RUNS
 
 
-async def test_a_pause_that_failed_leaves_nothing_to_do() -> None:
+async def test_after_a_failed_pause_there_is_nothing_to_resume() -> None:
     guest = Migrating([5])
     guest.refusals = [HypervisorError("no")] * 100
     watch = a_watch(guest, settings())

@@ -17,22 +17,22 @@ async def where() -> int:
     return threading.get_ident()
 
 
-async def test_it_is_one_thread_beside_this_one_which_goes_back_for_what_is_ours() -> None:
-    lane = CopyThread()
+async def test_work_runs_in_one_other_thread_and_home_runs_in_this_one() -> None:
+    copy_thread = CopyThread()
     here = threading.get_ident()
-    there = await lane.run(where())
+    there = await copy_thread.run(where())
     assert there != here
-    assert await lane.run(where()) == there
-    assert await lane.run(lane.home(where())) == here
+    assert await copy_thread.run(where()) == there
+    assert await copy_thread.run(copy_thread.home(where())) == here
 
 
-async def test_nothing_is_begun_before_it_is_needed() -> None:
+async def test_the_thread_starts_on_first_use() -> None:
     before = threading.active_count()
     CopyThread()
     assert threading.active_count() == before
 
 
-async def test_this_loop_goes_on_while_something_is_busy_there() -> None:
+async def test_a_busy_copy_thread_does_not_block_this_loop() -> None:
     entered, leave = threading.Event(), threading.Event()
 
     async def busy() -> str:
@@ -48,7 +48,7 @@ async def test_this_loop_goes_on_while_something_is_busy_there() -> None:
     assert await task == "done"
 
 
-async def test_what_is_raised_there_is_raised_here() -> None:
+async def test_an_error_in_the_thread_is_raised_here() -> None:
     async def fail() -> None:
         raise OSError("there")
 
@@ -56,7 +56,7 @@ async def test_what_is_raised_there_is_raised_here() -> None:
         await CopyThread().run(fail())
 
 
-async def test_who_is_cancelled_here_is_cancelled_there() -> None:
+async def test_a_cancellation_reaches_the_thread() -> None:
     entered, cancelled = threading.Event(), threading.Event()
 
     async def wait() -> None:
@@ -75,16 +75,16 @@ async def test_who_is_cancelled_here_is_cancelled_there() -> None:
         await task
 
 
-async def test_nothing_is_left_of_one_that_has_ended() -> None:
-    lane = CopyThread()
-    lane.end()  # it has not begun
-    await lane.run(where())
-    *_earlier, thread = (one for one in threading.enumerate() if one.name == "migration")
-    lane.end()
+async def test_an_ended_thread_is_gone() -> None:
+    copy_thread = CopyThread()
+    copy_thread.end()  # no effect before the start
+    await copy_thread.run(where())
+    *_earlier, thread = (candidate for candidate in threading.enumerate() if candidate.name == "migration")
+    copy_thread.end()
     await asyncio.to_thread(thread.join, SECONDS)
     assert not thread.is_alive()
 
 
-async def test_nobody_goes_home_who_was_not_sent() -> None:
+async def test_home_outside_the_thread_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="nothing runs"):
         await CopyThread().home(where())

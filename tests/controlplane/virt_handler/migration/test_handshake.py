@@ -21,16 +21,16 @@ UID = "6a1a24a1-4061-4607-8bf4-a3963d0c5895"
 
 
 @pytest.mark.parametrize("channel", ["control", "memory", "disks"])
-def test_a_line_names_its_channel(channel: str) -> None:
+def test_a_handshake_names_its_channel(channel: str) -> None:
     line = render(Handshake(BINDING, channel))  # type: ignore[arg-type]
     assert read(line, BINDING) == channel
 
 
-def test_a_line_of_real_uids_is_no_longer_than_a_line_may_be() -> None:
+def test_a_handshake_with_real_uids_fits_the_line_limit() -> None:
     assert len(render(Handshake(MigrationIdentity(UID, UID, UID), "control"))) <= LINE_LIMIT_BYTES
 
 
-def test_a_migration_says_whom_its_tunnel_is_for() -> None:
+def test_the_identity_comes_from_the_migration_state() -> None:
     moving = MigrationState(migration_uid="m", source_pod_uid="s", target_pod_uid="t")
     assert migration_identity(moving) == BINDING
 
@@ -44,7 +44,7 @@ def test_a_migration_says_whom_its_tunnel_is_for() -> None:
         MigrationIdentity("m", "t", "s"),
     ],
 )
-def test_a_line_of_another_migration_is_refused(other: MigrationIdentity) -> None:
+def test_a_handshake_of_another_migration_is_refused(other: MigrationIdentity) -> None:
     with pytest.raises(HandshakeError, match="another migration"):
         read(render(Handshake(other, "memory")), BINDING)
 
@@ -63,6 +63,6 @@ def test_a_line_of_another_migration_is_refused(other: MigrationIdentity) -> Non
         b'{"binding":{"migration":"\xff","source_pod":"s","target_pod":"t"},"channel":"memory"}\n',
     ],
 )
-def test_what_is_no_line_of_ours_is_refused(line: bytes) -> None:
+def test_an_invalid_handshake_is_refused(line: bytes) -> None:
     with pytest.raises(HandshakeError, match="does not begin with a line"):
         read(line, BINDING)

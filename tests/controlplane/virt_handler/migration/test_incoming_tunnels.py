@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a door is open, and who is told of its end."""
+"""How long a tunnel server is open, and which VMI its end enqueues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOVING = MigrationState(migration_uid="m", source_node=SOURCE)
 
 
 class Nodes:
-    """All of them announce the source's certificate."""
+    """Nodes that all announce the source's certificate."""
 
     async def get(self, *_unused: object) -> dict[str, Any]:
         return {"metadata": {"annotations": certificate_annotation(pair_of(SOURCE))}}
@@ -32,22 +32,22 @@ def some_doors(changed: Callable[[str], None]) -> IncomingTunnels:
     return IncomingTunnels(pair_of(TARGET), lambda: "127.0.0.1", nodes, nodes, changed=changed)
 
 
-async def test_one_that_nobody_closes_has_an_end_and_its_instance_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unused_tunnel_closes_after_its_timeout_and_enqueues_the_vmi(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doors_module, "DOOR_SECONDS", 0)
-    told = asyncio.Queue[str]()
-    doors = some_doors(told.put_nowait)
-    await doors.open("vmi", MOVING)
-    assert doors.door("m") is not None
+    enqueued = asyncio.Queue[str]()
+    tunnels = some_doors(enqueued.put_nowait)
+    await tunnels.open("vmi", MOVING)
+    assert tunnels.door("m") is not None
     async with asyncio.timeout(SECONDS):
-        assert await told.get() == "vmi"
-        for closing in asyncio.all_tasks() - {asyncio.current_task()}:
-            await closing
-    assert doors.door("m") is None
+        assert await enqueued.get() == "vmi"
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            await task
+    assert tunnels.door("m") is None
 
 
-async def test_the_time_of_one_that_was_closed_ends_none_that_is_opened_later() -> None:
-    doors = some_doors(lambda _unused: None)
-    await doors.open("vmi", MOVING)
-    timer = doors._open["m"].timer
-    await doors.close("m")
+async def test_a_closed_tunnel_cancels_its_timeout() -> None:
+    tunnels = some_doors(lambda _unused: None)
+    await tunnels.open("vmi", MOVING)
+    timer = tunnels._open["m"].timer
+    await tunnels.close("m")
     assert timer.cancelled()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where migrations are waited for. With real interfaces, in a network namespace of a process of its own."""
+"""The address on which a target waits for migrations. Real interfaces, in a network namespace of a child process."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ ASKED = f"from controlplane.virt_handler.migration.network import waiting_addres
 MADE = "ip link add migration0 type veth peer name far; ip link set migration0 up; ip link set far up"
 
 
-def test_without_a_network_of_its_own_it_is_the_pod_s() -> None:
+def test_without_a_migration_network_the_pod_address_is_used() -> None:
     assert waiting_address(POD, interface="migration-none") == POD
 
 
-def test_a_chosen_network_that_is_not_there_is_not_replaced_by_another() -> None:
+def test_a_missing_migration_network_is_an_error() -> None:
     with pytest.raises(
         NoMigrationAddress, match=r"-none, .*\(control_plane_migration_network: net/one\): see that Multus"
     ):
@@ -41,24 +41,24 @@ def test_a_chosen_network_that_is_not_there_is_not_replaced_by_another() -> None
     ],
     ids=["IPv4", "IPv6", "both"],
 )
-def test_the_network_s_address_is_taken(
+def test_the_address_of_the_migration_network_is_used(
     addresses: list[str], expected: str, in_namespace: Callable[[str], str]
 ) -> None:
-    made = [f"ip address add {one} dev migration0{' nodad' * (':' in one)}" for one in addresses]
+    commands = [f"ip address add {address} dev migration0{' nodad' * (':' in address)}" for address in addresses]
 
-    assert in_namespace("; ".join([MADE, *made])) == expected
+    assert in_namespace("; ".join([MADE, *commands])) == expected
 
 
 @pytest.mark.root
-def test_an_address_of_the_link_alone_is_none(in_namespace: Callable[[str], str]) -> None:
-    said = in_namespace(MADE)
+def test_a_link_local_address_does_not_count(in_namespace: Callable[[str], str]) -> None:
+    output = in_namespace(MADE)
 
-    assert "NoPlace" in said
+    assert "NoPlace" in output
 
 
 @pytest.fixture
 def in_namespace() -> Callable[[str], str]:
-    """Return what is said where some commands were run: the last line."""
+    """Return a runner of commands in a new network namespace. It returns the last line of output."""
 
     def run(commands: str) -> str:
         script = f'set -e; {commands}; exec "$1" -c "$2"'

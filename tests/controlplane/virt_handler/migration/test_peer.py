@@ -22,7 +22,7 @@ from tests.controlplane.virt_handler.migration.ends import SOURCE, TARGET, pair_
 
 
 class Api:
-    """Has one Node, with such annotations."""
+    """An API with one Node, which has these annotations."""
 
     def __init__(self, annotations: dict[str, str] | None) -> None:
         self._annotations = annotations
@@ -32,7 +32,7 @@ class Api:
         return {"metadata": {"name": TARGET, "annotations": self._annotations}}
 
 
-async def test_a_node_says_by_what_it_is_known_and_is_known_by_it() -> None:
+async def test_a_peer_certificate_is_read_from_its_node() -> None:
     api: Any = Api(certificate_annotation(pair_of(TARGET)))
     assert await read_peer_certificate(api, TARGET) == pair_of(TARGET).der
 
@@ -47,23 +47,21 @@ async def test_a_node_says_by_what_it_is_known_and_is_known_by_it() -> None:
         ({CERTIFICATE: "no base64 at all"}, "is no certificate"),
     ],
 )
-async def test_a_node_that_says_nothing_of_use_is_known_by_nothing(
-    annotations: dict[str, str] | None, words: str
-) -> None:
+async def test_a_node_without_a_valid_certificate_is_an_error(annotations: dict[str, str] | None, words: str) -> None:
     api: Any = Api(annotations)
     with pytest.raises(Invalid, match=words):
         await read_peer_certificate(api, TARGET)
 
 
 @pytest.mark.parametrize("said", [b"", b"no certificate", base64.b64decode("MIIB")])
-def test_what_is_no_certificate_is_refused_at_either_end(said: bytes) -> None:
+def test_an_invalid_certificate_is_refused_at_either_end(said: bytes) -> None:
     with pytest.raises(Invalid, match="cannot listen"):
         server_tls_context(pair_of(TARGET), said)
     with pytest.raises(Invalid, match="cannot call"):
         client_tls_context(pair_of(SOURCE), said)
 
 
-def test_both_ends_speak_tls_1_3_and_want_a_certificate() -> None:
+def test_both_ends_require_tls_1_3_and_a_certificate() -> None:
     listens = server_tls_context(pair_of(TARGET), pair_of(SOURCE).der)
     calls = client_tls_context(pair_of(SOURCE), pair_of(TARGET).der)
     assert listens.minimum_version == calls.minimum_version == ssl.TLSVersion.TLSv1_3

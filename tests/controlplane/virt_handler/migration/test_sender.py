@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The end of a sending: when the guest may go on at its target, and which guest is ended here for that."""
+"""The end of a transfer: when the guest resumes at its target, and which guest is ended at the source."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Clock:
 
 
 class Guest:
-    """Is in these states, one after another; the last for ever. Nothing is done to it."""
+    """A guest with these states, one after another; the last one repeats."""
 
     def __init__(self, states: list[State]) -> None:
         self.states = states
@@ -55,9 +55,9 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def until_gone(guest: Guest) -> None:
-    made: Any = Sender
+    sender: Any = Sender
     async with asyncio.timeout(10):
-        await made(None, None, None, Clock(), directory="")._until_gone(guest)
+        await sender(None, None, None, Clock(), directory="")._until_gone(guest)
 
 
 @pytest.mark.parametrize(
@@ -68,28 +68,28 @@ async def until_gone(guest: Guest) -> None:
         pytest.param([CRASHED], id="it was killed when all was sent"),
     ],
 )
-async def test_the_source_is_gone_for_good(states: list[State]) -> None:
+async def test_a_migrated_or_crashed_source_is_gone(states: list[State]) -> None:
     await until_gone(Guest(states))
 
 
 @pytest.mark.parametrize("state", [RUNS, CANCELED])
-async def test_a_source_that_runs_is_the_guest_and_is_not_ended(state: State) -> None:
+async def test_a_running_source_is_not_ended(state: State) -> None:
     with pytest.raises(Failed, match="was let go on"):
         await until_gone(Guest([state]))
 
 
-async def test_a_source_that_did_not_hear_that_the_target_has_all_is_to_go_on() -> None:
+async def test_a_source_that_missed_the_targets_confirmation_resumes() -> None:
     with pytest.raises(Failed, match="did not hear"):
         await until_gone(Guest([ENDS, LEFT]))
 
 
-async def test_a_source_that_does_not_end_keeps_the_target_waiting() -> None:
+async def test_a_source_that_does_not_end_fails_the_transfer() -> None:
     with pytest.raises(Failed, match="does not end"):
         await until_gone(Guest([ENDS]))
 
 
 class Departed:
-    """Says at once that the guest has left, or that nobody can tell."""
+    """A SourceExit that knows at once whether the guest has left."""
 
     def __init__(self, there: Guest | None) -> None:
         self.there: Guest | None = None
@@ -100,7 +100,7 @@ class Departed:
 
 
 class Patient:
-    """Gives no migration up, and has stopped the guest, which it lets go on when it is told to."""
+    """A convergence watch that never aborts. It has paused the guest, and records when it resumes it."""
 
     let_on: ClassVar[list[str]] = []
     given: ClassVar[dict[str, object]] = {}
@@ -117,7 +117,7 @@ class Patient:
 
 
 class Traveller(Guest):
-    """A guest that is here or there. Whoever lets it go on is told."""
+    """A guest at the source or the target. It counts its resumes."""
 
     name = "vm"
     resumes = 0
@@ -141,15 +141,15 @@ async def send(
     held: bool = False,
     progressed: Progressed = lambda _key, _seen: None,
 ) -> list[str]:
-    """Return what is said, in its order."""
-    said = list[str]()
+    """Send the guest. Return what was reported, in order."""
+    calls = list[str]()
 
     async def migrate(*_unused: object) -> Traveller:
         for _turn in range(5):
             await asyncio.sleep(0)
         if not works:
             raise Disconnected("the last word is lost")
-        said.append("libvirt's word")
+        calls.append("libvirt's word")
         return there
 
     monkeypatch.setattr(sending, "Guest", Guest)
@@ -157,7 +157,7 @@ async def send(
     monkeypatch.setattr(sending, "_options", lambda *_unused: None)
     monkeypatch.setattr(sending, "Watch", Patient)
     monkeypatch.setattr(sending, "SourceExit", lambda *_unused: Departed(there if has_left else None))
-    made: Any = Sender
+    sender: Any = Sender
     no_writes: Any = SimpleNamespace(stop=None)
     order: Any = TransferRequest(
         a_vmi("Running"),
@@ -166,15 +166,15 @@ async def send(
         guest,
         is_paused_by_user=held,
         writes=no_writes,
-        left=lambda: said.append(f"it has left, let go on {there.resumes} times"),
+        left=lambda: calls.append(f"it has left, let go on {there.resumes} times"),
     )
     async with asyncio.timeout(10):
-        await made(None, None, None, Clock(), directory="", progressed=progressed)._send(order, None)
-    return said
+        await sender(None, None, None, Clock(), directory="", progressed=progressed)._send(order, None)
+    return calls
 
 
 @pytest.mark.parametrize("has_left", [False, True])
-async def test_it_goes_on_at_its_target_once(monkeypatch: pytest.MonkeyPatch, has_left: bool) -> None:
+async def test_the_guest_resumes_once_at_its_target(monkeypatch: pytest.MonkeyPatch, has_left: bool) -> None:
     there = Traveller([MIGRATED])
     await send(monkeypatch, Traveller([MIGRATED]), there, has_left=has_left, works=True)
     assert there.resumes == 1
@@ -182,32 +182,34 @@ async def test_it_goes_on_at_its_target_once(monkeypatch: pytest.MonkeyPatch, ha
 
 
 @pytest.mark.parametrize("held", [False, True])
-async def test_that_it_has_left_is_said_before_libvirt_says_so(monkeypatch: pytest.MonkeyPatch, held: bool) -> None:
+async def test_the_guest_has_left_before_libvirt_returns(monkeypatch: pytest.MonkeyPatch, held: bool) -> None:
     there = Traveller([MIGRATED])
-    said = await send(monkeypatch, Traveller([MIGRATED]), there, has_left=True, works=True, held=held)
-    assert said == [f"it has left, let go on {0 if held else 1} times", "libvirt's word"]
+    calls = await send(monkeypatch, Traveller([MIGRATED]), there, has_left=True, works=True, held=held)
+    assert calls == [f"it has left, let go on {0 if held else 1} times", "libvirt's word"]
 
 
-async def test_that_it_has_left_is_not_said_where_nobody_can_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_proof_only_libvirts_return_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     there = Traveller([MIGRATED])
-    said = await send(monkeypatch, Traveller([MIGRATED]), there, has_left=False, works=True)
-    assert said == ["libvirt's word"]
+    calls = await send(monkeypatch, Traveller([MIGRATED]), there, has_left=False, works=True)
+    assert calls == ["libvirt's word"]
 
 
 @pytest.mark.parametrize("has_left", [False, True])
-async def test_one_that_a_person_has_paused_stays_so(monkeypatch: pytest.MonkeyPatch, has_left: bool) -> None:
+async def test_a_guest_paused_by_a_user_stays_paused(monkeypatch: pytest.MonkeyPatch, has_left: bool) -> None:
     there = Traveller([MIGRATED])
     await send(monkeypatch, Traveller([MIGRATED]), there, has_left=has_left, works=True, held=True)
     assert there.resumes == 0
 
 
-async def test_one_that_goes_on_there_has_moved_whatever_libvirt_says(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_guest_that_resumed_at_its_target_has_moved_whatever_libvirt_returns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     there = Traveller([MIGRATED])
     await send(monkeypatch, Traveller([LEFT]), there, has_left=True, works=False)
     assert there.resumes == 1
 
 
-async def test_one_of_which_nobody_knows_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_proof_a_failed_transfer_has_not_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     there = Traveller([MIGRATED])
     with pytest.raises(Failed, match="the last word is lost"):
         await send(monkeypatch, Traveller([LEFT]), there, has_left=False, works=False)
@@ -215,25 +217,25 @@ async def test_one_of_which_nobody_knows_has_not(monkeypatch: pytest.MonkeyPatch
     assert Patient.let_on == ["it goes on here"]
 
 
-async def test_how_far_it_is_is_told_no_more_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = list[object]()
+async def test_progress_is_cleared_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    progress = list[object]()
 
     def note(_key: Key, seen: Progress | None) -> None:
-        told.append(seen)
+        progress.append(seen)
 
     here, there = Traveller([LEFT]), Traveller([MIGRATED])
     with pytest.raises(Failed):
         await send(monkeypatch, here, there, has_left=False, works=False, progressed=note)
-    assert told == [None]
+    assert progress == [None]
 
 
-async def test_its_time_is_for_what_it_can_have_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_time_limit_uses_the_most_memory_that_the_guest_can_have(monkeypatch: pytest.MonkeyPatch) -> None:
     await send(monkeypatch, Traveller([MIGRATED]), Traveller([MIGRATED]), has_left=False, works=True)
     assert Patient.given["most"] == most_to_send(a_vmi("Running")) > 0
 
 
 class Stubborn(Traveller):
-    """A guest whose libvirtd answers and ends nothing, until so much was done about it. What was done is told."""
+    """A guest whose transfer ends only by one particular measure. It records all measures."""
 
     def __init__(self, ends_by: str) -> None:
         super().__init__([RUNS])
@@ -264,7 +266,7 @@ class Stubborn(Traveller):
         ["asked to give it up", "cut from the target", "cut off here"],
     ],
 )
-async def test_a_migration_that_nobody_wants_has_an_end_whatever_libvirt_says(
+async def test_an_unwanted_transfer_ends_whatever_libvirt_does(
     monkeypatch: pytest.MonkeyPatch, done: list[str]
 ) -> None:
     guest = Stubborn(done[-1])
@@ -278,19 +280,19 @@ async def test_a_migration_that_nobody_wants_has_an_end_whatever_libvirt_says(
     monkeypatch.setattr(sending, "CUT_SECONDS", 0)
     ends: Any = (guest, guest, None, Patient(), Departed(None))
     unwanted = asyncio.Event()
-    sent = asyncio.create_task(sending._migrate(*ends, unwanted=unwanted))
+    sending_task = asyncio.create_task(sending._migrate(*ends, unwanted=unwanted))
     for _turn in range(5):
         await asyncio.sleep(0)
     assert guest.done == []
     unwanted.set()
     async with asyncio.timeout(10):
         with pytest.raises(Failed, match="it is over"):
-            await sent
+            await sending_task
     assert guest.done == done
 
 
 class Line:
-    """A connection to the target's libvirtd, which is there when `is_open` is set; how it and the wish went is told."""
+    """A connection to the target's libvirtd that opens when `is_open` is set, and the writes of its migration."""
 
     def __init__(self, *, refusal: Exception | None = None, trouble: Exception | None = None) -> None:
         self.is_open, self.is_begun = asyncio.Event(), asyncio.Event()
@@ -322,7 +324,7 @@ async def reach(monkeypatch: pytest.MonkeyPatch, line: Line) -> Any:
         return await sending._reach("/socket", order)
 
 
-async def test_it_is_written_that_it_begins_while_the_target_is_being_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_start_is_written_while_the_connection_opens(monkeypatch: pytest.MonkeyPatch) -> None:
     line = Line()
     reaching = asyncio.create_task(reach(monkeypatch, line))
     await line.is_begun.wait()
@@ -333,9 +335,9 @@ async def test_it_is_written_that_it_begins_while_the_target_is_being_reached(mo
 
 
 @pytest.mark.parametrize("is_open", [False, True])
-async def test_one_that_is_not_to_begin_leaves_no_connection(monkeypatch: pytest.MonkeyPatch, is_open: bool) -> None:
+async def test_a_refused_start_leaves_no_connection(monkeypatch: pytest.MonkeyPatch, is_open: bool) -> None:
     line = Line(refusal=NoContact("it is cancelled"))
-    if is_open:  # before the refusal is heard
+    if is_open:  # the connection opens before the refusal arrives
         line.is_open.set()
         begin = line.begin
 
@@ -351,7 +353,7 @@ async def test_one_that_is_not_to_begin_leaves_no_connection(monkeypatch: pytest
     assert line.is_closed == is_open
 
 
-async def test_one_whose_target_is_not_reached_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_target_fails_the_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
     line = Line(trouble=Disconnected("nobody listens"))
     line.is_open.set()
     with pytest.raises(Disconnected):
@@ -359,7 +361,7 @@ async def test_one_whose_target_is_not_reached_is_not_sent(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("is_still", [False, True])
-def test_one_that_cannot_be_sent_while_it_writes_is_sent_still(is_still: bool) -> None:
+def test_a_guest_that_cannot_be_sent_while_running_is_sent_paused(is_still: bool) -> None:
     moving, vmi = MigrationState(target_pod_uid="there"), a_vmi("Running")
     nothing: Any = None
     order = TransferRequest(vmi, moving, "here", nothing, is_paused_by_user=False, writes=nothing, is_still=is_still)

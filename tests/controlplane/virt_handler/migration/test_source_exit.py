@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a guest is said to have left: the whole at its target, no QEMU here, and the whole at its target again."""
+"""When a guest counts as left: complete at the target, no QEMU at the source, and again complete at the target."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CLOSED = ConnectionClosed("eof")
 
 
 class Place:
-    """The target's libvirtd, its domain, and the source's virt-node: each says one thing after another."""
+    """The target's libvirtd, its domain, and the source's virt-node. Each has a list of answers."""
 
     def __init__(self, events: list[Event], states: list[State | Exception], emulators: list[int | Exception]) -> None:
         self.events = EventQueue()
-        for one in events:
-            self.events.put(one)
+        for event in events:
+            self.events.put(event)
         self.states = states
         self.emulators = emulators
         self.asked: list[str] = []
@@ -62,20 +62,20 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def watched(place: Place) -> SourceExit:
-    made: Any = SourceExit
-    departure: SourceExit = made(place, "source-pod", "vm", place)
+    source_exit: Any = SourceExit
+    watcher: SourceExit = source_exit(place, "source-pod", "vm", place)
     async with asyncio.timeout(10):
-        await departure.watch()
-    return departure
+        await watcher.watch()
+    return watcher
 
 
-async def test_it_has_left_when_all_of_it_is_there_and_no_qemu_is_here() -> None:
+async def test_a_guest_has_left_when_it_is_complete_at_the_target_and_qemu_is_gone() -> None:
     place = Place([STARTED, PAUSED], [WHOLE, WHOLE], [1, 1, 0])
     assert (await watched(place)).there is place
     assert place.asked == ["target", "node", "node", "node", "target"]
 
 
-async def test_one_of_which_not_all_is_there_is_waited_for() -> None:
+async def test_an_incomplete_target_is_awaited() -> None:
     place = Place([PAUSED, PAUSED], [COMES, WHOLE, WHOLE], [0])
     assert (await watched(place)).there is place
 
@@ -90,7 +90,7 @@ async def test_one_of_which_not_all_is_there_is_waited_for() -> None:
         pytest.param([PAUSED], [WHOLE], [NodeAway("no")], id="nobody can look here"),
     ],
 )
-async def test_otherwise_libvirts_word_is_waited_for(
+async def test_without_proof_the_watch_ends(
     events: list[Event], states: list[State | Exception], emulators: list[int | Exception]
 ) -> None:
     assert (await watched(Place(events, states, emulators))).there is None

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the source calls, as a table."""
+"""Which target addresses a source accepts, as a table."""
 
 from __future__ import annotations
 
@@ -38,19 +38,22 @@ NOT_KNOWN = "its virt-handler is not known by that address"
         ("fd00::2", NOT_KNOWN, ""),
         ("10.244.1.9", OWN, OWN),
         ("192.0.2.1", OWN, OWN),
-        *((one, NO_HOST, NO_HOST) for one in ("127.0.0.1", "0.0.0.0", "::1", "::ffff:10.244.2.9", "169.254.169.254")),
         *(
-            (one, NO_ADDRESS, NO_ADDRESS)
-            for one in ("localhost", "node-2", "", "10.244.2.9:22", "[::1]", "fd00::2%eth0")
+            (address, NO_HOST, NO_HOST)
+            for address in ("127.0.0.1", "0.0.0.0", "::1", "::ffff:10.244.2.9", "169.254.169.254")
+        ),
+        *(
+            (address, NO_ADDRESS, NO_ADDRESS)
+            for address in ("localhost", "node-2", "", "10.244.2.9:22", "[::1]", "fd00::2%eth0")
         ),
     ],
 )
-def test_who_is_called(said: str, alone: str, in_network: str) -> None:
+def test_a_target_address_is_accepted_or_refused(said: str, alone: str, in_network: str) -> None:
     assert refuse_address(said, SOURCE, TARGET, has_network=False) == alone
     assert refuse_address(said, SOURCE, TARGET, has_network=True) == in_network
 
 
-def test_a_node_that_has_said_nothing_is_not_called() -> None:
+def test_an_address_that_the_target_node_does_not_announce_is_refused() -> None:
     for silent in ({}, {"metadata": {}}, {"metadata": {"annotations": {ADDRESS: "here"}}}):
         assert refuse_address("10.244.2.9", {}, silent, has_network=False) == NOT_KNOWN
     six = {"metadata": {"annotations": {ADDRESS: "[fd00::9]:8443"}}}
@@ -70,15 +73,15 @@ def to(address: str) -> MigrationState:
     )
 
 
-def test_it_is_refused_by_name() -> None:
+def test_a_refusal_names_the_node_and_its_address() -> None:
     assert address_of(to("10.244.2.9"), SOURCE, TARGET, has_network=False) == "10.244.2.9"
     with pytest.raises(Failed, match=f"node {OTHER} says that it listens at localhost: that is no IP address"):
         address_of(to("localhost"), SOURCE, TARGET, has_network=True)
 
 
-async def test_nothing_is_opened_for_one_that_is_refused() -> None:
-    made: Any = Sender
-    sending = made(None, None, Nodes(), None, directory="", has_network=lambda: False)
+async def test_a_refused_address_is_not_dialled() -> None:
+    sender: Any = Sender
+    sending = sender(None, None, Nodes(), None, directory="", has_network=lambda: False)
     order: Any = SimpleNamespace(moving=to("127.0.0.1"), pod_uid="source-pod")
     with pytest.raises(Failed, match=NO_HOST):
         await sending.send(order)

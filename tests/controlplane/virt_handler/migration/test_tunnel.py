@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A source and a target on this machine, each as it is, with TLS on the loopback between them."""
+"""A real source and a real target on this machine, with TLS on the loopback between them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CHANNELS: tuple[Channel, ...] = ("control", "memory", "disks")
 
 
 async def said_back(ends: TunnelSockets, channel: Channel, text: bytes = b"words") -> bytes:
-    """What comes of words that are said to a channel; b"" where nobody answers."""
+    """Send text over a channel and return the answer; b"" without one."""
     async with asyncio.timeout(SECONDS):
         reader, writer = await ends.dial(channel)
         try:
@@ -58,44 +58,42 @@ async def said_back(ends: TunnelSockets, channel: Channel, text: bytes = b"words
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-async def test_what_is_said_in_the_source_gets_to_the_targets_launcher_and_its_answer_back(
-    channel: Channel, tmp_path: pathlib.Path
-) -> None:
+async def test_bytes_reach_the_target_launcher_and_its_answer_returns(channel: Channel, tmp_path: pathlib.Path) -> None:
     async with an_entrance(tmp_path) as ends, ends.passage():
         assert await said_back(ends, channel) == b"WORDS"
         assert ends.launcher.dialled == [channel]
 
 
-async def test_megabytes_are_carried_on_all_channels_at_once(tmp_path: pathlib.Path) -> None:
+async def test_all_channels_carry_megabytes_at_once(tmp_path: pathlib.Path) -> None:
     data = b"m" * (2 << 20)
     async with an_entrance(tmp_path) as ends, ends.passage():
-        found = await asyncio.gather(*(said_back(ends, channel, data) for channel in (*CHANNELS, "disks")))
-    assert found == [data.upper()] * 4
+        answers = await asyncio.gather(*(said_back(ends, channel, data) for channel in (*CHANNELS, "disks")))
+    assert answers == [data.upper()] * 4
 
 
-async def test_nothing_is_left_of_one(tmp_path: pathlib.Path) -> None:
+async def test_a_tunnel_leaks_nothing(tmp_path: pathlib.Path) -> None:
     async with an_entrance(tmp_path) as ends, ends.passage():
-        await said_back(ends, "memory")  # what Python opens once
+        await said_back(ends, "memory")  # let Python open what it opens once
     await settled()
     before = open_things()
     again = tmp_path / "again"
     again.mkdir()
     async with an_entrance(again) as ends:
         async with ends.passage():
-            held = [await ends.dial(channel) for channel in CHANNELS]
-            for _reader, writer in held:
+            streams = [await ends.dial(channel) for channel in CHANNELS]
+            for _reader, writer in streams:
                 writer.write(b"words")
             async with asyncio.timeout(SECONDS):
-                assert [await reader.readexactly(5) for reader, _writer in held] == [b"WORDS"] * 3
+                assert [await reader.readexactly(5) for reader, _writer in streams] == [b"WORDS"] * 3
         assert os.listdir(again) == ["launcher.sock"], "libvirt's socket is gone"
-        for reader, writer in held:
+        for reader, writer in streams:
             assert await reader.read(-1) == b""
             writer.close()
     await settled()
     assert open_things() == before
 
 
-async def test_an_entrance_that_is_closed_ends_what_came_through_it_and_is_not_there_any_more(
+async def test_a_closed_server_ends_its_connections_and_stops_listening(
     tmp_path: pathlib.Path,
 ) -> None:
     async with an_entrance(tmp_path) as ends, ends.passage():
@@ -119,7 +117,7 @@ async def test_an_entrance_that_is_closed_ends_what_came_through_it_and_is_not_t
         pytest.param(SOURCE, TARGET, OTHER, id="a target of another name"),
     ],
 )
-async def test_nothing_passes_between_ends_that_do_not_know_each_other(
+async def test_peers_with_wrong_certificates_exchange_nothing(
     shows: str, knows: str, name: str, tmp_path: pathlib.Path
 ) -> None:
     async with an_entrance(tmp_path) as ends, ends.passage(ends.target(shows=shows, knows=knows, name=name)):
@@ -136,7 +134,7 @@ async def test_nothing_passes_between_ends_that_do_not_know_each_other(
         MigrationIdentity(BINDING.migration, BINDING.source_pod, "another"),
     ],
 )
-async def test_the_right_node_with_another_migration_is_turned_away(
+async def test_another_migration_of_the_right_node_is_rejected(
     other: MigrationIdentity, tmp_path: pathlib.Path
 ) -> None:
     async with an_entrance(tmp_path) as ends, ends.passage(binding=other):
@@ -144,17 +142,17 @@ async def test_the_right_node_with_another_migration_is_turned_away(
         assert ends.launcher.dialled == []
 
 
-async def test_one_that_cannot_be_opened_leaves_nothing(tmp_path: pathlib.Path) -> None:
+async def test_a_client_that_cannot_open_leaks_nothing(tmp_path: pathlib.Path) -> None:
     async with an_entrance(tmp_path) as ends:
         await settled()
         before = open_things()
-        passage = TunnelClient(BINDING, ends.target(), "/no/such/directory")
+        client = TunnelClient(BINDING, ends.target(), "/no/such/directory")
         with pytest.raises(FileNotFoundError):
-            await passage.open({"memory": listen_at(tmp_path / "memory.sock")})
+            await client.open({"memory": listen_at(tmp_path / "memory.sock")})
         assert open_things() == before
 
 
-async def test_a_source_whose_target_is_not_there_ends_what_dials(tmp_path: pathlib.Path) -> None:
+async def test_an_unreachable_target_ends_the_connection(tmp_path: pathlib.Path) -> None:
     async with an_entrance(tmp_path) as ends, ends.passage():
         await ends.entrance.close()
         assert await said_back(ends, "control") == b""
@@ -162,7 +160,7 @@ async def test_a_source_whose_target_is_not_there_ends_what_dials(tmp_path: path
 
 @asynccontextmanager
 async def a_mute_target(ends: TunnelSockets) -> AsyncIterator[list[asyncio.StreamWriter]]:
-    """In the place of the target something that takes connections and says nothing; these are what it has taken."""
+    """Replace the target with a server that accepts and never answers. Yield the accepted connections."""
     taken: list[asyncio.StreamWriter] = []
 
     async def take(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -178,23 +176,23 @@ async def a_mute_target(ends: TunnelSockets) -> AsyncIterator[list[asyncio.Strea
             writer.transport.abort()
 
 
-async def test_a_target_that_says_nothing_is_given_up(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_target_times_out(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passage_module, "CONNECT_SECONDS", 0.1)
     async with an_entrance(tmp_path) as ends, a_mute_target(ends), ends.passage():
         assert await said_back(ends, "memory") == b""
 
 
-async def test_a_launcher_has_its_target_called_so_often_and_no_more(tmp_path: pathlib.Path) -> None:
+async def test_connections_to_a_silent_target_are_limited(tmp_path: pathlib.Path) -> None:
     async with an_entrance(tmp_path) as ends, a_mute_target(ends) as taken, ends.passage():
-        held = [await ends.dial("disks") for _unused in range(MOST["disks"])]
+        streams = [await ends.dial("disks") for _unused in range(MOST["disks"])]
         assert await said_back(ends, "disks") == b""
         assert await said_back(ends, "disks") == b""
         assert len(taken) <= MOST["disks"]
-        for _reader, writer in held:
+        for _reader, writer in streams:
             writer.close()
 
 
-async def test_a_launcher_that_nobody_listens_in_ends_what_dials(tmp_path: pathlib.Path) -> None:
+async def test_an_unreachable_launcher_ends_the_connection(tmp_path: pathlib.Path) -> None:
     launcher = Launcher(tmp_path)
     async with an_entrance(tmp_path, launcher) as ends, ends.passage():
         launcher.path.unlink()
@@ -202,44 +200,46 @@ async def test_a_launcher_that_nobody_listens_in_ends_what_dials(tmp_path: pathl
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-async def test_a_launcher_has_so_many_connections_and_no_more(channel: Channel, tmp_path: pathlib.Path) -> None:
+async def test_connections_per_channel_are_limited(channel: Channel, tmp_path: pathlib.Path) -> None:
     async with an_entrance(tmp_path) as ends, ends.passage():
-        held = [await ends.dial(channel) for _unused in range(MOST[channel])]
+        streams = [await ends.dial(channel) for _unused in range(MOST[channel])]
         async with asyncio.timeout(SECONDS):
-            for reader, writer in held:
+            for reader, writer in streams:
                 writer.write(b"x")
                 assert await reader.readexactly(1) == b"X"
         assert await said_back(ends, channel) == b""
         assert len(ends.launcher.dialled) == MOST[channel]
 
-        held[0][1].close()
-        await held[0][1].wait_closed()
+        streams[0][1].close()
+        await streams[0][1].wait_closed()
         async with asyncio.timeout(SECONDS):
             while await said_back(ends, channel) != b"WORDS":
                 pass
-        for _reader, writer in held:
+        for _reader, writer in streams:
             writer.close()
 
 
-async def test_connections_beyond_what_a_channel_needs_are_turned_away_at_the_target_too(
+async def test_the_target_limits_connections_per_channel_too(
     tmp_path: pathlib.Path,
 ) -> None:
-    """A captured source counts as it likes."""
+    """A hostile source ignores its own limit."""
     async with an_entrance(tmp_path) as ends, ends.passage():
         reader, writer = await ends.dial("memory")
         writer.write(b"x")
         async with asyncio.timeout(SECONDS):
             assert await reader.readexactly(1) == b"X"
-        other = tmp_path / "other"
-        other.mkdir()
-        second = TunnelSockets(other, ends.launcher, ends.entrance, ends.port)
+        directory = tmp_path / "other"
+        directory.mkdir()
+        second = TunnelSockets(directory, ends.launcher, ends.entrance, ends.port)
         async with second.passage():
             assert await said_back(second, "memory") == b""
             assert await said_back(second, "disks") == b"WORDS"
         writer.close()
 
 
-async def test_who_proves_nothing_is_let_go_in_time(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_peer_without_a_handshake_is_closed_in_time(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(entrance_module, "PROOF_SECONDS", 0.05)
     async with an_entrance(tmp_path) as ends:
         reader, writer = await asyncio.open_connection("127.0.0.1", ends.port)
@@ -248,7 +248,7 @@ async def test_who_proves_nothing_is_let_go_in_time(tmp_path: pathlib.Path, monk
         writer.close()
 
 
-async def test_who_is_proven_but_does_not_say_of_what_is_let_go_in_time(
+async def test_an_authenticated_peer_without_a_handshake_is_closed_in_time(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entrance_module, "PROOF_SECONDS", 0.5)
@@ -262,9 +262,7 @@ async def test_who_is_proven_but_does_not_say_of_what_is_let_go_in_time(
 
 
 @pytest.mark.parametrize("line", [b"x" * 4096, b"\n", b"GET / HTTP/1.1\r\n\r\n"])
-async def test_who_is_proven_and_says_something_else_is_turned_away_at_once(
-    line: bytes, tmp_path: pathlib.Path
-) -> None:
+async def test_an_invalid_handshake_is_rejected_at_once(line: bytes, tmp_path: pathlib.Path) -> None:
     async with an_entrance(tmp_path) as ends:
         reader, writer = await call(ends)
         writer.write(line)
@@ -275,7 +273,7 @@ async def test_who_is_proven_and_says_something_else_is_turned_away_at_once(
         assert ends.launcher.dialled == []
 
 
-async def test_what_is_no_tls_is_turned_away(tmp_path: pathlib.Path) -> None:
+async def test_plain_text_is_rejected(tmp_path: pathlib.Path) -> None:
     async with an_entrance(tmp_path) as ends:
         reader, writer = await asyncio.open_connection("127.0.0.1", ends.port)
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
@@ -286,7 +284,7 @@ async def test_what_is_no_tls_is_turned_away(tmp_path: pathlib.Path) -> None:
         assert ends.launcher.dialled == []
 
 
-async def test_a_host_that_proves_nothing_gets_few_places_and_the_source_its_own(
+async def test_an_unauthenticated_host_gets_few_connections_and_the_source_still_connects(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entrance_module, "PROOF_SECONDS", SECONDS)
@@ -297,17 +295,17 @@ async def test_a_host_that_proves_nothing_gets_few_places_and_the_source_its_own
             stack.callback(writer.close)
             strangers.append(reader)
         async with asyncio.timeout(SECONDS / 2):
-            for one in strangers[entrance_module.UNPROVEN :]:
-                assert await one.read(-1) == b""
+            for stranger in strangers[entrance_module.UNPROVEN :]:
+                assert await stranger.read(-1) == b""
             async with ends.passage():
                 assert await said_back(ends, "memory") == b"WORDS"
-        assert not any(one.at_eof() for one in strangers[: entrance_module.UNPROVEN])
+        assert not any(stranger.at_eof() for stranger in strangers[: entrance_module.UNPROVEN])
 
 
-async def test_the_source_has_room_for_all_that_it_can_have_before_the_first_is_proven(
+async def test_all_connections_of_the_source_can_authenticate_at_once(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine with eight disks, on a processor that others want as well."""
+    """As with a guest of eight disks, on a busy processor."""
     at_once, everybody = 0, asyncio.Event()
 
     async def prove(end: TunnelSocket) -> None:
@@ -317,16 +315,18 @@ async def test_the_source_has_room_for_all_that_it_can_have_before_the_first_is_
             if at_once == sum(MOST.values()):
                 everybody.set()
             await everybody.wait()
-        await prove_of(end)
+        await original(end)
 
-    prove_of = TunnelSocket.prove
+    original = TunnelSocket.prove
     monkeypatch.setattr(TunnelSocket, "prove", prove)
     async with an_entrance(tmp_path) as ends, ends.passage(), asyncio.TaskGroup() as group:
-        said = [group.create_task(said_back(ends, channel)) for channel in CHANNELS for _unused in range(MOST[channel])]
-    assert {one.result() for one in said} == {b"WORDS"}
+        answers = [
+            group.create_task(said_back(ends, channel)) for channel in CHANNELS for _unused in range(MOST[channel])
+        ]
+    assert {answer.result() for answer in answers} == {b"WORDS"}
 
 
-async def test_who_is_gone_before_it_is_looked_at_is_nobody(
+async def test_a_peer_that_resets_at_once_does_no_harm(
     tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with an_entrance(tmp_path) as ends:
@@ -336,10 +336,10 @@ async def test_who_is_gone_before_it_is_looked_at_is_nobody(
         async with ends.passage():
             assert await said_back(ends, "memory") == b"WORDS"
     gc.collect()
-    assert not [one for one in caplog.records if one.name == "asyncio"]
+    assert not [record for record in caplog.records if record.name == "asyncio"]
 
 
-async def test_who_has_proven_nothing_in_time_has_its_places_again(
+async def test_a_closed_unauthenticated_connection_frees_its_slot(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entrance_module, "PROOF_SECONDS", 0.3)
@@ -354,45 +354,45 @@ async def test_who_has_proven_nothing_in_time_has_its_places_again(
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
-async def test_an_end_that_is_held_up_by_the_other_is_closed_at_once(
+async def test_an_end_that_its_peer_blocks_closes_at_once(
     side: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As OpenSSL is by messages that carry nothing: within one call, for as long as they come."""
-    held = threading.Event()
+    """OpenSSL stays in one read call while the peer sends empty records."""
+    is_blocked = threading.Event()
 
     def fill(end: TunnelSocket, into: memoryview) -> int:
         if isinstance(end._socket, ssl.SSLSocket) and end._socket.server_side is (side == "target"):
-            held.set()
+            is_blocked.set()
             end._socket.setblocking(True)
             while socket.socket.recv(end._socket, 1 << 16):
                 pass
-        return fill_of(end, into)
+        return original(end, into)
 
-    fill_of = TunnelSocket._fill
+    original = TunnelSocket._fill
     here, there = CopyThread(), CopyThread()
     launcher = Launcher(tmp_path)
     async with AsyncExitStack() as stack:
         await launcher.open(stack)
-        entrance = TunnelServer(BINDING, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der), launcher.dial)
-        port = await there.run(entrance.open("127.0.0.1"))
+        server = TunnelServer(BINDING, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der), launcher.dial)
+        port = await there.run(server.open("127.0.0.1"))
         context = client_tls_context(pair_of(SOURCE), pair_of(TARGET).der)
-        passage = TunnelClient(BINDING, Target("127.0.0.1", port, context, certificate_host(TARGET)), str(tmp_path))
-        path = await here.run(passage.open({}))
+        client = TunnelClient(BINDING, Target("127.0.0.1", port, context, certificate_host(TARGET)), str(tmp_path))
+        path = await here.run(client.open({}))
         _reader, writer = await asyncio.open_unix_connection(path)
         stack.callback(writer.close)
         monkeypatch.setattr(TunnelSocket, "_fill", fill)
         writer.write(b"words")
         async with asyncio.timeout(SECONDS):
-            await asyncio.to_thread(held.wait)
-            sides: list[tuple[CopyThread, TunnelClient | TunnelServer]] = [(here, passage), (there, entrance)]
-            for lane, one in sides if side == "source" else reversed(sides):
-                one.cut()
-                await lane.run(one.close())
-                lane.end()
+            await asyncio.to_thread(is_blocked.wait)
+            sides: list[tuple[CopyThread, TunnelClient | TunnelServer]] = [(here, client), (there, server)]
+            for thread, peer in sides if side == "source" else reversed(sides):
+                peer.cut()
+                await thread.run(peer.close())
+                thread.end()
         await settled()
 
 
-async def test_a_launcher_that_takes_nothing_does_not_hold_up_other_channels(tmp_path: pathlib.Path) -> None:
+async def test_a_launcher_that_reads_nothing_does_not_block_other_channels(tmp_path: pathlib.Path) -> None:
     is_over = asyncio.Event()
 
     class Mute(Launcher):
@@ -417,12 +417,12 @@ async def test_a_launcher_that_takes_nothing_does_not_hold_up_other_channels(tmp
 
 
 async def call(ends: TunnelSockets) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Reach the entrance as the source does, and say nothing yet."""
+    """Connect to the tunnel server as the source does, without a handshake."""
     target = ends.target()
     return await asyncio.open_connection(target.host, target.port, ssl=target.context, server_hostname=target.name)
 
 
 async def settled() -> None:
-    """Let callbacks of what was closed run."""
+    """Run the callbacks of closed connections."""
     for _unused in range(5):
         await asyncio.sleep(0)

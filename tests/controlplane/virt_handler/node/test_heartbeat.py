@@ -22,7 +22,7 @@ KEY, LEASE_KEY = Key("", "node-1"), Key("kubevirt", "virt-handler-node-1")
 
 
 class Ended(Exception):
-    """The story is over."""
+    """The test is over."""
 
 
 def a_heartbeat(api: MemoryApi, time: VirtualTime) -> Heartbeat:
@@ -30,7 +30,7 @@ def a_heartbeat(api: MemoryApi, time: VirtualTime) -> Heartbeat:
 
 
 class Stage:
-    """A Node, and what happens at each of the pauses."""
+    """A Node, and what happens at each pause."""
 
     def __init__(self, *happens: Any) -> None:
         self.api, self.leases, self.time = MemoryApi(), MemoryApi(), VirtualTime()
@@ -39,20 +39,20 @@ class Stage:
         self.held = ""
         self.waits: list[float] = []
         self.seen: list[str] = []
-        """What the Node said at each of the pauses."""
+        """The schedulable label at each pause."""
 
     async def play(self) -> None:
         await self.api.create(NODE, "", {"metadata": {"name": "node-1"}})
         self.api.writes.clear()
         await self.heartbeat.beat()
-        said = serving_patch(KvmFinding(is_usable=True), 0.0, {})
+        patch = serving_patch(KvmFinding(is_usable=True), 0.0, {})
         with pytest.raises(Ended):
             await keep_schedulable(
-                self.api, "node-1", lambda _node: said, self.heartbeat, held=lambda: self.held, wait=self.wait
+                self.api, "node-1", lambda _node: patch, self.heartbeat, held=lambda: self.held, wait=self.wait
             )
 
     async def wait(self, event: asyncio.Event, seconds: float) -> None:
-        """Beat meanwhile, if that gets through."""
+        """Renew the Lease meanwhile, if that succeeds."""
         self.seen.append(self.labels.get("kubevirt.io/schedulable", ""))
         self.waits.append(seconds)
         if not self.happens:
@@ -72,7 +72,7 @@ class Stage:
         self.api.failing = None
 
     def is_unheard(self) -> None:
-        """The Lease does not get through any more, and virt-controller takes the node off."""
+        """The Lease is no longer renewed, and virt-controller makes the node unschedulable."""
         self.leases.failing = Unavailable("cut off")
         self.taken_off()
 
@@ -80,7 +80,7 @@ class Stage:
         self.leases.failing = None
 
     def is_paused_by_user(self) -> None:
-        """The node is not clear of what is no longer its own."""
+        """The node's recovery is not complete."""
         self.held = "guests are being ended"
         self.heartbeat.resumed.set()
 
@@ -96,14 +96,14 @@ class Stage:
         return dict(self.api.objects["nodes", KEY]["metadata"].get("labels", {}))
 
 
-async def test_a_node_that_is_not_clear_takes_no_machines_until_it_is() -> None:
+async def test_a_node_is_unschedulable_until_its_recovery_is_complete() -> None:
     stage = Stage(Stage.is_paused_by_user, Stage.taken_off, Stage.is_clear, Stage.nothing)
     await stage.play()
 
     assert stage.seen == ["true", "false", "false", "true", "true"]
 
 
-async def test_the_node_is_labelled_once_and_then_only_looked_at() -> None:
+async def test_the_node_is_labelled_once_and_then_only_checked() -> None:
     stage = Stage(Stage.nothing, Stage.nothing)
     await stage.play()
 
@@ -112,7 +112,7 @@ async def test_the_node_is_labelled_once_and_then_only_looked_at() -> None:
     assert stage.waits == [LOOK_SECONDS] * 3
 
 
-async def test_a_node_that_was_taken_off_the_list_is_put_on_it_again() -> None:
+async def test_a_node_made_unschedulable_is_made_schedulable_again() -> None:
     stage = Stage(Stage.taken_off, Stage.nothing)
     await stage.play()
 
@@ -120,7 +120,7 @@ async def test_a_node_that_was_taken_off_the_list_is_put_on_it_again() -> None:
     assert len(stage.api.writes) == 2
 
 
-async def test_it_is_tried_until_it_works_ever_less_often(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_write_is_retried_with_back_off(caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage(Stage.fails, *[Stage.nothing] * 7, Stage.works, Stage.fails, Stage.nothing)
     await stage.play()
 
@@ -128,15 +128,15 @@ async def test_it_is_tried_until_it_works_ever_less_often(caplog: pytest.LogCapt
     assert stage.waits == [LOOK_SECONDS, 1, 2, 4, 8, 16, *longest, LOOK_SECONDS, 1, 2], "and soon again the next time"
 
 
-async def test_who_is_not_heard_leaves_the_node_off_the_list_and_puts_it_on_when_he_is() -> None:
-    """It flapped once a minute while the Lease was refused and the Node was not."""
+async def test_a_node_without_a_lease_stays_unschedulable_until_its_next_beat() -> None:
+    """The label flapped once a minute while the Lease was refused and the Node was not."""
     stage = Stage(Stage.is_unheard, Stage.nothing, Stage.nothing, Stage.is_heard)
     await stage.play()
 
     assert stage.seen == ["true", "false", "false", "false", "true"]
 
 
-async def test_it_looks_at_once_when_it_is_heard_again_after_a_silence() -> None:
+async def test_the_label_is_checked_at_once_after_a_silence() -> None:
     api, time = MemoryApi(), VirtualTime()
     heartbeat = a_heartbeat(api, time)
     await api.create(NODE, "", {"metadata": {"name": "node-1"}})
@@ -161,7 +161,7 @@ async def test_it_looks_at_once_when_it_is_heard_again_after_a_silence() -> None
     await asyncio.wait({keeping})
 
 
-async def test_a_node_that_becomes_clear_during_a_look_is_looked_at_again_at_once() -> None:
+async def test_a_recovery_that_completes_during_a_write_is_written_at_once() -> None:
     class ClearMeanwhile(MemoryApi):
         held = "guests are being ended"
 
@@ -175,8 +175,10 @@ async def test_a_node_that_becomes_clear_during_a_look_is_looked_at_again_at_onc
     heartbeat = a_heartbeat(leases, time)
     await api.create(NODE, "", {"metadata": {"name": "node-1"}})
     await heartbeat.beat()
-    said = serving_patch(KvmFinding(is_usable=True), 0.0, {})
-    keeping = asyncio.create_task(keep_schedulable(api, "node-1", lambda _node: said, heartbeat, held=lambda: api.held))
+    patch = serving_patch(KvmFinding(is_usable=True), 0.0, {})
+    keeping = asyncio.create_task(
+        keep_schedulable(api, "node-1", lambda _node: patch, heartbeat, held=lambda: api.held)
+    )
     await settle()
 
     assert api.objects["nodes", KEY]["metadata"]["labels"]["kubevirt.io/schedulable"] == "true"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-node gone wrong: whatever it says, virt-handler keeps its loop, its descriptors and its other work."""
+"""A hostile virt-node: whatever it sends, virt-handler keeps its event loop, its descriptors and its other work."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ ASKS: tuple[Ask, ...] = (
 
 @dataclass
 class Hostile:
-    """virt-node's end of every connection. It greets, or not, and sends what it is told to at once."""
+    """virt-node's end of every connection. It says hello, or not, and answers with these packets."""
 
     greets: bool = True
     packets: Sequence[bytes] = ()
@@ -79,22 +79,22 @@ class Hostile:
         return ours
 
     def answer(self, numbers: Iterable[int]) -> None:
-        """Send each packet for each of these requests, and close."""
+        """Send each packet once per request number, and close."""
         for packet, number in itertools.product(self.packets, numbers):
             send(self.ends[-1], packet.replace(b'"id":1', b'"id":%d' % number), self.descriptors)
         self.close()
 
     def asked(self) -> list[int]:
-        """Return which requests have come on the newest connection."""
-        found = []
+        """Return the numbers of the requests on the newest connection."""
+        numbers = []
         with suppress(OSError, ProtocolError):
             while data := self.ends[-1].recv(65536):
-                found.append(getattr(read_from_handler(data), "id", 0))
-        return [one for one in found if one]
+                numbers.append(getattr(read_from_handler(data), "id", 0))
+        return [number for number in numbers if number]
 
     def close(self) -> None:
-        for one in self.ends:
-            one.close()
+        for end in self.ends:
+            end.close()
 
 
 async def no_pause(_seconds: float) -> None:
@@ -103,15 +103,15 @@ async def no_pause(_seconds: float) -> None:
 
 @pytest.fixture
 async def descriptors_before(others_closed: None) -> AsyncIterator[None]:
-    """What was open before is open afterwards, and nothing else."""
-    await asyncio.to_thread(int)  # the worker threads of the loop stay, and so does what they hold
+    """Check that the test leaves no descriptor open."""
+    await asyncio.to_thread(int)  # the loop's worker threads stay, with their descriptors
     before = held_open()
     yield
     await until(lambda: held_open() == before, "everything closed")
 
 
 async def survive(hostile: Hostile) -> None:
-    """Ask for everything, have it answered in this way, and see that the door is kept for a better virt-node."""
+    """Send every request, let it be answered like this, and expect another connection attempt."""
     client = NodeClient(hostile.dial, no_pause)
     async with linked(client):
         await until(lambda: client.is_connected, "contact")
@@ -121,20 +121,20 @@ async def survive(hostile: Hostile) -> None:
         hostile.answer(hostile.asked())
         connections = len(hostile.ends)
         await until(lambda: len(hostile.ends) > connections, "another connection")
-        for one in asking:
-            one.cancel()
-        for found in await asyncio.gather(*asking, return_exceptions=True):
-            if isinstance(found, LauncherSocket):
-                found.close()
-            elif isinstance(found, BaseException):
-                assert isinstance(found, NodeError | asyncio.CancelledError), repr(found)
+        for request in asking:
+            request.cancel()
+        for result in await asyncio.gather(*asking, return_exceptions=True):
+            if isinstance(result, LauncherSocket):
+                result.close()
+            elif isinstance(result, BaseException):
+                assert isinstance(result, NodeError | asyncio.CancelledError), repr(result)
     hostile.close()
 
 
 @pytest.mark.usefixtures("descriptors_before")
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda case: type(case).__name__)
 async def test_no_answer_does_harm(message: FromNode) -> None:
-    """Fields of every wrong type and size, and none; half a message, one and a half, and two."""
+    """Fields of every wrong type and size, missing fields, and cut or doubled messages."""
     for packet in variants(message):
         await survive(Hostile(packets=[packet]))
 
@@ -142,14 +142,14 @@ async def test_no_answer_does_harm(message: FromNode) -> None:
 @pytest.mark.usefixtures("descriptors_before")
 @pytest.mark.parametrize("kind", DESCRIPTORS)
 async def test_no_descriptor_does_harm(kind: str) -> None:
-    """With every message, right or none, asked for or not."""
-    with opened(kind) as found:
+    """With every message, valid or not, requested or not."""
+    with opened(kind) as numbers:
         for packet in [*map(encode, MESSAGES), *NONSENSE]:
-            await survive(Hostile(packets=[packet, packet], descriptors=found))
+            await survive(Hostile(packets=[packet, packet], descriptors=numbers))
 
 
 @pytest.mark.usefixtures("descriptors_before")
-async def test_who_says_nothing_keeps_nobody() -> None:
+async def test_a_silent_virt_node_blocks_no_request() -> None:
     hostile = Hostile(greets=False)
     client = NodeClient(hostile.dial, no_pause)
     async with linked(client):
@@ -160,14 +160,14 @@ async def test_who_says_nothing_keeps_nobody() -> None:
 
 
 @pytest.mark.usefixtures("descriptors_before")
-@pytest.mark.parametrize("message", [NodeState(), Done(99)], ids=lambda one: type(one).__name__)
-async def test_a_flood_does_not_keep_the_loop_to_itself(message: FromNode) -> None:
-    """Whatever waits in the socket: every other task has its turn between two packets."""
+@pytest.mark.parametrize("message", [NodeState(), Done(99)], ids=lambda case: type(case).__name__)
+async def test_a_flood_does_not_block_the_event_loop(message: FromNode) -> None:
+    """Other tasks run between two packets, however many packets wait."""
     hostile, turns = Hostile(packets=[encode(message)]), 0
     client = NodeClient(hostile.dial, no_pause)
     async with linked(client):
         await until(lambda: client.is_connected, "contact")
-        await until(lambda: hostile.asked() == [], "its greeting")  # unread, it would cost what was sent
+        await until(lambda: hostile.asked() == [], "its greeting")  # closing with unread data would drop the packets
         hostile.answer(range(100))
         while client.is_connected:
             turns += 1
@@ -177,26 +177,26 @@ async def test_a_flood_does_not_keep_the_loop_to_itself(message: FromNode) -> No
 
 
 @pytest.mark.usefixtures("descriptors_before")
-@pytest.mark.parametrize("message", [Hello(PROTOCOL), NodeState(), Done(1)], ids=lambda one: type(one).__name__)
-async def test_who_does_not_greet_first_and_once_is_left(message: FromNode) -> None:
-    """Each greeting wakes everybody who waits for virt-node; and one that has not greeted may be of another version."""
+@pytest.mark.parametrize("message", [Hello(PROTOCOL), NodeState(), Done(1)], ids=lambda case: type(case).__name__)
+async def test_a_connection_without_exactly_one_hello_is_closed(message: FromNode) -> None:
+    """Each hello wakes up all waiters. A virt-node without a hello may have another version."""
     is_first = not isinstance(message, Hello)
     hostile = Hostile(greets=not is_first)
-    told: list[bool] = []
+    changes: list[bool] = []
     client = NodeClient(hostile.dial, no_pause)
-    client.subscribe(lambda: told.append(client.is_connected))
+    client.subscribe(lambda: changes.append(client.is_connected))
     async with linked(client):
         await until(lambda: bool(hostile.ends) and (is_first or client.is_connected), "a connection")
         first = hostile.ends[0]
         for _unused in range(3):
             send(first, encode(message), [])
         await until(lambda: len(hostile.ends) > 1, "another connection")
-        assert told[:2] == ([] if is_first else [True, False])
+        assert changes[:2] == ([] if is_first else [True, False])
     hostile.close()
 
 
 @pytest.mark.usefixtures("descriptors_before")
-async def test_who_gives_up_in_the_moment_in_which_the_connection_ends_costs_nobody_the_door() -> None:
+async def test_a_cancelled_request_at_the_end_of_the_connection_does_no_harm() -> None:
     hostile = Hostile()
     client = NodeClient(hostile.dial, no_pause)
     link = asyncio.create_task(client.run())

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said about the Node."""
+"""Labels and annotations of the Node."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def a_node(labels: dict[str, str], annotations: dict[str, str] | None = None) ->
 SERVING = {"kubevirt.io/schedulable": "true", "kubevirt.io/kvm-usable": "true", "zone": "a"}
 
 
-def test_a_serving_node_can_take_machines_and_says_what_they_run_on() -> None:
+def test_a_serving_node_is_schedulable_and_shows_its_kvm_state() -> None:
     metadata = serving_patch(HANGS, 1_700_000_000.0, {})["metadata"]
     assert metadata["labels"] == {"kubevirt.io/schedulable": "true", "kubevirt.io/kvm-usable": "false"}
     assert metadata["annotations"] == {
@@ -56,32 +56,32 @@ ROLE = "node-role.kubernetes.io/control-plane"
     ],
     ids=["kept", "kept by more than one", "others rather", "cordoned", "of a small cluster", "of no such role"],
 )
-def test_a_node_is_kept_for_the_control_plane_by_label_and_taint(
+def test_a_control_plane_node_has_label_and_taint(
     labels: dict[str, str], taints: list[dict[str, str]], expected: bool
 ) -> None:
     assert is_for_control_plane({"metadata": {"labels": labels}, "spec": {"taints": taints}}) is expected
     assert not is_for_control_plane({"metadata": {}})
 
 
-def test_a_node_that_takes_no_machines_says_so_and_serves_those_that_it_has() -> None:
+def test_an_unschedulable_node_still_serves_its_guests() -> None:
     patch = serving_patch(USABLE, 0.0, DOOR, takes_machines=False)
     assert patch["metadata"]["labels"] == {"kubevirt.io/schedulable": "false", "kubevirt.io/kvm-usable": "true"}
     assert DOOR.items() <= patch["metadata"]["annotations"].items()
 
 
 @pytest.mark.parametrize(("address", "said"), [("10.0.0.7", "10.0.0.7:8186"), ("fd00::7", "[fd00::7]:8186")])
-def test_a_serving_node_says_where_its_door_is_and_by_what_it_is_known(address: str, said: str) -> None:
-    door = door_annotations(address, 8186, b"certificate")
-    assert door == {
+def test_a_serving_node_announces_its_endpoint_and_certificate(address: str, said: str) -> None:
+    annotations = door_annotations(address, 8186, b"certificate")
+    assert annotations == {
         "kubevirt.io/handler-address": said,
         "kubevirt.io/handler-certificate": "Y2VydGlmaWNhdGU=",
     }
-    patch = serving_patch(USABLE, 0.0, door)
+    patch = serving_patch(USABLE, 0.0, annotations)
     assert is_needed(a_node(SERVING), patch), "it was another process's that served before"
-    assert not is_needed(a_node(SERVING, door), patch)
+    assert not is_needed(a_node(SERVING, annotations), patch)
 
 
-def test_only_our_own_keys_are_ever_written() -> None:
+def test_only_our_own_keys_are_written() -> None:
     for patch in (serving_patch(USABLE, 0.0, {}), serving_patch(HANGS, 0.0, DOOR), leaving_patch()):
         metadata = patch["metadata"]
         assert set(patch) == {"metadata"}
@@ -101,7 +101,7 @@ def test_only_our_own_keys_are_ever_written() -> None:
     ],
     ids=["new", "as it is", "another heartbeat", "not schedulable", "KVM came", "reason left over", "bare"],
 )
-def test_a_patch_that_changes_nothing_is_not_sent(node: dict[str, Any], expected: bool) -> None:
+def test_a_patch_without_changes_is_not_sent(node: dict[str, Any], expected: bool) -> None:
     assert is_needed(node, serving_patch(USABLE, 0.0, {})) is expected
 
 
@@ -115,13 +115,13 @@ def test_a_patch_that_changes_nothing_is_not_sent(node: dict[str, Any], expected
     ],
     ids=["all", "one is missing", "one is unhealthy", "no status yet"],
 )
-def test_a_node_offers_what_the_kubelet_wrote_down(allocatable: dict[str, str] | None, expected: bool) -> None:
+def test_a_node_offers_what_is_allocatable(allocatable: dict[str, str] | None, expected: bool) -> None:
     assert offers({"status": {"allocatable": allocatable}}, ["tun", "kvm"]) is expected
 
 
-def test_what_the_processor_was_is_taken_back() -> None:
-    was = {"cpu-model.node.kubevirt.io/qemu64": "true", "host-model-cpu.node.kubevirt.io/EPYC": "true", "zone": "a"}
-    labels = processor_labels(a_node(was), HostCpu(model="EPYC"))
+def test_labels_of_a_former_processor_are_removed() -> None:
+    former = {"cpu-model.node.kubevirt.io/qemu64": "true", "host-model-cpu.node.kubevirt.io/EPYC": "true", "zone": "a"}
+    labels = processor_labels(a_node(former), HostCpu(model="EPYC"))
     assert labels == {
         "cpu-model.node.kubevirt.io/qemu64": None,
         "host-model-cpu.node.kubevirt.io/EPYC": "true",

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The door to virt-node, against the real service, and against an end that lies."""
+"""The client of virt-node, against the real service and against a faulty peer."""
 
 from __future__ import annotations
 
@@ -69,45 +69,45 @@ async def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     (tmp_path / "pods").mkdir()
     directory, network = PodsDirectory(str(tmp_path / "pods")), FakeNetwork()
     node = VirtNode(directory, network, FakeProc(tmp_path / "proc"))
-    made = Pair(LauncherFiles(tmp_path / "pods"), network, node, NodeClient(node.dial))
-    async with linked(made.client):
-        await until(lambda: made.client.is_connected, "contact")
-        yield made
+    connected = Pair(LauncherFiles(tmp_path / "pods"), network, node, NodeClient(node.dial))
+    async with linked(connected.client):
+        await until(lambda: connected.client.is_connected, "contact")
+        yield connected
     await node.close()
-    made.files.close()
+    connected.files.close()
     directory.close()
 
 
 @pytest.mark.root
-async def test_a_socket_is_waited_for_and_dialled(pair: Pair) -> None:
-    asked = asyncio.create_task(pair.client.open_socket(POD_UID))
+async def test_a_launcher_socket_is_awaited_and_dialled(pair: Pair) -> None:
+    request = asyncio.create_task(pair.client.open_socket(POD_UID))
     pair.files.make_directory()
     pair.files.listen()
     async with asyncio.timeout(5):
-        found = await asked
+        launcher_socket = await request
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(1)
-        client.connect(found.path)
-    found.close()
+        client.connect(launcher_socket.path)
+    launcher_socket.close()
 
 
 @pytest.mark.root
-async def test_who_gives_up_waiting_leaves_nothing_behind(pair: Pair) -> None:
-    """Neither there nor here, whether the answer was on its way or not."""
-    await pair.client.find_traces(POD_UID)  # the worker thread's descriptors are there from now on
+async def test_a_cancelled_wait_leaks_nothing(pair: Pair) -> None:
+    """Neither in the service nor in the client, whether the answer was already sent or not."""
+    await pair.client.find_traces(POD_UID)  # from now on the worker thread has its descriptors
     before = descriptors()
     for turns in range(12):
-        asked = asyncio.create_task(pair.client.open_socket(POD_UID))
+        request = asyncio.create_task(pair.client.open_socket(POD_UID))
         if turns == 6:
             pair.files.make_directory()
             pair.files.listen()
-            before += 1  # the launcher's own
+            before += 1  # the launcher's listening socket
         for _unused in range(turns):
             await asyncio.sleep(0)
-        asked.cancel()
+        request.cancel()
         with suppress(asyncio.CancelledError):
-            (await asked).close()
-    await pair.client.find_traces(POD_UID)  # whatever was on its way has come
+            (await request).close()
+    await pair.client.find_traces(POD_UID)  # all earlier answers have arrived
     await until(lambda: descriptors() == before, "everything closed")
 
 
@@ -119,7 +119,7 @@ async def test_a_report_is_read(pair: Pair) -> None:
     assert b"container_disks" in await pair.client.read_report(POD_UID)
 
 
-async def test_a_report_without_end_is_refused(pair: Pair) -> None:
+async def test_a_report_above_the_limit_is_refused(pair: Pair) -> None:
     pair.files.make_directory()
     with (pair.files.run / layout.REPORT).open("wb") as file:
         file.truncate(REPORT_LIMIT_BYTES + 1)
@@ -127,35 +127,35 @@ async def test_a_report_without_end_is_refused(pair: Pair) -> None:
         await pair.client.read_report(POD_UID)
 
 
-async def test_a_link_is_refused_by_its_own_word(pair: Pair) -> None:
+async def test_a_link_instead_of_a_report_is_refused(pair: Pair) -> None:
     pair.files.make_directory()
     (pair.files.run / layout.REPORT).symlink_to("/etc/shadow")
     with pytest.raises(Refused, match="not a regular file"):
         await pair.client.read_report(POD_UID)
 
 
-async def test_a_network_is_set_up_there(pair: Pair) -> None:
+async def test_a_network_is_set_up(pair: Pair) -> None:
     wanted = Masquerade("10.0.2.0/24")
     assert await pair.client.set_up_network(POD_UID, wanted) == ETH0
     assert pair.network.wanted == [wanted]
 
 
-async def test_what_is_no_network_touches_nothing(pair: Pair) -> None:
+async def test_an_invalid_network_is_refused(pair: Pair) -> None:
     with pytest.raises(NodeError, match="CIDR"):
         await pair.client.set_up_network(POD_UID, Masquerade("10.0.2.0/33"))
     assert pair.network.wanted == []
 
 
-async def test_what_the_node_offers_is_followed(pair: Pair) -> None:
-    known = await pair.client.wait_for_other_than(None)
+async def test_a_new_node_state_is_received(pair: Pair) -> None:
+    first = await pair.client.wait_for_other_than(None)
     offered = NodeState(KvmFinding(is_usable=True), ("kvm",), ("kvm",))
     await pair.node.offer.update(offered)
     async with asyncio.timeout(5):
-        assert await pair.client.wait_for_other_than(known) == offered
+        assert await pair.client.wait_for_other_than(first) == offered
 
 
-async def test_whether_it_is_there_is_said_in_the_same_words(pair: Pair) -> None:
-    """They end up in the status of each VMI that waits for it, whatever came of the last of many attempts."""
+async def test_the_trouble_has_the_same_text_after_every_attempt(pair: Pair) -> None:
+    """It is part of the status of each VMI that waits for virt-node."""
     assert pair.client.trouble == ""
     await pair.node.kill()
     await until(lambda: not pair.client.is_connected, "the loss")
@@ -168,24 +168,24 @@ async def test_whether_it_is_there_is_said_in_the_same_words(pair: Pair) -> None
     assert pair.client.trouble == ""
 
 
-async def test_what_one_that_left_offered_is_not_what_the_next_one_offers(pair: Pair) -> None:
-    """It may come back without a device, and is asked for what it offers then."""
+async def test_the_state_of_a_former_virt_node_does_not_count(pair: Pair) -> None:
+    """A restarted virt-node may have lost a device."""
     await pair.client.wait_for_other_than(None)
     await pair.node.kill()
     await until(lambda: not pair.client.is_connected, "the loss")
-    asked = asyncio.create_task(pair.client.wait_for_other_than(None))
+    request = asyncio.create_task(pair.client.wait_for_other_than(None))
     await asyncio.sleep(0)
-    assert not asked.done()
+    assert not request.done()
     offered = NodeState(KvmFinding(is_usable=False, reason="gone"))
     await pair.node.offer.update(offered)
     pair.node.is_up = True
     async with asyncio.timeout(5):
-        assert await asked == offered
+        assert await request == offered
 
 
 @pytest.mark.root
-async def test_what_was_asked_patiently_is_asked_again_of_the_next_one(pair: Pair) -> None:
-    asked = asyncio.create_task(pair.client.open_socket(POD_UID))
+async def test_a_wait_for_a_launcher_continues_with_the_next_virt_node(pair: Pair) -> None:
+    request = asyncio.create_task(pair.client.open_socket(POD_UID))
     await asyncio.sleep(0)
     await pair.node.kill()
     await until(lambda: not pair.client.is_connected, "the loss")
@@ -195,39 +195,39 @@ async def test_what_was_asked_patiently_is_asked_again_of_the_next_one(pair: Pai
     pair.files.listen()
     pair.node.is_up = True
     async with asyncio.timeout(5):
-        (await asked).close()
+        (await request).close()
 
 
-async def test_what_waits_for_a_launcher_is_asked_of_the_next_virt_node_and_keeps_nobody_from_the_loop(
+async def test_a_wait_without_virt_node_continues_later_and_does_not_block(
     pair: Pair,
 ) -> None:
     await pair.node.kill()
     await until(lambda: not pair.client.is_connected, "the loss")
-    asked = asyncio.create_task(pair.client.give_capabilities(POD_UID, with_kvm=True))
+    request = asyncio.create_task(pair.client.give_capabilities(POD_UID, with_kvm=True))
     await asyncio.sleep(0)
-    assert not asked.done()
+    assert not request.done()
     pair.node.is_up = True
     async with asyncio.timeout(5):
-        await asked
+        await request
 
 
-async def test_a_launcher_is_waited_for_however_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its image may have to be pulled; who asks for something that is there waits no longer than his deadline."""
+async def test_a_launcher_is_awaited_without_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its image may have to be pulled. Requests for things that exist have a deadline."""
     monkeypatch.setattr(node_client, "_DEADLINE_SECONDS", 0.001)
     async with dialling(Liar(is_deaf=True)) as client:
         await until(lambda: client.is_connected, "contact")
-        asked = asyncio.create_task(client.open_socket(POD_UID))
+        request = asyncio.create_task(client.open_socket(POD_UID))
         await asyncio.sleep(0)
         with pytest.raises(NodeError, match="no answer within"):
             await client.find_traces(POD_UID)
-        assert not asked.done()
-        asked.cancel()
+        assert not request.done()
+        request.cancel()
 
 
-async def test_nobody_waits_longer_than_his_deadline_for_a_virt_node_that_stands_still(
+async def test_a_hung_virt_node_fails_requests_at_their_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Not even to say that he waits no longer: at some point the socket is full."""
+    """Even cancellations cannot be sent once the socket is full."""
     monkeypatch.setattr(node_client, "_DEADLINE_SECONDS", 0.001)
     liar = Liar(is_deaf=True)
     async with dialling(liar) as client, asyncio.timeout(20):
@@ -238,19 +238,19 @@ async def test_nobody_waits_longer_than_his_deadline_for_a_virt_node_that_stands
         await until(lambda: len(liar.ends) > 1, "a connection given up")
 
 
-async def test_hundreds_that_give_up_at_once_are_let_go_at_once() -> None:
+async def test_hundreds_of_requests_can_be_cancelled_at_once() -> None:
     async with dialling(Liar(is_deaf=True)) as client, asyncio.timeout(20):
         await until(lambda: client.is_connected, "contact")
-        asking = [asyncio.create_task(client.open_socket(POD_UID)) for _unused in range(400)]
+        requests = [asyncio.create_task(client.open_socket(POD_UID)) for _unused in range(400)]
         await asyncio.sleep(0.01)
-        for one in asking:
-            one.cancel()
-        await asyncio.wait(asking, timeout=5)
-        assert [one for one in asking if not one.done()] == []
+        for request in requests:
+            request.cancel()
+        await asyncio.wait(requests, timeout=5)
+        assert [request for request in requests if not request.done()] == []
 
 
 class Liar:
-    """An end that greets, and then answers the first request with what it likes."""
+    """A peer that says hello and then answers the first request with these answers."""
 
     def __init__(
         self, *answers: FromNode | bytes, descriptor: int | None = None, protocol: int = PROTOCOL, is_deaf: bool = False
@@ -276,8 +276,8 @@ class Liar:
             attached = []
             if self._descriptor is not None:
                 attached = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [self._descriptor]))]
-            for one in self._answers:
-                theirs.sendmsg([one if isinstance(one, bytes) else encode(one)], attached)
+            for answer in self._answers:
+                theirs.sendmsg([answer if isinstance(answer, bytes) else encode(answer)], attached)
 
 
 def ask_for_report(client: NodeClient) -> Awaitable[object]:
@@ -290,15 +290,15 @@ def ask_for_socket(client: NodeClient) -> Awaitable[object]:
 
 @asynccontextmanager
 async def dialling(liar: Liar, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> AsyncIterator[NodeClient]:
-    """A client of that end; nothing stays open."""
+    """Return a client of that peer, and close everything in the end."""
     client = NodeClient(liar.dial, sleep)
     try:
         async with linked(client):
             yield client
     finally:
-        for one in liar.ends:
-            asyncio.get_running_loop().remove_reader(one)
-            one.close()
+        for end in liar.ends:
+            asyncio.get_running_loop().remove_reader(end)
+            end.close()
 
 
 async def asked_of(liar: Liar, ask: Callable[[NodeClient], Awaitable[object]] = ask_for_report) -> None:
@@ -312,13 +312,13 @@ async def test_an_answer_of_another_kind_is_an_error() -> None:
         await asked_of(Liar(Done(1)))
 
 
-async def test_a_descriptor_that_is_missing_is_an_error() -> None:
+async def test_a_missing_descriptor_is_an_error() -> None:
     with pytest.raises(NodeError, match="without a descriptor"):
         await asked_of(Liar(Opened(1)))
 
 
-async def test_a_directory_for_a_file_is_refused_and_closed(tmp_path: Path) -> None:
-    """It was an error of its own, and left a descriptor behind each time."""
+async def test_a_directory_instead_of_a_file_is_refused_and_closed(tmp_path: Path) -> None:
+    """It raised another error, and leaked a descriptor each time."""
     directory = os.open(tmp_path, os.O_RDONLY)
     before = descriptors()
     with pytest.raises(Refused, match="something else than a file"):
@@ -327,7 +327,7 @@ async def test_a_directory_for_a_file_is_refused_and_closed(tmp_path: Path) -> N
     os.close(directory)
 
 
-async def test_a_file_that_cannot_be_read_is_the_nodes_error(tmp_path: Path) -> None:
+async def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
     written = os.open(tmp_path / "report", os.O_WRONLY | os.O_CREAT)
     before = descriptors()
     with pytest.raises(NodeError, match="cannot be read: Bad file descriptor"):
@@ -337,7 +337,7 @@ async def test_a_file_that_cannot_be_read_is_the_nodes_error(tmp_path: Path) -> 
 
 
 class NeverRead:
-    """A reader of reports that come to no end, as /proc/kmsg, which is a regular file to whoever asks."""
+    """A reader of reports that never end, like /proc/kmsg, which looks like a regular file."""
 
     def __init__(self) -> None:
         self.begun = 0
@@ -355,22 +355,20 @@ class NeverRead:
 
 @pytest.fixture
 def never() -> Iterator[NeverRead]:
-    made = NeverRead()
-    yield made
-    made.end()
+    reader = NeverRead()
+    yield reader
+    reader.end()
 
 
 @pytest.fixture
 def report(tmp_path: Path) -> Callable[[], int]:
-    """Another descriptor of a report each time."""
+    """Return a function that opens another descriptor of a report."""
     (tmp_path / "report").write_text("{}")
     return lambda: os.open(tmp_path / "report", os.O_RDONLY)
 
 
-async def test_reports_that_come_to_no_end_cost_nobody_else_a_thread(
-    never: NeverRead, report: Callable[[], int]
-) -> None:
-    """They were read in the threads that everything else has to share, too, until none was left."""
+async def test_endless_reports_take_no_shared_threads(never: NeverRead, report: Callable[[], int]) -> None:
+    """They were read in the default executor, until it had no thread left."""
     only, reports = ThreadPoolExecutor(1), Reports(never)
     asyncio.get_running_loop().set_default_executor(only)
     reading = [asyncio.create_task(reports.read(report())) for _unused in range(40)]
@@ -382,12 +380,12 @@ async def test_reports_that_come_to_no_end_cost_nobody_else_a_thread(
     assert set(await asyncio.gather(*reading)) == {b"late"}
 
 
-async def test_a_report_that_comes_to_no_end_is_given_up(never: NeverRead, report: Callable[[], int]) -> None:
-    """What has begun goes on until it ends and keeps its place; what waited for one is closed."""
+async def test_an_endless_report_times_out(never: NeverRead, report: Callable[[], int]) -> None:
+    """A read in progress keeps its slot until it ends. A waiting descriptor is closed."""
     before, reports = descriptors(), Reports(never, seconds=0.05)
-    said = await asyncio.gather(*(reports.read(report()) for _unused in range(40)), return_exceptions=True)
+    errors = await asyncio.gather(*(reports.read(report()) for _unused in range(40)), return_exceptions=True)
 
-    assert {str(one) for one in said} == {f"{layout.REPORT} was not read within 0.05 s"}
+    assert {str(error) for error in errors} == {f"{layout.REPORT} was not read within 0.05 s"}
     assert never.begun == AT_ONCE
     await until(lambda: descriptors() == before + AT_ONCE, "only what is being read")
     never.end()
@@ -396,10 +394,8 @@ async def test_a_report_that_comes_to_no_end_is_given_up(never: NeverRead, repor
     assert read == b"{}"
 
 
-async def test_a_report_that_nobody_waits_for_any_more_is_closed_unread(
-    never: NeverRead, report: Callable[[], int]
-) -> None:
-    """Where none has begun with it yet it stayed open for good."""
+async def test_a_report_without_a_reader_is_closed_unread(never: NeverRead, report: Callable[[], int]) -> None:
+    """Its descriptor leaked if no read had started."""
     before, reports = descriptors(), Reports(never)
     reading = [asyncio.create_task(reports.read(report())) for _unused in range(AT_ONCE + 1)]
     await until(lambda: never.begun == AT_ONCE, "as many as there may be")
@@ -407,13 +403,13 @@ async def test_a_report_that_nobody_waits_for_any_more_is_closed_unread(
     await asyncio.wait(reading[-1:])
 
     await until(lambda: descriptors() == before + AT_ONCE, "only what is being read")
-    for one in reading:
-        one.cancel()
+    for task in reading:
+        task.cancel()
     never.end()
     await until(lambda: descriptors() == before, "everything closed")
 
 
-async def test_where_there_is_no_thread_for_it_a_report_is_closed(
+async def test_a_report_is_closed_if_no_thread_can_start(
     report: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, reports = descriptors(), Reports()
@@ -431,7 +427,7 @@ def _cannot_begin(_thread: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
 
 
-async def test_something_else_than_a_file_is_refused_unread() -> None:
+async def test_a_pipe_instead_of_a_file_is_refused_unread() -> None:
     read, write = os.pipe()
     before = descriptors()
     with pytest.raises(Refused, match="something else than a file"):
@@ -441,10 +437,8 @@ async def test_something_else_than_a_file_is_refused_unread() -> None:
     os.close(write)
 
 
-async def test_something_else_than_a_socket_is_refused_undialled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Even if it belongs to the right user, and has a name only."""
+async def test_a_fifo_instead_of_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if it belongs to the right user and is only a path descriptor."""
     os.mkfifo(tmp_path / "fifo")
     named = os.open(tmp_path / "fifo", os.O_PATH)
     monkeypatch.setattr(layout, "UID", os.fstat(named).st_uid)
@@ -455,23 +449,23 @@ async def test_something_else_than_a_socket_is_refused_undialled(
     os.close(named)
 
 
-async def test_a_socket_that_is_open_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that has only a name is closed at once, wherever; of this its maker says how long that takes."""
-    with lingering() as one:
-        monkeypatch.setattr(layout, "UID", os.fstat(one.fileno()).st_uid)
+async def test_a_connected_socket_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path descriptor closes at once. Closing a socket can take as long as its creator chooses."""
+    with lingering() as open_socket:
+        monkeypatch.setattr(layout, "UID", os.fstat(open_socket.fileno()).st_uid)
         with pytest.raises(Refused, match="something else than a socket"):
-            await asked_of(Liar(Opened(1), descriptor=one.fileno()), ask_for_socket)
+            await asked_of(Liar(Opened(1), descriptor=open_socket.fileno()), ask_for_socket)
 
 
-async def test_who_sends_ever_more_that_nobody_asked_for_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While what it sent before is being closed, and that takes as long as it likes."""
+async def test_a_peer_that_sends_too_many_unrequested_messages_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing the descriptors of earlier messages may take long."""
     monkeypatch.setattr(node_client, "_UNWANTED", 3)
     monkeypatch.setattr(DescriptorCloser, "__len__", lambda _unused: 4)
     with pytest.raises(NodeAway):
         await asked_of(Liar(NodeState(), Done(1)))
 
 
-async def test_an_answer_to_nobody_leaves_nothing_behind() -> None:
+async def test_an_answer_without_a_request_leaks_nothing() -> None:
     read, write = os.pipe()
     before = descriptors()
     with pytest.raises(NodeError, match="without a descriptor"):
@@ -481,19 +475,19 @@ async def test_an_answer_to_nobody_leaves_nothing_behind() -> None:
     os.close(write)
 
 
-async def test_an_answer_that_comes_as_its_asker_gives_up_leaves_nothing_behind() -> None:
-    """Whichever of the two is first."""
+async def test_an_answer_to_a_cancelled_request_leaks_nothing() -> None:
+    """Whichever comes first."""
     read, write = os.pipe()
     before = descriptors()
     for turns in range(12):
         async with dialling(Liar(Opened(1), descriptor=write)) as client:
-            await until(lambda one=client: one.is_connected, "contact")
-            asked = asyncio.create_task(client._ask(lambda number: OpenReport(number, POD_UID)))
+            await until(lambda dialled=client: dialled.is_connected, "contact")
+            request = asyncio.create_task(client._ask(lambda number: OpenReport(number, POD_UID)))
             for _unused in range(turns):
                 await asyncio.sleep(0)
-            asked.cancel()
+            request.cancel()
             with suppress(asyncio.CancelledError):
-                _answer, descriptor = await asked
+                _answer, descriptor = await request
                 os.close(descriptor or -1)
         await until(lambda: descriptors() == before, f"everything closed ({turns})")
     os.close(read)
@@ -504,24 +498,24 @@ async def test_an_answer_that_comes_as_its_asker_gives_up_leaves_nothing_behind(
     ("kind", "error"),
     [("refused", Refused), ("missing", NotThere), ("gone", NotThere), ("failed", NodeError)],
 )
-async def test_why_something_was_not_done_is_told_apart(
+async def test_each_kind_of_failure_is_its_own_error(
     kind: Literal["refused", "missing", "gone", "failed"], error: type[NodeError]
 ) -> None:
-    """What is not there comes later; what is refused never does."""
+    """What is missing may appear later. A refusal is final."""
     with pytest.raises(NodeError, match="because") as failed:
         await asked_of(Liar(Failed(1, kind, "because")))
     assert failed.type is error
 
 
 @pytest.mark.parametrize("words", [b"{}", b"[" * 60000], ids=["no message", "nested"])
-async def test_who_talks_nonsense_is_left(words: bytes) -> None:
+async def test_a_peer_that_sends_garbage_is_disconnected(words: bytes) -> None:
     with pytest.raises(NodeAway):
         await asked_of(Liar(words))
 
 
 @pytest.mark.parametrize("spoken", [PROTOCOL - 1, PROTOCOL + 1], ids=["an older one", "a newer one"])
-async def test_another_version_is_not_taken_for_contact_and_called_ever_less_often(spoken: int) -> None:
-    """The other end of an upgrade comes in minutes."""
+async def test_another_protocol_version_is_no_connection_and_is_retried_with_back_off(spoken: int) -> None:
+    """During an upgrade the other end follows within minutes."""
     liar, pauses = Liar(protocol=spoken), []
 
     async def sleep(seconds: float) -> None:
@@ -535,8 +529,8 @@ async def test_another_version_is_not_taken_for_contact_and_called_ever_less_oft
     assert pauses[:5] == [0.1, 0.3, 1.0, 3.0, 3.0]
 
 
-async def test_an_answer_before_nonsense_is_heard_and_costs_nobody_the_door() -> None:
-    """Who asked has not yet taken the answer when the connection ends."""
+async def test_an_answer_before_garbage_is_delivered() -> None:
+    """The caller has not taken the answer when the connection ends."""
     liar = Liar(Done(1), b"{}")
     async with dialling(liar) as client:
         await until(lambda: client.is_connected, "contact")
@@ -545,7 +539,7 @@ async def test_an_answer_before_nonsense_is_heard_and_costs_nobody_the_door() ->
         await until(lambda: len(liar.ends) > 1, "the next connection")
 
 
-async def test_a_dial_that_fails_leaves_no_descriptor(tmp_path: Path) -> None:
+async def test_a_failed_dial_leaks_no_descriptor(tmp_path: Path) -> None:
     before = descriptors()
     with pytest.raises(FileNotFoundError) as failed:
         await node_client.dial_virt_node(str(tmp_path / "nobody"))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-node in this process: the real service behind real sockets. It can be killed, and come back."""
+"""virt-node in this process: the real service over real sockets. A test can kill and restart it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc
 
 @asynccontextmanager
 async def linked(client: NodeClient) -> AsyncIterator[None]:
-    """Let a client keep its connection meanwhile."""
+    """Run the client meanwhile."""
     link = asyncio.create_task(client.run())
     try:
         yield
@@ -35,14 +35,14 @@ async def linked(client: NodeClient) -> AsyncIterator[None]:
 
 
 class VirtNode:
-    """Dial it as virt-handler does."""
+    """A virt-node that virt-handler can dial."""
 
     def __init__(self, directory: PodsDirectory, network: FakeNetwork, proc: FakeProc) -> None:
         self.offer = CurrentNodeState(NodeState())
         self.is_up = True
         self.dials = 0
         self.open = 0
-        """Connections of which something is open here."""
+        """Number of open connections."""
         self._inotify = Inotify()
         capabilities = Capabilities(without_kvm={"q.xml": b"<x/>"})
         self.service = Service(
@@ -63,7 +63,7 @@ class VirtNode:
         self.open -= 1
 
     async def kill(self) -> None:
-        """End every conversation, and let nobody in."""
+        """End all connections and refuse new ones."""
         self.is_up = False
         while self.conversations:
             task = self.conversations.pop()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node that comes back, with guests on it: whoever clears it is real, all around it is not."""
+"""A recovering node with guests. NodeRecovery is real; everything around it is fake."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MANY_TURNS = 50
 
 
 class FakeGuest:
-    """A launcher with a guest, and contact with it."""
+    """A connected launcher with a guest."""
 
     def __init__(self, clock: FakeClock, *, uid: str = VMI_UID, pod_uid: str = POD_UID, name: str = "web") -> None:
         pod = pod_object(pod_uid, owner_uid=uid)
@@ -70,14 +70,14 @@ class FakeGuest:
 
 @dataclass
 class Stage:
-    """A node with guests; time passes in the rests of whoever clears it."""
+    """A node with guests. Time passes while the recovery waits."""
 
     clock: FakeClock = field(default_factory=FakeClock)
     guests: dict[str, FakeGuest] = field(default_factory=dict)
     can_look: bool = True
     told: list[tuple[Json, Told]] = field(default_factory=list)
     cleared: list[float] = field(default_factory=list)
-    """When the node was said to be held no more."""
+    """Times at which the recovery completed."""
     rests: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -99,7 +99,7 @@ class Stage:
         return guest
 
     def launchers(self) -> tuple[Launcher, ...]:
-        return tuple(one.known for one in self.guests.values())
+        return tuple(guest.known for guest in self.guests.values())
 
     def session(self, pod_uid: str) -> Any:
         return self.guests.get(pod_uid)
@@ -112,7 +112,7 @@ class Stage:
         return Traces(has_directory=True, processes=1, emulators=1 if is_up else 0)
 
     async def play(self, seconds: float, *, is_cut_off: bool = False) -> None:
-        """Let so much time pass; the Lease is renewed meanwhile, unless the node is cut off."""
+        """Let time pass. The Lease is renewed, unless the node is cut off."""
         self._until = self.clock.seconds + seconds
         if is_cut_off:
             self.heard.is_cut_off = True
@@ -137,7 +137,7 @@ class Stage:
 
 
 class Server:
-    """An API server that cannot answer for some of the VMIs."""
+    """An API server that fails for some of the VMIs."""
 
     def __init__(self, stage: Stage) -> None:
         self.mute: set[str] = set()
@@ -153,7 +153,7 @@ class Server:
 
 
 def a_guest(stage: Stage, name: str) -> FakeGuest:
-    """Add a guest that is its node's own as soon as there is a VMI of its name (own)."""
+    """Add a guest. The node owns it once its VMI is stored (own)."""
     return stage.add(FakeGuest(stage.clock, uid=f"{name}-uid", pod_uid=f"{name}-pod", name=name))
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which launchers are a node's own no more, and what is done about them, as tables."""
+"""Which launchers are orphans, and how they are ended, as tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ UNREACHED = LauncherStatus(is_here=True, is_admitted=True)
 
 
 def another() -> VirtualMachineInstance:
-    """The VMI that has the name now."""
+    """Another VMI of the same name."""
     body = vmi_object("Running", node=OTHER)
     body["metadata"]["uid"] = "0000cccc"
     return decode_vmi(body)
@@ -69,13 +69,13 @@ def granted(*pods: str) -> VirtualMachineInstance:
         pytest.param(a_vmi("Levitating"), "", id="a phase of another version"),
     ],
 )
-def test_only_what_the_api_server_says_makes_a_launcher_an_orphan(
+def test_only_the_api_server_decides_that_a_launcher_is_an_orphan(
     vmi: VirtualMachineInstance | None, said: str
 ) -> None:
     assert orphan_reason(a_launcher(seen()), vmi) == said
 
 
-def test_a_pod_that_names_no_vmi_is_nobodys_orphan() -> None:
+def test_a_pod_without_an_owner_is_no_orphan() -> None:
     body = pod_object()
     del body["metadata"]["ownerReferences"]
     assert orphan_reason(a_launcher(seen(), decode(body, Pod)), None) == ""

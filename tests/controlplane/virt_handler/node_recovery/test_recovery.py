@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a node comes back, who is asked what, and for how long it starts nothing. What makes an orphan: test_orphans."""
+"""The recovery of a node: its questions, and how long it blocks starts. What makes an orphan: test_orphans."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ def stage() -> Stage:
     return Stage()
 
 
-async def test_before_anybody_has_asked_nothing_may_start(stage: Stage) -> None:
+async def test_before_the_first_answer_nothing_may_start(stage: Stage) -> None:
     assert stage.clearing.held == "the API server is yet to say which guests on this node are still its own"
 
 
-async def test_a_node_without_launchers_is_clear_at_once_and_nobody_is_asked(stage: Stage) -> None:
+async def test_a_node_without_launchers_recovers_at_once_without_questions(stage: Stage) -> None:
     await stage.play(0.01)
     assert stage.clearing.held == ""
     assert stage.cleared == [1000.0]
     assert stage.api.gets == []
 
 
-async def test_a_node_without_launchers_is_clear_though_nobody_hears_from_it(stage: Stage) -> None:
-    """Its Lease may not get through while all else does: there is nothing to ask that would say so."""
+async def test_a_node_without_launchers_recovers_without_a_lease(stage: Stage) -> None:
+    """The Lease may fail while everything else works, and there is no question whose answer would prove that."""
     stage.clock.seconds += LEASE_SECONDS
     await stage.play(1, is_cut_off=True)
     assert stage.clearing.held == ""
 
 
-async def test_a_guest_that_is_still_its_nodes_own_is_let_run(stage: Stage) -> None:
+async def test_a_guest_that_the_node_still_owns_keeps_running(stage: Stage) -> None:
     guest = stage.add(FakeGuest(stage.clock))
     stage.api.store(vmi_object("Running"))
     await stage.play(600)
@@ -47,8 +47,8 @@ async def test_a_guest_that_is_still_its_nodes_own_is_let_run(stage: Stage) -> N
     assert len(stage.api.gets) == 1
 
 
-async def test_an_orphan_is_ended_and_the_node_held_until_it_is_down(stage: Stage) -> None:
-    """Its VMI has run elsewhere since."""
+async def test_an_orphan_is_ended_and_blocks_starts_until_it_is_down(stage: Stage) -> None:
+    """A new VMI of its name runs elsewhere."""
     guest = stage.add(FakeGuest(stage.clock))
     guest.is_deaf = True
     moved = vmi_object("Running", node=OTHER)
@@ -67,15 +67,15 @@ async def test_an_orphan_is_ended_and_the_node_held_until_it_is_down(stage: Stag
     assert stage.told == []
 
 
-async def test_an_orphan_that_this_process_has_not_dialled_is_dialled_and_ended(stage: Stage) -> None:
-    """virt-handler was begun anew while its node was cut off: no VMI grants the Pod the run any more."""
+async def test_an_undialled_orphan_is_dialled_and_ended(stage: Stage) -> None:
+    """virt-handler restarted while the node was cut off. No VMI grants the Pod the run."""
     guest = stage.add(FakeGuest(stage.clock))
     guest.see(is_admitted=False, is_connected=False, state=None)
     await stage.play(5)
     assert (guest.ends, stage.clearing.held) == (1, "")
 
 
-async def test_an_orphan_that_does_not_end_does_not_hold_the_node_for_ever(stage: Stage) -> None:
+async def test_a_hung_orphan_blocks_starts_until_the_deadline_only(stage: Stage) -> None:
     guest = stage.add(FakeGuest(stage.clock))
     guest.is_deaf = True
     await stage.play(DEADLINE_SECONDS - 1)
@@ -83,10 +83,10 @@ async def test_an_orphan_that_does_not_end_does_not_hold_the_node_for_ever(stage
     await stage.play(2)
     assert stage.clearing.held == ""
     assert len(stage.cleared) == 1
-    ((about, told),) = stage.told
-    assert about["metadata"] == {"name": "web", "namespace": "default", "uid": VMI_UID}
-    assert (told.reason, told.is_warning) == ("OrphanLeft", True)
-    assert told.message == (
+    ((vmi, event),) = stage.told
+    assert vmi["metadata"] == {"name": "web", "namespace": "default", "uid": VMI_UID}
+    assert (event.reason, event.is_warning) == ("OrphanLeft", True)
+    assert event.message == (
         f"the API server knows no VMI of UID {VMI_UID}, and its guest is not known to have ended in 60 s: "
         "machines start beside it"
     )
@@ -100,19 +100,19 @@ async def test_an_orphan_that_does_not_end_does_not_hold_the_node_for_ever(stage
     assert stage.clearing.orphans == 0
 
 
-async def test_neither_do_silences_one_after_the_other(stage: Stage) -> None:
-    """It is found again by each of them; and said to be left once."""
+async def test_repeated_silences_do_not_extend_the_deadline(stage: Stage) -> None:
+    """Each silence finds the orphan again, but only the first deadline has an Event."""
     guest = stage.add(FakeGuest(stage.clock))
     guest.is_deaf = True
     for _unused in range(4):
         await stage.play(LEASE_SECONDS + 10, is_cut_off=True)
         await stage.play(1)
     assert stage.clearing.held == ""
-    assert [told.reason for _unused, told in stage.told] == ["OrphanLeft"]
+    assert [event.reason for _unused, event in stage.told] == ["OrphanLeft"]
 
 
 @pytest.mark.parametrize("error", [Unavailable("cut off"), Forbidden("no")], ids=["not reached", "not allowed"])
-async def test_where_nobody_answers_nothing_is_ended_and_nothing_starts(stage: Stage, error: Exception) -> None:
+async def test_without_an_api_server_nothing_ends_and_nothing_starts(stage: Stage, error: Exception) -> None:
     guest = stage.add(FakeGuest(stage.clock))
     stage.api.error = error
     await stage.play(3600, is_cut_off=True)
@@ -124,14 +124,14 @@ async def test_where_nobody_answers_nothing_is_ended_and_nothing_starts(stage: S
     assert (guest.ends, stage.clearing.held) == (1, "")
 
 
-async def test_a_vmi_that_cannot_be_read_makes_no_orphan(stage: Stage) -> None:
+async def test_an_undecodable_vmi_makes_no_orphan(stage: Stage) -> None:
     guest = stage.add(FakeGuest(stage.clock))
     stage.api.store({**vmi_object("Running"), "metadata": {"name": "web", "namespace": "default", "uid": 7}})
     await stage.play(100)
     assert (guest.ends, stage.clearing.held) == (0, "")
 
 
-async def test_a_silence_as_long_as_the_lease_has_all_asked_again(stage: Stage) -> None:
+async def test_a_silence_as_long_as_the_lease_repeats_all_questions(stage: Stage) -> None:
     guest = stage.add(FakeGuest(stage.clock))
     stage.api.store(vmi_object("Running"))
     await stage.play(100)
@@ -149,8 +149,8 @@ async def test_a_silence_as_long_as_the_lease_has_all_asked_again(stage: Stage) 
     assert (guest.ends, stage.clearing.held) == (1, "")
 
 
-async def test_a_silence_that_nobody_saw_is_one(stage: Stage) -> None:
-    """The host was suspended, and the Lease is the first that is renewed."""
+async def test_a_silence_during_a_suspension_counts(stage: Stage) -> None:
+    """The host was suspended, and its first request renews the Lease."""
     stage.add(FakeGuest(stage.clock))
     stage.api.store(vmi_object("Running"))
     await stage.play(1)
@@ -163,8 +163,8 @@ async def test_a_silence_that_nobody_saw_is_one(stage: Stage) -> None:
     assert len(stage.api.gets) == 2
 
 
-async def test_a_lease_that_never_gets_through_does_not_hold_the_node_for_ever(stage: Stage) -> None:
-    """The API server answers all else: what it says is as good as being heard, for as long as the Lease lasts."""
+async def test_a_failing_lease_does_not_block_starts_for_ever(stage: Stage) -> None:
+    """The API server answers everything else. Each answer counts as a renewed Lease."""
     stage.add(FakeGuest(stage.clock))
     stage.api.store(vmi_object("Running"))
     await stage.play(400, is_cut_off=True)
@@ -172,7 +172,7 @@ async def test_a_lease_that_never_gets_through_does_not_hold_the_node_for_ever(s
     assert len(stage.cleared) == len(stage.api.gets)
 
 
-async def test_an_orphan_of_which_nobody_can_say_that_it_is_down_counts_as_running(stage: Stage) -> None:
+async def test_an_orphan_whose_end_cannot_be_verified_counts_as_running(stage: Stage) -> None:
     guest = stage.add(FakeGuest(stage.clock))
     guest.see(state=OFF)
     guest.is_up = stage.can_look = False
@@ -183,7 +183,7 @@ async def test_an_orphan_of_which_nobody_can_say_that_it_is_down_counts_as_runni
     assert stage.clearing.held == ""
 
 
-async def test_a_launcher_that_is_busy_is_told_later(stage: Stage) -> None:
+async def test_a_busy_orphan_is_ended_later(stage: Stage) -> None:
     guest = stage.add(FakeGuest(stage.clock))
     guest.is_busy = True
     await stage.play(3)
@@ -192,7 +192,7 @@ async def test_a_launcher_that_is_busy_is_told_later(stage: Stage) -> None:
     assert (guest.ends, stage.clearing.held) == (1, "")
 
 
-async def test_a_story_that_cannot_be_told_stops_nothing(stage: Stage) -> None:
+async def test_a_failed_event_does_not_stop_the_recovery(stage: Stage) -> None:
     guest = stage.add(FakeGuest(stage.clock))
     guest.is_deaf = True
 

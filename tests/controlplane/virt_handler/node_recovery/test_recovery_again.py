@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node that comes back more than once: what was learned the time before, and what of that counts no more."""
+"""A node that recovers more than once: which earlier answers still count."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ def server(stage: Stage) -> Server:
 
 
 async def come_back(stage: Stage, seconds: float) -> None:
-    """Be silent for longer than the Lease lasts, and heard for so long after it."""
+    """Be silent for longer than the Lease lasts. Then run for some seconds."""
     stage.heard.is_cut_off = True
     stage.clock.seconds += LEASE_SECONDS + 1
     await stage.play(seconds)
 
 
 async def test_an_answer_is_as_old_as_its_question(stage: Stage) -> None:
-    """Nobody hears from the node: a Lease after a question it has to be asked again, however late the answer was."""
+    """The node has no Lease: it repeats a question one Lease after asking it, however late the answer was."""
     a_guest(stage, "web")
     own(stage, "web")
-    usual, asked = stage.api.get, []
+    original, times = stage.api.get, []
 
     async def get(resource: Any, key: Key) -> Json:
-        asked.append(stage.clock.seconds)
-        if len(asked) == 1:
+        times.append(stage.clock.seconds)
+        if len(times) == 1:
             stage.clock.seconds += LEASE_SECONDS - 10
-        return await usual(resource, key)
+        return await original(resource, key)
 
     stage.api.get = get  # type: ignore[method-assign]
     stage.clock.seconds += LEASE_SECONDS
     await stage.play(LEASE_SECONDS + 15, is_cut_off=True)
-    assert asked[1] - asked[0] == pytest.approx(LEASE_SECONDS, abs=1)
+    assert times[1] - times[0] == pytest.approx(LEASE_SECONDS, abs=1)
 
 
-async def test_what_was_answered_meanwhile_and_is_not_now_holds_the_node_anew(stage: Stage, server: Server) -> None:
+async def test_a_vmi_answered_before_and_unanswered_now_blocks_starts_again(stage: Stage, server: Server) -> None:
     for name in ("web", "mine"):
         a_guest(stage, name)
         own(stage, name)
@@ -67,10 +67,10 @@ async def test_what_was_answered_meanwhile_and_is_not_now_holds_the_node_anew(st
     await come_back(stage, 5)
     assert stage.clearing.held == YET_TO_SAY
     await stage.play(DEADLINE_SECONDS)
-    assert [told.reason for _unused, told in stage.told] == ["OwnerUnknown"] * 2
+    assert [event.reason for _unused, event in stage.told] == ["OwnerUnknown"] * 2
 
 
-async def test_an_orphan_that_is_up_again_holds_the_node_for_its_time(stage: Stage) -> None:
+async def test_an_orphan_that_runs_again_blocks_starts_again(stage: Stage) -> None:
     guest = a_guest(stage, "gone")
     await stage.play(5)
     assert (guest.ends, stage.clearing.held) == (1, "")
@@ -82,24 +82,20 @@ async def test_an_orphan_that_is_up_again_holds_the_node_for_its_time(stage: Sta
     assert stage.clearing.held == "1 guests on this node that are not its own any more are being ended"
 
 
-async def test_who_is_heard_again_is_asked_at_once_however_often_there_was_no_answer(
-    stage: Stage, server: Server
-) -> None:
+async def test_a_new_heartbeat_repeats_the_questions_at_once(stage: Stage, server: Server) -> None:
     a_guest(stage, "web")
     server.mute = {"web"}
     await stage.play(25)
-    asked = len(server.asked)
+    before = len(server.asked)
     await stage.play(0.01)
-    assert len(server.asked) == asked, "it waits longer and longer"
+    assert len(server.asked) == before, "it waits longer and longer"
     stage.clearing.wake()
     await stage.play(0.01)
-    assert len(server.asked) == asked + 1
+    assert len(server.asked) == before + 1
 
 
-async def test_who_was_answered_for_in_the_end_is_not_asked_about_last_at_the_next_return(
-    stage: Stage, server: Server
-) -> None:
-    """Those with contact come first: they can be ended."""
+async def test_connected_launchers_are_asked_about_first_in_the_next_recovery(stage: Stage, server: Server) -> None:
+    """Only connected launchers can be ended."""
     a_guest(stage, "away").see(is_connected=False)
     a_guest(stage, "web")
     own(stage, "away")
@@ -113,7 +109,7 @@ async def test_who_was_answered_for_in_the_end_is_not_asked_about_last_at_the_ne
     assert server.asked == ["web", "away"]
 
 
-async def test_an_orphan_is_dialled_and_ended_where_nobody_can_look(stage: Stage) -> None:
+async def test_an_orphan_is_dialled_and_ended_without_virt_node(stage: Stage) -> None:
     guest = a_guest(stage, "gone")
     guest.see(is_admitted=False, is_connected=False, state=None)
     stage.can_look = False
@@ -121,7 +117,7 @@ async def test_an_orphan_is_dialled_and_ended_where_nobody_can_look(stage: Stage
     assert guest.ends == 1
 
 
-async def test_who_answers_is_asked_about_all_however_many_have_no_answer(stage: Stage, server: Server) -> None:
+async def test_many_unanswered_questions_do_not_delay_the_answered_ones(stage: Stage, server: Server) -> None:
     a_guest(stage, "mine")
     own(stage, "mine")
     server.mute = {f"mute-{number}" for number in range(40)}

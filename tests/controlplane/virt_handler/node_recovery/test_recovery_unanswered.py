@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What holds up the clearing of a node, and what does not: questions without an answer, and many launchers."""
+"""What delays the recovery of a node and what does not: unanswered questions, and many launchers."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ def server(stage: Stage) -> Server:
     return Server(stage)
 
 
-async def test_each_answer_counts_by_itself_and_only_the_missing_are_asked_for_again(
-    stage: Stage, server: Server
-) -> None:
+async def test_only_unanswered_questions_are_repeated(stage: Stage, server: Server) -> None:
     gone, mine, mute = (a_guest(stage, name) for name in ("gone", "mine", "mute"))
     own(stage, "mine")
     server.mute = {"mute"}
@@ -55,9 +53,7 @@ async def test_each_answer_counts_by_itself_and_only_the_missing_are_asked_for_a
     assert sorted(server.asked) == ["gone", "mine", "mute", "mute"]
 
 
-async def test_one_question_that_is_never_answered_holds_the_node_for_its_time_only(
-    stage: Stage, server: Server
-) -> None:
+async def test_an_unanswered_question_blocks_starts_until_the_deadline_only(stage: Stage, server: Server) -> None:
     mute = a_guest(stage, "mute")
     for number in range(MANY):
         a_guest(stage, f"vm-{number}")
@@ -72,17 +68,17 @@ async def test_one_question_that_is_never_answered_holds_the_node_for_its_time_o
     await stage.play(6 * 3600)
     assert (mute.ends, stage.clearing.held, len(stage.cleared)) == (0, "", 1)
     assert len(server.asked) < MANY + 400, "the others once, this one ever less often"
-    ((about, told),) = stage.told
-    assert about["metadata"] == {"name": "mute", "namespace": "default", "uid": "mute-uid"}
-    assert (told.reason, told.is_warning) == ("OwnerUnknown", True)
-    assert told.message == (
+    ((vmi, event),) = stage.told
+    assert vmi["metadata"] == {"name": "mute", "namespace": "default", "uid": "mute-uid"}
+    assert (event.reason, event.is_warning) == ("OwnerUnknown", True)
+    assert event.message == (
         "the API server has not said in 60 s whether this guest is still its node's own: "
         "it runs on, machines start beside it, and the API server is asked again"
     )
 
 
-async def test_what_is_answered_late_ends_late(stage: Stage, server: Server) -> None:
-    """The node is held again for an orphan that is known, for its time."""
+async def test_an_orphan_found_late_is_ended_late(stage: Stage, server: Server) -> None:
+    """The orphan blocks starts again, until its own deadline."""
     late = a_guest(stage, "late")
     late.is_deaf = True
     server.mute = {"late"}
@@ -95,10 +91,10 @@ async def test_what_is_answered_late_ends_late(stage: Stage, server: Server) -> 
     assert stage.clearing.unanswered == 0
     await stage.play(DEADLINE_SECONDS)
     assert stage.clearing.held == ""
-    assert [told.reason for _unused, told in stage.told] == ["OwnerUnknown", "OrphanLeft"]
+    assert [event.reason for _unused, event in stage.told] == ["OwnerUnknown", "OrphanLeft"]
 
 
-async def test_an_orphan_that_is_answered_in_time_has_the_rest_of_that_time(stage: Stage, server: Server) -> None:
+async def test_an_orphan_found_in_time_has_the_rest_of_the_deadline(stage: Stage, server: Server) -> None:
     late = a_guest(stage, "late")
     late.is_deaf = True
     server.mute = {"late"}
@@ -111,8 +107,8 @@ async def test_an_orphan_that_is_answered_in_time_has_the_rest_of_that_time(stag
     assert stage.clearing.held == ""
 
 
-async def test_a_server_that_renews_the_lease_and_answers_no_question_holds_the_node_for_its_time(stage: Stage) -> None:
-    """A role that is missing, say: the API server is there."""
+async def test_a_server_that_only_renews_the_lease_blocks_starts_until_the_deadline(stage: Stage) -> None:
+    """For example without the RBAC role. The API server itself is reachable."""
     guest = stage.add(FakeGuest(stage.clock))
     stage.api.error = Forbidden("no")
     await stage.play(DEADLINE_SECONDS - 1)
@@ -121,7 +117,7 @@ async def test_a_server_that_renews_the_lease_and_answers_no_question_holds_the_
     assert (guest.ends, stage.clearing.held) == (0, "")
 
 
-async def test_silences_one_after_the_other_do_not_hold_the_node_anew_for_what_is_never_answered(
+async def test_repeated_silences_do_not_extend_the_deadline_of_an_unanswered_question(
     stage: Stage, server: Server
 ) -> None:
     for name in ("mute", "mine"):
@@ -133,10 +129,10 @@ async def test_silences_one_after_the_other_do_not_hold_the_node_anew_for_what_i
         await stage.play(LEASE_SECONDS + 10, is_cut_off=True)
         await stage.play(1)
         assert stage.clearing.held == ""
-    assert [told.reason for _unused, told in stage.told] == ["OwnerUnknown"]
+    assert [event.reason for _unused, event in stage.told] == ["OwnerUnknown"]
 
 
-async def test_what_was_missing_before_a_silence_has_its_time_from_the_return(stage: Stage, server: Server) -> None:
+async def test_after_a_silence_the_deadline_starts_again(stage: Stage, server: Server) -> None:
     """The host was suspended for an hour meanwhile."""
     for name in ("mute", "mine"):
         a_guest(stage, name)
@@ -151,9 +147,7 @@ async def test_what_was_missing_before_a_silence_has_its_time_from_the_return(st
     assert stage.clearing.held == ""
 
 
-async def test_what_was_missing_while_nobody_answered_has_its_time_from_the_return(
-    stage: Stage, server: Server
-) -> None:
+async def test_the_deadline_starts_with_the_first_answer_after_an_outage(stage: Stage, server: Server) -> None:
     for name in ("mute", "mine"):
         a_guest(stage, name)
     own(stage, "mine")
@@ -164,7 +158,7 @@ async def test_what_was_missing_while_nobody_answered_has_its_time_from_the_retu
     assert stage.clearing.held == YET_TO_SAY
 
 
-async def test_a_lease_that_never_gets_through_does_not_hold_the_node_for_what_is_never_answered(
+async def test_a_failing_lease_does_not_extend_the_deadline_of_an_unanswered_question(
     stage: Stage, server: Server
 ) -> None:
     for name in ("mute", "mine"):
@@ -175,8 +169,8 @@ async def test_a_lease_that_never_gets_through_does_not_hold_the_node_for_what_i
     assert stage.clearing.held == ""
 
 
-async def test_a_server_that_answers_nobody_is_not_asked_about_everybody(stage: Stage, server: Server) -> None:
-    """They take turns: the next time those are asked about that were left out."""
+async def test_a_server_that_answers_nothing_gets_few_questions_at_a_time(stage: Stage, server: Server) -> None:
+    """The next round starts with the questions that were left out."""
     names = {f"vm-{number}" for number in range(MANY)}
     for name in names:
         a_guest(stage, name)
@@ -188,24 +182,22 @@ async def test_a_server_that_answers_nobody_is_not_asked_about_everybody(stage: 
     assert stage.clearing.held == YET_TO_SAY
 
 
-async def test_an_orphan_ends_while_another_question_has_no_answer_yet(stage: Stage) -> None:
+async def test_an_orphan_ends_while_another_question_is_open(stage: Stage) -> None:
     slow, gone = a_guest(stage, "a-slow"), a_guest(stage, "gone")
-    usual = stage.api.get
+    original = stage.api.get
 
     async def get(resource: Any, key: Key) -> Json:
         if key.name == "a-slow":
             await until(lambda: gone.ends == 1, "the end of the other")
-        return await usual(resource, key)
+        return await original(resource, key)
 
     stage.api.get = get  # type: ignore[method-assign]
     await stage.play(5)
     assert (slow.ends, gone.ends, stage.clearing.held) == (1, 1, "")
 
 
-async def test_a_guest_with_contact_ends_before_anybody_asks_about_launchers_that_are_over(
-    stage: Stage, server: Server
-) -> None:
-    """Launchers of finished instances stay listed; they are orphans that are down."""
+async def test_connected_guests_end_before_finished_launchers_are_asked_about(stage: Stage, server: Server) -> None:
+    """Launchers of finished VMIs stay listed: they are orphans that are down."""
     for number in range(MANY):
         over = a_guest(stage, f"over-{number}")
         over.is_up = False
@@ -214,17 +206,17 @@ async def test_a_guest_with_contact_ends_before_anybody_asks_about_launchers_tha
     gone = a_guest(stage, "gone")
     ends_at_asks: list[int] = []
     ends_at_looks: set[int] = set()
-    ask, usual = stage.api.get, stage.find_traces
+    original_get, original_find_traces = stage.api.get, stage.find_traces
 
     async def get(resource: Any, key: Key) -> Json:
         ends_at_asks.append(gone.ends)
-        return await ask(resource, key)
+        return await original_get(resource, key)
 
     stage.api.get = get  # type: ignore[method-assign]
 
     async def find_traces(pod_uid: str) -> Traces:
         ends_at_looks.add(gone.ends)
-        return await usual(pod_uid)
+        return await original_find_traces(pod_uid)
 
     stage.find_traces = find_traces  # type: ignore[method-assign]
     await stage.play(5)
@@ -235,22 +227,22 @@ async def test_a_guest_with_contact_ends_before_anybody_asks_about_launchers_tha
     assert len(server.asked) == MANY + 1
 
 
-async def test_a_look_that_hangs_holds_up_no_other(stage: Stage) -> None:
+async def test_a_hung_search_for_traces_delays_no_other(stage: Stage) -> None:
     stuck, gone = a_guest(stage, "a-stuck"), a_guest(stage, "gone")
-    usual = stage.find_traces
+    original = stage.find_traces
 
     async def find_traces(pod_uid: str) -> Traces:
         if pod_uid == "a-stuck-pod":
             await until(lambda: stage.clearing.orphans == 1, "the look at the other")
-        return await usual(pod_uid)
+        return await original(pod_uid)
 
     stage.find_traces = find_traces  # type: ignore[method-assign]
     await stage.play(5)
     assert (stuck.ends, gone.ends, stage.clearing.held) == (1, 1, "")
 
 
-async def test_an_event_that_cannot_be_told_holds_up_no_clearing(stage: Stage, server: Server) -> None:
-    """The Events' own storage is away, say; the node comes back meanwhile, with a guest that is no more its own."""
+async def test_a_hung_event_does_not_delay_the_recovery(stage: Stage, server: Server) -> None:
+    """The storage of Events may be down while the node recovers with an orphan."""
     a_guest(stage, "left").is_deaf = True
     gone = a_guest(stage, "gone")
     own(stage, "gone")
@@ -270,43 +262,41 @@ async def test_an_event_that_cannot_be_told_holds_up_no_clearing(stage: Stage, s
     assert gone.ends == 1
 
 
-async def test_a_launcher_that_goes_while_nobody_answers_for_it_is_asked_about_no_more(
-    stage: Stage, server: Server
-) -> None:
+async def test_a_removed_launcher_is_not_asked_about_any_more(stage: Stage, server: Server) -> None:
     for name in ("mute", "mine"):
         a_guest(stage, name)
     own(stage, "mine")
     server.mute = {"mute"}
     await stage.play(5)
     del stage.guests["mute-pod"]
-    asked = len(server.asked)
+    before = len(server.asked)
     await stage.play(20)
-    assert (server.asked[asked:], stage.clearing.unanswered, stage.clearing.held) == ([], 0, "")
+    assert (server.asked[before:], stage.clearing.unanswered, stage.clearing.held) == ([], 0, "")
 
 
-async def test_an_answer_from_before_a_silence_does_not_count_for_the_return(stage: Stage) -> None:
-    """It lay in the socket while the host was suspended; its run was given to another node meanwhile."""
+async def test_an_answer_from_before_a_silence_does_not_count(stage: Stage) -> None:
+    """The answer waited in the socket while the host was suspended, and another node got the run meanwhile."""
     guest = a_guest(stage, "web")
     own(stage, "web")
-    usual, asked = stage.api.get, []
+    original, times = stage.api.get, []
 
     async def get(resource: Any, key: Key) -> Json:
-        answer = await usual(resource, key)
-        asked.append(stage.clock.seconds)
-        if len(asked) == 1:
+        answer = await original(resource, key)
+        times.append(stage.clock.seconds)
+        if len(times) == 1:
             stage.clock.seconds += 3600
             stage.api.objects.clear()
             stage.heard.beat()
         return answer
 
     stage.api.get = get  # type: ignore[method-assign]
-    stage.clock.seconds += LEASE_SECONDS  # so nothing but this answer says that the server is there
+    stage.clock.seconds += LEASE_SECONDS  # this answer is the only proof that the API server is reachable
     await stage.play(5, is_cut_off=True)
     await stage.play(5)
     assert (guest.ends, stage.clearing.held) == (1, "")
 
 
-async def test_those_that_nobody_answers_for_are_counted_while_the_server_is_away(stage: Stage, server: Server) -> None:
+async def test_unanswered_questions_are_counted_without_an_api_server(stage: Stage, server: Server) -> None:
     a_guest(stage, "web")
     server.mute = {"web"}
     await stage.play(600, is_cut_off=True)
@@ -314,7 +304,7 @@ async def test_those_that_nobody_answers_for_are_counted_while_the_server_is_awa
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
-async def test_what_cannot_be_read_of_a_vmi_beside_it_hides_no_orphan(stage: Stage, phase: str) -> None:
+async def test_an_undecodable_spec_hides_no_orphan(stage: Stage, phase: str) -> None:
     guest = a_guest(stage, "web")
     body = vmi_object(phase)
     body["metadata"] |= {"name": "web", "uid": "web-uid" if phase == "Succeeded" else "another"}

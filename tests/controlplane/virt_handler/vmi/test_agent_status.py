@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a VMI says by its guest's word."""
+"""The part of a VMI's status that comes from its guest agent."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def must(status: VirtualMachineInstanceStatus | None) -> VirtualMachineInstanceS
 
 @pytest.fixture
 def started() -> VirtualMachineInstanceStatus:
-    """A guest that has just begun to run, before its agent is there."""
+    """Return the status of a guest that has just started, before its agent connects."""
     return must(derive_status(a_world(a_vmi("Scheduled"), a_launcher(seen(told=GONE))), None))
 
 
 def types(status: VirtualMachineInstanceStatus) -> set[str]:
-    return {one.type for one in status.conditions if one.type.startswith("Agent")}
+    return {condition.type for condition in status.conditions if condition.type.startswith("Agent")}
 
 
-def test_what_the_agent_tells_is_in_the_status_and_not_written_twice(started: VirtualMachineInstanceStatus) -> None:
+def test_agent_answers_are_in_the_status_and_not_written_twice(started: VirtualMachineInstanceStatus) -> None:
     status = must(said(TOLD, started))
     assert types(status) == {"AgentConnected"}
     assert status.guest_os_info == GuestOsInfo(name="Debian GNU/Linux", kernel_release="6.12", id="debian")
@@ -76,32 +76,32 @@ def test_what_the_agent_tells_is_in_the_status_and_not_written_twice(started: Vi
     assert said(TOLD, status) is None
 
 
-def test_with_the_agent_goes_what_it_said(started: VirtualMachineInstanceStatus) -> None:
+def test_a_disconnected_agent_takes_its_answers_along(started: VirtualMachineInstanceStatus) -> None:
     status = must(said(replace(TOLD, is_frozen=True), started))
     assert status.fs_freeze_status == "frozen"
     assert must(said(GONE, status)) == started
 
 
-def test_before_anybody_has_looked_what_was_said_stays(started: VirtualMachineInstanceStatus) -> None:
-    """virt-handler was started anew: nothing follows from that."""
+def test_without_a_known_agent_state_the_status_stays(started: VirtualMachineInstanceStatus) -> None:
+    """virt-handler restarted: it does not know the agent yet."""
     assert said(None, must(said(TOLD, started))) is None
 
 
-def test_a_run_that_is_over_has_no_agent(started: VirtualMachineInstanceStatus) -> None:
+def test_a_finished_run_has_no_agent(started: VirtualMachineInstanceStatus) -> None:
     status = must(said(TOLD, started))
     over = must(derive_status(a_world(running(status), a_launcher(seen(OFF, told=None))), None))
     assert over.phase == "Succeeded"
     assert types(over) == set()
 
 
-def test_an_agent_without_what_it_must_have_is_not_supported(started: VirtualMachineInstanceStatus) -> None:
+def test_an_agent_without_required_commands_is_not_supported(started: VirtualMachineInstanceStatus) -> None:
     old = replace(TOLD, info=Info("1.0", tuple(sorted(REQUIRED - {"guest-ping"}))))
     status = must(said(old, started))
     assert types(status) == {"AgentConnected", "AgentVersionNotSupported"}
-    told = conditions.find(status.conditions, "AgentVersionNotSupported")
-    assert told is not None
-    assert (told.status, told.reason) == ("True", "MissingCommands")
-    assert "guest-get-fsinfo" in told.message
+    condition = conditions.find(status.conditions, "AgentVersionNotSupported")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("True", "MissingCommands")
+    assert "guest-get-fsinfo" in condition.message
     assert types(must(said(TOLD, status))) == {"AgentConnected"}
 
 
@@ -114,32 +114,35 @@ def test_an_agent_without_what_it_must_have_is_not_supported(started: VirtualMac
     ],
     ids=["ten", "eleven", "cut before"],
 )
-def test_more_than_ten_interfaces_of_the_guests_own_are_left_out_and_that_is_said(
+def test_only_ten_interfaces_of_the_guests_own_are_kept_and_the_cut_is_reported(
     started: VirtualMachineInstanceStatus, interfaces: Interfaces, only: int, reason: str
 ) -> None:
     status = must(said(replace(TOLD, interfaces=interfaces), started))
     assert len(status.interfaces) == 1 + only
-    told = conditions.find(status.conditions, "AgentConnected")
-    assert told is not None
-    assert told.reason == reason
+    condition = conditions.find(status.conditions, "AgentConnected")
+    assert condition is not None
+    assert condition.reason == reason
     assert said(replace(TOLD, interfaces=interfaces), status) is None
 
 
-def test_of_two_interfaces_with_one_address_the_first_is_the_machines(started: VirtualMachineInstanceStatus) -> None:
-    """A bridge in the guest has the address of the card in it."""
+def test_of_two_interfaces_with_the_same_mac_the_first_is_the_vmis(started: VirtualMachineInstanceStatus) -> None:
+    """A bridge in the guest has the MAC address of its port."""
     bridge = replace(ETH0, name="br0")
     status = must(said(replace(TOLD, interfaces=Interfaces((ETH0, bridge))), started))
-    assert [(one.name, one.interface_name) for one in status.interfaces] == [("default", "enp1s0"), ("", "br0")]
+    assert [(interface.name, interface.interface_name) for interface in status.interfaces] == [
+        ("default", "enp1s0"),
+        ("", "br0"),
+    ]
 
 
-def test_while_there_is_no_contact_nothing_is_taken_back(started: VirtualMachineInstanceStatus) -> None:
+def test_without_a_connection_the_answers_stay(started: VirtualMachineInstanceStatus) -> None:
     status = must(said(TOLD, started))
     lost = a_launcher(seen(RUNNING, told=GONE, is_connected=False))
     assert derive_status(a_world(running(status), lost), None) is None
 
 
-def test_what_an_agent_has_said_stays_until_it_says_something_else(started: VirtualMachineInstanceStatus) -> None:
-    """A virt-handler that began anew has not heard it yet, and a guest that is paused does not answer."""
+def test_agent_answers_stay_until_the_agent_gives_others(started: VirtualMachineInstanceStatus) -> None:
+    """A restarted virt-handler has no answers yet, and a paused guest does not answer."""
     lacking = replace(TOLD, info=Info("1.0", ("guest-exec",)), is_frozen=True)
     before = must(said(lacking, started))
 

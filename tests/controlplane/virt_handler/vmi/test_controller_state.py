@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A launcher may send messages of many MiB: the memory for one is given back when it was dealt with.
+"""A launcher may send messages of many MiB. Their memory is given back afterwards.
 
-In a process of its own, with the environment that the role gives virt-handler: what the allocator keeps depends on it.
+Runs in its own process with virt-handler's environment, because that configures the allocator.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ asyncio.run(main())
 """
 
 
-def test_what_a_launcher_sends_is_not_kept_however_large(tmp_path: Path) -> None:
-    """It was 64 MiB after three contacts with one launcher: a freed block of 16 MiB made the next come from a heap."""
+def test_memory_of_large_launcher_messages_is_given_back(tmp_path: Path) -> None:
+    """It kept 64 MiB after three connections: after one freed block of 16 MiB, malloc took the next from a heap."""
     behave, options = ATTACKS["16 MiB of XML"]
     server = Hostile(tmp_path / "s", behave, **options)
     try:

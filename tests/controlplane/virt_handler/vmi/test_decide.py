@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do about a VMI of this node, as a table."""
+"""The actions for a VMI of this node, as a table."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _TARGET["metadata"]["labels"][MIGRATION_JOB] = "migration"
 A_TARGET = decode_object(_TARGET, Pod)
 UNPREPARED = seen(None, is_network_ready=False)
 ROWS: dict[str, tuple[World, Plan[Action]]] = {
-    # The way to a start.
+    # Before the start.
     "launcher not connected": (a_world(a_vmi(), a_launcher()), Plan()),
     "a launcher before the hand-over": (a_world(None, a_launcher()), Plan((READ,))),
     "granted, and never dialled": (
@@ -279,7 +279,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         a_world(a_vmi("Failed"), a_launcher(seen(destroy_asked_at=990.0))),
         Plan((destroy("its run is over"),), 10.0),
     ),
-    # While it runs.
+    # While the guest runs.
     "runs": (a_world(a_vmi("Running"), a_launcher(seen())), Plan()),
     "runs, found by a virt-handler that has not seen its network": (
         a_world(a_vmi("Running"), a_launcher(seen(is_network_ready=False, interface=None))),
@@ -369,7 +369,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         Plan(),
     ),
     "paused by a user": (a_world(a_vmi("Running"), a_launcher(seen(State(Life.PAUSED, "user")))), Plan()),
-    # The way out.
+    # The end of a run.
     "deleted": (
         a_world(a_vmi("Running", deleting=True), a_launcher(seen()), deleting_since=1000.0),
         Plan((SHUT_DOWN,), 5.0),
@@ -477,7 +477,7 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
 
 
 @pytest.mark.parametrize(("world", "expected"), ROWS.values(), ids=ROWS)
-def test_the_next_step(world: World, expected: Plan[Action]) -> None:
+def test_decide_chooses_the_next_step(world: World, expected: Plan[Action]) -> None:
     assert decide(world) == expected
 
 
@@ -485,7 +485,7 @@ def test_the_next_step(world: World, expected: Plan[Action]) -> None:
     "phase", ["", "Pending", "Scheduling", "Scheduled", "Running", "Succeeded", "Failed", "Unknown"]
 )
 @pytest.mark.parametrize("deleting", [False, True], ids=["staying", "deleting"])
-def test_without_contact_nothing_is_ever_done(phase: str, deleting: bool) -> None:
+def test_a_disconnected_launcher_gets_no_action(phase: str, deleting: bool) -> None:
     since = 0.0 if deleting else None
     for launcher in (
         a_launcher(),
@@ -493,7 +493,7 @@ def test_without_contact_nothing_is_ever_done(phase: str, deleting: bool) -> Non
         a_launcher(seen(is_connected=False), gone=True),
     ):
         plan = decide(a_world(a_vmi(phase, deleting=deleting), launcher, deleting_since=since))
-        assert [one for one in plan.steps if not isinstance(one, LookForLauncher)] == []
+        assert [step for step in plan.steps if not isinstance(step, LookForLauncher)] == []
 
 
 EVERY_LAUNCHER = [
@@ -514,43 +514,43 @@ def test_every_phase_has_its_row() -> None:
 
 @pytest.mark.parametrize("phase", ["WaitingForSync", "Bogus"])
 @pytest.mark.parametrize("deleting", [False, True], ids=["staying", "deleting"])
-def test_in_a_phase_of_another_version_nothing_is_done_and_nothing_said(phase: str, deleting: bool) -> None:
+def test_a_vmi_in_an_unknown_phase_is_left_alone(phase: str, deleting: bool) -> None:
     since = 0.0 if deleting else None
-    for launchers in ((), *((one,) for one in EVERY_LAUNCHER)):
+    for launchers in ((), *((launcher,) for launcher in EVERY_LAUNCHER)):
         world = a_world(a_vmi(phase, deleting=deleting), *launchers, deleting_since=since)
         assert decide(world) == Plan()
         assert derive_status(world, None) is None
 
 
 @pytest.mark.parametrize("phase", ["", "Pending", "Scheduling"])
-def test_before_the_hand_over_nothing_is_done_whatever_is_seen(phase: str) -> None:
+def test_before_the_hand_over_a_vmi_is_left_alone(phase: str) -> None:
     for launcher in EVERY_LAUNCHER:
         world = a_world(a_vmi(phase), launcher)
         assert decide(world) == Plan()
         assert derive_status(world, None) is None
 
 
-def test_an_early_view_never_starts_anything() -> None:
+def test_a_vmi_read_before_the_hand_over_never_starts() -> None:
     for phase in ("", "Pending", "Scheduling", "Scheduled", "Running"):
         for status in (seen(None), seen(None, is_network_ready=False), LauncherStatus()):
             plan = decide(a_world(None, a_launcher(status, expected=Expected(a_vmi(phase)))))
-            assert not any(isinstance(one, StartDomain) for one in plan.steps)
+            assert not any(isinstance(step, StartDomain) for step in plan.steps)
 
 
-def test_nothing_starts_while_its_node_is_not_clear_of_what_is_no_longer_its_own() -> None:
-    """All else goes on: a network is prepared, and what runs is ended, resumed, looked for."""
-    held = "guests are being ended"
+def test_nothing_starts_during_the_nodes_recovery() -> None:
+    """Everything else continues: networks are set up, and guests are ended, resumed and searched for."""
+    reason = "guests are being ended"
     for launcher in EVERY_LAUNCHER:
         for phase in BY_PHASE:
-            free, waits = (decide(a_world(a_vmi(phase), launcher, held=why)) for why in ("", held))
-            if any(isinstance(one, StartDomain) for one in free.steps):
+            free, waits = (decide(a_world(a_vmi(phase), launcher, held=why)) for why in ("", reason))
+            if any(isinstance(step, StartDomain) for step in free.steps):
                 assert waits == Plan(requeue_after=HELD_SECONDS)
             else:
                 assert waits == free
 
 
-def test_a_start_under_way_has_no_alarm_when_its_node_turns_out_not_to_be_clear() -> None:
-    """That is so from one moment to the next: the pass that began the start has set none."""
+def test_a_recovery_during_a_start_changes_nothing_for_it() -> None:
+    """The recovery began after the pass that started the operation, so that pass has set no timer."""
     launcher = a_launcher(seen(None), operation="start")
     free, waits = (a_world(a_vmi(), launcher, held=why) for why in ("", "guests are being ended"))
     assert decide(waits) == decide(free)
@@ -578,7 +578,7 @@ def with_pods(*uids: str) -> VirtualMachineInstance:
     ],
     ids=["granted", "too early", "started", "deleting", "elsewhere", "other Pod", "two Pods", "no Pod"],
 )
-def test_a_start_needs_the_grant_of_the_newest_vmi(vmi: VirtualMachineInstance, said: str | None) -> None:
+def test_a_start_needs_a_grant_in_the_newest_vmi(vmi: VirtualMachineInstance, said: str | None) -> None:
     assert refuse_start(vmi, NODE, a_launcher(seen(None))) == said
 
 
@@ -596,9 +596,9 @@ def test_a_pod_of_another_vmi_is_never_started() -> None:
     ],
     ids=["gone", "being deleted", "over"],
 )
-def test_a_pod_that_is_going_is_never_started(launcher: Launcher) -> None:
+def test_a_terminating_pod_is_never_started(launcher: Launcher) -> None:
     assert refuse_start(a_vmi(), NODE, launcher) == "the Pod is going"
-    assert not [one for one in decide(a_world(a_vmi(), launcher)).steps if isinstance(one, StartDomain)]
+    assert not [step for step in decide(a_world(a_vmi(), launcher)).steps if isinstance(step, StartDomain)]
 
 
 @pytest.mark.parametrize(
@@ -609,8 +609,8 @@ def test_a_pod_that_is_going_is_never_started(launcher: Launcher) -> None:
     ],
     ids=["gone", "over"],
 )
-def test_a_pod_that_is_over_gets_no_network(launcher: Launcher) -> None:
-    assert not [one for one in decide(a_world(a_vmi(), launcher)).steps if isinstance(one, PrepareNetwork)]
+def test_a_finished_pod_gets_no_network(launcher: Launcher) -> None:
+    assert not [step for step in decide(a_world(a_vmi(), launcher)).steps if isinstance(step, PrepareNetwork)]
 
 
 def test_a_pod_without_an_owner_is_never_started() -> None:
@@ -623,17 +623,17 @@ def test_a_pod_without_an_owner_is_never_started() -> None:
 
 
 @pytest.mark.parametrize(("waited", "again"), [(0.0, PATIENCE_SECONDS), (7.0, PATIENCE_SECONDS - 7.0)])
-def test_who_waits_for_a_launcher_looks_when_patience_ends(waited: float, again: float) -> None:
+def test_a_waiting_start_is_reported_when_its_patience_ends(waited: float, again: float) -> None:
     assert decide(waiting_since(waited)).requeue_after == pytest.approx(again)
 
 
 @pytest.mark.parametrize("waited", [PATIENCE_SECONDS, PATIENCE_SECONDS + 0.5, 1000.0])
-def test_who_has_waited_long_looks_now_and_then(waited: float) -> None:
+def test_a_long_waiting_start_is_checked_periodically(waited: float) -> None:
     assert decide(waiting_since(waited)).requeue_after == PATIENCE_SECONDS
 
 
 def waiting_since(seconds: float) -> World:
-    """A VMI that was handed over so long ago, and whose launcher nobody has seen."""
+    """A VMI that was handed over so many seconds ago, with a launcher that is not up."""
     stamp = datetime.fromtimestamp(NOW - seconds, UTC).isoformat()
     handed_over = PhaseTransition(phase="Scheduled", phase_transition_timestamp=stamp)
     vmi = a_vmi()
@@ -642,12 +642,12 @@ def waiting_since(seconds: float) -> World:
 
 
 @pytest.mark.parametrize("verb", ["start", "resume", "prepare the network"])
-def test_contact_is_made_while_a_verb_is_under_way(verb: str) -> None:
-    """What waits for no launcher need not wait for its verb; nothing else is begun beside it."""
+def test_a_launcher_is_dialled_during_an_operation(verb: str) -> None:
+    """Some operations do not need the launcher. No second operation starts beside them."""
     unreached = LauncherStatus(is_here=True)
     steps = decide(a_world(a_vmi(), a_launcher(unreached, operation=verb))).steps
-    assert [type(one) for one in steps] == [Dial]
+    assert [type(step) for step in steps] == [Dial]
 
 
-def test_a_guest_that_came_up_with_its_network_needs_no_other() -> None:
+def test_a_guest_with_a_network_needs_no_other() -> None:
     assert decide(a_world(a_vmi(), a_launcher(seen()))).steps == ()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is done on its node about a VMI, and where its phase goes: every phase, and all that is seen of its launcher."""
+"""Actions and phase changes of a VMI on its node: each phase with each state of its launcher."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def world(phase: str, state: str, is_deleting: bool) -> World:
 
 
 def outcome(phase: str, state: str, is_deleting: bool) -> tuple[str, str]:
-    one = world(phase, state, is_deleting)
-    status = derive_status(one, None)
-    return steps(decide(one)), phase if status is None else status.phase
+    observed_world = world(phase, state, is_deleting)
+    status = derive_status(observed_world, None)
+    return steps(decide(observed_world)), phase if status is None else status.phase
 
 
 def cell(phase: str, state: str, is_deleting: bool) -> str:
@@ -57,7 +57,7 @@ def cell(phase: str, state: str, is_deleting: bool) -> str:
     return does if after == phase else f"{does} > {after}"
 
 
-def test_what_is_done_in_every_state() -> None:
+def test_actions_and_phases_of_every_state() -> None:
     tables = {}
     for title, gone in (("there", False), ("being deleted", True)):
 
@@ -69,19 +69,19 @@ def test_what_is_done_in_every_state() -> None:
     check("vmi_on_its_node", tables)
 
 
-def test_a_domain_is_started_where_none_ever_ran_and_the_run_was_granted() -> None:
-    started = {one for one in CELLS if "StartDomain" in outcome(*one)[0]}
+def test_a_domain_starts_only_if_it_never_ran_and_the_run_is_granted() -> None:
+    started = {state_case for state_case in CELLS if "StartDomain" in outcome(*state_case)[0]}
     assert started == {("Scheduled", "no domain", False), ("Scheduled", "defined", False)}
 
 
-def test_a_guest_is_ended_for_a_cause_in_an_object() -> None:
+def test_a_guest_is_ended_only_for_a_cause_in_an_object() -> None:
     for phase, state, is_deleting in CELLS:
         does, _unused = outcome(phase, state, is_deleting)
         if any(word in does for word in ("ShutDown", "Destroy")):
             assert is_deleting or is_final(phase) or state == "runs, Pod removed", (phase, state)
 
 
-def test_what_is_not_known_is_no_end() -> None:
+def test_an_unknown_state_ends_no_run() -> None:
     ends = {"has shut down", "has crashed", "Pod failed", "removed, nothing left"}
     for phase, state, is_deleting in CELLS:
         _unused, after = outcome(phase, state, is_deleting)
@@ -89,8 +89,8 @@ def test_what_is_not_known_is_no_end() -> None:
             assert state in ends, (phase, state, is_deleting)
 
 
-def test_every_move_is_one_of_the_table_and_an_end_stays_an_end() -> None:
-    for one in CELLS:
-        phase, (_unused, after) = one[0], outcome(*one)
-        assert after == phase or is_allowed_transition(phase, after), one
-        assert not is_final(phase) or after == phase, one
+def test_every_phase_change_is_allowed_and_final_phases_stay() -> None:
+    for state_case in CELLS:
+        phase, (_unused, after) = state_case[0], outcome(*state_case)
+        assert after == phase or is_allowed_transition(phase, after), state_case
+        assert not is_final(phase) or after == phase, state_case

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A guest's MAC address and network come from the launch plan; without one they are derived as before."""
+"""A guest's MAC address and CIDR come from the launch plan. Without one they are derived as in older versions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def a_machine(**interface: Any) -> tuple[VirtualMachineInstance, Interface]:
     return vmi, vmi.spec.domain.devices.interfaces[0]
 
 
-def test_address_and_network_are_those_of_the_plan() -> None:
+def test_the_launch_plan_sets_mac_and_cidr() -> None:
     vmi, nic = a_machine()
     pod = a_pod_with(render_network(PLANNED))
     assert (interface_mac(vmi, pod, nic), network_cidr(vmi, pod, nic)) == (PLANNED.mac, PLANNED.cidr)
@@ -43,7 +43,7 @@ OTHER_INTERFACE = render_network(GuestNetwork("other", PLANNED.mac, PLANNED.cidr
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", '{"mac": 1}', "[" * 100_000, OTHER_INTERFACE])
-def test_without_a_plan_both_are_derived_as_older_versions_did(text: str | None) -> None:
+def test_without_a_launch_plan_both_are_derived_as_before(text: str | None) -> None:
     vmi, nic = a_machine()
     pod = a_pod_with(text)
     assert interface_mac(vmi, pod, nic) == guest_mac(VMI_UID, "default")
@@ -51,13 +51,13 @@ def test_without_a_plan_both_are_derived_as_older_versions_did(text: str | None)
 
 
 @pytest.mark.parametrize("mac", ["", "x", "03:00:00:00:00:01", "02-00-00-00-00-01", "02:00:00:00:00:0A"])
-def test_an_address_that_virt_controller_cannot_have_written_is_not_used(mac: str) -> None:
+def test_an_invalid_planned_mac_is_ignored(mac: str) -> None:
     vmi, nic = a_machine(macAddress="02:00:00:00:00:99")
     pod = a_pod_with(render_network(GuestNetwork("default", mac, PLANNED.cidr)))
     assert interface_mac(vmi, pod, nic) == "02:00:00:00:00:99"
 
 
-def test_a_network_that_no_guest_can_have_is_refused() -> None:
+def test_an_impossible_cidr_is_refused() -> None:
     vmi, nic = a_machine()
     with pytest.raises(ValueError, match="cannot be a guest's"):
         network_cidr(vmi, a_pod_with(render_network(GuestNetwork("default", PLANNED.mac, "127.0.0.0/24"))), nic)

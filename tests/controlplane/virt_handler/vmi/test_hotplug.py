@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Virtual CPUs that a running guest is given, and what is said of them."""
+"""CPU hot-plug: when it happens, and what the status shows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def a_guest(
     deleting: bool = False,
     **launcher: Any,
 ) -> World:
-    """A guest with `has` virtual CPUs (0: all that it can have) in a Pod; told: how many its status says."""
+    """A guest with `has` virtual CPUs (0: all that it can have) in a Pod. told: how many its status shows."""
     vmi = vmi_object(phase, deleting=deleting)
     vmi["spec"]["domain"]["cpu"] = {"sockets": sockets, "maxSockets": 4}
     vmi["status"]["currentCPUTopology"] = {"cores": 1, "sockets": told, "threads": 1}
@@ -70,11 +70,11 @@ GUESTS: dict[str, tuple[World, bool]] = {
 
 
 @pytest.mark.parametrize(("world", "is_plugged"), GUESTS.values(), ids=GUESTS)
-def test_a_guest_gets_its_cpus_where_there_is_room_for_them(world: World, is_plugged: bool) -> None:
+def test_cpus_are_plugged_if_the_pod_has_room_for_them(world: World, is_plugged: bool) -> None:
     assert (PLUG in decide(world).steps) is is_plugged
 
 
-def test_a_guest_that_is_to_end_gets_none() -> None:
+def test_a_terminating_guest_gets_no_cpus() -> None:
     assert PLUG not in decide(replace(a_guest(deleting=True), deleting_since=1000.0)).steps
 
 
@@ -95,5 +95,5 @@ def told(world: World) -> Any:
     ],
     ids=["it has got them", "not yet", "all that it can have", "more than it is to have", "others are wanted by now"],
 )
-def test_a_guest_is_said_to_have_what_it_has(world: World, sockets: int) -> None:
+def test_the_status_shows_the_guests_actual_cpus(world: World, sockets: int) -> None:
     assert told(world).sockets == sockets

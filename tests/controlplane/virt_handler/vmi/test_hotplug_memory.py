@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory that a running guest is asked to have, and what is said of it."""
+"""Memory hot-plug: when it is requested, and what the status shows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def a_guest(
     phase: str = "Running",
     **launcher: Any,
 ) -> World:
-    """A guest that began with a gibibyte, in a Pod that was made for so much."""
+    """A guest that booted with 1 GiB, in a Pod made for `made_for` bytes."""
     vmi = vmi_object(phase)
     vmi["spec"]["domain"]["memory"] = {"guest": guest, **({"maxGuest": most} if most else {})}
     vmi["status"]["memory"] = {"guestAtBoot": "1Gi", "guestCurrent": "1Gi", "guestRequested": "1Gi"}
@@ -73,10 +73,10 @@ GUESTS: dict[str, tuple[World, int | None]] = {
 
 
 @pytest.mark.parametrize(("world", "requested"), GUESTS.values(), ids=GUESTS)
-def test_a_guest_is_asked_to_have_its_memory_in_a_pod_that_was_made_for_it(world: World, requested: int | None) -> None:
-    found = [one for one in decide(world).steps if isinstance(one, PlugMemory)]
+def test_memory_is_requested_if_the_pod_has_room_for_it(world: World, requested: int | None) -> None:
+    requests = [step for step in decide(world).steps if isinstance(step, PlugMemory)]
     because = "it is in a Pod that was made for it"
-    assert found == ([] if requested is None else [PlugMemory(POD_UID, requested, because)])
+    assert requests == ([] if requested is None else [PlugMemory(POD_UID, requested, because)])
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,15 @@ def test_a_guest_is_asked_to_have_its_memory_in_a_pod_that_was_made_for_it(world
     ],
     ids=["it has it", "spelled by somebody", "some", "not asked yet", "no device", "no room", "more than there is"],
 )
-def test_a_guest_is_said_to_have_what_it_has(world: World, requested: str | None, current: str) -> None:
+def test_the_status_shows_requested_and_actual_memory(world: World, requested: str | None, current: str) -> None:
     assert world.vmi is not None
-    memory = (derive_status(world, None) or world.vmi.status).memory
-    assert memory is not None
-    assert (memory.guest_at_boot, memory.guest_requested, memory.guest_current) == ("1Gi", requested, current)
+    memory_status = (derive_status(world, None) or world.vmi.status).memory
+    assert memory_status is not None
+    assert (memory_status.guest_at_boot, memory_status.guest_requested, memory_status.guest_current) == (
+        "1Gi",
+        requested,
+        current,
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,7 +114,7 @@ def test_a_guest_is_said_to_have_what_it_has(world: World, requested: str | None
     ],
     ids=["it has more", "it is giving it back", "it may take it", "it has no more", "on a processor of its own"],
 )
-def test_an_emulated_guest_with_more_memory_than_it_began_with_is_still_while_it_is_sent(
+def test_an_emulated_guest_with_plugged_memory_is_sent_paused(
     requested: int, taken: int, is_kvm: bool, is_still: bool
 ) -> None:
     described = replace(observed(), is_kvm=is_kvm, requested_bytes=requested, taken_bytes=taken)

@@ -23,10 +23,10 @@ def test_the_first_resume_is_at_once() -> None:
 
 
 @pytest.mark.parametrize(("ago", "count"), [(599.0, 4), (601.0, 1)])
-def test_an_error_long_after_the_last_is_another_one(ago: float, count: int) -> None:
+def test_a_late_error_resets_the_count(ago: float, count: int) -> None:
     assert resume.count_next(LauncherStatus(resume_asked_at=1000.0 - ago, resumes=3), 1000.0) == count
 
 
 @pytest.mark.parametrize(("asked", "left"), [(None, 0.0), (996.0, 6.0), (980.0, -10.0)])
-def test_a_guest_is_on_trial_after_it_was_let_go_on(asked: float | None, left: float) -> None:
+def test_a_resumed_guest_is_on_trial_for_a_while(asked: float | None, left: float) -> None:
     assert resume.seconds_on_trial(LauncherStatus(resume_asked_at=asked), 1000.0) == left

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Alive, dead or unknown: what evidence allows to say."""
+"""Alive, dead or unknown: what each kind of evidence proves."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ ROWS: dict[str, tuple[Launcher, Liveness]] = {
 
 
 @pytest.mark.parametrize(("launcher", "expected"), ROWS.values(), ids=ROWS)
-def test_the_verdict_rests_on_proof(launcher: Launcher, expected: Liveness) -> None:
+def test_the_verdict_needs_proof(launcher: Launcher, expected: Liveness) -> None:
     assert judge(launcher, VMI_UID) == expected
 
 
@@ -199,15 +199,13 @@ def test_only_a_domain_that_never_ran_may_be_started(status: LauncherStatus, exp
         "Pod removed by force, panicked before",
     ],
 )
-def test_an_end_that_somebody_wanted_is_no_crash(
-    vmi: VirtualMachineInstance, launcher: Launcher, expected: str
-) -> None:
+def test_a_requested_end_is_no_crash(vmi: VirtualMachineInstance, launcher: Launcher, expected: str) -> None:
     liveness = judge_run(a_world(vmi, launcher))
     assert isinstance(liveness, Dead)
     assert (liveness.outcome, liveness.reason) == ("Failed", expected)
 
 
-def test_a_guest_that_shut_down_while_its_vmi_goes_has_succeeded() -> None:
+def test_a_guest_that_shut_down_on_deletion_has_succeeded() -> None:
     assert judge_run(a_world(a_vmi("Running", deleting=True), a_launcher(seen(OFF)))) == Dead("Succeeded")
     no_acpi = a_launcher(seen(DESTROYED, observed=observed(acpi=False)))
     hurried = a_vmi("Running", deleting=True, terminationGracePeriodSeconds=0)
@@ -239,14 +237,14 @@ SOUGHT = {
 
 
 @pytest.mark.parametrize(("vmi", "launcher", "uid"), SOUGHT.values(), ids=SOUGHT.keys())
-def test_the_node_is_asked_about_what_nobody_else_knows(
+def test_the_node_is_searched_only_if_libvirt_and_the_pod_list_know_nothing(
     vmi: VirtualMachineInstance, launcher: Launcher, uid: str
 ) -> None:
     assert missing_pod(a_world(vmi, launcher)) == uid
 
 
-def test_a_removed_launcher_is_judged_by_all_that_is_left_of_it_though_its_session_is_remembered() -> None:
-    """That its QEMU is gone would be enough of one that is listed; of this one its directory may be used yet."""
+def test_a_removed_launcher_counts_as_running_while_any_trace_is_left() -> None:
+    """For a listed launcher the end of QEMU is enough. A removed one may still use its directory."""
     gone = a_launcher(seen(is_connected=False, has_run=True), gone=True)
     liveness = judge_run(a_world(a_vmi("Running"), gone, look=a_look(directory=True)))
     assert isinstance(liveness, Unknown)
@@ -256,12 +254,12 @@ def test_a_removed_launcher_is_judged_by_all_that_is_left_of_it_though_its_sessi
     assert liveness.reason == "LauncherGone"
 
 
-def test_no_pod_is_sought_for_a_vmi_that_was_not_handed_over() -> None:
+def test_no_pod_is_missing_before_the_hand_over() -> None:
     assert missing_pod(a_world(None, a_launcher(seen(None, has_run=True)))) == ""
     assert missing_pod(a_world(a_vmi("Running"), are_launchers_known=False)) == ""
 
 
-def test_a_domain_of_which_nothing_was_read_yet_is_not_taken_for_another_ones() -> None:
+def test_a_domain_without_a_read_description_is_not_foreign() -> None:
     assert judge(a_launcher(seen(RUNNING, observed=None)), VMI_UID) == Alive(RUNNING)
 
 
@@ -275,7 +273,7 @@ def test_a_domain_of_which_nothing_was_read_yet_is_not_taken_for_another_ones() 
     ],
     ids=["not looked yet", "nothing is left", "its launcher is there, and no QEMU", "its QEMU runs"],
 )
-def test_a_guest_that_libvirt_lost_is_dead_when_its_qemu_is(look: Look | None, reason: str | None) -> None:
+def test_a_guest_that_libvirt_lost_is_dead_when_its_qemu_is_gone(look: Look | None, reason: str | None) -> None:
     liveness = judge_run(a_world(a_vmi("Running"), a_launcher(seen(None)), look=look))
     assert (liveness.reason if isinstance(liveness, Dead) else None) == reason
 
@@ -291,8 +289,6 @@ def test_a_guest_that_libvirt_lost_is_dead_when_its_qemu_is(look: Look | None, r
     ],
     ids=["not looked yet", "nothing is left", "its directory", "a process", "its QEMU"],
 )
-def test_a_launcher_that_is_not_listed_is_gone_when_nothing_is_left_of_it(
-    look: Look | None, reason: str | None
-) -> None:
+def test_an_unlisted_launcher_is_gone_when_no_traces_are_left(look: Look | None, reason: str | None) -> None:
     liveness = judge_run(a_world(a_vmi("Running"), look=look))
     assert (liveness.reason if isinstance(liveness, Dead) else None) == reason

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The source's part in a migration, as tables: what is done, and what is said."""
+"""The source's part in a migration, as tables: its actions and its status."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ CRASHED, LOST = State(Life.SHUT_OFF, "crashed"), State(Life.SHUT_OFF, "daemon")
 
 
 def world(vmi: VirtualMachineInstance, state: State = RUNNING, **fields: Any) -> World:
-    """A source that sees its guest in a state. transfer: what it carries out."""
+    """A source whose guest is in this state. transfer: the transfer in this process."""
     status = seen(state, transfer=fields.pop("transfer", None), has_gone_on=fields.pop("has_gone_on", False))
     return a_world(vmi, a_launcher(status, failed_operation=fields.pop("failed_operation", None)), **fields)
 
@@ -211,22 +211,22 @@ TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_the_source_says_how_a_migration_stands(name: str) -> None:
-    before, told = TOLD[name]
+def test_the_source_reports_the_migration_status(name: str) -> None:
+    before, expected = TOLD[name]
     status = derive_status(before, None)
     old = before.vmi.status.migration_state if before.vmi is not None else None
     new = old if status is None else status.migration_state
     assert old is not None
     assert new is not None
-    if told is None:
+    if expected is None:
         assert new == old
         return
-    assert {name: getattr(new, name) for name in told} == told
-    assert new.is_over == ("failed" in told)
+    assert {name: getattr(new, name) for name in expected} == expected
+    assert new.is_over == ("failed" in expected)
     assert (new.end_timestamp == NOW_STAMP) == new.is_over
 
 
-def test_a_guest_that_has_moved_leaves_its_instance_running() -> None:
+def test_a_migrated_guest_leaves_its_vmi_running() -> None:
     for before in (world(begun(), MIGRATED), world(begun(), LOST, transfer=MOVED, look=a_look())):
         status = derive_status(before, None)
         assert status is not None
@@ -240,7 +240,7 @@ def test_a_guest_that_has_moved_leaves_its_instance_running() -> None:
         pytest.param(ready(), id="and another migration is yet to begin"),
     ],
 )
-def test_a_guest_that_has_left_by_a_migration_that_failed_is_dead(vmi: VirtualMachineInstance) -> None:
+def test_a_guest_that_left_with_a_failed_migration_is_dead(vmi: VirtualMachineInstance) -> None:
     status = derive_status(world(vmi, MIGRATED), None)
     assert status is not None
     assert (status.phase, status.reason) == ("Failed", "GuestLost")
@@ -255,22 +255,22 @@ def test_a_guest_that_crashed_at_the_source_has_failed() -> None:
 
 
 @pytest.mark.parametrize("state", [RUNNING, BY_MIGRATION, MIGRATED, CRASHED])
-def test_once_it_is_said_that_a_guest_has_moved_its_source_says_nothing_more(state: State) -> None:
-    """It is the run's owner until the commit; its launcher may end before."""
+def test_after_completion_the_source_writes_nothing(state: State) -> None:
+    """It owns the run until the hand-over, but its launcher may end earlier."""
     assert derive_status(world(begun(completed=True), state, transfer=MOVED), None) is None
     assert derive_status(world(begun(completed=True), state), None) is None
 
 
-def test_nothing_is_said_of_a_guest_that_is_gone_while_it_is_let_go_on_at_the_target() -> None:
-    """What comes of that, this process knows in a moment."""
+def test_a_guest_that_is_gone_is_not_reported_during_its_transfer() -> None:
+    """This process knows the result in a moment."""
     assert derive_status(world(begun(), CRASHED, transfer=SENDING), None) is None
-    failed = begun(failed=True, completed=True)  # by virt-controller, of a target that has ended
+    failed = begun(failed=True, completed=True)  # virt-controller fails a migration whose target has ended
     assert derive_status(world(failed, MIGRATED, transfer=SENDING), None) is None
     assert derive_status(world(failed, MIGRATED, transfer=BROKEN), None) is not None
 
 
 def arrived(state: State, **fields: Any) -> World:
-    """The target, to which the instance was given."""
+    """The target as the owner of the run."""
     vmi = come(**fields.pop("vmi", {}))
     there = observed(pod_uid=TARGET_POD, epoch=fields.pop("epoch", 1))
     status = seen(state, observed=there, **fields)
@@ -289,12 +289,12 @@ GO_ON = Resume(TARGET_POD, "it has come here by its migration")
         pytest.param(arrived(WHOLE, has_gone_on=True), Plan(), id="it was paused here"),
     ],
 )
-def test_a_guest_that_has_come_goes_on_unless_a_person_has_paused_it(before: World, plan: Plan[Action]) -> None:
+def test_a_guest_resumes_at_its_target_unless_a_user_paused_it(before: World, plan: Plan[Action]) -> None:
     assert decide(before) == plan
 
 
 ONWARDS = {"migrationUid": "another", "sourcePodUID": TARGET_POD, "targetPodUID": "a third", "completed": False}
-"""What is told of migrations once another one was handed over, from where the first one has come to."""
+"""Fields of a second migration, whose source is the target of the first."""
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ ONWARDS = {"migrationUid": "another", "sourcePodUID": TARGET_POD, "targetPodUID"
         pytest.param(1, {}, Plan(), id="it was begun here"),
     ],
 )
-def test_a_guest_that_has_come_goes_on_though_another_migration_was_handed_over(
+def test_a_guest_resumes_at_its_target_though_another_migration_was_created(
     epoch: int, fields: dict[str, Any], plan: Plan[Action]
 ) -> None:
     before = arrived(WHOLE, vmi=ONWARDS, epoch=epoch, **fields)
@@ -315,44 +315,46 @@ def test_a_guest_that_has_come_goes_on_though_another_migration_was_handed_over(
     assert is_paused_by_user(before.vmi, before.launcher.status) is not (GO_ON in plan.steps)
 
 
-def test_no_guest_of_a_pod_that_was_not_given_the_run_is_to_go_on_here() -> None:
-    """While the source has not said that it is gone, it may run there."""
+def test_a_guest_is_not_resumed_by_a_pod_that_does_not_own_the_run() -> None:
+    """It may still run at the source, until the source reports that it has left."""
     elsewhere = seen(WHOLE, observed=observed(pod_uid="a third", epoch=2))
     assert not has_arrived_paused(come(**ONWARDS), elsewhere)
     assert has_arrived_paused(come(**ONWARDS), seen(WHOLE, observed=observed(pod_uid=TARGET_POD, epoch=2)))
 
 
-def test_a_pause_that_is_its_migrations_is_no_persons() -> None:
+def test_a_pause_by_a_migration_is_not_a_users_pause() -> None:
     assert not is_paused_by_user(come(), LauncherStatus(state=WHOLE))
     assert is_paused_by_user(come(paused=True), LauncherStatus(state=WHOLE))
     assert is_paused_by_user(a_vmi("Running"), LauncherStatus(state=WHOLE))
     status = derive_status(arrived(WHOLE), None)
     assert status is not None
-    assert "Paused" not in {one.type for one in status.conditions}
+    assert "Paused" not in {condition.type for condition in status.conditions}
 
 
-def test_a_guest_that_has_come_is_reached_under_its_new_addresses() -> None:
+def test_a_migrated_guest_has_the_addresses_of_its_new_pod() -> None:
     before = arrived(RUNNING, vmi={"interfaces": [{"name": "default", "ipAddresses": ["10.244.9.9"]}]})
     status = derive_status(before, None)
     assert status is not None
-    assert [one.ip_addresses for one in status.interfaces] == [ETH0.addresses]
+    assert [interface.ip_addresses for interface in status.interfaces] == [ETH0.addresses]
     assert before.vmi is not None
-    told = msgspec.structs.replace(before.vmi, status=status)
-    assert derive_status(replace(before, vmi=told), None) is None
+    updated = msgspec.structs.replace(before.vmi, status=status)
+    assert derive_status(replace(before, vmi=updated), None) is None
 
 
 @pytest.mark.parametrize("state", [BY_MIGRATION, WHOLE], ids=lambda state: state.reason)
 @pytest.mark.parametrize("transfer", [SENDING, BROKEN, None])
-def test_a_guest_that_is_stopped_says_so_and_is_nobodys_pause(state: State, transfer: Transfer | None) -> None:
+def test_a_guest_paused_by_its_migration_has_that_reason_and_no_users_pause(
+    state: State, transfer: Transfer | None
+) -> None:
     assert not is_paused_by_user(stopping(), LauncherStatus(state=state))
     status = derive_status(world(stopping(), state, transfer=transfer), None)
     assert status is not None
-    told = {one.type: one.reason for one in status.conditions}
-    assert told["Paused"] == "PausedByMigrationMonitor"
-    told_so = msgspec.structs.replace(stopping(), status=status)
-    status = derive_status(world(told_so, RUNNING, transfer=transfer), None)
+    reasons = {condition.type: condition.reason for condition in status.conditions}
+    assert reasons["Paused"] == "PausedByMigrationMonitor"
+    updated = msgspec.structs.replace(stopping(), status=status)
+    status = derive_status(world(updated, RUNNING, transfer=transfer), None)
     assert status is not None
-    assert "Paused" not in {one.type for one in status.conditions}
+    assert "Paused" not in {condition.type for condition in status.conditions}
 
 
 REFUSED: dict[str, tuple[VirtualMachineInstance, str]] = {
@@ -369,19 +371,19 @@ REFUSED: dict[str, tuple[VirtualMachineInstance, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_migration_begins_only_for_the_instance_as_it_is_now(name: str) -> None:
-    now, said = REFUSED[name]
-    assert refuse_transfer(now, ready(), BEGIN, a_launcher()) == said
+def test_a_transfer_starts_only_for_the_current_vmi(name: str) -> None:
+    now, reason = REFUSED[name]
+    assert refuse_transfer(now, ready(), BEGIN, a_launcher()) == reason
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED.keys() - {"ready", "begun"}))
-def test_a_guest_is_stopped_only_for_the_instance_as_it_is_now(name: str) -> None:
-    now, said = REFUSED[name]
-    assert refuse_transfer(now, ready(), BEGIN, a_launcher(), is_begun=True) == said
+def test_a_guest_is_paused_only_for_the_current_vmi(name: str) -> None:
+    now, reason = REFUSED[name]
+    assert refuse_transfer(now, ready(), BEGIN, a_launcher(), is_begun=True) == reason
     assert refuse_transfer(begun(), ready(), BEGIN, a_launcher(), is_begun=True) == ""
 
 
-def test_another_instance_of_the_name_is_not_sent() -> None:
+def test_another_vmi_of_the_name_is_not_sent() -> None:
     now, before = ready(), ready()
     another = msgspec.structs.replace(now, metadata=msgspec.structs.replace(now.metadata, uid="0000cccc"))
     assert refuse_transfer(another, before, BEGIN, a_launcher()) == "it is another VMI by now"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The writes of a migration's source: on the VMI as it is now, and only while the migration may go on."""
+"""The status writes of a migration's source: on the current VMI, and only while the migration may go on."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_the_start_is_written_on_the_version_that_was_read() -> None:
     )
 
 
-async def test_nothing_is_written_for_a_migration_that_is_cancelled() -> None:
+async def test_nothing_is_written_for_a_cancelled_migration() -> None:
     api = OneVmi(ready(abortRequested=True))
     with pytest.raises(NoContact, match="it is cancelled"):
         await begin(api)

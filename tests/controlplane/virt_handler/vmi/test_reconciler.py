@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the reconciler puts into a world and what it remembers, with a node that is only a few values."""
+"""What the reconciler observes, remembers and applies, on a fake node."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LOOK = LookForLauncher(POD_UID, "test")
 
 @dataclass
 class FakeSession:
-    """Contact with one launcher, as far as its end goes."""
+    """A session that records its operations."""
 
     known: Launcher
     asked: list[str] = field(default_factory=list)
@@ -65,7 +65,7 @@ class FakeSession:
 
 @dataclass
 class FakeSessions:
-    """Launchers that are what they are told to be."""
+    """Launchers with these states."""
 
     launchers: tuple[Launcher, ...] = ()
     synced: bool = True
@@ -116,44 +116,44 @@ def node() -> Node:
 @pytest.mark.parametrize(
     "body", [vmi_object("Scheduling"), vmi_object("Running", node=OTHER)], ids=["not handed over", "another node's"]
 )
-def test_a_vmi_that_was_not_handed_to_this_node_is_none_of_its_own(node: Node, body: dict[str, Any]) -> None:
-    """Answers of own reads and writes show such VMIs, whatever the watch selects."""
+def test_a_vmi_of_another_node_is_ignored(node: Node, body: dict[str, Any]) -> None:
+    """The cache also contains results of own reads and writes, whatever the watch selects."""
     node.vmis.put(body)
     node.sessions.launchers = (a_launcher(),)
     assert node.world().vmi is None
 
 
-def test_nothing_is_known_while_the_vmis_are_not(node: Node) -> None:
+def test_observe_fails_while_the_vmi_cache_is_incomplete(node: Node) -> None:
     node.vmis.put(vmi_object("Running"))
     node.vmis.synced = False
     with pytest.raises(Unavailable, match="cannot judge VirtualMachineInstance default/web: not everything is known"):
         node.reconciler.observe(KEY)
 
 
-async def test_what_happens_while_the_vmis_are_not_known_is_looked_at_later(node: Node) -> None:
-    """A right that is taken for a minute: a guest that ended meanwhile was Running until something else happened."""
+async def test_a_reconcile_with_an_incomplete_cache_is_retried(node: Node) -> None:
+    """The RBAC role was missing for a minute, and a guest that ended meanwhile stayed Running until the next event."""
     node.vmis.put(vmi_object("Running"))
     node.vmis.synced = False
     assert isinstance((await reconcile(node.reconciler, KEY)).error, Unavailable)
 
 
 @pytest.mark.parametrize("synced", [True, False])
-def test_a_world_says_whether_the_node_knows_its_pods(node: Node, synced: bool) -> None:
+def test_a_world_shows_whether_all_pods_are_known(node: Node, synced: bool) -> None:
     node.vmis.put(vmi_object("Running"))
     node.sessions.synced = synced
     assert node.world().are_launchers_known is synced
 
 
-def test_a_grace_period_begins_when_the_deletion_is_first_seen(node: Node) -> None:
-    """Not anew with every look: a guest that does not listen would never be ended."""
+def test_a_grace_period_begins_when_the_deletion_is_first_observed(node: Node) -> None:
+    """Otherwise each pass would start it again, and a deaf guest would never be ended."""
     node.vmis.put(vmi_object("Running", deleting=True))
     first = node.world().deleting_since
     node.clock.seconds += 10
     assert node.world().deleting_since == first == node.clock.seconds - 10
 
 
-def test_a_grace_period_goes_on_while_its_vmi_is_not_shown(node: Node) -> None:
-    """A list may be too short for a moment: that is no reason to wait for the guest once more."""
+def test_a_grace_period_continues_while_its_vmi_is_not_listed(node: Node) -> None:
+    """A list may miss the VMI for a moment."""
     node.vmis.put(vmi_object("Running", deleting=True))
     node.sessions.launchers = (a_launcher(),)
     first = node.world().deleting_since
@@ -164,8 +164,8 @@ def test_a_grace_period_goes_on_while_its_vmi_is_not_shown(node: Node) -> None:
     assert node.world().deleting_since == first
 
 
-def test_who_takes_a_vmi_s_name_is_not_taken_for_it(node: Node) -> None:
-    """Between two lists one goes and another comes: nobody tells that the first is gone. Each was remembered."""
+def test_a_new_vmi_of_the_same_name_starts_with_fresh_state(node: Node) -> None:
+    """A VMI may be replaced between two lists, without a deletion event. The state of each one was kept."""
     for number in range(5):
         body = vmi_object("WaitingForSync", deleting=True)
         body["metadata"]["uid"] = f"number {number}"
@@ -175,7 +175,7 @@ def test_who_takes_a_vmi_s_name_is_not_taken_for_it(node: Node) -> None:
         assert len(node.reconciler.controller_state) == 1
 
 
-def test_nothing_is_remembered_of_who_is_gone(node: Node) -> None:
+def test_the_state_of_a_removed_vmi_is_forgotten(node: Node) -> None:
     node.vmis.put(vmi_object("Running", deleting=True))
     assert node.world().deleting_since is not None
     node.sessions.launchers = (a_launcher(),)
@@ -187,15 +187,15 @@ def test_nothing_is_remembered_of_who_is_gone(node: Node) -> None:
     assert len(node.reconciler.controller_state) == 0
 
 
-def test_an_orphan_s_time_counts_from_the_first_look(node: Node) -> None:
+def test_the_time_of_an_orphan_counts_from_the_first_pass(node: Node) -> None:
     node.sessions.launchers = (a_launcher(),)
     first = node.world().orphaned_since
     node.clock.seconds += 40
     assert node.world().orphaned_since == first == node.clock.seconds - 40
 
 
-def test_an_orphan_s_minute_begins_anew_after_its_vmi_was_seen(node: Node) -> None:
-    """A watch that shows a VMI late now and then must not sum up to the minute after which its guest is ended."""
+def test_an_orphans_minute_starts_again_after_its_vmi_was_listed(node: Node) -> None:
+    """The delays of a lagging watch must not add up to the minute after which the guest is ended."""
     node.sessions.launchers = (a_launcher(),)
     for _unused in range(3):
         assert node.world().orphaned_since == node.clock.seconds
@@ -205,7 +205,7 @@ def test_an_orphan_s_minute_begins_anew_after_its_vmi_was_seen(node: Node) -> No
         node.vmis.remove(KEY)
 
 
-async def test_looks_are_counted_and_shown(node: Node) -> None:
+async def test_searches_for_traces_are_counted(node: Node) -> None:
     node.vmis.put(vmi_object("Running"))
     for count in (1, 2):
         await node.reconciler.apply(node.world(), LOOK)
@@ -214,7 +214,7 @@ async def test_looks_are_counted_and_shown(node: Node) -> None:
         assert (look.count, look.traces.has_directory) == (count, True)
 
 
-async def test_what_a_look_found_is_forgotten_when_the_pod_is_listed_again(node: Node) -> None:
+async def test_the_result_of_a_search_is_forgotten_when_the_pod_is_listed_again(node: Node) -> None:
     node.vmis.put(vmi_object("Running"))
     node.sessions.traces = Traces(has_directory=False, processes=0)
     await node.reconciler.apply(node.world(), LOOK)
@@ -224,14 +224,14 @@ async def test_what_a_look_found_is_forgotten_when_the_pod_is_listed_again(node:
     assert node.world().look is None
 
 
-def test_a_virt_node_that_is_away_is_in_the_world(node: Node) -> None:
+def test_a_missing_virt_node_is_in_the_world(node: Node) -> None:
     node.vmis.put(vmi_object("Running"))
     assert node.world().node_trouble is None
     node.sessions.node_trouble = NodeTrouble("not there", since=990.0)
     assert node.world().node_trouble == NodeTrouble("not there", since=990.0)
 
 
-async def test_a_look_that_could_not_be_taken_found_nothing(node: Node) -> None:
+async def test_a_failed_search_has_no_result(node: Node) -> None:
     node.vmis.put(vmi_object("Running"))
     node.sessions.traces = None
     with pytest.raises(Unavailable, match="no way in"):
@@ -239,21 +239,21 @@ async def test_a_look_that_could_not_be_taken_found_nothing(node: Node) -> None:
     assert node.world().look is None
 
 
-def test_a_phase_of_another_version_is_logged_once(node: Node, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_phase_is_logged_once(node: Node, caplog: pytest.LogCaptureFixture) -> None:
     node.vmis.put(vmi_object("WaitingForSync"))
     with caplog.at_level(logging.WARNING):
         node.world()
         node.world()
-    assert [one.message for one in caplog.records] == ["left alone: its phase is not known to this version"]
+    assert [record.message for record in caplog.records] == ["left alone: its phase is not known to this version"]
 
 
 @pytest.mark.parametrize(
     ("uid", "ended"), [(None, ["destroy"]), ("another", ["destroy"]), (POD_UID, [])], ids=["gone", "another", "there"]
 )
-async def test_a_guest_goes_with_its_pod_only_when_the_api_server_says_it_is_gone(
+async def test_a_guest_is_ended_with_its_pod_only_if_the_api_server_confirms_the_removal(
     node: Node, uid: str | None, ended: list[str]
 ) -> None:
-    """A Pod whose label somebody took is listed no more, and that is all."""
+    """A Pod that lost its label is not listed any more, but still exists."""
     launcher = a_launcher(gone=True)
     node.sessions.contact = FakeSession(launcher)
     if uid is not None:
@@ -274,10 +274,8 @@ NEWER: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("change", "said"), NEWER.values(), ids=NEWER.keys())
-async def test_a_start_is_granted_by_what_the_api_server_says_in_that_moment(
-    node: Node, change: dict[str, Any], said: str
-) -> None:
-    """The cache lags, and what the start waits for takes its time: what was true when it was asked for, was once."""
+async def test_a_start_is_authorized_by_the_current_vmi(node: Node, change: dict[str, Any], said: str) -> None:
+    """The cache lags, and the start may wait. The grant may be withdrawn meanwhile."""
     contact = node.sessions.contact = FakeSession(a_launcher())
     node.api.store(vmi_object())
     world = node.world()
@@ -296,7 +294,7 @@ async def test_a_start_is_granted_by_what_the_api_server_says_in_that_moment(
         assert (await contact.granted()).metadata.uid == VMI_UID
 
 
-async def test_a_start_of_which_nobody_can_say_whether_it_is_granted_is_none(node: Node) -> None:
+async def test_a_start_is_not_authorized_without_the_api_server(node: Node) -> None:
     contact = node.sessions.contact = FakeSession(a_launcher())
     node.api.store(vmi_object())
     await node.reconciler.apply(node.world(), StartDomain(POD_UID, "test"))
@@ -306,8 +304,8 @@ async def test_a_start_of_which_nobody_can_say_whether_it_is_granted_is_none(nod
         await contact.granted()
 
 
-async def test_a_start_whose_vmi_cannot_be_read_any_more_is_granted_by_nobody(node: Node) -> None:
-    """It waits, and is no fault of ours."""
+async def test_a_start_is_not_authorized_by_an_undecodable_vmi(node: Node) -> None:
+    """The start waits. This is no bug."""
     contact = node.sessions.contact = FakeSession(a_launcher())
     node.api.store(vmi_object())
     await node.reconciler.apply(node.world(), StartDomain(POD_UID, "test"))
@@ -317,8 +315,8 @@ async def test_a_start_whose_vmi_cannot_be_read_any_more_is_granted_by_nobody(no
         await contact.granted()
 
 
-async def test_a_start_that_was_begun_waits_when_its_node_turns_out_not_to_be_clear(node: Node) -> None:
-    """A silence of the node may end while a start is under way."""
+async def test_a_start_waits_if_the_nodes_recovery_begins(node: Node) -> None:
+    """A silence of the node may end during the start."""
     contact = node.sessions.contact = FakeSession(a_launcher())
     node.api.store(vmi_object())
     world = node.world()
@@ -334,31 +332,33 @@ async def test_a_start_that_was_begun_waits_when_its_node_turns_out_not_to_be_cl
 @pytest.mark.parametrize(
     ("uid", "asked"), [(None, ["destroy"]), ("another", ["destroy"]), (VMI_UID, [])], ids=["gone", "another", "there"]
 )
-async def test_an_orphan_is_one_only_when_the_api_server_says_so(node: Node, uid: str | None, asked: list[str]) -> None:
+async def test_an_orphan_is_ended_only_if_the_api_server_confirms_it(
+    node: Node, uid: str | None, asked: list[str]
+) -> None:
     node.sessions.launchers = (a_launcher(),)
     node.sessions.contact = FakeSession(a_launcher())
     world = node.world()
     if uid is not None:
-        found = vmi_object("Running", node=OTHER)
-        found["metadata"]["uid"] = uid
-        node.api.store(found)
+        body = vmi_object("Running", node=OTHER)
+        body["metadata"]["uid"] = uid
+        node.api.store(body)
     await node.reconciler.apply(world, DestroyOrphan(POD_UID, VMI_UID, "test"))
     assert node.sessions.contact.asked == asked
 
 
 @pytest.mark.parametrize(("uid", "asked"), [(VMI_UID, "expect it"), ("another", "expect nothing")])
-async def test_a_pod_expects_the_vmi_of_its_owner_s_uid(node: Node, uid: str, asked: str) -> None:
+async def test_a_pod_expects_the_vmi_with_its_owners_uid(node: Node, uid: str, asked: str) -> None:
     node.sessions.launchers = (a_launcher(),)
     node.sessions.contact = FakeSession(a_launcher())
     world = node.world()
-    found = vmi_object("Scheduling")
-    found["metadata"]["uid"] = uid
-    node.api.store(found)
+    body = vmi_object("Scheduling")
+    body["metadata"]["uid"] = uid
+    node.api.store(body)
     await node.reconciler.apply(world, ReadVmi(POD_UID, "test"))
     assert node.sessions.contact.asked == [asked]
 
 
-async def test_a_status_is_written_on_the_very_state_that_was_judged(node: Node) -> None:
+async def test_a_status_is_written_only_on_the_observed_version(node: Node) -> None:
     node.api.store(vmi_object())
     world = node.world()
     assert world.vmi is not None
@@ -385,29 +385,29 @@ ENDS: dict[str, tuple[str, str, tuple[str, ...], Told | None]] = {
 
 
 @pytest.mark.parametrize(("phase", "reason", "words", "told"), ENDS.values(), ids=ENDS.keys())
-async def test_a_phase_is_told_as_a_story(
+async def test_a_new_phase_has_an_event(
     node: Node, phase: str, reason: str, words: tuple[str, ...], told: Told | None
 ) -> None:
     node.api.store(vmi_object())
     world = node.world()
     assert world.vmi is not None
-    said = tuple(Condition(type="Synchronized", status="False", reason=reason, message=one) for one in words)
-    status = msgspec.structs.replace(world.vmi.status, phase=phase, reason=reason, conditions=said)
+    conditions = tuple(Condition(type="Synchronized", status="False", reason=reason, message=word) for word in words)
+    status = msgspec.structs.replace(world.vmi.status, phase=phase, reason=reason, conditions=conditions)
     await node.reconciler.write_status(world, status)
     assert node.told == ([] if told is None else [told])
 
 
-async def test_a_panic_is_told_before_the_end_that_it_is(node: Node) -> None:
+async def test_a_panic_has_its_own_event_before_the_end(node: Node) -> None:
     node.api.store(vmi_object("Running"))
     world = node.world()
     assert world.vmi is not None
     status = msgspec.structs.replace(world.vmi.status, phase="Failed", reason="GuestPanicked")
     await node.reconciler.write_status(world, status)
-    assert [(one.reason, one.is_warning) for one in node.told] == [("GuestPanicked", True), ("Stopped", True)]
+    assert [(event.reason, event.is_warning) for event in node.told] == [("GuestPanicked", True), ("Stopped", True)]
     assert node.told[1] == CRASHED
 
 
-async def test_a_phase_that_stays_is_not_told_again(node: Node) -> None:
+async def test_an_unchanged_phase_has_no_event(node: Node) -> None:
     node.api.store(vmi_object("Running"))
     world = node.world()
     assert world.vmi is not None
@@ -415,7 +415,7 @@ async def test_a_phase_that_stays_is_not_told_again(node: Node) -> None:
     assert (len(node.api.patches), node.told) == (1, [])
 
 
-async def test_how_a_guest_is_made_to_end_is_told_once(node: Node) -> None:
+async def test_each_way_to_end_a_guest_has_one_event(node: Node) -> None:
     node.vmis.put(vmi_object("Running", deleting=True))
     node.sessions.launchers = (a_launcher(seen()),)
     node.sessions.contact = FakeSession(a_launcher(seen()))
@@ -424,13 +424,13 @@ async def test_how_a_guest_is_made_to_end_is_told_once(node: Node) -> None:
         await node.reconciler.apply(node.world(), Destroy(POD_UID, because="its grace period is over"))
 
     assert node.sessions.contact.asked == ["shut down", "destroy"] * 2
-    assert [(one.reason, one.message) for one in node.told] == [
+    assert [(event.reason, event.message) for event in node.told] == [
         ("ShuttingDown", "Signaled Graceful Shutdown: its VMI is deleted"),
         ("Deleted", "Signaled Deletion: its grace period is over"),
     ]
 
 
-async def test_an_end_that_cannot_be_told_comes_all_the_same(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_event_does_not_prevent_the_end(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     async def tell(*_unused: object) -> None:
         raise Forbidden("no Events")
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said about a VMI of this node."""
+"""The status of a VMI of this node."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def derive(vmi: VirtualMachineInstance, launcher: Launcher, **facts: Any) -> Vir
 
 
 def derived(vmi: VirtualMachineInstance, launcher: Launcher, **facts: Any) -> VirtualMachineInstanceStatus:
-    found = derive(vmi, launcher, **facts)
-    assert found is not None
-    return found
+    status = derive(vmi, launcher, **facts)
+    assert status is not None
+    return status
 
 
 def after(vmi: VirtualMachineInstance, launcher: Launcher) -> VirtualMachineInstance:
-    """The VMI once the derived status was written."""
+    """The VMI after the derived status is written."""
     return msgspec.structs.replace(vmi, status=derived(vmi, launcher))
 
 
@@ -88,39 +88,39 @@ def test_a_running_domain_makes_the_vmi_running_with_everything_in_one_write() -
     assert status.machine.type == "pc-q35-10.0"
     assert status.memory is not None
     assert (status.memory.guest_at_boot, status.memory.guest_current) == ("128Mi", "128Mi")
-    assert {one.type: one.status for one in status.conditions} == {
+    assert {condition.type: condition.status for condition in status.conditions} == {
         "SoftwareEmulation": "True",
         "LiveMigratable": "True",
     }
 
 
-def test_emulation_is_said_not_to_isolate() -> None:
-    found = conditions.find(derived(a_vmi(), a_launcher(seen())).conditions, "SoftwareEmulation")
-    assert found is not None
-    assert "not an isolation boundary" in found.message
+def test_emulation_has_a_warning_about_isolation() -> None:
+    condition = conditions.find(derived(a_vmi(), a_launcher(seen())).conditions, "SoftwareEmulation")
+    assert condition is not None
+    assert "not an isolation boundary" in condition.message
 
 
-def test_on_kvm_nothing_is_said_of_emulation() -> None:
+def test_kvm_has_no_emulation_condition() -> None:
     on_kvm = Observed(observed().identity, is_kvm=True, machine="pc-q35-10.0", has_acpi=True)
     status = derived(a_vmi(), a_launcher(seen(observed=on_kvm)))
     assert conditions.find(status.conditions, "SoftwareEmulation") is None
 
 
-def test_what_is_written_is_not_written_again() -> None:
+def test_an_unchanged_status_is_not_written() -> None:
     launcher = a_launcher(seen())
     assert derive(after(a_vmi(), launcher), launcher) is None
 
 
-def test_a_phase_that_comes_again_is_not_noted_again() -> None:
-    """A machine whose node is cut off and found again many times outgrows no bound of its status."""
+def test_a_repeated_phase_adds_no_timestamp() -> None:
+    """Otherwise a VMI whose node flaps would grow its status without bound."""
     vmi = a_vmi("Unknown")
-    times = tuple(PhaseTransition(phase=one) for one in ("Scheduled", "Running", "Unknown"))
+    times = tuple(PhaseTransition(phase=phase) for phase in ("Scheduled", "Running", "Unknown"))
     vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, phase_transition_timestamps=times))
     status = derived(vmi, a_launcher(seen()))
     assert (status.phase, status.phase_transition_timestamps) == ("Running", times)
 
 
-def test_conditions_of_others_stay() -> None:
+def test_foreign_conditions_stay() -> None:
     ready = Condition(
         type="Ready", status="False", reason="GuestNotRunning", last_transition_time="2026-01-01T00:00:00Z"
     )
@@ -159,35 +159,33 @@ def test_a_proven_end_is_final(before: str, launcher: Launcher, phase: str, reas
     ids=["never reached", "contact lost", "Pod gone", "Pod gone, guest alive", "being started"],
 )
 @pytest.mark.parametrize("phase", ["Scheduled", "Running", "Unknown"])
-def test_what_is_not_known_changes_nothing(phase: str, launcher: Launcher) -> None:
+def test_an_unknown_state_changes_nothing(phase: str, launcher: Launcher) -> None:
     assert derive(a_vmi(phase), launcher) is None
 
 
 @pytest.mark.parametrize("phase", ["", "Pending", "Scheduling", "Succeeded", "Failed"])
-def test_phases_that_are_not_ours_stay(phase: str) -> None:
+def test_phases_of_virt_controller_stay(phase: str) -> None:
     for launcher in (a_launcher(seen()), a_launcher(seen(CRASHED))):
         assert derive(a_vmi(phase), launcher) is None
 
 
-def test_another_nodes_vmi_is_not_written() -> None:
+def test_a_vmi_of_another_node_is_not_written() -> None:
     assert derive(a_vmi(node=OTHER), a_launcher(seen())) is None
 
 
-def test_a_pause_comes_and_goes_as_a_condition() -> None:
+def test_a_pause_adds_and_removes_its_condition() -> None:
     running = after(a_vmi(), a_launcher(seen()))
     paused = a_launcher(seen(State(Life.PAUSED, "ioerror")))
-    found = conditions.find(derived(running, paused).conditions, "Paused")
-    assert found is not None
-    assert (found.status, found.reason) == ("True", "PausedIOError")
+    condition = conditions.find(derived(running, paused).conditions, "Paused")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("True", "PausedIOError")
     resumed = derived(after(running, paused), a_launcher(seen()))
     assert conditions.find(resumed.conditions, "Paused") is None
 
 
 @pytest.mark.parametrize(("ago", "changes"), [(1.0, False), (9.9, False), (10.1, True)])
-def test_a_guest_that_was_let_go_on_is_said_to_be_paused_until_it_has_run_for_a_while(
-    ago: float, changes: bool
-) -> None:
-    """It mostly meets the same I/O error again: no two writes per attempt."""
+def test_a_resumed_guest_keeps_the_paused_condition_for_a_while(ago: float, changes: bool) -> None:
+    """It usually meets the same I/O error again. This avoids two writes per attempt."""
     paused = after(after(a_vmi(), a_launcher(seen())), a_launcher(seen(State(Life.PAUSED, "ioerror"))))
     new = derive(paused, a_launcher(seen(resume_asked_at=1000.0 - ago, resumes=1)))
     assert (new is not None) is changes
@@ -195,66 +193,75 @@ def test_a_guest_that_was_let_go_on_is_said_to_be_paused_until_it_has_run_for_a_
     assert again is None
 
 
-def test_a_pause_of_a_user_is_no_trial() -> None:
+def test_a_users_pause_has_no_trial() -> None:
     paused = after(after(a_vmi(), a_launcher(seen())), a_launcher(seen(State(Life.PAUSED, "user"))))
     resumed = derived(paused, a_launcher(seen(resume_asked_at=999.0, resumes=1)))
     assert conditions.find(resumed.conditions, "Paused") is None
 
 
 @pytest.mark.parametrize("doing", ["start", "prepare the network"])
-def test_a_vmi_is_not_running_before_the_verb_has_ended(doing: str) -> None:
-    """What is seen meanwhile may yet fail, or lacks its addresses."""
+def test_a_vmi_is_not_running_before_its_operation_has_ended(doing: str) -> None:
+    """The start may still fail, or the addresses are missing."""
     assert derive(a_vmi(), a_launcher(seen(), operation=doing)) is None
     assert derived(a_vmi(), a_launcher(seen())).phase == "Running"
 
 
-def test_a_start_that_was_refused_in_its_own_time_says_why() -> None:
+def test_a_refused_start_is_reported() -> None:
     failed_operation = FailedOperation("cannot start domain: no space left", is_refusal=True, at=1000.0)
-    found = conditions.find(
+    condition = conditions.find(
         derived(a_vmi(), a_launcher(seen(None), failed_operation=failed_operation)).conditions, "Synchronized"
     )
-    assert found is not None
-    assert (found.status, found.reason, found.message) == ("False", "StartFailed", "cannot start domain: no space left")
+    assert condition is not None
+    assert (condition.status, condition.reason, condition.message) == (
+        "False",
+        "StartFailed",
+        "cannot start domain: no space left",
+    )
 
 
-def test_a_guest_that_runs_is_not_said_to_have_failed_its_start() -> None:
-    """Somebody else's start was first, or the refusal came with a guest that is up."""
+def test_a_running_guest_has_no_failed_start() -> None:
+    """Another start was faster, or the guest is up despite the refusal."""
     failed_operation = FailedOperation("cannot start domain: it is active", is_refusal=True, at=1000.0)
     status = derived(a_vmi(), a_launcher(seen(), failed_operation=failed_operation))
     assert (status.phase, conditions.find(status.conditions, "Synchronized")) == ("Running", None)
 
 
 @pytest.mark.parametrize("state", [RUNNING, State(Life.PAUSED, "user")], ids=["runs", "paused"])
-def test_a_guest_whose_network_cannot_be_seen_to_says_so_until_it_can(state: State) -> None:
+def test_network_trouble_is_reported_until_it_is_over(state: State) -> None:
     lost = derived(a_vmi("Running"), a_launcher(seen(state, network_trouble="no eth0")))
-    found = conditions.find(lost.conditions, "Synchronized")
-    assert found is not None
-    assert (lost.phase, found.status, found.reason, found.message) == ("Running", "False", "NetworkNotReady", "no eth0")
+    condition = conditions.find(lost.conditions, "Synchronized")
+    assert condition is not None
+    assert (lost.phase, condition.status, condition.reason, condition.message) == (
+        "Running",
+        "False",
+        "NetworkNotReady",
+        "no eth0",
+    )
     mended = derived(msgspec.structs.replace(a_vmi("Running"), status=lost), a_launcher(seen(state)))
     assert conditions.find(mended.conditions, "Synchronized") is None
 
 
-def test_whose_run_is_over_is_not_said_to_lack_a_network() -> None:
+def test_a_finished_run_has_no_network_trouble() -> None:
     status = derived(a_vmi("Running"), a_launcher(seen(State(Life.SHUT_OFF, "shutdown"), network_trouble="no eth0")))
     assert (status.phase, conditions.find(status.conditions, "Synchronized")) == ("Succeeded", None)
 
 
-def test_a_contact_that_broke_is_no_trouble_of_the_vmi() -> None:
+def test_a_broken_connection_is_no_trouble_of_the_vmi() -> None:
     failed_operation = FailedOperation("no answer within 60 s", is_refusal=False, at=1000.0)
     assert derive(a_vmi(), a_launcher(seen(None), failed_operation=failed_operation)) is None
 
 
-def test_a_start_that_does_not_get_on_says_why_and_stays_scheduled() -> None:
+def test_a_failing_start_is_reported_and_stays_scheduled() -> None:
     problem = RefusedStep(StartDomain(POD_UID, "x"), Invalid("cannot start domain: no space left"))
     status = derive_status(a_world(a_vmi(), a_launcher(seen(None))), problem)
     assert status is not None
-    found = conditions.find(status.conditions, "Synchronized")
-    assert found is not None
-    assert (status.phase, found.status, found.reason) == ("Scheduled", "False", "StartFailed")
-    assert "no space left" in found.message
+    condition = conditions.find(status.conditions, "Synchronized")
+    assert condition is not None
+    assert (status.phase, condition.status, condition.reason) == ("Scheduled", "False", "StartFailed")
+    assert "no space left" in condition.message
 
 
-def test_a_start_that_gets_on_after_all_takes_the_trouble_back() -> None:
+def test_a_start_that_succeeds_after_all_clears_its_trouble() -> None:
     problem = RefusedStep(StartDomain(POD_UID, "x"), Invalid("no space left"))
     world = a_world(a_vmi(), a_launcher(seen(None)))
     status = derive_status(world, problem)
@@ -276,21 +283,21 @@ def test_a_ready_pod_makes_the_vmi_ready_in_the_same_write() -> None:
     assert conditions.is_true(status.conditions, "Ready")
 
 
-def test_a_guest_that_begins_paused_is_not_ready_and_says_why_in_the_same_write() -> None:
+def test_a_guest_that_starts_paused_is_not_ready_in_the_same_write() -> None:
     status = derived(a_vmi(), in_a_ready_pod(a_launcher(seen(State(Life.PAUSED, "user")))))
-    found = conditions.find(status.conditions, "Ready")
-    assert found is not None
-    assert (status.phase, found.status, found.reason) == ("Running", "False", "Paused")
+    condition = conditions.find(status.conditions, "Ready")
+    assert condition is not None
+    assert (status.phase, condition.status, condition.reason) == ("Running", "False", "Paused")
 
 
-def test_of_a_pause_while_it_runs_its_readiness_is_left_to_virt_controller() -> None:
+def test_a_later_pause_leaves_readiness_to_virt_controller() -> None:
     running = after(a_vmi(), in_a_ready_pod(a_launcher(seen())))
     paused = derived(running, in_a_ready_pod(a_launcher(seen(State(Life.PAUSED, "user")))))
     assert conditions.is_true(paused.conditions, "Paused")
     assert conditions.is_true(paused.conditions, "Ready")
 
 
-def test_a_guest_whose_pod_is_going_does_not_become_ready() -> None:
+def test_a_guest_in_a_terminating_pod_does_not_become_ready() -> None:
     launcher = a_launcher(seen())
     going = msgspec.structs.replace(
         launcher.pod,
@@ -302,12 +309,12 @@ def test_a_guest_whose_pod_is_going_does_not_become_ready() -> None:
     assert not conditions.is_true(status.conditions, "Ready")
 
 
-def test_the_end_of_a_run_takes_its_readiness_back_in_the_same_write() -> None:
+def test_the_end_of_a_run_clears_readiness_in_the_same_write() -> None:
     vmi = a_vmi("Running")
     vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, conditions=(READY,)))
-    found = conditions.find(derived(vmi, a_launcher(seen(state=OFF))).conditions, "Ready")
-    assert found is not None
-    assert (found.status, found.reason) == ("False", "GuestNotRunning")
+    condition = conditions.find(derived(vmi, a_launcher(seen(state=OFF))).conditions, "Ready")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("False", "GuestNotRunning")
 
 
 def scheduled(stamp: str) -> VirtualMachineInstance:
@@ -318,35 +325,35 @@ def scheduled(stamp: str) -> VirtualMachineInstance:
     )
 
 
-def test_a_launcher_that_stays_silent_is_named_as_what_is_waited_for() -> None:
+def test_a_silent_launcher_is_reported_after_a_while() -> None:
     silent = a_launcher(LauncherStatus(trouble="nobody listens"))
     assert derive(scheduled("2023-11-14T22:13:00Z"), silent) is None
-    found = conditions.find(derived(scheduled("2023-11-14T22:12:50Z"), silent).conditions, "Synchronized")
-    assert found is not None
-    assert (found.reason, found.message) == (
+    condition = conditions.find(derived(scheduled("2023-11-14T22:12:50Z"), silent).conditions, "Synchronized")
+    assert condition is not None
+    assert (condition.reason, condition.message) == (
         "LauncherNotReady",
         "waiting for libvirt in the launcher Pod: nobody listens",
     )
 
 
-def test_a_start_that_waits_for_its_node_to_be_clear_says_so_where_all_else_is_ready() -> None:
-    late, held = scheduled("2023-11-14T22:12:50Z"), "2 guests are being ended"
-    assert derive(scheduled("2023-11-14T22:13:00Z"), a_launcher(seen(None)), held=held) is None
+def test_a_start_that_waits_for_the_nodes_recovery_reports_it_if_nothing_else_is_missing() -> None:
+    late, waits_for = scheduled("2023-11-14T22:12:50Z"), "2 guests are being ended"
+    assert derive(scheduled("2023-11-14T22:13:00Z"), a_launcher(seen(None)), held=waits_for) is None
     for launcher, reason in (
         (a_launcher(seen(None)), "NodeNotClear"),
         (a_launcher(LauncherStatus(trouble="nobody listens")), "LauncherNotReady"),
     ):
-        found = conditions.find(derived(late, launcher, held=held).conditions, "Synchronized")
-        assert found is not None
-        assert found.reason == reason
-        assert (reason == "NodeNotClear") is (found.message == "waiting for node-1: 2 guests are being ended")
+        condition = conditions.find(derived(late, launcher, held=waits_for).conditions, "Synchronized")
+        assert condition is not None
+        assert condition.reason == reason
+        assert (reason == "NodeNotClear") is (condition.message == "waiting for node-1: 2 guests are being ended")
 
 
 AWAY = "virt-node is not there"
 
 
 def missing(seconds: float) -> NodeTrouble:
-    """virt-node, for so long."""
+    """virt-node has been missing for so many seconds."""
     return NodeTrouble(AWAY, since=1000.0 - seconds)
 
 
@@ -355,44 +362,44 @@ def missing(seconds: float) -> NodeTrouble:
     [(a_launcher(LauncherStatus(trouble="nobody listens")),), (a_launcher(seen(None)),), ()],
     ids=["not reached", "its network or its report is wanted", "not listed"],
 )
-def test_a_start_that_waits_for_virt_node_says_so(launchers: tuple[Launcher, ...]) -> None:
-    """It was told in virt-handler's log only; the VMI said that it waits for libvirt, or nothing."""
+def test_a_start_that_waits_for_virt_node_reports_it(launchers: tuple[Launcher, ...]) -> None:
+    """Only virt-handler's log had it. The VMI named libvirt, or nothing."""
     early, late = scheduled("2023-11-14T22:13:00Z"), scheduled("2023-11-14T22:12:50Z")
     assert derive_status(a_world(early, *launchers, node_trouble=missing(20)), None) is None
     status = derive_status(a_world(late, *launchers, node_trouble=missing(1)), None)
     assert status is not None
-    found = conditions.find(status.conditions, "Synchronized")
-    assert found is not None
-    assert (found.reason, found.message) == ("VirtNodeNotReady", f"waiting for virt-node on node-1: {AWAY}")
+    condition = conditions.find(status.conditions, "Synchronized")
+    assert condition is not None
+    assert (condition.reason, condition.message) == ("VirtNodeNotReady", f"waiting for virt-node on node-1: {AWAY}")
 
 
 @pytest.mark.parametrize("reason", ["LauncherNotReady", "NodeNotClear", "VirtNodeNotReady", "LauncherLost"])
-def test_a_run_that_is_over_waits_for_nothing(reason: str) -> None:
-    """Its status is final: what is left in it then is left for ever."""
-    said = Condition(type="Synchronized", status="False", reason=reason, message="waiting")
+def test_a_finished_run_waits_for_nothing(reason: str) -> None:
+    """A final status stays as it is for ever."""
+    condition = Condition(type="Synchronized", status="False", reason=reason, message="waiting")
     vmi = a_vmi("Running")
-    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, conditions=(said,)))
+    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, conditions=(condition,)))
     status = derived(vmi, a_launcher(pod=a_pod(phase="Succeeded", **ended(0))), node_trouble=missing(30))
     assert (status.phase, conditions.find(status.conditions, "Synchronized")) == ("Succeeded", None)
 
 
-def test_a_lost_launcher_that_cannot_be_looked_for_says_so_until_it_can() -> None:
-    """Not for the moment in which virt-node is exchanged."""
+def test_a_lost_launcher_that_cannot_be_searched_for_reports_it_until_it_can() -> None:
+    """A restart of virt-node takes less than this."""
     assert derive_status(a_world(a_vmi("Running"), node_trouble=missing(29)), None) is None
     status = derive_status(a_world(a_vmi("Running"), node_trouble=missing(30)), None)
     assert status is not None
-    said = conditions.find(status.conditions, "Synchronized")
-    assert said is not None
-    assert (status.phase, said.reason) == ("Running", "VirtNodeNotReady")
-    assert said.message.endswith(f"and it cannot be looked for: {AWAY}")
+    condition = conditions.find(status.conditions, "Synchronized")
+    assert condition is not None
+    assert (status.phase, condition.reason) == ("Running", "VirtNodeNotReady")
+    assert condition.message.endswith(f"and it cannot be looked for: {AWAY}")
 
-    told = msgspec.structs.replace(a_vmi("Running"), status=status)
-    assert derive_status(a_world(told, node_trouble=missing(60)), None) is None
-    found = derive_status(a_world(told, look=a_look(processes=1, count=2)), None)
-    assert found is not None
-    said = conditions.find(found.conditions, "Synchronized")
-    assert said is not None
-    assert said.reason == "LauncherLost"
+    reported = msgspec.structs.replace(a_vmi("Running"), status=status)
+    assert derive_status(a_world(reported, node_trouble=missing(60)), None) is None
+    searched = derive_status(a_world(reported, look=a_look(processes=1, count=2)), None)
+    assert searched is not None
+    condition = conditions.find(searched.conditions, "Synchronized")
+    assert condition is not None
+    assert condition.reason == "LauncherLost"
 
 
 LOST_BY_LIBVIRT = a_launcher(seen(None, has_run=True))
@@ -403,19 +410,19 @@ LOST_BY_LIBVIRT = a_launcher(seen(None, has_run=True))
     [(a_vmi("Running"), ()), (a_vmi("Running"), (LOST_BY_LIBVIRT,)), (scheduled("2023-11-14T22:12:50Z"), ())],
     ids=["not listed", "lost by libvirt", "its launcher is not listed yet"],
 )
-def test_a_virt_node_that_is_back_is_not_said_to_be_missed(
+def test_a_virt_node_that_is_back_clears_its_condition(
     vmi: VirtualMachineInstance, launchers: tuple[Launcher, ...]
 ) -> None:
-    """It was, until there was something else to say, which for a guest whose QEMU libvirt lost is never."""
+    """The condition stayed until another one replaced it. For a guest that libvirt lost, none ever did."""
     status = derive_status(a_world(vmi, *launchers, node_trouble=missing(30)), None)
     assert status is not None
-    told = msgspec.structs.replace(vmi, status=status)
-    back = derive_status(a_world(told, *launchers, look=a_look(processes=1, emulators=1)), None)
+    reported = msgspec.structs.replace(vmi, status=status)
+    back = derive_status(a_world(reported, *launchers, look=a_look(processes=1, emulators=1)), None)
     assert back is not None
     assert conditions.find(back.conditions, "Synchronized") is None
 
 
-def test_a_guest_that_runs_needs_no_virt_node() -> None:
+def test_a_running_guest_needs_no_virt_node() -> None:
     assert derive(after(a_vmi(), a_launcher(seen())), a_launcher(seen()), node_trouble=missing(3600)) is None
 
 
@@ -434,25 +441,25 @@ FLOOD = "no \x1b[31m\n" * 100_000
     ],
     ids=["QEMU", "no contact", "a Pod's reason", "a Pod's message", "last words", "a container's reason"],
 )
-def test_what_others_say_takes_a_bounded_room_in_the_status(world: World) -> None:
+def test_foreign_texts_are_bounded_in_the_status(world: World) -> None:
     status = derive_status(world, None)
     assert status is not None
-    found = conditions.find(status.conditions, "Synchronized")
-    assert found is not None
-    assert 0 < len(found.message) <= 512
-    assert found.message.isprintable()
-    assert all(0 < len(one) <= 64 and one.isalnum() for one in (found.reason, status.reason or "x"))
+    condition = conditions.find(status.conditions, "Synchronized")
+    assert condition is not None
+    assert 0 < len(condition.message) <= 512
+    assert condition.message.isprintable()
+    assert all(0 < len(word) <= 64 and word.isalnum() for word in (condition.reason, status.reason or "x"))
 
 
-def test_it_is_looked_at_again_when_patience_ends() -> None:
-    """And after that now and then: it may wait for something else."""
+def test_a_waiting_start_is_checked_when_its_patience_ends() -> None:
+    """And periodically afterwards: the reason may change."""
     assert decide(a_world(scheduled("2023-11-14T22:13:00Z"), a_launcher())).requeue_after == 10.0
     assert decide(a_world(scheduled("2023-11-14T22:12:00Z"), a_launcher())).requeue_after == 30.0
 
 
-@pytest.mark.parametrize("state", [None, *(State(Life.SHUT_OFF, one) for one in ("unknown", "failed", "daemon"))])
-def test_a_domain_that_vanished_ends_a_run_that_was_seen_running_and_no_other(state: State | None) -> None:
-    """And only by the node's word that no QEMU is there: libvirt may have forgotten a guest that lives."""
+@pytest.mark.parametrize("state", [None, *(State(Life.SHUT_OFF, item) for item in ("unknown", "failed", "daemon"))])
+def test_a_vanished_domain_ends_only_a_run_that_was_seen_running(state: State | None) -> None:
+    """It also needs proof from the node that no QEMU is left: libvirt may have lost a running guest."""
     launcher = a_launcher(seen(state))
     assert derive(a_vmi("Scheduled"), launcher) is None
     assert derive(after(a_vmi(), a_launcher(seen())), launcher) is None
@@ -465,15 +472,15 @@ def test_a_domain_that_vanished_ends_a_run_that_was_seen_running_and_no_other(st
         assert (status.phase, status.reason) == ("Failed", "GuestLost")
 
 
-def test_a_libvirt_that_died_in_the_middle_of_a_start_and_took_qemu_with_it_ends_the_run() -> None:
-    """It was Scheduled for ever: not to be started, for there was a QEMU, and not ended, for it was never seen up."""
+def test_a_libvirtd_that_died_with_qemu_during_a_start_ends_the_run() -> None:
+    """It stayed Scheduled for ever: not startable because a QEMU existed, and not over because it was never seen up."""
     launcher = a_launcher(seen(State(Life.SHUT_OFF, "daemon")))
     assert derive(a_vmi("Scheduled"), launcher, look=a_look(processes=3, emulators=1)) is None
     status = derived(a_vmi("Scheduled"), launcher, look=a_look(processes=2))
     assert (status.phase, status.reason) == ("Failed", "GuestLost")
 
 
-def test_a_domain_of_another_identity_that_vanished_ends_nothing() -> None:
+def test_a_vanished_domain_of_another_identity_ends_nothing() -> None:
     launcher = a_launcher(seen(State(Life.SHUT_OFF, "unknown"), observed=observed(uid="other")))
     assert derive(a_vmi("Running"), launcher) is None
 
@@ -482,8 +489,8 @@ def test_a_domain_that_migrated_away_has_not_ended() -> None:
     assert derive(a_vmi("Running"), a_launcher(seen(State(Life.SHUT_OFF, "migrated")))) is None
 
 
-def test_a_vmi_that_was_given_up_is_running_again_when_its_guest_is_seen() -> None:
-    """virt-controller lost sight of the Pod, which is listed and connected again: the reason goes with the phase."""
+def test_an_unknown_vmi_is_running_again_when_its_guest_is_seen() -> None:
+    """virt-controller lost the Pod, which is listed and connected again. The reason is cleared with the phase."""
     vmi = a_vmi("Unknown")
     lost = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, reason="LauncherLost"))
     status = derived(lost, a_launcher(seen()))
@@ -491,15 +498,17 @@ def test_a_vmi_that_was_given_up_is_running_again_when_its_guest_is_seen() -> No
 
 
 @pytest.mark.parametrize("phase", ["Scheduled", "Running", "Unknown"])
-def test_a_node_that_has_nothing_of_the_granted_pod_says_so(phase: str) -> None:
+def test_a_launcher_without_traces_is_gone(phase: str) -> None:
     vmi = a_vmi(phase)
     was_ready = msgspec.structs.replace(vmi.status, conditions=(READY,))
     status = derive_status(a_world(msgspec.structs.replace(vmi, status=was_ready), look=a_look()), None)
     assert status is not None
     assert (status.phase, status.reason) == ("Failed", "LauncherGone")
-    said = conditions.find(status.conditions, "Synchronized")
-    assert said is not None
-    assert said.message == f"Pod {POD_UID} was removed, and this node has neither its directory nor a process of it"
+    condition = conditions.find(status.conditions, "Synchronized")
+    assert condition is not None
+    assert (
+        condition.message == f"Pod {POD_UID} was removed, and this node has neither its directory nor a process of it"
+    )
     ready = conditions.find(status.conditions, "Ready")
     assert ready is not None
     assert (ready.status, ready.reason) == ("False", "GuestNotRunning")
@@ -515,19 +524,21 @@ def test_a_node_that_has_nothing_of_the_granted_pod_says_so(phase: str) -> None:
     ids=["directory", "processes", "both"],
 )
 @pytest.mark.parametrize("phase", ["Scheduled", "Running", "Unknown"])
-def test_what_is_left_of_a_launcher_is_told_and_ends_nothing(phase: str, look: Look, left: str) -> None:
+def test_traces_of_a_lost_launcher_are_reported_and_end_nothing(phase: str, look: Look, left: str) -> None:
     status = derive_status(a_world(a_vmi(phase), look=look), None)
     assert status is not None
-    said = conditions.find(status.conditions, "Synchronized")
-    assert said is not None
-    assert (status.phase, said.reason) == (phase, "LauncherLost")
-    assert left in said.message
+    condition = conditions.find(status.conditions, "Synchronized")
+    assert condition is not None
+    assert (status.phase, condition.reason) == (phase, "LauncherLost")
+    assert left in condition.message
 
 
-def test_a_trouble_that_virt_controller_has_told_is_not_told_in_other_words() -> None:
-    told = Condition(type="Synchronized", status="False", reason="PodLost", last_transition_time="2026-01-01T00:00:00Z")
+def test_a_trouble_reported_by_virt_controller_is_not_reworded() -> None:
+    condition = Condition(
+        type="Synchronized", status="False", reason="PodLost", last_transition_time="2026-01-01T00:00:00Z"
+    )
     vmi = a_vmi("Unknown")
-    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, conditions=(told,)))
+    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, conditions=(condition,)))
     assert derive_status(a_world(vmi, look=a_look(processes=1, count=2)), None) is None
 
 
@@ -548,25 +559,25 @@ FAILED_START = RefusedStep(StartDomain(POD_UID, "x"), Invalid("cannot start doma
         pytest.param("Scheduled", (a_launcher(seen(CRASHED)),), {}, None, "GuestCrashed", id="its guest crashed"),
     ],
 )
-def test_that_nobody_was_there_is_taken_back_by_what_is_known_now(
+def test_a_silent_virt_handler_condition_is_replaced_by_what_is_known_now(
     phase: str, launchers: tuple[Launcher, ...], facts: dict[str, Any], problem: Any, expected: str | None
 ) -> None:
-    """virt-controller said it. It takes it back itself when the node takes machines again, and says it no more then."""
-    said = Condition(type="Synchronized", status="False", reason="VirtHandlerSilent", message="waiting")
+    """virt-controller writes the condition, and removes it only once the node is schedulable again."""
+    reported = Condition(type="Synchronized", status="False", reason="VirtHandlerSilent", message="waiting")
     vmi = a_vmi(phase)
-    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, conditions=(said,)))
+    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, conditions=(reported,)))
     status = derive_status(a_world(vmi, *launchers, **facts), problem) or vmi.status
 
-    found = conditions.find(status.conditions, "Synchronized")
-    assert (found and found.reason) == expected
+    condition = conditions.find(status.conditions, "Synchronized")
+    assert (condition and condition.reason) == expected
 
 
-def test_a_first_look_that_finds_something_is_not_told() -> None:
-    """The watch of Pods may only be behind that of VMIs."""
+def test_traces_found_by_the_first_search_are_not_reported() -> None:
+    """The watch of Pods may only lag behind the watch of VMIs."""
     assert derive_status(a_world(a_vmi("Scheduled"), look=a_look(directory=True, processes=2)), None) is None
 
 
-def test_a_guest_seen_alive_is_never_gone_whatever_a_look_has_found() -> None:
+def test_a_guest_seen_running_is_never_gone() -> None:
     for gone in (True, False):
         status = derive_status(a_world(a_vmi("Running"), a_launcher(seen(), gone=gone), look=a_look()), None)
         assert status is None or status.phase == "Running"
@@ -576,26 +587,26 @@ def test_nothing_is_gone_while_not_all_pods_are_known() -> None:
     assert derive_status(a_world(a_vmi("Running"), look=a_look(), are_launchers_known=False), None) is None
 
 
-def test_a_second_pod_of_the_vmi_changes_nothing_about_the_granted_one() -> None:
+def test_a_second_pod_changes_nothing_about_the_granted_one() -> None:
     running = after(a_vmi(), a_launcher(seen()))
     failed = a_launcher(pod=a_pod("cccc", phase="Failed", **ended(1)))
     assert derive_status(a_world(running, failed, a_launcher(seen())), None) is None
 
 
-def test_what_was_said_of_a_pause_is_not_repeated_without_a_launcher() -> None:
+def test_a_paused_condition_is_not_repeated_without_a_launcher() -> None:
     paused = {"type": "Paused", "status": "True", "reason": "PausedIOError"}
     vmi = a_vmi("Running")
-    told = msgspec.structs.replace(vmi.status, conditions=(msgspec.convert(paused, Condition),))
-    status = derive_status(a_world(msgspec.structs.replace(vmi, status=told), are_launchers_known=False), None)
-    assert status is None or "Paused" not in [one.type for one in status.conditions]
+    reported = msgspec.structs.replace(vmi.status, conditions=(msgspec.convert(paused, Condition),))
+    status = derive_status(a_world(msgspec.structs.replace(vmi, status=reported), are_launchers_known=False), None)
+    assert status is None or "Paused" not in [condition.type for condition in status.conditions]
 
 
-def test_a_phase_that_is_entered_comes_after_those_that_were() -> None:
+def test_a_new_phase_is_appended_to_the_timestamps() -> None:
     before = (PhaseTransition(phase="Scheduled", phase_transition_timestamp="2023-11-14T22:13:00Z"),)
     vmi = a_vmi()
     vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, phase_transition_timestamps=before))
     times = derived(vmi, a_launcher(seen())).phase_transition_timestamps
-    assert [one.phase for one in times] == ["Scheduled", "Running"]
+    assert [transition.phase for transition in times] == ["Scheduled", "Running"]
 
 
 @pytest.mark.parametrize(
@@ -608,10 +619,10 @@ def test_a_phase_that_is_entered_comes_after_those_that_were() -> None:
         (State(Life.PAUSED, "starting_up"), None),
     ],
 )
-def test_only_a_guest_that_is_paused_is_said_to_be(state: State, reason: str | None) -> None:
+def test_only_a_paused_guest_has_the_paused_condition(state: State, reason: str | None) -> None:
     status = derive(a_vmi("Running"), a_launcher(seen(state)))
     listed = () if status is None else status.conditions
-    assert next((one.reason for one in listed if one.type == "Paused"), None) == reason
+    assert next((condition.reason for condition in listed if condition.type == "Paused"), None) == reason
 
 
 @pytest.mark.parametrize(
@@ -622,15 +633,15 @@ def test_only_a_guest_that_is_paused_is_said_to_be(state: State, reason: str | N
         (Dial(POD_UID, "x"), []),
     ],
 )
-def test_what_failed_on_the_way_to_a_start_is_told_as_that(step: Any, reasons: list[str]) -> None:
+def test_a_failed_step_before_the_start_is_reported_as_a_failed_start(step: Any, reasons: list[str]) -> None:
     world = a_world(a_vmi(), a_launcher(seen(None)))
     status = derive_status(world, RefusedStep(step, Unavailable("no")))
     listed = () if status is None else status.conditions
-    assert [one.reason for one in listed if one.type == "Synchronized"] == reasons
+    assert [condition.reason for condition in listed if condition.type == "Synchronized"] == reasons
 
 
-def test_a_machine_without_interfaces_that_is_found_again_keeps_those_that_only_its_guest_has() -> None:
+def test_a_vmi_without_interfaces_keeps_those_of_its_guest() -> None:
     vmi = a_vmi("Unknown", domain={"memory": {"guest": "128Mi"}}, networks=[])
-    known = (InterfaceStatus(interface_name="docker0", info_source="guest-agent"),)
-    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, interfaces=known))
-    assert derived(vmi, a_launcher(seen())).interfaces == known
+    interfaces = (InterfaceStatus(interface_name="docker0", info_source="guest-agent"),)
+    vmi = msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, interfaces=interfaces))
+    assert derived(vmi, a_launcher(seen())).interfaces == interfaces

@@ -34,17 +34,17 @@ BY_ERROR, BY_WATCHDOG = State(Life.PAUSED, "ioerror"), State(Life.PAUSED, "watch
         (BY_WATCHDOG, None, None, False),
     ],
 )
-def test_whose_pause_it_is(
+def test_who_paused_a_guest(
     state: State | None, remembered: bool | None, vmi: VirtualMachineInstance | None, expected: bool
 ) -> None:
     assert is_paused_by_user(vmi, seen(state, is_paused_by_user=remembered)) is expected
 
 
 @pytest.mark.parametrize("held", [None, False, True])
-def test_a_persons_pause_ends_with_the_pause_that_it_came_to(held: bool | None) -> None:
+def test_a_users_pause_ends_with_the_guests_pause(held: bool | None) -> None:
     assert user_pause_after(held, BY_ERROR) is held
     assert user_pause_after(held, None) is held
-    assert [user_pause_after(held, one) for one in (RUNNING, BY_USER)] == [False, False]
+    assert [user_pause_after(held, state) for state in (RUNNING, BY_USER)] == [False, False]
 
 
 NOT_PAUSED, ALREADY = "VMI is not paused", "VMI is already paused"
@@ -70,15 +70,15 @@ TABLE: dict[tuple[Verb, State, bool], str | None] = {
 
 
 @pytest.mark.parametrize(("asked", "expected"), TABLE.items())
-def test_what_a_state_allows(asked: tuple[Verb, State, bool], expected: str | None) -> None:
-    verb, state, held = asked
-    refusal = refuse(verb, state, is_paused_by_user=held, has_acpi=True, has_agent=False)
+def test_requests_that_a_state_allows(asked: tuple[Verb, State, bool], expected: str | None) -> None:
+    verb, state, is_paused = asked
+    refusal = refuse(verb, state, is_paused_by_user=is_paused, has_acpi=True, has_agent=False)
     assert (refusal is None) is (expected is None)
     assert (expected or "") in (refusal or "")
 
 
 @pytest.mark.parametrize(("acpi", "agent"), [(True, True), (True, False), (False, True), (False, False)])
-def test_a_guest_without_acpi_and_agent_cannot_be_asked_to_boot_again(acpi: bool, agent: bool) -> None:
+def test_a_guest_without_acpi_and_agent_refuses_a_soft_reboot(acpi: bool, agent: bool) -> None:
     refusal = refuse("softreboot", RUNNING, is_paused_by_user=False, has_acpi=acpi, has_agent=agent)
     nothing = "VMI neither have the agent connected nor the ACPI feature enabled"
     assert refusal == (None if acpi or agent else nothing)

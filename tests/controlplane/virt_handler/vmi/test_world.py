@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which launcher is the run's, and which one is missing."""
+"""Which launcher belongs to a run, and which Pod is missing."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_launcher_of_a_run(world: World, launcher: Launcher | None) -> None:
         "of two that were granted one is listed",
     ],
 )
-def test_the_pod_that_is_missing(world: World, uid: str) -> None:
+def test_the_missing_pod_of_a_run(world: World, uid: str) -> None:
     assert world.lost_pod == uid
 
 
@@ -87,5 +87,5 @@ def test_the_pod_that_is_missing(world: World, uid: str) -> None:
         (Traces(has_directory=False, processes=1), False),
     ],
 )
-def test_a_node_is_clean_without_directory_and_without_processes(traces: Traces, is_clean: bool) -> None:
+def test_a_node_is_clean_without_directory_and_processes(traces: Traces, is_clean: bool) -> None:
     assert traces.is_clean is is_clean
