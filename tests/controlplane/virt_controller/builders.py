@@ -99,7 +99,7 @@ def a_pod(
     if node:
         spec["nodeName"] = node
     if gates:
-        spec["readinessGates"] = [{"conditionType": one} for one in gates]
+        spec["readinessGates"] = [{"conditionType": gate} for gate in gates]
     return decode({"metadata": meta, "spec": spec, "status": status}, Pod)
 
 
@@ -112,7 +112,7 @@ def a_running_pod(**options: Any) -> Pod:
 
 
 def a_moved_pod(*said: Json, **options: Any) -> Pod:
-    """The Pod that a migration went to, and what virt-controller has said of its guest."""
+    """The Pod that a migration targets, with virt-controller's records about its guest."""
     waits = a_condition("Ready", "False", "ReadinessGatesNotReady", "the status of pod readiness gate is not True")
     return a_running_pod(**{"gates": (UNPAUSED,), "conditions": (waits, *said), **options})
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Small builders around DataVolumes: a machine that has one, the DataVolume in a phase, its claim."""
+"""Small builders around DataVolumes: a machine that uses one, the DataVolume in a phase, its claim."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def a_data_volume(phase: str = "Succeeded", *owners: Json, conditions: Any = (),
 
 
 def known(*found: DataVolume, is_complete: bool = True) -> DataVolumeLookup:
-    return DataVolumeLookup(is_served=True, is_complete=is_complete, by_name={one.metadata.name: one for one in found})
+    return DataVolumeLookup(
+        is_served=True, is_complete=is_complete, by_name={volume.metadata.name: volume for volume in found}
+    )
 
 
 def a_claim(*owners: Json, phase: str = "Bound", **annotations: str) -> PersistentVolumeClaim:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-controller's whole process on a fake API server."""
+"""A whole virt-controller process on a fake API server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SERVED: Json = {
     "spec": {"versions": [{"name": "v1beta1", "served": True}]},
     "status": {"conditions": [{"type": "Established", "status": "True"}]},
 }
-"""CDI's CustomResourceDefinition of DataVolumes, as far as it is read."""
+"""CDI's CustomResourceDefinition of DataVolumes, with the fields that are read."""
 
 
 @dataclass

@@ -4,7 +4,7 @@
 """For tests of reconcilers: a store with the API server's rules, caches that a test advances, and an API that refuses.
 
 The store is the simulation's: resourceVersions, UID preconditions, finalizers, subresources. Nothing is random: a test
-says what happens when.
+determines the order of events.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class StoreApi:
     store: Store
     calls: list[str] = field(default_factory=list)
     refusals: dict[str, ApiError] = field(default_factory=dict)
-    """By call without preconditions, e.g. "create Pod": the error of every such call."""
+    """The error of every call of a kind without preconditions, e.g. "create Pod"."""
     meanwhile: dict[str, Callable[[], object]] = field(default_factory=dict)
-    """By call: what another client does just before it, once."""
+    """The action of another client just before a call, once."""
 
     async def get(self, resource: Resource, key: Key) -> Json:
         self._call("get", resource)
@@ -60,7 +60,7 @@ class StoreApi:
 
 class SmallWorld:
     def __init__(self, resources: tuple[Resource, ...] = RESOURCES, store: Store | None = None) -> None:
-        """store: of another process, to share its objects."""
+        """store: that of another process, to share its objects."""
         self.clock = SimulatedClock()
         self.store = Store(self.clock, resources) if store is None else store
         self.caches = {resource: LaggingCache(self.store, resource) for resource in resources}
@@ -74,12 +74,12 @@ class SmallWorld:
         return self.direct.calls
 
     def start(self) -> None:
-        """Let the caches list the store."""
+        """List the store into the caches."""
         for cache in self.caches.values():
             cache.start()
 
     def catch_up(self, *resources: Resource) -> None:
-        """Let these caches, or all, read up to the present."""
+        """Let these caches, or all, read up to the store's current version."""
         for resource in resources or self.caches:
             while self.caches[resource].is_behind:
                 self.caches[resource].advance()

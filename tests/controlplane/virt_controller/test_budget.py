@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes of one VM start: at most ten by all components. Counts virt-controller's part."""
+"""Writes of one VM start: at most ten by all components. This test counts virt-controller's share."""
 
 from __future__ import annotations
 

@@ -32,14 +32,14 @@ async def a_guest_with_one_cpu() -> Updating:
 
 
 async def give_a_socket(stage: Updating) -> None:
-    """As virt-controller/vm does."""
+    """Add a socket, as the VM controller does."""
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"spec": domain(2)})
     stage.catch_up()
     await stage.work()
 
 
 async def move(stage: Updating) -> None:
-    """Everybody does their part, once there is a migration."""
+    """Complete the migration, with every party doing its part."""
     await stage.work()
     for step in (stage.bring_up_target, stage.open_door, stage.begin, stage.arrive, stage.leave):
         step()
@@ -70,7 +70,7 @@ async def test_a_guest_migrates_once_to_a_pod_that_is_large_enough() -> None:
     assert "HotVCPUChange" not in said(stage)
 
 
-async def test_a_guest_on_its_way_to_a_smaller_pod_migrates_again() -> None:
+async def test_a_guest_that_migrates_to_a_smaller_pod_migrates_again() -> None:
     stage = await a_guest_with_one_cpu()
     stage.migrate()
     await stage.work()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Exit codes of virt-controller: an invalid setup and a bug can be told apart."""
+"""Exit codes of virt-controller distinguish an invalid setup from a bug."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 async def test_a_pod_is_created_and_deleted_once_while_the_watch_of_pods_is_late(api: LateApi) -> None:
-    """Controllers read their own writes: the watch has not told of the Pod yet."""
+    """Controllers read their own writes: the watch does not show the Pod yet."""
     api.set(VIRTUAL_MACHINE, WEB, a_vm())
     api.hold("watch", POD)
     async with running(api) as virt_controller:

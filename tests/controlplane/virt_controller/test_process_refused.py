@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The process while RBAC refuses to read CDI's objects for a moment, e.g. during an update of roles."""
+"""The process while RBAC temporarily refuses reads of CDI's objects, e.g. during an update of roles."""
 
 from __future__ import annotations
 
@@ -56,7 +56,11 @@ class RefusingApi(LateApi):
     def failures(self) -> list[str]:
         """Reasons of the VM's condition Failure."""
         body = self.find(VIRTUAL_MACHINE, WEB) or {}
-        return [each["reason"] for each in body.get("status", {}).get("conditions", []) if each["type"] == "Failure"]
+        return [
+            condition["reason"]
+            for condition in body.get("status", {}).get("conditions", [])
+            if condition["type"] == "Failure"
+        ]
 
     @property
     def is_reconciled(self) -> bool:
@@ -70,8 +74,8 @@ async def _watching(virt_controller: Running) -> None:
 
 
 @pytest.mark.parametrize("resource", [CUSTOM_RESOURCE_DEFINITION, DATA_VOLUME], ids=lambda resource: resource.plural)
-async def test_a_vm_that_was_created_while_a_watch_was_refused_gets_its_disk(resource: Resource) -> None:
-    """No object changes when the watch works again: the change of support has to enqueue the VM."""
+async def test_a_vm_that_was_created_while_a_watch_was_refused_gets_its_data_volume(resource: Resource) -> None:
+    """No object changes when the watch recovers: the change of support has to enqueue the VM."""
     api = RefusingApi()
     api.set(CUSTOM_RESOURCE_DEFINITION, Key("", DEFINITION), SERVED)
     async with running(api) as virt_controller:

@@ -34,7 +34,7 @@ DELAYS: dict[str, float] = {}
 
 @pytest.fixture
 def enqueued(monkeypatch: pytest.MonkeyPatch) -> Enqueued:
-    """Controllers and keys that were enqueued since the set was cleared. Nothing is reconciled."""
+    """The controllers and keys that were enqueued since the set was cleared. Nothing is reconciled."""
     recorded: Enqueued = set()
 
     class Recording(Runner[Any, Any, Any]):
@@ -72,7 +72,7 @@ async def test_workload_updates_are_delayed(enqueued: Enqueued) -> None:
     assert (DELAYS["workload-update"], DELAYS["kubevirt"]) == (GATHER_SECONDS, 0.0)
 
 
-async def test_a_new_leader_judges_the_nodes(enqueued: Enqueued) -> None:
+async def test_a_new_leader_enqueues_the_quarantine(enqueued: Enqueued) -> None:
     api = LateApi()
     assert api.find(NODE, Key("", "node-1")) is None, "no list enqueues the judgement"
     async with running(api) as virt_controller:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-controller as a process on a real API server, as its own account: every right it needs, and the hand-over.
+"""virt-controller as a process on a real API server, with its own account: its RBAC rules, and a change of the leader.
 
 There are no nodes: the test binds Pods and reports for kubelet and virt-handler.
 """
@@ -72,8 +72,8 @@ class Cluster:
         return done.stdout
 
     def get(self, kind: str, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.kubectl("get", kind, name, "-o", "json"))
-        return found
+        body: dict[str, Any] = json.loads(self.kubectl("get", kind, name, "-o", "json"))
+        return body
 
     def wait(self, what: str, path: str, value: str) -> None:
         self.kubectl("wait", what, f"--for=jsonpath={{{path}}}={value}", "--timeout=20s")
@@ -86,7 +86,7 @@ class Cluster:
 
     @contextmanager
     def controller(self, name: str, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
-        """Have one that leads, or waits for that. settings: of its environment, beside the usual ones."""
+        """Run a virt-controller that leads, or waits to lead. settings: further variables of its environment."""
         environment = {
             **os.environ,
             "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins' / 'module_utils'}",
@@ -112,25 +112,25 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterato
     directory = tmp_path_factory.mktemp("virt-controller")
     with Lab(f"virt-controller-{worker_id}").running(nodes=0, controllers=False) as lab:
         kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
-        made = Cluster(lab, kubectl, directory / "kubeconfig")
+        created = Cluster(lab, kubectl, directory / "kubeconfig")
         for kind in KINDS:
-            made.kubectl("create", "-f", "-", body=crd(kind))
-        made.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=20s")
-        lab.up(0)  # A garbage collector that comes before the CRDs lets orphans be collected for half a minute.
-        made.kubectl("create", "namespace", NAMESPACE)
+            created.kubectl("create", "-f", "-", body=crd(kind))
+        created.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=20s")
+        lab.up(0)  # A garbage collector that starts before the CRDs orphans dependents for half a minute.
+        created.kubectl("create", "namespace", NAMESPACE)
         for template in ("rbac-controller", "secrets", "node-restriction", "launcher-pods"):
             for body in render(f"{template}.yaml.j2"):
-                made.kubectl("create", "-f", "-", body=body)
-        token = made.kubectl("-n", NAMESPACE, "create", "token", "kubevirt-controller").strip()
-        known = yaml.safe_load(lab.kubeconfig.read_text())
-        known["users"] = [{"name": "u", "user": {"token": token}}]
-        known["contexts"][0]["context"]["user"] = "u"
-        made.account.write_text(yaml.safe_dump(known))
-        yield made
+                created.kubectl("create", "-f", "-", body=body)
+        token = created.kubectl("-n", NAMESPACE, "create", "token", "kubevirt-controller").strip()
+        kubeconfig = yaml.safe_load(lab.kubeconfig.read_text())
+        kubeconfig["users"] = [{"name": "u", "user": {"token": token}}]
+        kubeconfig["contexts"][0]["context"]["user"] = "u"
+        created.account.write_text(yaml.safe_dump(kubeconfig))
+        yield created
 
 
 def start(cluster: Cluster, *, begin: bool = True) -> str:
-    """Bring vm/web to Running, as scheduler, kubelet and virt-handler would; return its Pod's name."""
+    """Bring vm/web to Running, as scheduler, kubelet and virt-handler do; return its Pod's name."""
     if begin:
         cluster.kubectl("create", "-f", "-", body=VM)
     cluster.appear("vmi/web")
@@ -166,7 +166,7 @@ def test_a_vm_from_start_to_cascading_deletion(cluster: Cluster) -> None:
         assert (vm["status"]["created"], vm["status"]["ready"]) == (True, True)
         uid = cluster.get("vmi", "web")["metadata"]["uid"]
 
-        # The garbage collector looks for new kinds every 30 s, and these are new.
+        # The garbage collector discovers new kinds every 30 s, and these are new.
         cluster.kubectl("delete", "vm", "web", "--cascade=orphan", "--timeout=50s")
         assert "ownerReferences" not in cluster.get("vmi", "web")["metadata"]
         cluster.kubectl("create", "-f", "-", body=VM)

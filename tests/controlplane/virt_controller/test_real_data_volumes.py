@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-controller on a real API server that gets CDI's kind and loses it, with the test for CDI itself.
+"""virt-controller on a real API server whose CDI kind is installed and removed, with the test in the role of CDI.
 
-The CustomResourceDefinition is the test's own: of CDI's it has the name, the version and no schema.
+The CustomResourceDefinition has CDI's name and version, and no schema.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def a_vm() -> dict[str, Any]:
 
 
 def fill(cluster: Cluster, phase: str) -> None:
-    """Do as CDI does: make the claim, and say how far it is."""
-    found = cluster.get("dv", "disk")["metadata"]
-    owner = {"apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "DataVolume", "name": "disk", "uid": found["uid"]}
+    """Do CDI's work: create the claim, and report the phase."""
+    owner_meta = cluster.get("dv", "disk")["metadata"]
+    owner = {"apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "DataVolume", "name": "disk", "uid": owner_meta["uid"]}
     meta = {"name": "disk", "namespace": "default", "ownerReferences": [{**owner, "controller": True}]}
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
@@ -69,9 +69,9 @@ def test_a_vm_waits_for_its_data_volume_and_cdi_can_be_removed(cluster: Cluster)
 
         cluster.kubectl("create", "-f", "-", body=CRD)
         cluster.appear("dv/disk")
-        made = cluster.get("dv", "disk")
-        assert made["spec"] == SOURCE
-        assert made["metadata"]["ownerReferences"][0]["uid"] == cluster.get("vm", "imported")["metadata"]["uid"]
+        data_volume = cluster.get("dv", "disk")
+        assert data_volume["spec"] == SOURCE
+        assert data_volume["metadata"]["ownerReferences"][0]["uid"] == cluster.get("vm", "imported")["metadata"]["uid"]
         cluster.wait("vm/imported", ".status.printableStatus", "Provisioning")
         fill(cluster, "ImportInProgress")
         assert not cluster.kubectl("get", "vmi", "imported", "--ignore-not-found", "-o", "name")

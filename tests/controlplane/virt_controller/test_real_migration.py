@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An evacuation on a real API server, by virt-controller as its own account: every right, every write, to the end.
+"""An evacuation on a real API server, by virt-controller with its own account: all RBAC rules and all writes.
 
-There are no nodes, which could say what processor a guest has of theirs, so the machines name one. The test binds Pods,
-and reports for kubelets and both virt-handlers.
+Without nodes there are no CPU labels, so the machines name a CPU model. The test binds Pods, and reports for kubelets
+and both virt-handlers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STATE = ".status.migrationState"
 
 
 def come_up(cluster: Cluster, pod: str, node: str) -> str:
-    """Place a Pod and have its launcher up; return its UID."""
+    """Bind a Pod and report its launcher as ready; return its UID."""
     cluster.appear(f"pod/{pod}")
     asyncio.run(bind(cluster.lab.kubeconfig, pod, node))
     state = {"running": {"startedAt": STAMP}}
@@ -94,7 +94,7 @@ def test_a_guest_is_evacuated(cluster: Cluster) -> None:
 
 
 def run(cluster: Cluster, name: str) -> str:
-    """Have a machine that runs; return the name of its Pod."""
+    """Bring a machine to Running; return the name of its Pod."""
     cluster.kubectl("create", "-f", "-", body={**VMI, "metadata": {"name": name, "namespace": "default"}})
     pod = f"virt-launcher-{name}-{cluster.get('vmi', name)['metadata']['uid'][:8]}-1"
     come_up(cluster, pod, "node-1")
@@ -104,12 +104,12 @@ def run(cluster: Cluster, name: str) -> str:
 
 
 def migrate(cluster: Cluster, name: str, job: str) -> str:
-    """Have it moved; return the name of the Pod that it is to go to."""
+    """Create a migration; return the name of its target Pod."""
     meta = {"name": job, "namespace": "default"}
     kind = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstanceMigration"}
     cluster.kubectl("create", "-f", "-", body={**kind, "metadata": meta, "spec": {"vmiName": name}})
     cluster.wait(f"vmim/{job}", ".status.phase", "Scheduling")
-    uids = (cluster.get(*one)["metadata"]["uid"][:8] for one in (("vmi", name), ("vmim", job)))
+    uids = (cluster.get(*reference)["metadata"]["uid"][:8] for reference in (("vmi", name), ("vmim", job)))
     return f"virt-launcher-{name}-{'-m'.join(uids)}"
 
 

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An upgrade on a real API server, by two virt-controllers as their own account: rights, labels, migration, eviction.
+"""An upgrade on a real API server, by two virt-controllers with their own account: RBAC, labels, migration, eviction.
 
-The one node has no kubelet: the test binds Pods, and reports for kubelet and virt-handler. And what the role says of
-the strategy, by server-side apply as it does.
+The one node has no kubelet: the test binds Pods, and reports for kubelet and virt-handler. It also applies the role's
+strategy by server-side apply, as the role does.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ MIGRATABLE = {"type": "LiveMigratable", "reason": "", "message": ""}
 
 
 def apply(cluster: Cluster, **options: Any) -> None:
-    """Do what the role does."""
+    """Apply the KubeVirt object as the role does."""
     (body,) = render("kubevirt.yaml.j2", control_plane_namespace=NAMESPACE, **options)
     how = ("--server-side", "--field-manager=virtops.kubevirt", "--force-conflicts")
     cluster.kubectl("apply", *how, "-f", "-", body=body)
 
 
 def say(cluster: Cluster, *methods: str) -> None:
-    """Write the strategy as a person does."""
+    """Write the strategy as a user does."""
     spec = {"workloadUpdateStrategy": {"workloadUpdateMethods": methods}}
     cluster.kubectl("-n", NAMESPACE, "patch", "kubevirt/kubevirt", "--type=merge", "-p", json.dumps({"spec": spec}))
 
 
 def said(cluster: Cluster) -> dict[str, Any]:
-    found = json.loads(cluster.kubectl("-n", NAMESPACE, "get", "kubevirt/kubevirt", "-o", "json"))
-    strategy: dict[str, Any] = found["spec"].get("workloadUpdateStrategy", {})
+    kubevirt = json.loads(cluster.kubectl("-n", NAMESPACE, "get", "kubevirt/kubevirt", "-o", "json"))
+    strategy: dict[str, Any] = kubevirt["spec"].get("workloadUpdateStrategy", {})
     return strategy
 
 
 def run(cluster: Cluster, name: str, migratable: str) -> str:
-    """Have a guest that runs; return the name of its Pod."""
+    """Bring a machine to Running; return the name of its Pod."""
     cluster.kubectl("create", "-f", "-", body={**VMI, "metadata": {"name": name, "namespace": "default"}})
     pod = f"virt-launcher-{name}-{cluster.get('vmi', name)['metadata']['uid'][:8]}-1"
     come_up(cluster, pod, "node-1")
@@ -92,7 +92,7 @@ def test_vmis_in_an_outdated_launcher_are_migrated_or_evicted(cluster: Cluster) 
     with cluster.controller("two", **NEXT):
         counted = (f"--for=jsonpath={{{COUNT}}}=2", "--timeout=20s")
         cluster.kubectl("-n", NAMESPACE, "wait", "kubevirt/kubevirt", *counted)
-        # it is written when nothing else is left to do
+        # this is written last
         outdated = json.loads(cluster.kubectl("get", "vmi", "-l", OUTDATED_LAUNCHER, "-o", "json"))["items"]
         assert [vmi["metadata"]["name"] for vmi in outdated] == ["moves", "stays"]
         assert json.loads(cluster.kubectl("get", "vmim", "-o", "json"))["items"] == []

@@ -31,7 +31,7 @@ def test_every_setting_can_be_set() -> None:
     ids=ascii,
 )
 def test_only_a_valid_port_is_accepted(port: str, is_valid: bool) -> None:
-    """With 0 the kernel would choose a port, and no probe would find it."""
+    """With 0 the kernel would choose a port that no probe knows."""
     if is_valid:
         assert read_settings({**REQUIRED, "HEALTH_PORT": port}).port == int(port)
     else:

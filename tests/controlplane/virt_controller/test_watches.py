@@ -304,7 +304,7 @@ def test_a_warning_about_a_pod_enqueues_its_vmi(cluster: WatchedCluster, monkeyp
 
 
 def test_a_replica_set_is_enqueued_only_for_changes_that_it_decides_by(cluster: WatchedCluster) -> None:
-    """IndependentActions VMI is written about ten times while it starts, and a set may have thousands."""
+    """A VMI changes about ten times while it starts, and a set may have thousands of them."""
     member = Key("default", "a")
     for namespace, name in (("default", "db"), ("shop", "web")):
         cluster.put(SET, Key(namespace, name), {"spec": {}})

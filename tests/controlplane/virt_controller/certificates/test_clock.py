@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Leaders whose clocks are wrong, for a while or for good: what they leave is mended, and cuts nobody off meanwhile."""
+"""Leaders with wrong clocks, temporary or permanent: their writes are repaired, and peers keep trusting each other."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ from tests.controlplane.virt_controller.certificates.test_decide import (
 
 PAIRS = SECRETS["all"][1:]
 ALL_ANEW = 40
-"""Writes: an authority, each pair and each bundle, not twice over for each of two steps."""
+"""Writes: fewer than two for each authority, pair and bundle."""
 
 
 def ours(begins_in: float) -> KeyPair:
-    """An authority as we make them."""
+    """An authority that this project issues."""
     return make_ca("kubevirt-ca", NOW + begins_in + SKEW.total_seconds(), AUTHORITY_LIFE)
 
 
@@ -67,7 +67,7 @@ async def a_toy() -> Toy:
 
 
 async def lead(toy: Toy, ahead: float, seconds: float) -> int:
-    """Let another process lead that has seen nothing change; return the number of writes."""
+    """Let another process lead that has observed no change yet; return the number of writes."""
     toy.ahead, toy.standing = ahead, ObservedSince()
     return await toy.live(seconds)
 
@@ -78,7 +78,7 @@ def certificates(toy: Toy) -> dict[str, bytes]:
 
 
 def not_valid(toy: Toy) -> list[str]:
-    return [name for name, one in certificates(toy).items() if not counts(one, toy.now)]
+    return [name for name, pair in certificates(toy).items() if not counts(pair, toy.now)]
 
 
 DAYS_AHEAD = [1, 80, 300]
@@ -87,24 +87,24 @@ DAYS_BEHIND = [-1, -80, -100, -300, -400, -20_000]
 
 @pytest.mark.parametrize("stays", [30.0, 300.0, 2 * DAY], ids=["30 s", "5 min", "2 d"])
 @pytest.mark.parametrize("days", [*DAYS_AHEAD, *DAYS_BEHIND])
-async def test_a_clock_that_steps_and_is_set_right_leaves_nothing_behind_and_cuts_nobody_off(
+async def test_a_clock_that_steps_and_is_corrected_leaves_no_damage_and_breaks_no_connection(
     days: int, stays: float
 ) -> None:
     toy = await a_toy()
 
     toy.ahead = days * DAY
-    astray = await toy.live(stays)
+    wrong = await toy.live(stays)
     toy.ahead = 0.0
-    mended = await toy.live(3 * SETTLE_SECONDS)
+    repaired = await toy.live(3 * SETTLE_SECONDS)
 
     assert not_valid(toy) == []
-    assert astray <= ALL_ANEW
-    assert mended <= ALL_ANEW
+    assert wrong <= ALL_ANEW
+    assert repaired <= ALL_ANEW
     assert await toy.live(30 * DAY) == 0
 
 
-async def test_a_clock_that_was_ahead_by_more_than_the_authoritys_life_is_got_over_in_minutes() -> None:
-    """The leader takes everything for ended: meanwhile nobody trusts what is served."""
+async def test_a_clock_ahead_by_more_than_the_authoritys_lifetime_is_repaired_in_minutes() -> None:
+    """The leader believes that everything has expired, and nobody trusts what is served in the meantime."""
     toy = await a_toy()
     check, toy.check = toy.check, lambda: None  # type: ignore[method-assign]
 
@@ -132,8 +132,8 @@ async def test_two_leaders_with_different_clocks_write_once_for_each_change_of_l
         assert not_valid(toy) == []
 
 
-async def test_a_leader_that_is_behind_for_long_serves_nobody_what_has_ended() -> None:
-    """What it issues begins by its clock and ends no sooner than what it takes the place of: it counts by either."""
+async def test_a_leader_that_is_behind_for_long_serves_no_expired_certificate() -> None:
+    """A certificate starts by the leader's clock and never ends earlier than the one it replaces. Both are used."""
     toy = await a_toy()
     before = certificates(toy)
 
@@ -146,7 +146,7 @@ async def test_a_leader_that_is_behind_for_long_serves_nobody_what_has_ended() -
     assert all(validity(after[name]).ends <= validity(after[CA_KEY.name]).ends for name in after)
 
 
-async def test_a_clock_that_swings_makes_an_authority_a_minute_at_most_and_the_bundle_does_not_fill() -> None:
+async def test_a_swinging_clock_creates_at_most_one_authority_a_minute_and_the_bundle_stays_small() -> None:
     toy = await a_toy()
     toy.check = lambda: None  # type: ignore[method-assign]
     authorities: dict[bytes, None] = {}
@@ -160,7 +160,7 @@ async def test_a_clock_that_swings_makes_an_authority_a_minute_at_most_and_the_b
     assert all(len(split_bundle(bundle)) <= MOST_KEPT for bundle in toy.recently_trusted)
 
 
-def test_an_authority_of_ours_that_has_not_begun_is_made_anew_and_the_bundle_keeps_it() -> None:
+def test_an_authority_of_ours_that_is_not_valid_yet_is_replaced_and_stays_in_the_bundle() -> None:
     old, late = ours(-3600), ours(80 * DAY)
     world = a_world(late, a_serving(old), join_bundle([late.certificate, old.certificate], NOW))
 
@@ -173,7 +173,7 @@ def test_an_authority_of_ours_that_has_not_begun_is_made_anew_and_the_bundle_kee
     assert not action.is_loss
 
 
-def test_what_begins_within_what_clocks_differ_by_is_left_alone() -> None:
+def test_a_start_within_the_clock_skew_is_accepted() -> None:
     authority = ours(SKEW.total_seconds() - 1)
     serving = a_pair(authority, SKEW.total_seconds() - 1)
 
@@ -185,16 +185,16 @@ def waiting(plan: Plan) -> float:
     return plan.requeue_after
 
 
-def test_an_authority_that_was_made_a_moment_ago_is_not_made_anew_at_once() -> None:
-    """By this process's eyes: a clock that swings makes one a minute, and not one each time."""
+def test_a_new_authority_is_not_replaced_at_once() -> None:
+    """Age counts by this process's observation: a swinging clock creates one authority a minute, not one per swing."""
     late = ours(80 * DAY)
     world = replace(a_world(late, a_serving(late), late.certificate), authority_for=20.0)
 
     assert waiting(decide(world)) == SETTLE_SECONDS - 20
 
 
-def test_a_pair_that_has_not_begun_is_issued_anew_when_everybody_has_the_bundle() -> None:
-    """Its holder may have one that counts; whoever is late with the bundle may trust that one's authority alone."""
+def test_a_pair_that_is_not_valid_yet_is_reissued_once_every_verifier_has_the_bundle() -> None:
+    """Its holder may use another, valid pair whose authority is the only one in an old bundle."""
     old, new = ours(-7200), ours(-3600)
     both = join_bundle([new.certificate, old.certificate], NOW)
     world = a_world(new, a_pair(old, 80 * DAY), both)
@@ -211,24 +211,24 @@ def test_a_pair_that_has_not_begun_is_issued_anew_when_everybody_has_the_bundle(
     assert split_bundle(action.bundle) == [new.certificate, old.certificate]
 
 
-async def test_a_pair_that_may_last_longer_is_renewed_no_later() -> None:
+async def test_a_pair_with_a_longer_lifetime_is_renewed_no_later() -> None:
     toy = await a_toy()
     toy.ahead = 3000 * DAY
     toy.check = lambda: None  # type: ignore[method-assign]
     await toy.live(30)
     toy.ahead = 0.0
     await toy.live(3600)
-    mended = certificates(toy)
+    repaired = certificates(toy)
 
     assert await toy.live(59 * DAY) == 0
     await toy.live(3 * DAY)
-    assert all(certificates(toy)[key.name] != mended[key.name] for key in PAIRS)
+    assert all(certificates(toy)[key.name] != repaired[key.name] for key in PAIRS)
     await toy.live(184 * DAY)
-    assert certificates(toy)[CA_KEY.name] != mended[CA_KEY.name]
+    assert certificates(toy)[CA_KEY.name] != repaired[CA_KEY.name]
 
 
 def by_a_tool(path_length: int | None, *, says_usage: bool) -> KeyPair:
-    """An authority of our name that begins tomorrow, as other tools make one."""
+    """An authority with our name that becomes valid tomorrow, as other tools create one."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubevirt-ca")])
     begins = datetime.fromtimestamp(NOW + DAY, UTC)
@@ -250,7 +250,7 @@ AS_A_PERSON_MAKES_THEM: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("make", AS_A_PERSON_MAKES_THEM.values(), ids=AS_A_PERSON_MAKES_THEM)
-def test_an_authority_put_there_by_hand_waits_its_time_and_that_is_said(make: Any) -> None:
+def test_an_authority_created_by_hand_waits_until_it_is_valid_and_that_is_reported(make: Any) -> None:
     old, new = ours(-3600), make()
     world = a_world(new, a_serving(old), join_bundle([new.certificate, old.certificate], NOW))
 
@@ -263,7 +263,7 @@ def test_an_authority_put_there_by_hand_waits_its_time_and_that_is_said(make: An
     assert later.waiting == ""
 
 
-def test_a_leader_that_is_behind_lets_an_authority_by_hand_and_its_pairs_be() -> None:
+def test_a_leader_whose_clock_is_behind_keeps_an_authority_created_by_hand_and_its_pairs() -> None:
     mine = by_hand(ec.generate_private_key(ec.SECP256R1()))
     world = a_world(mine, a_serving(mine), mine.certificate)
 
@@ -271,7 +271,7 @@ def test_a_leader_that_is_behind_lets_an_authority_by_hand_and_its_pairs_be() ->
     assert decide(replace(world, now=NOW - 80 * DAY)).actions == ()
 
 
-async def test_a_longer_life_is_cut_at_the_authoritys_end() -> None:
+async def test_a_longer_lifetime_is_cut_at_the_authoritys_end() -> None:
     toy, authority = await a_toy(), ours(-3600)
     world = observe(toy.caches(), "kubevirt", NOW)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stories over years, in a table and in a toy world: no moment at which somebody does not trust what is served."""
+"""Certificates over years, as a table and in a toy world: peers trust what is served at every moment."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def a_serving(authority: KeyPair, age: float = 3600.0, names: tuple[str, ...] = 
 
 
 def by_hand(key: Any = None, *, is_ca: bool | None = True, may_sign: bool = True) -> KeyPair:
-    """An authority as a person makes one: any key, begun some days ago, its key's identifier its own invention."""
+    """An authority created by hand: any key, valid for some days already, with an arbitrary key identifier."""
     key = key or ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "by hand")])
     begins = datetime.fromtimestamp(NOW - 7 * DAY, UTC)
@@ -123,7 +123,7 @@ def with_pair(world: World, **changed: Any) -> World:
     return replace(world, pairs=(replace(world.pairs[0], **changed),))
 
 
-def test_nothing_is_written_when_all_is_well() -> None:
+def test_a_healthy_state_needs_no_writes() -> None:
     authority = an_authority()
 
     plan = decide(a_world(authority, a_serving(authority), authority.certificate))
@@ -132,7 +132,7 @@ def test_nothing_is_written_when_all_is_well() -> None:
     assert plan.requeue_after > 3600
 
 
-def test_what_falls_due_in_a_moment_is_looked_at_in_a_second() -> None:
+def test_a_requeue_is_at_least_one_second_away() -> None:
     authority = an_authority()
     settling = replace(
         a_world(authority, a_serving(authority), authority.certificate), bundles_for=SETTLE_SECONDS - 0.01
@@ -144,18 +144,18 @@ def test_what_falls_due_in_a_moment_is_looked_at_in_a_second() -> None:
 MISSING = (Held(CA_KEY, "", EMPTY), Held(SERVING_KEY, "", EMPTY))
 
 
-def test_secrets_that_are_missing_are_made_empty_before_anything_else() -> None:
+def test_missing_secrets_are_created_empty_before_anything_else() -> None:
     world = a_world(EMPTY, EMPTY, an_authority().certificate)
 
     both = decide(with_pair(replace(world, authority=MISSING[0]), held=MISSING[1]))
-    one = decide(with_pair(world, held=MISSING[1]))
+    partial = decide(with_pair(world, held=MISSING[1]))
 
     assert [action.key for action in both.actions if isinstance(action, MakeSecret)] == [CA_KEY, SERVING_KEY]
-    assert [action.key for action in one.actions if isinstance(action, MakeSecret)] == [SERVING_KEY]
-    assert len(one.actions) == 1
+    assert [action.key for action in partial.actions if isinstance(action, MakeSecret)] == [SERVING_KEY]
+    assert len(partial.actions) == 1
 
 
-def test_nothing_comes_back_once_nobody_verifies_us() -> None:
+def test_nothing_is_recreated_once_there_are_no_verifiers() -> None:
     """A removal deletes the verifiers first, then the Secrets."""
     assert decide(World(MISSING[0], (Issued(MISSING[1], SUBJECT),), (), NOW)).actions == ()
 
@@ -167,7 +167,7 @@ def test_an_empty_secret_is_filled() -> None:
     assert action.keep == ()
 
 
-def test_a_key_that_is_not_the_certificates_makes_a_new_authority_and_keeps_trust_in_the_old() -> None:
+def test_a_key_that_does_not_match_the_certificate_causes_a_new_authority_and_the_old_stays_trusted() -> None:
     old = an_authority()
 
     (action,) = decide(a_world(KeyPair(old.certificate, an_authority().key), a_serving(old), b"")).actions
@@ -176,7 +176,7 @@ def test_a_key_that_is_not_the_certificates_makes_a_new_authority_and_keeps_trus
     assert action.keep == (old.certificate,)
 
 
-def test_a_lost_authority_is_made_anew_and_the_bundles_say_which_one_to_keep() -> None:
+def test_a_lost_authority_is_replaced_and_the_bundles_name_the_one_to_keep() -> None:
     old = an_authority()
 
     (action,) = decide(a_world(EMPTY, a_serving(old), old.certificate, old.certificate)).actions
@@ -219,10 +219,10 @@ def test_a_lost_authority_is_made_anew_and_the_bundles_say_which_one_to_keep() -
         "may not sign",
     ],
 )
-def test_an_authority_that_cannot_be_used_is_replaced_and_trust_in_what_is_served_stays(
+def test_an_unusable_authority_is_replaced_and_the_served_certificate_stays_trusted(
     spoil: Callable[[KeyPair], KeyPair], because: str
 ) -> None:
-    """Review 1, B6: any of these ended the leader."""
+    """Each of these once ended the leader."""
     old = an_authority()
 
     (action,) = decide(a_world(spoil(old), a_serving(old), old.certificate)).actions
@@ -235,7 +235,7 @@ def test_an_authority_that_cannot_be_used_is_replaced_and_trust_in_what_is_serve
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_an_authority_put_there_by_hand_is_used_when_the_bundle_has_settled(kind: Callable[[], Any]) -> None:
+def test_an_authority_created_by_hand_is_used_once_the_bundle_has_settled(kind: Callable[[], Any]) -> None:
     old, new = an_authority(), by_hand(kind())
     world = a_world(new, a_serving(old), old.certificate)
 
@@ -259,7 +259,7 @@ def test_an_authority_put_there_by_hand_is_used_when_the_bundle_has_settled(kind
     assert split_bundle(action.bundle) == [new.certificate]
 
 
-def test_a_chain_in_odd_order_is_used_by_the_certificate_that_the_key_is_for() -> None:
+def test_a_chain_in_unusual_order_uses_the_certificate_that_matches_the_key() -> None:
     other, ours = an_authority(), an_authority()
     chain = KeyPair(other.certificate + b"\n# a comment\n" + ours.certificate, ours.key)
 
@@ -269,7 +269,7 @@ def test_a_chain_in_odd_order_is_used_by_the_certificate_that_the_key_is_for() -
     assert split_bundle(action.bundle) == [ours.certificate, other.certificate]
 
 
-def test_an_authority_that_is_not_valid_yet_waits_its_time() -> None:
+def test_an_authority_that_is_not_valid_yet_waits_until_it_is() -> None:
     old, new = an_authority(), make_ca("ca", NOW + 3600, AUTHORITY_LIFE)
     world = a_world(new, a_serving(old), join_bundle([new.certificate, old.certificate], NOW))
 
@@ -297,7 +297,7 @@ def test_an_authority_that_is_not_valid_yet_waits_its_time() -> None:
         "nothing changed before our eyes",
     ],
 )
-def test_a_lost_serving_pair_waits_for_the_bundle_if_somebody_trusts_the_one_that_is_still_served(
+def test_a_lost_serving_pair_waits_for_the_bundle_while_a_verifier_trusts_the_served_one(
     bundles: Callable[[bytes, bytes], bytes], bundles_for: float, expected: list[type]
 ) -> None:
     old, new = an_authority(), an_authority()
@@ -309,7 +309,7 @@ def test_a_lost_serving_pair_waits_for_the_bundle_if_somebody_trusts_the_one_tha
     assert plan.requeue_after > 0
 
 
-def test_a_bundle_does_not_grow_without_end() -> None:
+def test_a_bundle_has_a_limited_size() -> None:
     many = b"".join(an_authority().certificate for _unused in range(MOST_KEPT + 3))
 
     (action,) = decide(a_world(EMPTY, EMPTY, many)).actions
@@ -318,7 +318,7 @@ def test_a_bundle_does_not_grow_without_end() -> None:
     assert len(action.keep) == MOST_KEPT
 
 
-def test_authorities_that_have_ended_take_no_living_ones_place_in_a_bundle() -> None:
+def test_expired_authorities_displace_no_valid_ones_from_a_bundle() -> None:
     dead = [an_authority(age=AUTHORITY_LIFE.total_seconds() + 1).certificate for _unused in range(MOST_KEPT)]
     living = an_authority().certificate
 
@@ -328,7 +328,7 @@ def test_authorities_that_have_ended_take_no_living_ones_place_in_a_bundle() -> 
     assert action.keep == (living,)
 
 
-def test_an_authority_at_two_thirds_of_its_life_time_is_joined_by_a_new_one() -> None:
+def test_an_authority_at_two_thirds_of_its_lifetime_is_joined_by_a_new_one() -> None:
     old = an_authority(age=0.81 * AUTHORITY_LIFE.total_seconds())
 
     (action,) = decide(a_world(old, a_serving(old, age=0), old.certificate)).actions
@@ -337,7 +337,7 @@ def test_an_authority_at_two_thirds_of_its_life_time_is_joined_by_a_new_one() ->
     assert action.keep == (old.certificate,)
 
 
-def test_a_new_bundle_is_handed_out_before_anything_is_served_by_it() -> None:
+def test_a_new_bundle_is_distributed_before_a_certificate_of_its_authority_is_served() -> None:
     new, old = an_authority(age=SETTLE_SECONDS * 10), an_authority()
     both = KeyPair(new.certificate + old.certificate, new.key)
 
@@ -375,7 +375,7 @@ def test_a_serving_pair_of_the_old_authority_is_kept_until_the_bundle_has_settle
     ],
     ids=["none", "wrong key", "foreign", "other names", "ended", "due"],
 )
-def test_a_serving_pair_that_will_not_do_is_issued_anew(pair: Any, because: str) -> None:
+def test_an_unsuitable_serving_pair_is_reissued(pair: Any, because: str) -> None:
     authority = an_authority()
 
     (action,) = decide(a_world(authority, pair(authority), authority.certificate)).actions
@@ -384,7 +384,7 @@ def test_a_serving_pair_that_will_not_do_is_issued_anew(pair: Any, because: str)
     assert because in action.because
 
 
-def test_an_ended_authority_leaves_the_bundle() -> None:
+def test_an_expired_authority_leaves_the_bundle() -> None:
     new, dead = an_authority(), an_authority(age=AUTHORITY_LIFE.total_seconds() + 1)
     both = KeyPair(new.certificate + dead.certificate, new.key)
 
@@ -408,13 +408,13 @@ class Toy:
     api: MemoryApi = field(default_factory=MemoryApi)
     now: float = NOW
     ahead: float = 0.0
-    """By how many seconds the leader's clock is ahead of everybody else's."""
+    """Seconds by which the leader's clock is ahead of all others."""
     standing: ObservedSince = field(default_factory=ObservedSince)
     used: dict[Key, bytes] = field(default_factory=dict)
-    """What virt-api and virt-handlers use: of each Secret, the last certificate that was of use by their clock."""
+    """For each Secret, the certificate that virt-api and the virt-handlers use: the last valid one by their clock."""
     recently_served: dict[bytes, float] = field(default_factory=dict)
     recently_trusted: dict[bytes, float] = field(default_factory=dict)
-    """When each was last current."""
+    """The time when each was last current."""
 
     async def create(self) -> None:
         for resource, key in secrets("kubevirt"):
@@ -446,7 +446,7 @@ class Toy:
         return writes
 
     async def live(self, seconds: float) -> int:
-        """Let time pass, with whatever is due in it; return the number of writes."""
+        """Let time pass and run whatever is due; return the number of writes."""
         end, writes = self.now + seconds, await self.settle()
         while self.now < end:
             self.now = min(end, self.now + self.plan().requeue_after)
@@ -467,7 +467,9 @@ class Toy:
         }
 
     def check(self) -> None:
-        """Everybody trusts everybody of ours, also those who learn of what is new LATE_SECONDS later."""
+        """Every verifier trusts every served certificate, including verifiers that learn of changes LATE_SECONDS
+        later.
+        """
         world = observe(self.caches(), "kubevirt", self.now)
         for issued in world.pairs:
             new, used = issued.held.pair.certificate, self.used.get(issued.held.key)
@@ -477,8 +479,8 @@ class Toy:
         for verifier in world.trusting:
             self.recently_trusted |= dict.fromkeys(filter(None, verifier.bundles), self.now)
         for recent in (self.recently_served, self.recently_trusted):
-            for one in [one for one, last in recent.items() if last < self.now - LATE_SECONDS]:
-                del recent[one]
+            for stale in [stale for stale, last in recent.items() if last < self.now - LATE_SECONDS]:
+                del recent[stale]
         for bundle, served in product(self.recently_trusted, self.recently_served):
             assert counts(served, self.now)
             assert any(
@@ -497,11 +499,11 @@ class _Reader:
 
     def get(self, key: Key) -> bytes | None:
 
-        found = self._api.objects.get((self._resource.plural, key))
-        return msgspec.json.encode(found) if found is not None else None
+        body = self._api.objects.get((self._resource.plural, key))
+        return msgspec.json.encode(body) if body is not None else None
 
 
-async def test_an_installation_ends_with_everybody_trusting_the_serving_pair() -> None:
+async def test_after_the_installation_every_verifier_trusts_the_serving_pair() -> None:
     toy = Toy()
     await toy.create()
 
@@ -518,7 +520,7 @@ async def test_an_installation_ends_with_everybody_trusting_the_serving_pair() -
     assert all(hook["clientConfig"]["service"] for hook in hooks)
 
 
-async def test_four_years_pass_without_a_moment_of_mistrust() -> None:
+async def test_four_years_pass_without_a_loss_of_trust() -> None:
     toy = Toy()
     await toy.create()
     writes, authorities, end = 0, set(), NOW + 4 * 365 * DAY
@@ -543,7 +545,7 @@ SECRETS = {
 
 @pytest.mark.parametrize("keys", SECRETS.values(), ids=SECRETS)
 @pytest.mark.parametrize("lose", ["deleted", "emptied", "garbage"])
-async def test_a_lost_secret_is_made_again_without_a_moment_of_mistrust(lose: str, keys: tuple[Key, ...]) -> None:
+async def test_a_lost_secret_is_recreated_without_a_loss_of_trust(lose: str, keys: tuple[Key, ...]) -> None:
     toy = Toy()
     await toy.create()
     await toy.live(30 * DAY)
@@ -560,17 +562,15 @@ async def test_a_lost_secret_is_made_again_without_a_moment_of_mistrust(lose: st
     await toy.live(3600)
 
     serving = KeyPair(toy.data(SERVING_KEY, "tls.crt"), toy.data(SERVING_KEY, "tls.key"))
-    known = split_bundle(toy.data(CA_KEY, "ca.crt"))
+    bundle = split_bundle(toy.data(CA_KEY, "ca.crt"))
     assert is_key_pair(serving)
-    assert all(is_issued_by(value, known[0]) for value in toy.used.values())
-    assert old in known
-    assert (known[0] == old) == (CA_KEY not in keys)
+    assert all(is_issued_by(value, bundle[0]) for value in toy.used.values())
+    assert old in bundle
+    assert (bundle[0] == old) == (CA_KEY not in keys)
     assert old in toy.handed_out()
 
 
-async def test_an_authority_replaced_by_hand_takes_over_without_a_moment_of_mistrust_and_drives_the_old_one_out() -> (
-    None
-):
+async def test_an_authority_replaced_by_hand_takes_over_without_a_loss_of_trust_and_displaces_the_old_one() -> None:
     toy = Toy()
     await toy.create()
     await toy.live(30 * DAY)
@@ -585,7 +585,7 @@ async def test_an_authority_replaced_by_hand_takes_over_without_a_moment_of_mist
     assert toy.handed_out() == {mine.certificate}
 
 
-async def test_a_configuration_without_hooks_is_left_alone() -> None:
+async def test_a_configuration_without_hooks_stays_unchanged() -> None:
     toy = Toy()
     await toy.create()
     await toy.api.patch(VERIFIERS[0][0], VERIFIERS[0][1], {"webhooks": []})
@@ -595,8 +595,8 @@ async def test_a_configuration_without_hooks_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("bundles", [[0.0], [SETTLE_SECONDS]], ids=["just now", "settled"])
-def test_a_pair_is_issued_by_a_new_authority_when_its_peers_have_the_bundle_too(bundles: list[float]) -> None:
-    """API servers may have it while virt-handlers have not."""
+def test_a_pair_of_a_new_authority_is_issued_once_its_peers_have_the_bundle_too(bundles: list[float]) -> None:
+    """API servers may have it while virt-handlers do not."""
     old, new = an_authority(), by_hand()
     both = join_bundle([new.certificate, old.certificate], NOW)
     world = a_world(new, a_serving(old), both)
@@ -610,8 +610,8 @@ def test_a_pair_is_issued_by_a_new_authority_when_its_peers_have_the_bundle_too(
     assert [type(step) for step in patched.actions] == ([IssuePair] if bundles[0] else [])
 
 
-def test_a_pair_and_the_bundle_beside_it_are_one_write() -> None:
-    """Two would be one write and one conflict."""
+def test_a_pair_and_its_bundle_are_one_write() -> None:
+    """Two writes would conflict with each other."""
     authority = an_authority()
     world = a_world(authority, EMPTY, authority.certificate)
 

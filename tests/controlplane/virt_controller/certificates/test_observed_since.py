@@ -8,19 +8,19 @@ import math
 from controlplane.virt_controller.certificates.observed_since import ObservedSince
 
 
-def test_what_never_changed_before_our_eyes_has_stood_for_ever() -> None:
-    standing = ObservedSince()
+def test_a_value_without_an_observed_change_counts_as_unchanged_forever() -> None:
+    observed_since = ObservedSince()
 
-    assert standing.seconds("bundles", b"a", 100.0) == math.inf
-    assert standing.seconds("bundles", b"a", 200.0) == math.inf
+    assert observed_since.seconds("bundles", b"a", 100.0) == math.inf
+    assert observed_since.seconds("bundles", b"a", 200.0) == math.inf
 
 
-def test_a_change_begins_anew_and_each_name_has_its_own_time() -> None:
-    standing = ObservedSince()
-    standing.seconds("bundles", b"a", 100.0)
-    standing.seconds("serving", b"a", 100.0)
+def test_a_change_restarts_the_time_and_each_name_has_its_own() -> None:
+    observed_since = ObservedSince()
+    observed_since.seconds("bundles", b"a", 100.0)
+    observed_since.seconds("serving", b"a", 100.0)
 
-    assert standing.seconds("bundles", b"b", 200.0) == 0.0
-    assert standing.seconds("bundles", b"b", 230.0) == 30.0
-    assert standing.seconds("bundles", b"a", 240.0) == 0.0
-    assert standing.seconds("serving", b"a", 240.0) == math.inf
+    assert observed_since.seconds("bundles", b"b", 200.0) == 0.0
+    assert observed_since.seconds("bundles", b"b", 230.0) == 30.0
+    assert observed_since.seconds("bundles", b"a", 240.0) == 0.0
+    assert observed_since.seconds("serving", b"a", 240.0) == math.inf

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No pair is good for another's part: on real connections, each against each."""
+"""No pair is accepted for another role: every pair on real connections to every other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def authority() -> KeyPair:
     return make_ca("ca", now(), DAY)
 
 
-def test_every_role_has_a_secret_a_name_and_a_uri_of_its_own() -> None:
+def test_every_role_has_its_own_secret_name_and_uri() -> None:
     subjects = [subject(role, "virt") for role in ROLES]
 
     assert len({role.secret for role in ROLES}) == len(ROLES)
@@ -34,32 +34,32 @@ def test_every_role_has_a_secret_a_name_and_a_uri_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("role", SERVERS, ids=lambda role: role.name)
-def test_a_server_is_known_by_both_names_of_its_service(role: Role) -> None:
+def test_a_server_certificate_has_both_names_of_its_service(role: Role) -> None:
     (host,) = role.hosts
     assert subject(role, "virt").dns_names == (f"{host}.virt.svc", f"{host}.virt.svc.cluster.local")
 
 
 @pytest.mark.parametrize("asked", SERVERS, ids=lambda role: role.name)
-def test_a_client_that_asks_for_a_role_by_name_meets_no_other(
+def test_a_client_that_requires_a_role_by_name_accepts_no_other(
     authority: KeyPair, asked: object, tmp_path: Path
 ) -> None:
-    met = [role for role in ROLES if connects(authority, server=role, client=None, directory=tmp_path, asked=asked)]
+    reached = [role for role in ROLES if connects(authority, server=role, client=None, directory=tmp_path, asked=asked)]
 
-    assert met == [asked]
+    assert reached == [asked]
 
 
-def test_a_server_takes_clients_pairs_only(authority: KeyPair, tmp_path: Path) -> None:
-    taken = {
+def test_a_server_accepts_pairs_of_clients_only(authority: KeyPair, tmp_path: Path) -> None:
+    accepted = {
         client.name
         for server, client in product(SERVERS, ROLES)
         if connects(authority, server=server, client=client, directory=tmp_path, asked=server)
     }
 
-    assert taken == {role.name for role in ROLES if role.usage == "client"}
+    assert accepted == {role.name for role in ROLES if role.usage == "client"}
 
 
 def connects(authority: KeyPair, *, server: object, client: object, directory: Path, asked: object) -> bool:
-    """Shake hands, each with the pair of a role; tell whether both were content."""
+    """Shake hands, each side with the pair of a role; return whether both sides accept."""
     ca = authority.certificate.decode()
     accepting = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=ca)
     accepting.verify_mode = ssl.CERT_NONE if client is None else ssl.CERT_REQUIRED

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The loop survives its passes."""
+"""The certificate loop survives failed passes."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def a_keeper(api: MemoryApi, raw: bytes) -> tuple[Keeper, list[Slot], list[float
     return Keeper(api, caches, "kubevirt", SimulatedClock(), sleep=sleep, chance=lambda: 1.0), slots, slept  # type: ignore[arg-type]
 
 
-async def test_a_bug_in_a_pass_costs_a_back_off_and_not_the_leadership(caplog: pytest.LogCaptureFixture) -> None:
-    """Review 1, B6: an exception in here ended the leader's task group."""
+async def test_a_bug_in_a_pass_causes_a_back_off_and_keeps_the_leadership(caplog: pytest.LogCaptureFixture) -> None:
+    """An exception here once ended the leader's task group."""
     keeper, slots, slept = a_keeper(MemoryApi(), BROKEN)
 
     for _unused in range(9):
@@ -89,7 +89,7 @@ async def test_a_bug_in_a_pass_costs_a_back_off_and_not_the_leadership(caplog: p
     ("error", "rests"),
     [(Forbidden("no"), [5.0, 10.0, 20.0, 40.0, 60.0, 60.0]), (Conflict("no"), [0.5, 1.0, 2.0, 4.0, 5.0, 5.0])],
 )
-async def test_a_refused_write_is_tried_again_ever_less_often(error: Exception, rests: list[float]) -> None:
+async def test_a_refused_write_is_retried_with_growing_back_off(error: Exception, rests: list[float]) -> None:
     api = MemoryApi()
     for resource, key in secrets("kubevirt"):
         await api.create(resource, key.namespace, {"metadata": {"name": key.name}})
@@ -100,7 +100,7 @@ async def test_a_refused_write_is_tried_again_ever_less_often(error: Exception, 
     assert slept == []
 
 
-async def test_a_pass_that_wrote_looks_again_soon() -> None:
+async def test_a_pass_that_wrote_is_followed_by_another_soon() -> None:
     api = MemoryApi()
     key = secrets("kubevirt")[0][1]
     made = await api.create(SECRET, key.namespace, {"metadata": {"name": key.name}})
@@ -124,7 +124,7 @@ def a_secret(version: int, **data: bytes) -> bytes:
 
 
 def hold(slots: list[Slot], authority: KeyPair, used: KeyPair, now: float) -> None:
-    """Let all be well: pairs by the authority that is used, and everybody trusting both."""
+    """Set up a healthy state: pairs of the authority in use, trusted on both sides."""
     both = join_bundle([authority.certificate, used.certificate], now)
     slots[0].raw = a_secret(1, ca_crt=both, ca_key=authority.key)
     for role, slot in zip(ROLES, slots[1:], strict=False):
@@ -136,7 +136,7 @@ def hold(slots: list[Slot], authority: KeyPair, used: KeyPair, now: float) -> No
         slot.raw = json.dumps({"metadata": {"resourceVersion": "1"}, **of_its_kind}).encode()
 
 
-async def test_when_nothing_is_due_it_looks_all_the_same_since_nothing_tells_that_a_clock_was_set() -> None:
+async def test_it_runs_periodically_because_nothing_reports_a_changed_clock() -> None:
     keeper, slots, _slept = a_keeper(MemoryApi(), b"")
     now = SimulatedClock().now()
     authority = make_ca("kubevirt-ca", now - 3600, AUTHORITY_LIFE)
@@ -145,7 +145,7 @@ async def test_when_nothing_is_due_it_looks_all_the_same_since_nothing_tells_tha
     assert await keeper.step() == LOOK_SECONDS
 
 
-async def test_an_authority_by_hand_that_waits_its_time_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_waiting_authority_created_by_hand_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     keeper, slots, _slept = a_keeper(MemoryApi(), b"")
     now = SimulatedClock().now()
     used, late = (make_ca(name, now + when, AUTHORITY_LIFE) for name, when in (("a", -3600), ("b", 7200)))
@@ -174,8 +174,8 @@ WRITES: dict[str, Action] = {
 
 
 @pytest.mark.parametrize("action", WRITES.values(), ids=WRITES.keys())
-async def test_nothing_is_written_over_what_changed_meanwhile(action: Action) -> None:
-    """Two leaders must not make two authorities, nor put back a bundle that another has handed out."""
+async def test_a_concurrent_change_is_not_overwritten(action: Action) -> None:
+    """Two leaders must not create two authorities, nor restore a bundle that another leader has replaced."""
     api = MemoryApi()
     resource = action.verifier.resource if isinstance(action, PatchBundle) else SECRET
     await api.create(resource, "kubevirt", {"metadata": {"name": "x"}})
@@ -184,8 +184,8 @@ async def test_nothing_is_written_over_what_changed_meanwhile(action: Action) ->
         await apply(api, action, NOW)
 
 
-async def test_hooks_that_were_exchanged_meanwhile_are_not_written_over() -> None:
-    """A merge patch replaces the whole list of them."""
+async def test_concurrently_replaced_hooks_are_not_overwritten() -> None:
+    """A merge patch replaces the whole list of hooks."""
     api, (resource, key) = MemoryApi(), VERIFIERS[0]
     made = await api.create(resource, "", {"metadata": {"name": key.name}, "webhooks": [{"name": "a"}]})
     seen = Verifier(resource, key, made["metadata"]["resourceVersion"], (b"",))
@@ -195,13 +195,13 @@ async def test_hooks_that_were_exchanged_meanwhile_are_not_written_over() -> Non
     assert api.objects[resource.plural, key]["webhooks"] == [{"name": "a"}, {"name": "b"}]
 
 
-def test_each_hook_has_a_bundle_of_its_own() -> None:
-    """One that somebody has taken from the second alone is missed as well."""
+def test_each_hook_has_its_own_bundle() -> None:
+    """A bundle that is missing in the second hook alone is noticed, too."""
     hooks = [{"clientConfig": {"caBundle": "b25l"}}, {"clientConfig": {}}]
     assert ca_bundles({"webhooks": hooks}, is_webhooks=True) == (b"one", b"")
 
 
 @pytest.mark.parametrize("text", ["%%%", "b25%l", "b25", 7, None], ids=str)
-def test_what_is_no_base64_is_nothing(text: Any) -> None:
-    """Whoever reads around what is wrong in it trusts another text than the API server does."""
+def test_invalid_base64_is_an_empty_bundle(text: Any) -> None:
+    """A lenient decoder would trust another text than the API server does."""
     assert ca_bundles({"spec": {"caBundle": text}}, is_webhooks=False) == (b"",)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which instance gets a migration because it is to leave its node, as a table."""
+"""Which instance gets a migration because its guest has to leave the node, as a table."""
 
 from __future__ import annotations
 
@@ -87,26 +87,26 @@ def test_which_vmis_get_a_migration(case: str) -> None:
     assert (derive_back_off(world) is not None) == (plan.requeue_after is not None)
 
 
-def test_a_back_off_is_recorded_once_per_failure() -> None:
+def test_a_back_off_is_reported_once_per_failure() -> None:
     world = a_world({}, evacuation(1, ago=5))
-    told = derive_back_off(world)
-    assert told is not None
-    assert told.failures == 1
-    assert derive_back_off(a_world({}, evacuation(1, ago=5), told=told.after)) is None
+    back_off = derive_back_off(world)
+    assert back_off is not None
+    assert back_off.failures == 1
+    assert derive_back_off(a_world({}, evacuation(1, ago=5), told=back_off.after)) is None
     assert decide(world).requeue_after == 15
 
 
-def test_a_wrong_clock_delays_by_the_back_off_at_most() -> None:
+def test_a_wrong_clock_delays_by_at_most_the_back_off() -> None:
     assert a_world({}, evacuation(1, ago=-15)).waits_for == 20
     assert a_world({}, evacuation(1, ago=-21)).waits_for == 0
 
 
-def test_names_are_counted_from_what_is_there() -> None:
+def test_names_are_numbered_from_the_existing_migrations() -> None:
     assert a_world({}).next_name == "kubevirt-evacuation-bbbbbbbb-1"
     assert a_world({}, evacuation(3), evacuation(12), a_migration()).next_name == "kubevirt-evacuation-bbbbbbbb-13"
 
 
-def test_a_descheduler_can_wait() -> None:
+def test_an_eviction_by_the_descheduler_has_a_lower_priority() -> None:
     world = a_world({})
     assert world.priority == "system-critical"
     world.vmi.metadata.annotations["kubevirt.io/eviction-source"] = "descheduler"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An instance that is to leave its node, on a store with rules."""
+"""An instance whose guest has to leave its node, on a store with the API server's rules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def evacuate(stage: Stage) -> None:
     stage.catch_up()
 
 
-async def test_it_gets_one_migration(stage: Stage) -> None:
+async def test_an_evacuated_instance_gets_one_migration(stage: Stage) -> None:
     await evacuate(stage)
     await evacuate(stage)
     (made,) = migrations(stage)
@@ -43,14 +43,14 @@ async def test_it_gets_one_migration(stage: Stage) -> None:
     assert made["spec"] == {"vmiName": "web", "priority": "system-critical"}
 
 
-async def test_it_gets_one_of_two_leaders(stage: Stage) -> None:
+async def test_two_leaders_create_one_migration(stage: Stage) -> None:
     other = Stage(stage.store)
     await reconcile(stage.evacuation, WEB)
     await reconcile(other.evacuation, WEB)
     assert len(migrations(stage)) == 1
 
 
-async def test_a_migration_is_created_once_though_the_response_is_lost(stage: Stage) -> None:
+async def test_a_lost_response_causes_no_second_migration(stage: Stage) -> None:
     stage.lossy.lost = "create VirtualMachineInstanceMigration"
     await reconcile(stage.evacuation, WEB)
     stage.lossy.lost = ""
@@ -59,13 +59,13 @@ async def test_a_migration_is_created_once_though_the_response_is_lost(stage: St
     assert len(migrations(stage)) == 1
 
 
-async def test_own_writes_count_before_the_cache_has_them(stage: Stage) -> None:
+async def test_own_writes_count_before_the_cache_shows_them(stage: Stage) -> None:
     await reconcile(stage.evacuation, WEB)
     await reconcile(stage.evacuation, WEB)
     assert stage.calls.count("create VirtualMachineInstanceMigration") == 1
 
 
-async def test_a_vmi_whose_evacuation_was_withdrawn_stays(stage: Stage) -> None:
+async def test_a_withdrawn_evacuation_creates_no_migration(stage: Stage) -> None:
     cancel = {"status": {"evacuationNodeName": None}}
     key, resource = WEB, next(cache for cache in stage.caches if cache.kind == "VirtualMachineInstance")
     stage.store.patch(resource, key, cancel, subresource="status")
@@ -73,7 +73,7 @@ async def test_a_vmi_whose_evacuation_was_withdrawn_stays(stage: Stage) -> None:
     assert migrations(stage) == []
 
 
-async def test_it_leaves_and_the_mark_with_it(stage: Stage) -> None:
+async def test_a_finished_migration_removes_the_evacuation_mark(stage: Stage) -> None:
     await evacuate(stage)
     await stage.work()
     stage.bring_up_target()
@@ -89,7 +89,7 @@ async def test_it_leaves_and_the_mark_with_it(stage: Stage) -> None:
     assert len(migrations(stage)) == 1
 
 
-async def test_one_that_fails_is_followed_by_another_after_a_while(stage: Stage) -> None:
+async def test_a_failed_migration_is_followed_by_another_after_the_back_off(stage: Stage) -> None:
     await evacuate(stage)
     await stage.work()
     stage.end_pod(stage.target)
@@ -113,7 +113,7 @@ async def test_a_taken_name_is_reported(stage: Stage) -> None:
     assert stage.reasons.count("FailedCreate") == 1
 
 
-async def test_nothing_is_decided_before_all_is_known(stage: Stage) -> None:
+async def test_nothing_is_decided_before_the_caches_are_synced(stage: Stage) -> None:
     stage.caches[NODE].synced = False
     with pytest.raises(Unavailable):
         stage.evacuation.observe(WEB)

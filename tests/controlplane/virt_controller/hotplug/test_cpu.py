@@ -21,7 +21,7 @@ HAS_ONE = {"cores": 1, "sockets": 1, "threads": 1}
 
 
 def a_vmi_with(sockets: int, phase: str = "Running", *, most: int = 4, **status: Any) -> VirtualMachineInstance:
-    """Build a VMI that has one virtual CPU, except for status, and wants more."""
+    """Build a VMI with one virtual CPU in its status and more in its spec."""
     spec = {"domain": {"memory": {"guest": "64Mi"}, "cpu": {"sockets": sockets, "maxSockets": most}}}
     return a_vmi(phase, spec=spec, **{"currentCPUTopology": HAS_ONE, **status})
 

@@ -21,9 +21,9 @@ from tests.controlplane.virt_controller.builders import a_vmi, vmi_world
 def a_vmi_with(
     guest: str, phase: str = "Running", *, most: str | None = "4Gi", **status: Any
 ) -> VirtualMachineInstance:
-    memory = {"guest": guest, **({"maxGuest": most} if most else {})}
+    declared = {"guest": guest, **({"maxGuest": most} if most else {})}
     current = {"guestAtBoot": "1Gi", "guestCurrent": "1Gi", "guestRequested": "1Gi"}
-    return a_vmi(phase, spec={"domain": {"memory": memory}}, **{"memory": current, **status})
+    return a_vmi(phase, spec={"domain": {"memory": declared}}, **{"memory": current, **status})
 
 
 def a_pod(memory: str | None) -> Pod:

@@ -33,11 +33,11 @@ def cache() -> Store:
     return Store(KUBEVIRT)
 
 
-def test_defaults_hold_without_an_object(cache: Store) -> None:
+def test_defaults_apply_without_an_object(cache: Store) -> None:
     assert Configuration(cache)().developer_configuration.cpu_allocation_ratio == 10
 
 
-def test_changes_take_effect_and_a_removal_brings_the_defaults_back(cache: Store) -> None:
+def test_changes_take_effect_and_a_removal_restores_the_defaults(cache: Store) -> None:
     configuration = Configuration(cache)
     cache.put(an_object(1, {"useEmulation": True}))
     assert configuration().developer_configuration.use_emulation
@@ -45,7 +45,7 @@ def test_changes_take_effect_and_a_removal_brings_the_defaults_back(cache: Store
     assert not configuration().developer_configuration.use_emulation
 
 
-def test_what_cannot_be_read_changes_nothing(cache: Store) -> None:
+def test_an_unreadable_configuration_changes_nothing(cache: Store) -> None:
     configuration = Configuration(cache)
     cache.put(an_object(1, {"useEmulation": True}))
     cache.put(an_object(2, {"useEmulation": "yes"}))

@@ -31,7 +31,7 @@ def status(world: SmallWorld) -> Any:
     return world.store.get(KUBEVIRT, NAME).get("status", {})
 
 
-async def test_its_status_is_written_once_of_the_state_that_was_seen() -> None:
+async def test_its_status_is_written_once_for_the_observed_generation() -> None:
     world, reconciler = a_world()
     for _unused in range(2):
         assert (await reconcile(reconciler, NAME)).error is None
@@ -40,8 +40,8 @@ async def test_its_status_is_written_once_of_the_state_that_was_seen() -> None:
     assert (status(world)["phase"], status(world)["observedKubeVirtVersion"]) == ("Deployed", "1.2.3")
 
 
-async def test_nothing_is_said_of_a_state_that_is_over() -> None:
-    """Its observedGeneration would be taken for that of the configuration of now."""
+async def test_an_outdated_object_gets_no_status() -> None:
+    """Readers would take its observedGeneration for that of the current configuration."""
     world, reconciler = a_world()
     changed = {"spec": {"configuration": {"developerConfiguration": {"useEmulation": True}}}}
     world.direct.meanwhile[STATUS] = lambda: world.store.patch(KUBEVIRT, NAME, changed)

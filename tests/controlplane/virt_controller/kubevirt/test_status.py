@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""State of the control plane."""
+"""Status of the KubeVirt object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controlplane.virt_controller.kubevirt.status import derive_status
 from tests.controlplane.virt_controller.builders import NOW, STAMP
 
 
-def test_a_leader_tells_that_the_control_plane_is_deployed_and_then_nothing_more() -> None:
+def test_a_leader_reports_the_control_plane_as_deployed_and_writes_it_once() -> None:
     kubevirt = decode_kubevirt({"metadata": {"name": "kubevirt", "generation": 4}})
     status = derive_status(kubevirt, version=VERSION, now=NOW)
     assert status is not None
@@ -29,7 +29,7 @@ def test_a_leader_tells_that_the_control_plane_is_deployed_and_then_nothing_more
     assert derive_status(again, version=VERSION, now=NOW + 1000) is None
 
 
-def test_another_version_that_leads_says_so() -> None:
+def test_a_leader_of_another_version_updates_the_versions() -> None:
     old = derive_status(decode_kubevirt({"metadata": {"name": "kubevirt"}}), version="1", now=NOW)
     assert old is not None
     kubevirt = msgspec.structs.replace(decode_kubevirt({"metadata": {"name": "kubevirt"}}), status=old)
@@ -38,6 +38,6 @@ def test_another_version_that_leads_says_so() -> None:
     assert {new.operator_version, new.target_kube_virt_version, new.observed_kube_virt_version} == {"2"}
 
 
-def test_an_object_that_is_deleted_is_left_alone() -> None:
+def test_a_deleting_object_gets_no_status() -> None:
     kubevirt = decode_kubevirt({"metadata": {"name": "kubevirt", "deletionTimestamp": STAMP}})
     assert derive_status(kubevirt, version=VERSION, now=NOW) is None

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Members as they were last decoded."""
+"""Members as the cache last decoded them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controlplane.virt_controller.replicaset.member import read_member
 from tests.controlplane.virt_controller.small_world import SmallWorld
 
 
-def test_an_unchanged_member_is_not_decoded_again_and_a_deleted_one_not_kept() -> None:
+def test_an_unchanged_member_is_decoded_once_and_a_deleted_one_is_dropped() -> None:
     store, key = Store(VIRTUAL_MACHINE_INSTANCE), Key("default", "a")
     members = MemberCache(store, read_member)
 

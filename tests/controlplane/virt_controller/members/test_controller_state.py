@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a process knows of the earlier batches of a set."""
+"""What a process remembers of the earlier batches of a set."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_set_without_batches_needs_no_reading() -> None:
     assert ControllerState().has_read_earlier_batches(WEB, at(10), 0)
 
 
-def test_a_batch_of_another_leader_is_known_once_the_cache_has_read_past_it() -> None:
+def test_a_batch_of_another_leader_is_read_once_the_cache_has_passed_its_version() -> None:
     state = ControllerState()
     assert not state.has_read_earlier_batches(WEB, at(10, batches=1), 9)
     assert state.has_read_earlier_batches(WEB, at(10, batches=1), 10)
@@ -49,7 +49,7 @@ def test_an_own_write_needs_no_reading() -> None:
 
 
 def test_an_own_write_proves_nothing_about_earlier_batches() -> None:
-    """A process that completes another leader's batch has not seen the batches before it."""
+    """A process that completes another leader's batch has not read the batches before it."""
     state = ControllerState()
     assert not state.has_read_earlier_batches(WEB, at(10, batches=2, size=2), 5)
     state.note_written(WEB, at(20, batches=2))
@@ -72,7 +72,7 @@ def test_another_set_with_the_same_name_has_to_be_read() -> None:
     assert not state.has_read_earlier_batches(WEB, at(20, batches=1, uid="other"), 10)
 
 
-def test_a_set_is_current_as_the_api_server_returned_or_stored_it() -> None:
+def test_a_set_is_current_at_the_version_that_the_api_server_returned() -> None:
     state = ControllerState()
     assert not state.is_current(WEB, at(10))
     state.note_current(WEB, at(10), "10")
@@ -82,8 +82,8 @@ def test_a_set_is_current_as_the_api_server_returned_or_stored_it() -> None:
     assert state.is_current(WEB, at(12, batches=1))
 
 
-def test_a_set_that_is_being_written_is_not_current() -> None:
-    """The response may be lost: the version that was returned before is no proof any more."""
+def test_a_set_is_not_current_during_a_write() -> None:
+    """The response may be lost: the version that was returned before proves nothing any more."""
     state = ControllerState()
     state.note_current(WEB, at(10), "10")
     state.note_writing(WEB)

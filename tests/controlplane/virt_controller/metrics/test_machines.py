@@ -24,7 +24,7 @@ def shown(vms: tuple[bytes, ...] = (), vmis: tuple[bytes, ...] = (), *, is_leade
     return [line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")]
 
 
-def test_a_machine_is_shown_with_its_status_since_when_and_its_age() -> None:
+def test_a_machine_is_shown_with_its_status_its_last_transition_and_its_creation() -> None:
     conditions = [
         {"type": "Ready", "lastTransitionTime": "2026-01-31T12:00:10Z"},
         {"type": "Paused", "lastTransitionTime": "2026-01-31T12:00:20Z"},
@@ -63,21 +63,21 @@ def test_an_instance_is_shown_with_its_phase_node_and_addresses() -> None:
     first, *rest = shown(vmis=(an_object("web", phase="Running", nodeName="n1", interfaces=interfaces),))
 
     assert first == 'kubevirt_vmi_info{name="web",namespace="shop",node="n1",phase="running"} 1.0'
-    known = 'name="web",namespace="shop",node="n1",type="ExternalInterface"'
+    labels = 'name="web",namespace="shop",node="n1",type="ExternalInterface"'
     assert rest == [
-        f'kubevirt_vmi_status_addresses{{address="{address}",{known},vnic_name="{name}"}} 1.0'
+        f'kubevirt_vmi_status_addresses{{address="{address}",{labels},vnic_name="{name}"}} 1.0'
         for name, address in (("default", "10.244.0.7"), ("v6", "fd10::1"))
     ]
 
 
 @pytest.mark.parametrize("address", ["", "no address", 'fe80::1%"} 1\nx 2', "1.2.3.4.5"])
-def test_what_is_no_address_is_not_shown(address: str) -> None:
+def test_an_invalid_address_is_not_shown(address: str) -> None:
     lines = shown(vmis=(an_object("web", phase="Running", interfaces=[{"name": "default", "ipAddress": address}]),))
 
     assert len(lines) == 1
 
 
-def test_a_phase_that_nobody_knows_becomes_no_label_of_its_own() -> None:
+def test_an_unknown_phase_gets_no_label_of_its_own() -> None:
     (line,) = shown(vmis=(an_object("web", phase="Dancing"),))
 
     assert 'phase="unknown"' in line
@@ -89,17 +89,17 @@ def test_two_interfaces_of_one_name_are_one_series() -> None:
     assert len(shown(vmis=(an_object("web", phase="Running", interfaces=interfaces),))) == 2
 
 
-def test_only_who_leads_shows_machines() -> None:
+def test_only_the_leader_shows_machines() -> None:
     assert shown((an_object("web"),), (an_object("web"),), is_leader=False) == []
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b'{"status": 1}', b"\xff", b'{"metadata": {"name": 7}}'])
-def test_an_object_that_cannot_be_read_costs_only_itself(raw: bytes) -> None:
+def test_an_unreadable_object_hides_no_other(raw: bytes) -> None:
     assert len(shown((raw, an_object("web", printableStatus="Running")))) == 2
 
 
 @pytest.mark.parametrize("stamp", ["", "soon", None, "2026-13-01T00:00:00Z"])
-def test_a_stamp_that_is_none_is_left_out(stamp: str | None) -> None:
+def test_an_invalid_timestamp_is_omitted(stamp: str | None) -> None:
     conditions = [{"type": "Ready", "lastTransitionTime": stamp}]
     lines = shown((an_object("web", printableStatus="Running", conditions=conditions),))
 

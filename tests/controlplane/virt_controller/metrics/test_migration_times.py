@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When each instance's last migration began and ended, as upstream names it."""
+"""Start and end of each instance's last migration, with upstream's names."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def a_migration(uid: str, name: str) -> bytes:
     return json.dumps({"metadata": {"name": name, "namespace": "shop", "uid": uid}}).encode()
 
 
-def test_an_instance_that_never_moved_has_no_times() -> None:
+def test_an_instance_without_a_migration_has_no_times() -> None:
     assert shown(None, a_migration("one", "job")) == []
 
 
-def test_one_that_moves_has_begun_and_is_named_by_its_migration() -> None:
+def test_a_running_migration_has_a_start_and_a_name() -> None:
     assert shown(BEGUN, b"{", a_migration("other", "other"), a_migration("one", "job")) == [
         f"kubevirt_vmi_migration_start_time_seconds{{{WHOLE.format('job')}}} 1.7698608e+09"
     ]
@@ -46,16 +46,16 @@ def test_one_that_moves_has_begun_and_is_named_by_its_migration() -> None:
     ("state", "word"),
     [(ENDED, "succeeded"), ({**ENDED, "failed": True}, "failed"), ({**ENDED, "completed": False}, "")],
 )
-def test_one_that_is_over_has_ended_and_says_how(state: dict[str, Any], word: str) -> None:
+def test_a_finished_migration_has_an_end_and_a_result(state: dict[str, Any], word: str) -> None:
     assert shown(state, a_migration("one", "job"))[1] == (
         f'kubevirt_vmi_migration_end_time_seconds{{{WHOLE.format("job")},status="{word}"}} 1.769860802e+09'
     )
 
 
-def test_a_migration_that_is_not_kept_any_more_has_no_name() -> None:
+def test_a_deleted_migration_has_no_name() -> None:
     assert all(WHOLE.format("<none>") in line for line in shown(ENDED))
     assert len(shown(ENDED)) == 2
 
 
-def test_what_is_no_time_is_not_shown() -> None:
+def test_an_invalid_time_is_not_shown() -> None:
     assert shown({**ENDED, "startTimestamp": "soon", "endTimestamp": None}) == []

@@ -25,8 +25,8 @@ def shown(*migrations: bytes, is_leader: bool = True) -> list[str]:
 
 def test_migrations_are_counted_by_phase_and_shown_by_their_end() -> None:
     phases = ("", "Pending", "Pending", "Scheduling", "Scheduled", "Running", "Succeeded", "Failed", "of tomorrow")
-    found = shown(*(a_migration(f"m{number}", phase) for number, phase in enumerate(phases)), b"{")
-    assert found == [
+    lines = shown(*(a_migration(f"m{number}", phase) for number, phase in enumerate(phases)), b"{")
+    assert lines == [
         "kubevirt_vmi_migrations_in_unset_phase 1.0",
         "kubevirt_vmi_migrations_in_pending_phase 2.0",
         "kubevirt_vmi_migrations_in_scheduling_phase 2.0",
@@ -36,5 +36,5 @@ def test_migrations_are_counted_by_phase_and_shown_by_their_end() -> None:
     ]
 
 
-def test_one_replica_shows_them() -> None:
+def test_only_the_leader_shows_migrations() -> None:
     assert shown(a_migration("m", "Running"), is_leader=False) == []

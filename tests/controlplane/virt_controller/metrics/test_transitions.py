@@ -34,7 +34,7 @@ class Counted:
         self.changed = Transitions(self._registry, lambda: is_leader).changed
 
     def sums(self) -> dict[str, float]:
-        """Return the sums of what was counted, by name and labels."""
+        """Return the recorded sums by name and labels."""
         return {
             " ".join(
                 [sample.name.removeprefix("kubevirt_vmi_phase_transition_time_"), *sample.labels.values()]
@@ -45,7 +45,7 @@ class Counted:
         }
 
 
-def test_a_change_of_phase_is_counted_from_the_last_one_and_from_the_creation() -> None:
+def test_a_phase_change_is_measured_from_the_last_phase_and_from_the_creation() -> None:
     counted = Counted()
 
     counted.changed(KEY, a_vmi("Scheduled"), a_vmi("Running"))
@@ -53,7 +53,7 @@ def test_a_change_of_phase_is_counted_from_the_last_one_and_from_the_creation() 
     assert counted.sums() == {"seconds_sum Running Scheduled": 4, "from_creation_seconds_sum Running": 8}
 
 
-def test_the_first_phase_is_counted_from_the_creation() -> None:
+def test_the_first_phase_is_measured_from_the_creation() -> None:
     counted = Counted()
 
     counted.changed(KEY, a_vmi(""), a_vmi("Pending"))
@@ -61,7 +61,7 @@ def test_the_first_phase_is_counted_from_the_creation() -> None:
     assert counted.sums()["seconds_sum Pending "] == 1
 
 
-def test_an_end_that_was_asked_for_is_counted_from_the_deletion() -> None:
+def test_a_requested_end_is_measured_from_the_deletion() -> None:
     counted = Counted()
 
     counted.changed(KEY, a_vmi("Running", deleted_at=30), a_vmi("Failed", deleted_at=30))
@@ -69,7 +69,7 @@ def test_an_end_that_was_asked_for_is_counted_from_the_deletion() -> None:
     assert counted.sums()["from_deletion_seconds_sum Failed"] == 10
 
 
-def test_of_what_goes_only_the_end_is_counted_from_the_deletion() -> None:
+def test_of_a_deleting_vmi_only_the_end_is_measured_from_the_deletion() -> None:
     counted = Counted()
 
     counted.changed(KEY, a_vmi("Scheduled", deleted_at=6), a_vmi("Running", deleted_at=6))
@@ -77,7 +77,7 @@ def test_of_what_goes_only_the_end_is_counted_from_the_deletion() -> None:
     assert "from_deletion_seconds_sum Running" not in counted.sums()
 
 
-def test_a_clock_that_is_behind_makes_no_time_negative() -> None:
+def test_a_clock_that_is_behind_causes_no_negative_time() -> None:
     counted = Counted()
 
     counted.changed(KEY, a_vmi("Scheduled", Running=1), a_vmi("Running", Running=1))
@@ -98,7 +98,7 @@ def test_a_clock_that_is_behind_makes_no_time_negative() -> None:
         pytest.param(a_vmi("Running"), b"\xff", id="unreadable after"),
     ],
 )
-def test_what_is_no_change_of_phase_is_not_counted(before: bytes | None, after: bytes | None) -> None:
+def test_an_update_without_a_phase_change_is_not_counted(before: bytes | None, after: bytes | None) -> None:
     counted = Counted()
 
     counted.changed(KEY, before, after)
@@ -106,7 +106,7 @@ def test_what_is_no_change_of_phase_is_not_counted(before: bytes | None, after: 
     assert counted.sums() == {}
 
 
-def test_only_who_leads_counts() -> None:
+def test_only_the_leader_counts() -> None:
     counted = Counted(is_leader=False)
 
     counted.changed(KEY, a_vmi("Scheduled"), a_vmi("Running"))

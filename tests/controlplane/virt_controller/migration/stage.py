@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A guest that runs on node-1, its migration, the two controllers that see to both, and what everybody else does."""
+"""A guest on node-1, its migration, the controllers of VMI and migration, and all other parties, played by methods."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MIGRATABLE = [{"type": "LiveMigratable", "status": "True"}]
 
 
 class LossyApi(StoreApi):
-    """Carries out what it is asked for, and loses the answers to some of it."""
+    """Carries out every request, and loses the responses to some of them."""
 
     lost: str = ""
 
@@ -68,10 +68,10 @@ def add_nodes(store: Store) -> None:
 
 
 class Stage(SmallWorld):
-    """See above. Each step of somebody else's is a method; `work` lets virt-controller do all that there is to do."""
+    """See above. Each method is a step of another party; `work` runs virt-controller until nothing is left to do."""
 
     def __init__(self, store: Store | None = None) -> None:
-        """store: another one's, for a second virt-controller on the same objects."""
+        """store: that of another stage, for a second virt-controller on the same objects."""
         super().__init__(RESOURCES, store)
         self.direct = self.lossy = LossyApi(self.store)
         self.api = ReadYourWritesApi(self.direct, self.overlays)
@@ -82,7 +82,7 @@ class Stage(SmallWorld):
         self.start()
 
     def another(self) -> tuple[MigrationReconciler, VmiReconciler, EvacuationReconciler, OrphanReconciler]:
-        """A process that knows nothing yet."""
+        """A virt-controller process without any controller state."""
         parts: dict[str, Any] = {
             "vmis": self.overlays[VIRTUAL_MACHINE_INSTANCE],
             "api": self.api,
@@ -111,14 +111,14 @@ class Stage(SmallWorld):
         )
 
     async def work(self, *names: str) -> Outcome:
-        """Let virt-controller do all that there is to do about the instances and their migrations."""
+        """Let virt-controller reconcile the instances and their migrations until nothing changes."""
         self.calls.clear()
         outcome = Outcome()
         for _unused in range(6):
             before = self.store.version
             for key, _body in self.store.list(VIRTUAL_MACHINE_INSTANCE_MIGRATION):
-                found = await reconcile(self.reconciler, key)
-                outcome = found if key == JOB or key.name in names else outcome
+                result = await reconcile(self.reconciler, key)
+                outcome = result if key == JOB or key.name in names else outcome
                 self.catch_up()
             for key, _body in self.store.list(VIRTUAL_MACHINE_INSTANCE):
                 await reconcile(self.vmi_reconciler, key)
@@ -131,7 +131,7 @@ class Stage(SmallWorld):
     async def run_guest(
         self, name: str = "web", node: str = "node-1", spec: Json | None = None, *, namespace: str = "default"
     ) -> None:
-        """Have a guest that runs."""
+        """Create a VMI and bring its guest up."""
         key = Key(namespace, name)
         self.store.create(
             VIRTUAL_MACHINE_INSTANCE,
@@ -145,7 +145,9 @@ class Stage(SmallWorld):
         await reconcile(self.vmi_reconciler, key)
         self.catch_up()
         uid = self.instance(key)["metadata"]["uid"]
-        (pod,) = [one for one, body in self.store.list(POD) if body["metadata"]["ownerReferences"][0]["uid"] == uid]
+        (pod,) = [
+            pod_key for pod_key, body in self.store.list(POD) if body["metadata"]["ownerReferences"][0]["uid"] == uid
+        ]
         self.set_pod(pod, node=node)
         await reconcile(self.vmi_reconciler, key)
         self.tell_instance({"phase": "Running", "conditions": MIGRATABLE}, key)
@@ -157,7 +159,7 @@ class Stage(SmallWorld):
         self.catch_up()
 
     async def until(self, phase: str) -> None:
-        """Go on to a phase, with everybody doing their part."""
+        """Continue to a phase, with every party doing its part."""
         if not self.store.list(VIRTUAL_MACHINE_INSTANCE):
             await self.run_guest()
         if self.store.find(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB) is None:
@@ -181,7 +183,7 @@ class Stage(SmallWorld):
 
     # the scheduler, the kubelet
     def set_pod(self, key: Key, status: Json | None = None, node: str | None = None) -> None:
-        """Have the kubelet say something of a Pod; that it is up, unless it is said otherwise."""
+        """Let the kubelet report a Pod's status; by default, that it is ready."""
         uid = self.store.get(POD, key)["metadata"]["uid"]
         self.store.set_pod(key, uid, status=UP if status is None else status, node=node)
         self.catch_up()
@@ -216,13 +218,13 @@ class Stage(SmallWorld):
     def tell(self, **fields: Any) -> None:
         self.tell_instance({"migrationState": fields})
 
-    # people
+    # users
     def cancel(self) -> None:
         self.store.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB)
         self.catch_up()
 
     def cancel_unseen(self) -> None:
-        """No cache hears of it yet."""
+        """Delete the migration while no cache observes it."""
         self.store.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB)
 
     def limit(self, cluster: int = 5, node: int = 2) -> KubeVirtConfiguration:
@@ -239,14 +241,14 @@ class Stage(SmallWorld):
         self.store.patch(VIRTUAL_MACHINE_INSTANCE, key, {"status": status}, subresource="status")
         self.catch_up()
 
-    # what there is
+    # the objects
     def instance(self, key: Key = WEB) -> Json:
         return self.store.get(VIRTUAL_MACHINE_INSTANCE, key)
 
     def phase(self, key: Key = JOB) -> str:
-        """Phase of a migration; "gone"."""
-        found = self.store.find(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key)
-        return "gone" if found is None else found.get("status", {}).get("phase", "")
+        """Phase of a migration; "gone" if it does not exist."""
+        body = self.store.find(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key)
+        return "gone" if body is None else body.get("status", {}).get("phase", "")
 
     @property
     def job(self) -> Json:
@@ -264,18 +266,18 @@ class Stage(SmallWorld):
 
     @property
     def pods(self) -> list[Key]:
-        """Pods that are there and not going."""
+        """Pods that exist and are not being deleted."""
         return [key for key, body in self.store.list(POD) if "deletionTimestamp" not in body["metadata"]]
 
     @property
     def target(self) -> Key:
-        (found,) = [key for key, body in self.store.list(POD) if "-m0" in key.name]
-        return found
+        (pod,) = [key for key, body in self.store.list(POD) if "-m0" in key.name]
+        return pod
 
     @property
     def source(self) -> Key:
-        (found,) = [key for key, body in self.store.list(POD) if key.name.endswith("-1")]
-        return found
+        (pod,) = [key for key, body in self.store.list(POD) if key.name.endswith("-1")]
+        return pod
 
     @property
     def reasons(self) -> list[str]:

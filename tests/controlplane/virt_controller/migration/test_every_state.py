@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is done about a migration, and where its phase goes: every phase, and whatever its instance and its Pods say."""
+"""Actions and next phase of a migration, for every phase and every state of its instance and its Pods."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ CELLS = list(product(ROWS, STATES, (False, True)))
 
 
 def outcome(phase: str, state: str, is_cancelled: bool) -> tuple[str, str]:
-    one = a_state(phase, state, is_cancelled=is_cancelled)
-    status = derive_status(one, None)
-    return steps(decide(one)), phase if status is None else status.phase
+    world = a_state(phase, state, is_cancelled=is_cancelled)
+    status = derive_status(world, None)
+    return steps(decide(world)), phase if status is None else status.phase
 
 
-def test_what_is_done_in_every_state() -> None:
+def test_the_actions_in_every_state_match_the_table() -> None:
     tables = {}
     for title, is_cancelled in (("wanted", False), ("being deleted", True)):
 
@@ -55,23 +55,23 @@ def test_what_is_done_in_every_state() -> None:
     check("migration", tables)
 
 
-def test_every_phase_has_its_rows() -> None:
+def test_every_phase_has_rules_and_rows() -> None:
     assert set(RULES) == set(NEXT) == set(ROWS) - {"WaitingForSync"}
 
 
-def test_an_end_stays_an_end() -> None:
+def test_a_final_phase_is_kept() -> None:
     for cell in CELLS:
         if cell[0] in FINAL:
             assert outcome(*cell)[1] == cell[0], cell
 
 
-def test_success_is_the_commit_and_nothing_else() -> None:
+def test_only_the_commit_makes_a_migration_succeed() -> None:
     for phase, state, is_cancelled in CELLS:
         if outcome(phase, state, is_cancelled)[1] == SUCCEEDED and phase != SUCCEEDED:
             assert state.startswith("given"), (phase, state)
 
 
-def test_a_target_that_may_have_the_guest_is_never_deleted() -> None:
+def test_a_target_that_may_run_the_guest_is_never_deleted() -> None:
     kept = {"handed over", "door open", "begun", "arrived", "left", "given", "given, source going"}
     for phase, state, is_cancelled in CELLS:
         if "DeleteTarget" in outcome(phase, state, is_cancelled)[0]:
@@ -79,13 +79,13 @@ def test_a_target_that_may_have_the_guest_is_never_deleted() -> None:
             assert state not in kept, (phase, state)
 
 
-def test_a_source_is_deleted_when_the_run_was_given_away() -> None:
+def test_the_source_is_deleted_only_after_the_hand_over() -> None:
     for phase, state, is_cancelled in CELLS:
         if "DeleteSource" in outcome(phase, state, is_cancelled)[0]:
             assert (phase, state) == (SUCCEEDED, "given")
 
 
-def test_what_is_being_sent_is_ended_by_proof_alone() -> None:
+def test_a_running_migration_ends_by_proof_only() -> None:
     for phase, state, is_cancelled in CELLS:
         if "FailMigration" in outcome(phase, state, is_cancelled)[0]:
             assert state not in ("begun", "begun, no Pod", "arrived", "left", "failed"), (phase, state)
@@ -99,36 +99,38 @@ def test_no_migration_fails_for_an_unconfirmed_reason() -> None:
             assert outcome(phase, state, False)[1] != FAILED, (phase, state)
 
 
-def test_a_target_is_created_for_a_migration_that_may_begin() -> None:
-    made = {(phase, state) for phase, state, gone in CELLS if "CreateTarget" in outcome(phase, state, gone)[0] and gone}
-    assert made == set()
-    made = {(phase, state) for phase, state, gone in CELLS if "CreateTarget" in outcome(phase, state, gone)[0]}
-    assert {phase for phase, _unused in made} == {"Pending"}
-    assert "not its turn" not in {state for _unused, state in made}
+def test_a_target_is_created_only_for_a_pending_migration_at_its_turn() -> None:
+    created = {
+        (phase, state) for phase, state, gone in CELLS if "CreateTarget" in outcome(phase, state, gone)[0] and gone
+    }
+    assert created == set()
+    created = {(phase, state) for phase, state, gone in CELLS if "CreateTarget" in outcome(phase, state, gone)[0]}
+    assert {phase for phase, _unused in created} == {"Pending"}
+    assert "not its turn" not in {state for _unused, state in created}
 
 
 @pytest.mark.parametrize("state", [BEGUN, ARRIVED])
-def test_an_ended_target_is_recorded_once(state: dict[str, str]) -> None:
-    over = an_instance({**state, "failed": True, "completed": True})
-    world = a_world(a_migration("Running"), over, target=a_target("Failed"))
+def test_a_failed_target_is_recorded_once(state: dict[str, str]) -> None:
+    failed = an_instance({**state, "failed": True, "completed": True})
+    world = a_world(a_migration("Running"), failed, target=a_target("Failed"))
     assert steps(decide(world)) == "WriteStatus"
     assert next_phase(world).phase == FAILED
 
 
-def test_a_pod_that_has_the_guest_is_kept_whatever_its_migration_says() -> None:
+def test_the_pod_of_the_guest_is_kept_whatever_the_migrations_phase() -> None:
     vmi = an_instance(activePods={TARGET_UID: "node-2"})
     world = a_world(a_migration("Failed"), vmi, target=a_target())
     assert steps(decide(world)) == "RemoveFinalizer"
 
 
-def test_a_pod_that_a_guest_has_come_back_to_is_kept() -> None:
+def test_a_source_pod_that_is_active_again_is_kept() -> None:
     vmi, source = an_instance(LEFT), a_running_pod()
     world = a_world(a_migration("Succeeded"), vmi, target=a_target(), source=source)
     assert source.uid in vmi.status.active_pods
     assert steps(decide(world)) == "RemoveFinalizer"
 
 
-def test_the_label_is_another_ones_when_that_was_handed_over_meanwhile() -> None:
+def test_the_label_of_another_migrations_hand_over_is_kept() -> None:
     instance = an_instance(OTHERS)
     meta = instance.metadata
     labelled = replace(instance, metadata=replace(meta, labels={**meta.labels, MIGRATION_TARGET_NODE: "node-3"}))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a hand-over says, and that nothing of a former one stays."""
+"""The content of a hand-over, and that it replaces every field of an earlier one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.controlplane.virt_controller.migration.worlds import (
 from tests.support.store import merged
 
 
-def test_it_names_both_pods_and_nodes_and_the_settings() -> None:
+def test_a_hand_over_names_both_pods_and_nodes_and_the_settings() -> None:
     new = hand_over_state(a_world(a_migration("Scheduled"), an_instance()), a_target())
     assert new is not None
     assert (new.migration_uid, new.source_pod_uid, new.target_pod_uid) == (UID, POD_UID, TARGET_UID)
@@ -29,7 +29,7 @@ def test_it_names_both_pods_and_nodes_and_the_settings() -> None:
     assert new.migration_configuration is not None
 
 
-def test_there_is_no_hand_over_without_exactly_one_known_pod() -> None:
+def test_a_hand_over_needs_exactly_one_known_source_pod() -> None:
     migration, target = a_migration("Scheduled"), a_target()
     assert hand_over_state(a_world(migration, an_instance(), launchers=()), target) is None
     assert hand_over_state(a_world(migration, None), target) is None
@@ -37,7 +37,7 @@ def test_there_is_no_hand_over_without_exactly_one_known_pod() -> None:
     assert hand_over_state(a_world(migration, two, launchers=(a_running_pod(),)), target) is None
 
 
-def test_the_former_migration_state_is_replaced() -> None:
+def test_a_hand_over_replaces_the_earlier_migration_state() -> None:
     new = hand_over_state(a_world(a_migration("Scheduled"), an_instance()), a_target())
     assert new is not None
     old = {
@@ -52,13 +52,17 @@ def test_the_former_migration_state_is_replaced() -> None:
     assert after["phase"] == "Running"
 
 
-def test_a_first_one_is_written_as_it_is() -> None:
+def test_a_first_hand_over_has_all_fields() -> None:
     new = hand_over_state(a_world(a_migration("Scheduled"), an_instance()), a_target())
     assert new is not None
     assert set(replace_state_patch(b"{}", new)["migrationState"]) == {*HANDED_OVER, "migrationConfiguration"}
 
 
-def test_a_pause_that_is_over_is_none_of_a_guest_that_was_stopped_since() -> None:
+def test_a_failed_hand_over_of_a_paused_guest_reports_the_pause() -> None:
     stopped = an_instance({**HANDED_OVER, "mode": "Paused"}, conditions=[{"type": "Paused", "status": "False"}])
-    (said,) = failed_state_patch(stopped, "it did not begin in time", STAMP)["conditions"]
-    assert (said["type"], said["status"], said["reason"]) == ("Paused", "True", "PausedByMigrationMonitor")
+    (condition,) = failed_state_patch(stopped, "it did not begin in time", STAMP)["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == (
+        "Paused",
+        "True",
+        "PausedByMigrationMonitor",
+    )

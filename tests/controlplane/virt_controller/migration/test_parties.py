@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who takes part in a migration, and fails in each of its phases: what becomes of the guest and of the migration.
+"""Each party of a migration fails in each phase: the outcome for the guest and for the migration.
 
-One row for each cell in which virt-controller has a part. Both virt-handlers are played, and do theirs.
+One row for each cell that involves virt-controller. Both virt-handlers are simulated and do their part.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ HERE, THERE, LOST, GONE = "Running on node-1", "Running on node-2", "Failed on n
 
 
 def leader(stage: Stage) -> None:
-    """Another one takes over, which knows nothing yet."""
+    """A new leader without controller state takes over."""
     stage.reconciler, stage.vmi_reconciler, stage.evacuation, stage.orphan = stage.another()
 
 
 def source_daemon(stage: Stage) -> None:
-    """virt-handler of the source ends: what it was sending fails, as it says when it is back."""
+    """The source's virt-handler restarts: it stops sending, and reports the failure afterwards."""
     if stage.state.get("startTimestamp") and not stage.state.get("completed"):
         stage.fail("virt-handler of the source ended")
 
@@ -40,7 +40,7 @@ def target_launcher(stage: Stage) -> None:
 
 
 def api_server(stage: Stage) -> None:
-    """It gives no answer for a while."""
+    """It does not respond for a while."""
     for kind in ("Pod", "VirtualMachineInstance", "VirtualMachineInstanceMigration"):
         for verb in ("get", "create", "delete", "patch", "patch status of"):
             stage.direct.refusals[f"{verb} {kind}"] = Unavailable("no answer")
@@ -76,7 +76,7 @@ CELLS = [(party, phase, *TABLE[party][at]) for party in TABLE for at, phase in e
 
 
 async def go_on(stage: Stage, phase: str) -> None:
-    """Have everybody who is left do the rest."""
+    """Let the remaining parties do the rest."""
     steps = {"Scheduling": stage.bring_up_target, "PreparingTarget": stage.open_door, "TargetReady": stage.begin}
     rest = {**steps, "Running": stage.arrive, "ready": stage.leave}
     for step in list(rest.values())[PHASES.index(phase) :]:
@@ -103,9 +103,9 @@ async def test_which_migrations_fail_and_when(
     assert f"{stage.status['phase']} on {stage.status['nodeName']}" == guest
     assert stage.phase() == migration
     if guest in (HERE, THERE):
-        left = {key.name: stage.store.get(POD, key)["metadata"]["uid"] for key in stage.pods}
+        uids = {key.name: stage.store.get(POD, key)["metadata"]["uid"] for key in stage.pods}
         others = {target_of(stage, "second")} if party is second_migration else set()
-        assert {uid for name, uid in left.items() if name not in others} == set(stage.status["activePods"])
+        assert {uid for name, uid in uids.items() if name not in others} == set(stage.status["activePods"])
 
 
 def target_of(stage: Stage, name: str) -> str:
@@ -115,7 +115,7 @@ def target_of(stage: Stage, name: str) -> str:
 
 
 @pytest.mark.parametrize("phase", PHASES)
-async def test_a_second_migration_fails_while_the_first_is_not_over(phase: str) -> None:
+async def test_a_second_migration_fails_while_the_first_is_active(phase: str) -> None:
     stage = Stage()
     await stage.until(phase)
     second_migration(stage)

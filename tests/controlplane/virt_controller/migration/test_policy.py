@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which policy a migration goes by: upstream's rule, and what of it reaches the two nodes."""
+"""The choice of a migration policy, by upstream's rule, and the settings of it that reach the two nodes."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def a_policy(*args: Any, **spec: Any) -> MigrationPolicy:
         pytest.param([a_policy("b", {"app": "db"}), a_policy("a", {"tier": "gold"})], "a", id="as many: by name"),
     ],
 )
-def test_the_most_specific_one_counts(policies: list[MigrationPolicy], chosen: str | None) -> None:
-    found = choose(policies, LABELS, NAMESPACE_LABELS)
+def test_the_most_specific_policy_is_chosen(policies: list[MigrationPolicy], chosen: str | None) -> None:
+    policy = choose(policies, LABELS, NAMESPACE_LABELS)
 
-    assert (found.metadata.name if found is not None else None) == chosen
+    assert (policy.metadata.name if policy is not None else None) == chosen
 
 
-def test_what_it_says_is_over_the_settings_and_nothing_else() -> None:
+def test_a_policy_overrides_only_the_settings_that_it_has() -> None:
     settings = MigrationConfiguration(bandwidth_per_migration="1Mi", allow_auto_converge=True, progress_timeout=7)
     policy = a_policy(
         "a",
@@ -81,7 +81,7 @@ def test_what_it_says_is_over_the_settings_and_nothing_else() -> None:
     assert merge(a_policy("a"), settings) == settings == merge(None, settings)
 
 
-async def test_the_hand_over_names_it_and_its_settings() -> None:
+async def test_the_hand_over_names_the_policy_and_its_settings() -> None:
     stage = Stage()
     stage.store.create(NAMESPACE, "", {"metadata": {"name": "default", "labels": {"env": "prod"}}})
     stage.store.create(MIGRATION_POLICY, "", body("other", {}, {"env": "test", "team": "b"}))
@@ -94,7 +94,7 @@ async def test_the_hand_over_names_it_and_its_settings() -> None:
     assert stage.state["migrationConfiguration"] == {"bandwidthPerMigration": "64Mi"}
 
 
-async def test_an_unreadable_policy_is_skipped_and_no_namespace_is_read_needlessly() -> None:
+async def test_an_unreadable_policy_is_skipped_and_namespaces_are_read_only_when_needed() -> None:
     stage = Stage()
     stage.store.create(MIGRATION_POLICY, "", {"metadata": {"name": "broken"}, "spec": {"selectors": 7}})
     stage.store.create(MIGRATION_POLICY, "", body("all", allowAutoConverge=True))
@@ -120,7 +120,7 @@ async def test_an_unreadable_policy_is_skipped_and_no_namespace_is_read_needless
         ({"selectors": {"virtualMachineInstanceSelector": {"a": "b c"}}}, "spec.selectors.virtualMachineInstance"),
     ],
 )
-def test_what_it_cannot_say_is_refused_by_name(spec: dict[str, Any], told: str) -> None:
+def test_an_unsupported_setting_is_refused_by_name(spec: dict[str, Any], told: str) -> None:
     obj = {**body("a"), "spec": spec}
     verdict = review(Request(operation="CREATE", kind="MigrationPolicy", user="u", uid="1", obj=obj), Settings())
 
@@ -128,7 +128,7 @@ def test_what_it_cannot_say_is_refused_by_name(spec: dict[str, Any], told: str) 
     assert str(verdict.problems[0]).startswith(told)
 
 
-def test_switches_that_are_off_ask_for_nothing() -> None:
+def test_switches_that_are_off_are_admitted() -> None:
     obj = body("a", allowPostCopy=False, allowWorkloadDisruption=False)
     request = Request(operation="CREATE", kind="MigrationPolicy", user="u", uid="1", obj=obj)
 

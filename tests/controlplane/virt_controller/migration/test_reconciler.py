@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A migration on a store with rules: whole, failed, cancelled, doubted; the two virt-handlers are played."""
+"""Migrations on a store with the API server's rules: successful, failed, cancelled, uncertain. Both virt-handlers are
+simulated.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def stage() -> Stage:
     return Stage()
 
 
-async def test_a_guest_moves(stage: Stage) -> None:
+async def test_a_successful_migration_passes_every_phase(stage: Stage) -> None:
     await stage.until("PreparingTarget")
     source, target = stage.source, stage.target
     assert stage.instance()["metadata"]["labels"][MIGRATION_TARGET_NODE] == "node-2"
@@ -56,7 +58,7 @@ async def test_a_guest_moves(stage: Stage) -> None:
     assert "finalizers" not in job["metadata"]
     assert job["status"]["phase"] == "Succeeded"
     assert job["status"]["migrationState"] == stage.state
-    entered = [one["phase"] for one in job["status"]["phaseTransitionTimestamps"]]
+    entered = [timestamp["phase"] for timestamp in job["status"]["phaseTransitionTimestamps"]]
     assert entered == [
         "Pending",
         "Scheduling",
@@ -66,8 +68,8 @@ async def test_a_guest_moves(stage: Stage) -> None:
         "Running",
         "Succeeded",
     ]
-    told = [reason for reason in stage.reasons if reason != "SuccessfulDelete"]
-    assert told == ["SuccessfulCreate", "SuccessfulHandOver", "SuccessfulMigration"]
+    reasons = [reason for reason in stage.reasons if reason != "SuccessfulDelete"]
+    assert reasons == ["SuccessfulCreate", "SuccessfulHandOver", "SuccessfulMigration"]
 
 
 async def test_the_target_pod_is_a_launcher_of_this_migration(stage: Stage) -> None:
@@ -84,7 +86,7 @@ async def test_the_target_pod_is_a_launcher_of_this_migration(stage: Stage) -> N
     assert len(stage.target.name) <= 63
 
 
-async def test_a_second_migration_replaces_the_state_of_the_first(stage: Stage) -> None:
+async def test_a_second_migration_replaces_the_migration_state_of_the_first(stage: Stage) -> None:
     await stage.until("Running")
     stage.fail()
     stage.tell(somethingNew={"of": "a later version"}, abortStatus="Failed")
@@ -107,7 +109,7 @@ async def test_a_second_migration_replaces_the_state_of_the_first(stage: Stage) 
 
 
 @pytest.mark.parametrize("phase", PHASES)
-async def test_one_that_fails_leaves_the_guest_where_it_is(stage: Stage, phase: str) -> None:
+async def test_a_failed_migration_leaves_the_guest_on_its_node(stage: Stage, phase: str) -> None:
     await stage.until(phase)
     if phase == "Scheduling":
         stage.end_pod(stage.target)
@@ -124,7 +126,7 @@ async def test_one_that_fails_leaves_the_guest_where_it_is(stage: Stage, phase: 
 
 
 @pytest.mark.parametrize("phase", ["Scheduling", "PreparingTarget", "TargetReady"])
-async def test_one_that_is_cancelled_before_anything_is_sent_is_over_at_once(stage: Stage, phase: str) -> None:
+async def test_a_migration_that_is_cancelled_before_the_start_ends_at_once(stage: Stage, phase: str) -> None:
     await stage.until(phase)
     stage.cancel()
     await stage.work()
@@ -136,7 +138,7 @@ async def test_one_that_is_cancelled_before_anything_is_sent_is_over_at_once(sta
         assert stage.state["failed"]
 
 
-async def test_one_that_is_begun_in_the_moment_in_which_it_is_cancelled_goes_on_until_its_source_ends_it(
+async def test_a_migration_that_starts_during_its_cancellation_continues_until_its_source_ends_it(
     stage: Stage,
 ) -> None:
     await stage.until("TargetReady")
@@ -148,7 +150,7 @@ async def test_one_that_is_begun_in_the_moment_in_which_it_is_cancelled_goes_on_
     assert stage.target in stage.pods
 
 
-async def test_one_that_waits_is_cancelled_at_once(stage: Stage) -> None:
+async def test_a_pending_migration_is_cancelled_at_once(stage: Stage) -> None:
     await stage.run_guest()
     stage.migrate()
     await reconcile(stage.reconciler, Key("default", "no"))
@@ -158,7 +160,7 @@ async def test_one_that_waits_is_cancelled_at_once(stage: Stage) -> None:
     assert stage.pods == [stage.source]
 
 
-async def test_one_that_is_sent_is_cancelled_by_its_source(stage: Stage) -> None:
+async def test_a_running_migration_is_cancelled_by_its_source(stage: Stage) -> None:
     await stage.until("Running")
     stage.cancel()
     await stage.work()
@@ -173,7 +175,7 @@ async def test_one_that_is_sent_is_cancelled_by_its_source(stage: Stage) -> None
     assert stage.pods == [stage.source]
 
 
-async def test_one_that_is_cancelled_too_late_succeeds(stage: Stage) -> None:
+async def test_a_migration_that_is_cancelled_too_late_succeeds(stage: Stage) -> None:
     await stage.until("ready")
     stage.leave()
     stage.cancel()
@@ -184,7 +186,7 @@ async def test_one_that_is_cancelled_too_late_succeeds(stage: Stage) -> None:
     assert "abortRequested" not in stage.state
 
 
-async def test_a_pod_that_was_made_since_by_the_name_of_the_one_that_was_left_stays(stage: Stage) -> None:
+async def test_a_new_pod_with_the_name_of_the_source_stays(stage: Stage) -> None:
     await stage.until("ready")
     source = stage.source
     stage.leave()
@@ -196,7 +198,7 @@ async def test_a_pod_that_was_made_since_by_the_name_of_the_one_that_was_left_st
     assert source in stage.pods
 
 
-async def test_a_source_may_say_that_its_guest_has_left_when_its_launcher_has_ended(stage: Stage) -> None:
+async def test_the_source_may_report_the_end_of_the_copy_after_its_launcher_has_ended(stage: Stage) -> None:
     await stage.until("Running")
     stage.end_pod(stage.source)
     await stage.work()
@@ -211,7 +213,7 @@ async def test_a_source_may_say_that_its_guest_has_left_when_its_launcher_has_en
     assert stage.phase() == "Succeeded"
 
 
-async def test_a_dead_source_is_the_death_of_the_guest(stage: Stage) -> None:
+async def test_a_dead_source_without_an_arrived_guest_fails_the_instance(stage: Stage) -> None:
     await stage.until("Running")
     stage.end_pod(stage.source)
     await stage.work()
@@ -223,7 +225,7 @@ async def test_a_dead_source_is_the_death_of_the_guest(stage: Stage) -> None:
     assert stage.target not in stage.pods
 
 
-async def test_a_dead_source_with_an_arrived_guest_ends_the_migration(stage: Stage) -> None:
+async def test_a_dead_source_with_an_arrived_guest_commits_the_migration(stage: Stage) -> None:
     await stage.until("ready")
     stage.end_pod(stage.source)
     await stage.work()
@@ -232,7 +234,7 @@ async def test_a_dead_source_with_an_arrived_guest_ends_the_migration(stage: Sta
     assert stage.phase() == "Succeeded"
 
 
-async def test_a_dead_source_whose_target_has_ended_is_the_death_of_the_guest(stage: Stage) -> None:
+async def test_a_dead_source_and_a_dead_target_fail_the_instance(stage: Stage) -> None:
     await stage.until("ready")
     target = stage.target
     uid = stage.store.get(POD, target)["metadata"]["uid"]
@@ -242,8 +244,8 @@ async def test_a_dead_source_whose_target_has_ended_is_the_death_of_the_guest(st
     assert stage.status["phase"] == "Failed"
 
 
-async def test_a_target_that_ended_and_was_removed_gets_nothing(stage: Stage) -> None:
-    """What the kubelet said last counts, when the Pod is gone as well."""
+async def test_a_removed_target_that_failed_gets_no_commit(stage: Stage) -> None:
+    """The kubelet's last report counts, even after the Pod is removed."""
     await stage.until("ready")
     stage.set_pod(stage.target, {"phase": "Failed"})
     await reconcile(stage.vmi_reconciler, WEB)
@@ -256,7 +258,7 @@ async def test_a_target_that_ended_and_was_removed_gets_nothing(stage: Stage) ->
 
 
 @pytest.mark.parametrize("phase", PHASES)
-async def test_an_instance_that_is_deleted_takes_both_pods_and_the_migration_with_it(stage: Stage, phase: str) -> None:
+async def test_deleting_the_instance_removes_both_pods_and_the_migration(stage: Stage, phase: str) -> None:
     await stage.until(phase)
     stage.delete_instance()
     await stage.work()
@@ -270,7 +272,7 @@ async def test_an_instance_that_is_deleted_takes_both_pods_and_the_migration_wit
     assert stage.phase() == "gone"
 
 
-async def test_an_instance_that_is_deleted_when_its_guest_has_left_is_ended_where_it_is(stage: Stage) -> None:
+async def test_an_instance_that_is_deleted_after_the_copy_ends_on_the_target(stage: Stage) -> None:
     await stage.until("ready")
     stage.leave()
     stage.delete_instance()
@@ -280,7 +282,7 @@ async def test_an_instance_that_is_deleted_when_its_guest_has_left_is_ended_wher
 
 
 async def test_a_migration_whose_vmi_the_cache_lacks_does_not_fail(stage: Stage) -> None:
-    """A cache may know of the migration first."""
+    """The migration's watch may be ahead of the VMI's."""
     await stage.run_guest()
     late = Stage(stage.store)
     late.store.create(
@@ -298,8 +300,8 @@ async def test_a_migration_is_deleted_with_its_vmi(stage: Stage) -> None:
     assert stage.phase() == "gone"
 
 
-async def test_one_that_goes_with_its_instance_is_deleted_once(stage: Stage) -> None:
-    """That it goes is not seen yet: the pass is done, and nothing has failed."""
+async def test_a_migration_that_goes_with_its_instance_is_deleted_once(stage: Stage) -> None:
+    """The deletion is not observed yet: the pass ends without an error."""
     stage.migrate(vmi="nobody")
     while stage.phase() != "gone":
         outcome = await reconcile(stage.reconciler, JOB)
@@ -307,7 +309,7 @@ async def test_one_that_goes_with_its_instance_is_deleted_once(stage: Stage) -> 
     assert stage.calls.count("delete VirtualMachineInstanceMigration [uid]") == 1
 
 
-async def test_a_leader_that_has_not_seen_the_target_pod_does_not_give_up(stage: Stage) -> None:
+async def test_a_leader_that_has_not_observed_the_target_pod_does_not_fail_the_migration(stage: Stage) -> None:
     await stage.run_guest()
     other = Stage(stage.store)
     stage.migrate()
@@ -317,8 +319,8 @@ async def test_a_leader_that_has_not_seen_the_target_pod_does_not_give_up(stage:
     assert stage.phase() == "Scheduling"
 
 
-async def test_a_leader_that_has_not_seen_the_hand_over_does_not_give_up(stage: Stage) -> None:
-    """Or it would delete the Pod in which the guest is."""
+async def test_a_leader_that_has_not_observed_the_hand_over_does_not_fail_the_migration(stage: Stage) -> None:
+    """Otherwise it would delete the guest's Pod."""
     await stage.until("Scheduling")
     other = Stage(stage.store)
     await stage.until("Succeeded")
@@ -330,7 +332,7 @@ async def test_a_leader_that_has_not_seen_the_hand_over_does_not_give_up(stage: 
 
 
 @pytest.mark.parametrize("last", [{}, {"migrationUid": "a later one"}], ids=["the last", "one before the last"])
-async def test_a_leader_that_believes_it_has_failed_does_not_delete_the_pod_that_has_the_guest(
+async def test_a_leader_with_an_outdated_failure_does_not_delete_the_guests_pod(
     stage: Stage, last: dict[str, str]
 ) -> None:
     await stage.until("Scheduling")
@@ -348,7 +350,7 @@ async def test_a_leader_that_believes_it_has_failed_does_not_delete_the_pod_that
     assert stage.pods == [stage.target]
 
 
-async def test_two_leaders_make_one_target_pod(stage: Stage) -> None:
+async def test_two_leaders_create_one_target_pod(stage: Stage) -> None:
     await stage.run_guest()
     stage.migrate()
     other = Stage(stage.store)
@@ -371,7 +373,7 @@ async def test_two_leaders_hand_over_once(stage: Stage) -> None:
     assert "migrationUid" in before
 
 
-async def test_one_that_another_leader_has_ended_is_not_handed_over(stage: Stage) -> None:
+async def test_a_migration_that_another_leader_has_ended_is_not_handed_over(stage: Stage) -> None:
     await stage.until("Scheduling")
     stage.bring_up_target()
     stage.direct.meanwhile["get VirtualMachineInstanceMigration"] = stage.cancel_unseen
@@ -380,7 +382,7 @@ async def test_one_that_another_leader_has_ended_is_not_handed_over(stage: Stage
 
 
 @pytest.mark.parametrize("call", ["create Pod", "patch status of VirtualMachineInstance"])
-async def test_a_lost_answer_costs_nothing(stage: Stage, call: str) -> None:
+async def test_a_lost_response_changes_no_outcome(stage: Stage, call: str) -> None:
     await stage.run_guest()
     stage.migrate()
     stage.lossy.lost = call
@@ -402,8 +404,8 @@ async def test_a_quota_refusal_is_reported_and_retried(stage: Stage) -> None:
     stage.migrate()
     stage.direct.refusals["create Pod"] = Forbidden("pods is forbidden: exceeded quota: compute")
     await stage.work()
-    (said,) = stage.job["status"]["conditions"]
-    assert (said["type"], said["status"]) == ("migrationRejectedByResourceQuota", "True")
+    (condition,) = stage.job["status"]["conditions"]
+    assert (condition["type"], condition["status"]) == ("migrationRejectedByResourceQuota", "True")
     assert stage.phase() == "Pending"
     stage.direct.refusals.clear()
     await stage.work()
@@ -425,7 +427,7 @@ async def test_a_migration_that_a_quota_refuses_blocks_nobody(stage: Stage) -> N
     assert stage.phase(Key("default", "other")) == "Scheduling"
 
 
-async def test_one_that_a_quota_has_refused_is_not_the_next_one_of_its_name(stage: Stage) -> None:
+async def test_a_quota_refusal_does_not_delay_a_new_migration_with_the_same_name(stage: Stage) -> None:
     await stage.run_guest()
     stage.migrate()
     stage.direct.refusals["create Pod"] = Forbidden("exceeded quota")
@@ -448,7 +450,7 @@ async def test_a_cancelled_migration_blocks_nobody(stage: Stage) -> None:
     assert stage.reconciler.next_in_turn() == [Key("default", "other")]
 
 
-async def test_one_that_a_quota_has_refused_counts_once_its_pod_was_made(stage: Stage) -> None:
+async def test_a_migration_that_a_quota_refused_counts_once_its_pod_exists(stage: Stage) -> None:
     await stage.run_guest()
     await stage.run_guest("db")
     stage.configuration = stage.limit(cluster=1)
@@ -475,7 +477,7 @@ async def test_one_that_a_quota_has_refused_counts_once_its_pod_was_made(stage: 
         ("node-2", 900, {"kubevirt.io/migrationPendingPodTimeoutSeconds": "a while"}),
     ],
 )
-async def test_a_target_that_does_not_come_up_is_given_up(
+async def test_a_target_that_does_not_come_up_times_out(
     stage: Stage, node: str | None, seconds: int, annotations: dict[str, str]
 ) -> None:
     await stage.run_guest()
@@ -502,7 +504,7 @@ NO_NODE = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status":
 
 
 async def with_another(stage: Stage, **limits: int) -> None:
-    """Have one that finds no node, and another one of the same node."""
+    """Create a migration whose target is unschedulable, and a second one from the same node."""
     stage.configuration = stage.limit(**limits)
     await stage.run_guest("other")
     await stage.run_guest()
@@ -528,8 +530,8 @@ async def test_an_unschedulable_target_blocks_others_for_a_limited_time(stage: S
     assert "migrationTargetPodUnschedulable" in stage.reasons
 
 
-async def test_no_annotation_has_others_wait_for_long_for_a_target_that_finds_no_node(stage: Stage) -> None:
-    """It holds a place of a node that is to be emptied."""
+async def test_an_annotation_cannot_block_other_migrations_for_long(stage: Stage) -> None:
+    """The migration occupies a slot of a node that is being drained."""
     await with_another(stage, node=1)
     annotations = {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "3600"}
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"metadata": {"annotations": annotations}})
@@ -544,7 +546,7 @@ async def test_no_annotation_has_others_wait_for_long_for_a_target_that_finds_no
     assert (stage.phase(), stage.phase(SECOND)) == ("Failed", "Scheduling")
 
 
-async def test_an_unschedulable_target_that_blocks_nobody_is_waited_for(stage: Stage) -> None:
+async def test_an_unschedulable_target_that_blocks_nobody_may_wait(stage: Stage) -> None:
     await with_another(stage)
     stage.clock.advance(200)
     outcome = await stage.work()
@@ -554,10 +556,10 @@ async def test_an_unschedulable_target_that_blocks_nobody_is_waited_for(stage: S
 
 
 @pytest.mark.parametrize(("namespace", "is_given_up"), [("theirs", True), ("default", False)])
-async def test_a_target_that_has_a_node_and_does_not_come_up_keeps_another_namespace_waiting_no_longer(
+async def test_a_placed_target_that_does_not_come_up_blocks_another_namespace_for_a_limited_time(
     stage: Stage, namespace: str, is_given_up: bool
 ) -> None:
-    """Whoever may write machines has such a Pod: its image may be one that never comes."""
+    """Every user who may create machines can cause this, with an image that cannot be pulled."""
     stage.configuration = stage.limit(cluster=2, node=9)
     await stage.run_guest()
     await stage.run_guest("beside")
@@ -565,10 +567,10 @@ async def test_a_target_that_has_a_node_and_does_not_come_up_keeps_another_names
     stage.migrate()
     await stage.work()
     stage.set_pod(stage.target, {"phase": "Pending"}, "node-2")
-    known = {key for key, _unused in stage.store.list(POD)}
+    before = {key for key, _unused in stage.store.list(POD)}
     stage.migrate("later", "beside")
     await stage.work()
-    (later,) = {key for key, _unused in stage.store.list(POD)} - known
+    (later,) = {key for key, _unused in stage.store.list(POD)} - before
     stage.set_pod(later, {"phase": "Pending"}, "node-2")
     annotations = {"kubevirt.io/migrationPendingPodTimeoutSeconds": "3600"}
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"metadata": {"annotations": annotations}})
@@ -588,8 +590,8 @@ async def test_a_target_that_has_a_node_and_does_not_come_up_keeps_another_names
 
 
 @pytest.mark.parametrize("ahead", [30, 300, 3600, 10**9])
-async def test_a_fast_clock_delays_by_one_more_pause_at_most(stage: Stage, ahead: int) -> None:
-    """Of the leader before this one, which has written since when the target Pod is waited for."""
+async def test_a_fast_clock_delays_by_at_most_one_more_pause(stage: Stage, ahead: int) -> None:
+    """The former leader, with a fast clock, wrote the time since when the target Pod waits."""
     stage.clock.advance(ahead)
     await with_another(stage, cluster=1)
     await stage.work()
@@ -603,7 +605,7 @@ async def test_a_fast_clock_delays_by_one_more_pause_at_most(stage: Stage, ahead
 
 
 @pytest.mark.parametrize("ahead", [150, 3600])
-async def test_a_clock_that_was_ahead_delays_no_beginning_for_more_than_as_long_again(stage: Stage, ahead: int) -> None:
+async def test_a_clock_that_was_ahead_at_most_doubles_the_timeout(stage: Stage, ahead: int) -> None:
     stage.clock.advance(ahead)
     await stage.until("TargetReady")
     stage.clock.advance(-ahead)
@@ -615,7 +617,7 @@ async def test_a_clock_that_was_ahead_delays_no_beginning_for_more_than_as_long_
     assert stage.phase() == "Failed"
 
 
-async def test_a_target_that_finds_no_node_has_the_time_that_its_migration_asks_for(stage: Stage) -> None:
+async def test_the_unschedulable_timeout_of_the_migration_is_used(stage: Stage) -> None:
     await with_another(stage, cluster=1)
     annotations = {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "120"}
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"metadata": {"annotations": annotations}})
@@ -625,7 +627,7 @@ async def test_a_target_that_finds_no_node_has_the_time_that_its_migration_asks_
     assert stage.phase() == "Scheduling"
 
 
-async def test_a_migration_that_does_not_begin_fails(stage: Stage) -> None:
+async def test_a_migration_that_does_not_start_fails(stage: Stage) -> None:
     await stage.until("TargetReady")
     outcome = await stage.work()
     assert outcome.requeue_after is not None
@@ -635,21 +637,21 @@ async def test_a_migration_that_does_not_begin_fails(stage: Stage) -> None:
     assert stage.state["failed"]
 
 
-async def test_one_that_is_being_sent_is_left_to_its_source(stage: Stage) -> None:
+async def test_a_running_migration_has_no_timeout_here(stage: Stage) -> None:
     await stage.until("Running")
     stage.clock.advance(10_000)
     await stage.work()
     assert stage.phase() == "Running"
 
 
-async def test_a_target_pod_that_is_gone_says_nothing_of_a_guest_that_is_being_sent(stage: Stage) -> None:
+async def test_a_missing_target_pod_does_not_fail_a_running_migration(stage: Stage) -> None:
     await stage.until("Running")
     stage.lose_pod(stage.target)
     await stage.work()
     assert not stage.state.get("failed")
 
 
-async def test_a_target_pod_that_has_ended_ends_what_is_being_sent(stage: Stage) -> None:
+async def test_an_ended_target_pod_fails_a_running_migration(stage: Stage) -> None:
     await stage.until("Running")
     stage.end_pod(stage.target)
     await stage.work()
@@ -665,10 +667,10 @@ async def test_a_target_pod_that_has_ended_ends_what_is_being_sent(stage: Stage)
         pytest.param("PreCopy", [], [], id="it was sent while it ran"),
     ],
 )
-async def test_a_migration_that_is_ended_for_an_unreachable_source_reports_the_pause(
+async def test_an_aborted_migration_of_an_unreachable_source_reports_the_pause(
     stage: Stage, mode: str, before: list[str], told: list[str]
 ) -> None:
-    """The next hand-over takes the mode with it."""
+    """The next hand-over removes the mode."""
     await stage.until("Running")
     kept = stage.status.get("conditions", [])
     paused = [{"type": "Paused", "status": "True", "reason": reason} for reason in before]
@@ -691,7 +693,7 @@ async def test_an_instance_has_one_migration_at_a_time(stage: Stage) -> None:
     assert len(stage.pods) == 2
 
 
-async def test_the_newest_five_are_kept(stage: Stage) -> None:
+async def test_the_newest_five_migrations_are_kept(stage: Stage) -> None:
     await stage.run_guest()
     for number in range(7):
         stage.clock.advance(1)
@@ -704,7 +706,7 @@ async def test_the_newest_five_are_kept(stage: Stage) -> None:
     assert kept == [f"job-{number}" for number in range(2, 7)]
 
 
-async def test_limits_hold_and_a_freed_place_is_taken_by_the_next(stage: Stage) -> None:
+async def test_limits_hold_and_the_next_migration_takes_a_freed_slot(stage: Stage) -> None:
     for number in range(4):
         await stage.run_guest(f"vm-{number}", node="node-1" if number < 3 else "node-2")
     for number in range(4):
@@ -723,7 +725,7 @@ async def test_limits_hold_and_a_freed_place_is_taken_by_the_next(stage: Stage) 
     assert stage.phase(Key("default", "job-2")) == "Scheduling"
 
 
-async def test_nothing_is_decided_before_all_is_known() -> None:
+async def test_nothing_is_decided_before_the_caches_are_synced() -> None:
     stage = Stage()
     stage.caches[POD].synced = False
     with pytest.raises(Unavailable):
@@ -755,7 +757,7 @@ async def test_a_foreign_pod_stays(stage: Stage) -> None:
     assert len(stage.pods) == 2
 
 
-async def test_a_guest_that_has_begun_to_move_goes_on_to_a_pod_that_lost_its_owner(stage: Stage) -> None:
+async def test_a_started_migration_continues_to_a_pod_that_lost_its_owner(stage: Stage) -> None:
     await stage.until("ready")
     target = stage.target
     take_owner_off(stage)
@@ -767,7 +769,7 @@ async def test_a_guest_that_has_begun_to_move_goes_on_to_a_pod_that_lost_its_own
 
 
 @pytest.mark.parametrize("phase", ["Scheduling", "PreparingTarget", "Running"])
-async def test_an_instance_that_is_deleted_without_its_pods_leaves_none(stage: Stage, phase: str) -> None:
+async def test_deleting_an_instance_also_deletes_its_pods_without_owner(stage: Stage, phase: str) -> None:
     await stage.until(phase)
     pods = stage.pods
     stage.delete_instance()
@@ -781,7 +783,7 @@ async def test_an_instance_that_is_deleted_without_its_pods_leaves_none(stage: S
     assert stage.pods == []
 
 
-async def test_what_is_left_of_an_instance_that_is_gone_goes(stage: Stage) -> None:
+async def test_a_target_of_a_deleted_instance_is_removed(stage: Stage) -> None:
     await stage.until("Running")
     stage.fail()
     await reconcile(stage.reconciler, JOB)
@@ -818,23 +820,25 @@ async def test_a_foreign_pod_with_the_sources_name_does_not_block(stage: Stage) 
     assert source in stage.pods
 
 
-async def test_a_guest_that_has_left_is_not_handed_over_before_its_run_is_given_away(stage: Stage) -> None:
-    """Its migration was deleted by force, and the commit is refused for a while: nothing else tells where it is."""
+async def test_a_finished_copy_is_committed_before_the_next_hand_over(stage: Stage) -> None:
+    """The migration was deleted by force and the commit is refused at first: only the migration state names the
+    guest's node.
+    """
     await stage.until("ready")
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"metadata": {"finalizers": None}})
     stage.store.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB)
     stage.leave()
-    again, left = Key("default", "again"), stage.state
+    again, before = Key("default", "again"), stage.state
     stage.migrate("again")
     for _unused in range(3):
         await reconcile(stage.reconciler, again)
         stage.catch_up()
-    assert (stage.phase(again), stage.state) == ("Pending", left)
+    assert (stage.phase(again), stage.state) == ("Pending", before)
     await stage.work("again")
     assert (stage.status["nodeName"], stage.phase(again)) == ("node-2", "Scheduling")
 
 
-async def test_one_whose_pod_is_up_waits_for_the_commit_of_the_one_before(stage: Stage) -> None:
+async def test_a_ready_target_waits_for_the_commit_of_the_migration_before(stage: Stage) -> None:
     await stage.until("Scheduling")
     stage.bring_up_target()
     before = {"migrationUid": "before", "completed": True, "sourcePodUID": next(iter(stage.status["activePods"]))}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose turn it is, as a table."""
+"""Which migration starts next, as a table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def one(
 
 
 def of(namespace: str, entry: QueueEntry) -> QueueEntry:
-    """Have it be another namespace's."""
+    """Move it to another namespace."""
     migration = entry.migration
     meta = msgspec.structs.replace(migration.metadata, namespace=namespace)
     return replace(entry, migration=msgspec.structs.replace(migration, metadata=meta))
@@ -78,20 +78,20 @@ TABLE: dict[str, tuple[list[QueueEntry], int, int, str]] = {
 
 
 @pytest.mark.parametrize("case", TABLE)
-def test_turns(case: str) -> None:
+def test_which_migrations_start_next(case: str) -> None:
     entries, cluster, node, expected = TABLE[case]
     settings = MigrationConfiguration(
         parallel_migrations_per_cluster=cluster, parallel_outbound_migrations_per_node=node
     )
-    found = "".join(entry.migration.metadata.uid for entry in next_to_begin(entries, settings))
-    assert found == expected
+    started = "".join(entry.migration.metadata.uid for entry in next_to_begin(entries, settings))
+    assert started == expected
     for entry in entries:
         uid = entry.migration.metadata.uid
         if entry.can_begin and entry.is_waiting:
             assert may_begin(uid, entries, settings) == (uid in expected)
 
 
-def test_one_that_was_refused_tries_again_when_it_is_looked_at() -> None:
+def test_a_refused_migration_may_retry_on_its_own_reconcile() -> None:
     entries = [one("a", can_begin=False), one("b", "Running")]
     assert may_begin("a", entries, MigrationConfiguration())
     assert next_to_begin(entries, MigrationConfiguration()) == []
@@ -117,7 +117,7 @@ def test_which_migrations_block_others(others: list[QueueEntry], cluster: int, n
 
 
 TWO = [one("b", "Running")]
-"""What the namespace of the one that is asked about has beside it."""
+"""The other migration in the namespace of `a`."""
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_which_migration_yields_to_a_namespace_with_fewer(others: list[QueueEntr
     assert should_yield("a", [*others, one("a", "Scheduling", age=5)], settings) is expected
 
 
-def test_a_drain_gives_no_place_to_what_is_less_important_nor_more_than_one() -> None:
+def test_a_drain_yields_at_most_one_slot_and_only_to_equal_priority() -> None:
     settings = MigrationConfiguration(parallel_migrations_per_cluster=3, parallel_outbound_migrations_per_node=9)
     drain = [one(name, "Scheduling", priority=CRITICAL) for name in "abc"]
     assert not any(should_yield(name, [*drain, of("y", one("p"))], settings) for name in "abc")
@@ -155,6 +155,6 @@ def test_a_drain_gives_no_place_to_what_is_less_important_nor_more_than_one() ->
 
 
 @pytest.mark.parametrize("phase", ["Scheduled", "Running"])
-def test_one_whose_pod_is_there_keeps_its_place(phase: str) -> None:
+def test_a_migration_with_a_ready_pod_keeps_its_slot(phase: str) -> None:
     settings = MigrationConfiguration(parallel_migrations_per_cluster=2, parallel_outbound_migrations_per_node=9)
     assert not should_yield("a", [one("a", phase), *TWO, of("y", one("p"))], settings)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Pod that a migration goes to: named by both, apart from its source, with the images that the source has."""
+"""The target Pod of a migration: its name, anti-affinity to its source, and the source's images."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def image_of(body: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-def test_an_image_is_the_one_that_the_source_has() -> None:
-    name, asked = image_of(build(None))
-    assert asked == "registry.example/os:latest"
+def test_a_target_uses_the_image_digest_of_the_source() -> None:
+    name, reference = image_of(build(None))
+    assert reference == "registry.example/os:latest"
     assert image_of(build(a_source(name, PINNED))) == (name, PINNED)
 
 
@@ -81,21 +81,21 @@ HEX = "0123456789abcdef" * 4
         (PINNED, f"registry.example/os@sha256:{HEX}", PINNED),
     ],
 )
-def test_the_sources_kubelet_chooses_no_repository(asked: str, said: str, expected: str) -> None:
-    """A captured one would have other nodes pull from where it likes."""
+def test_the_sources_kubelet_cannot_choose_the_repository(asked: str, said: str, expected: str) -> None:
+    """Otherwise a compromised kubelet could make other nodes pull any image."""
     disk = {"volumes": [{"name": "disk", "containerDisk": {"image": asked}}]}
-    name, found = image_of(build(None, **disk))
-    assert found == asked
+    name, reference = image_of(build(None, **disk))
+    assert reference == asked
     assert image_of(build(a_source(name, said), **disk))[1] == expected
 
 
 @pytest.mark.parametrize("said", ["sha256:" + "0" * 64, "registry.example/os:latest", ""])
 def test_an_image_without_a_reported_digest_is_not_pinned(said: str) -> None:
-    name, asked = image_of(build(None))
-    assert image_of(build(a_source(name, said))) == (name, asked)
+    name, reference = image_of(build(None))
+    assert image_of(build(a_source(name, said))) == (name, reference)
 
 
-def test_an_image_that_was_pinned_once_stays_so_where_the_kubelet_says_no_digest() -> None:
+def test_a_pinned_image_stays_pinned_when_the_kubelet_reports_no_digest() -> None:
     volumes = [{"name": "run", "emptyDir": {}}, {"name": image_of(build(None))[0], "image": {"reference": PINNED}}]
     moved = decode({"metadata": {"name": "pod", "uid": POD_UID}, "spec": {"volumes": volumes}}, Pod)
     assert image_of(build(moved))[1] == PINNED
@@ -105,12 +105,12 @@ def test_a_target_has_a_readiness_gate() -> None:
     assert build(None)["spec"]["readinessGates"] == [{"conditionType": "kubevirt.io/virtual-machine-unpaused"}]
 
 
-def test_it_goes_to_no_quarantined_node() -> None:
+def test_a_target_avoids_quarantined_nodes() -> None:
     nodes = build(None)["spec"]["affinity"]["nodeAffinity"]
     assert "node-9" in str(nodes["requiredDuringSchedulingIgnoredDuringExecution"])
 
 
-def test_its_name_is_one_of_both_and_never_too_long() -> None:
+def test_its_name_includes_both_uids_and_has_a_limited_length() -> None:
     short = target_name("web", "bbbbbbbb-1", "dddddddd-1")
     assert short == "virt-launcher-web-bbbbbbbb-mdddddddd"
     long = target_name("w." * 120, "bbbbbbbb-1", "dddddddd-1")
@@ -129,27 +129,27 @@ def on_kvm(*, has_moved: bool = False, **spec: Any) -> Pod:
     return decode({"metadata": meta, "spec": {"containers": [compute], **spec}}, Pod)
 
 
-def test_a_guest_that_uses_its_processor_goes_to_one_that_can_carry_it() -> None:
+def test_a_guest_that_uses_host_cpu_features_needs_a_node_with_a_compatible_cpu() -> None:
     selector = build(on_kvm(), EPYC, nodeSelector=ASKED)["spec"]["nodeSelector"]
     assert selector["cpu-model-migration.node.kubevirt.io/EPYC"] == "true"
     assert selector.items() >= ASKED.items()
 
 
-def test_a_guest_that_has_moved_before_needs_what_it_needed_then() -> None:
+def test_a_guest_that_has_migrated_before_keeps_its_first_requirements() -> None:
     before = {"cpu-model-migration.node.kubevirt.io/Skylake-Client": "true"}
     selector = build(on_kvm(nodeSelector=before, has_moved=True), EPYC)["spec"]["nodeSelector"]
     assert selector.items() >= before.items()
     assert "cpu-model-migration.node.kubevirt.io/EPYC" not in selector
 
 
-def test_a_selector_that_was_taken_away_while_the_guest_runs_is_not_its_processor() -> None:
-    """The Pod has it still, from when the guest was started, and it says less than what the guest has."""
+def test_a_selector_of_the_start_is_not_taken_for_the_cpu_requirement() -> None:
+    """The Pod still has it from its start; it promises less than the guest's CPU needs."""
     before = {"cpu-model-migration.node.kubevirt.io/Nehalem": "true"}
     selector = build(on_kvm(nodeSelector=before), EPYC)["spec"]["nodeSelector"]
     assert selector["cpu-model-migration.node.kubevirt.io/EPYC"] == "true"
 
 
-def test_an_emulated_guest_goes_anywhere() -> None:
+def test_an_emulated_guest_fits_every_node() -> None:
     assert "cpu-model" not in str(build(a_source("root", PINNED), EPYC)["spec"]["nodeSelector"])
 
 
@@ -158,8 +158,8 @@ def test_a_guest_on_a_node_without_cpu_labels_fits_no_node() -> None:
         build(on_kvm())
 
 
-def test_a_guest_that_has_not_come_yet_is_not_found_dead() -> None:
-    """The kubelet asks a Pod's address from the start; only what is sent there makes an answer."""
+def test_a_guest_that_has_not_arrived_yet_passes_its_probes() -> None:
+    """The kubelet probes a Pod's address from the start, before the guest answers."""
     body = build(None, livenessProbe={"tcpSocket": {"port": 22}})
 
     (container,) = body["spec"]["containers"]

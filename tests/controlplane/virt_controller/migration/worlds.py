@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What there can be to decide on about a migration: its instance, its Pods, and what the API server has said."""
+"""The inputs of a decision about a migration: its instance, its Pods, and the API server's confirmations."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def a_world(label: str | None = "true", lease: Lease | None = LEASE, unrenewed_f
 
 
 @pytest.mark.parametrize("unrenewed_for", [0.0, 39.9])
-def test_before_the_lease_was_watched_for_its_duration_nothing_is_concluded(unrenewed_for: float) -> None:
+def test_nothing_is_concluded_before_a_whole_lease_duration_was_watched(unrenewed_for: float) -> None:
     plan = decide(a_world(unrenewed_for=unrenewed_for))
 
     assert plan.steps == ()
@@ -28,7 +28,7 @@ def test_before_the_lease_was_watched_for_its_duration_nothing_is_concluded(unre
 
 
 @pytest.mark.parametrize("lease", [LEASE, None], ids=["not renewed", "none"])
-def test_a_node_whose_virt_handler_is_silent_takes_no_new_machines(lease: Lease | None) -> None:
+def test_a_node_with_a_silent_virt_handler_becomes_unschedulable(lease: Lease | None) -> None:
     (action,) = decide(a_world(lease=lease, unrenewed_for=40.0)).steps
 
     assert isinstance(action, MarkUnschedulable)
@@ -37,7 +37,7 @@ def test_a_node_whose_virt_handler_is_silent_takes_no_new_machines(lease: Lease 
 
 
 @pytest.mark.parametrize("label", [None, "false"])
-def test_a_node_that_takes_none_is_left_alone(label: str | None) -> None:
+def test_an_unschedulable_node_stays_unchanged(label: str | None) -> None:
     plan = decide(a_world(label, unrenewed_for=1e9))
 
     assert (plan.steps, plan.requeue_after) == ((), None)
@@ -47,7 +47,7 @@ def test_a_node_that_takes_none_is_left_alone(label: str | None) -> None:
     ("written", "expected"),
     [(40, 40), (1, 1), (0, USUAL_SECONDS), (-5, USUAL_SECONDS), (2147483647, LONGEST_SECONDS)],
 )
-def test_how_long_a_lease_lasts(written: int, expected: int) -> None:
-    """Nobody keeps a node on the list for 68 years by what they write into their Lease."""
+def test_a_lease_duration_is_limited(written: int, expected: int) -> None:
+    """A Lease with a duration of 68 years must not keep a dead node schedulable."""
     assert duration_seconds(Lease(spec=LeaseSpec(lease_duration_seconds=written))) == expected
     assert duration_seconds(None) == USUAL_SECONDS

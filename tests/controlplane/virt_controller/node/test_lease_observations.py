@@ -9,8 +9,8 @@ from controlplane.virt_controller.node.lease_observations import LeaseObservatio
 FIRST, SECOND = Renewal("u", "pod", "1"), Renewal("u", "pod", "2")
 
 
-def test_what_is_seen_first_has_stood_still_for_no_time() -> None:
-    """Whatever the time in it says: a leader that has just begun has seen no silence."""
+def test_a_first_observation_starts_at_zero() -> None:
+    """Whatever renew time is in the Lease: a new leader has observed no silence yet."""
     lease_observations = LeaseObservations()
     lease_observations.begin()
 
@@ -27,7 +27,7 @@ def test_each_renewal_restarts_the_time() -> None:
     assert lease_observations.observe("n", SECOND, 10.0) == 7.0
 
 
-def test_each_node_has_its_own() -> None:
+def test_each_node_has_its_own_time() -> None:
     lease_observations = LeaseObservations()
     lease_observations.begin()
     lease_observations.observe("a", FIRST, 0.0)
@@ -38,7 +38,7 @@ def test_each_node_has_its_own() -> None:
     assert lease_observations.observe("a", FIRST, 60.0) == 0.0
 
 
-def test_what_a_follower_saw_counts_for_nothing() -> None:
+def test_observations_of_a_follower_do_not_count() -> None:
     lease_observations = LeaseObservations()
     lease_observations.observe("n", FIRST, 0.0)
     assert lease_observations.observe("n", FIRST, 1000.0) == 0.0

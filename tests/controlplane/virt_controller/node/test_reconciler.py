@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The node controller over time: Leases that are renewed or not, a leader that begins, a cache that stands still."""
+"""The node controller over time: Leases that are renewed or not, a new leader, a watch that stands still."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NODE_KEY, LEASE_KEY = Key("", "node-1"), Key("kubevirt", "virt-handler-node-1")
 
 
 class Mirror:
-    """A cache of what the API has; it can be made to stand still."""
+    """A cache of the API server's objects; a test can make it stand still."""
 
     def __init__(self, api: MemoryApi, plural: str) -> None:
         self._api = api
@@ -32,8 +32,8 @@ class Mirror:
 
     def get(self, key: Key) -> bytes | None:
         if not self.stands_still:
-            found = self._api.objects.get((self._plural, key))
-            self._kept = None if found is None else json.dumps(found).encode()
+            body = self._api.objects.get((self._plural, key))
+            self._kept = None if body is None else json.dumps(body).encode()
         return self._kept
 
     def subscribe(self, callback: Any) -> None:
@@ -59,7 +59,7 @@ class Stage:
         self.lead()
 
     def lead(self) -> None:
-        """A new leader, in a process that has watched since long before."""
+        """Elect a new leader, in a process that has watched for long."""
         self.reconciler = NodeReconciler(
             nodes=self.nodes,  # type: ignore[arg-type]
             leases=self.leases,  # type: ignore[arg-type]
@@ -97,7 +97,7 @@ async def stage() -> Stage:
     return made
 
 
-async def test_a_virt_handler_that_renews_keeps_its_node_on_the_list(stage: Stage) -> None:
+async def test_a_node_whose_virt_handler_renews_stays_schedulable(stage: Stage) -> None:
     for _unused in range(20):
         await stage.look(after=10)
         await stage.renew()
@@ -122,8 +122,8 @@ async def test_a_silent_node_is_marked_once_with_an_event(stage: Stage) -> None:
     assert "Those that run are not touched" in message
 
 
-async def test_the_time_in_a_lease_is_not_believed(stage: Stage) -> None:
-    """A node whose clock is a year behind, and one that writes a year ahead and falls silent."""
+async def test_the_renew_time_in_a_lease_is_ignored(stage: Stage) -> None:
+    """One node's clock is a year behind; another writes a year ahead and falls silent."""
     for stamp in ("2001-01-01T00:00:00.000000Z", "2001-01-01T00:00:10.000000Z"):
         await stage.renew(stamp=stamp)
         await stage.look(after=30)
@@ -160,8 +160,8 @@ async def test_a_broken_watch_marks_no_node(stage: Stage) -> None:
     assert stage.told.events == []
 
 
-async def test_a_renewal_that_only_the_api_server_knows_is_noted(stage: Stage) -> None:
-    """Else the API server is asked again and again for as long as the watch stands still."""
+async def test_a_renewal_that_only_the_api_server_has_restarts_the_time(stage: Stage) -> None:
+    """Otherwise each pass would read the Lease again while the watch stands still."""
     await stage.look()
     stage.leases.stands_still = True
     stage.time.seconds += 40
@@ -172,7 +172,7 @@ async def test_a_renewal_that_only_the_api_server_knows_is_noted(stage: Stage) -
     assert (await stage.look(after=39)).requeue_after == pytest.approx(1)
 
 
-async def test_a_lease_that_is_gone_is_a_silence_too(stage: Stage) -> None:
+async def test_a_missing_lease_counts_as_silence(stage: Stage) -> None:
     await stage.look()
     await stage.api.delete(LEASE, LEASE_KEY)
     await stage.look(after=10)
@@ -184,8 +184,8 @@ async def test_a_lease_that_is_gone_is_a_silence_too(stage: Stage) -> None:
     assert "it has no Lease" in stage.told.events[0][3]
 
 
-async def test_a_lease_that_is_gone_is_a_silence_from_when_it_went(stage: Stage) -> None:
-    """Not from the next look, for which nobody is woken."""
+async def test_a_deleted_lease_counts_as_silence_from_its_deletion(stage: Stage) -> None:
+    """Not from the next pass, for which nothing enqueues the node."""
     await stage.look()
     stage.time.seconds += 10
     await stage.api.delete(LEASE, LEASE_KEY)
@@ -196,7 +196,7 @@ async def test_a_lease_that_is_gone_is_a_silence_from_when_it_went(stage: Stage)
     assert stage.label == "false"
 
 
-async def test_another_node_of_the_same_name_is_not_written_to(stage: Stage) -> None:
+async def test_a_new_node_with_the_same_name_is_not_patched(stage: Stage) -> None:
     await stage.look()
     stage.nodes.get(NODE_KEY)
     stage.nodes.stands_still = True
@@ -208,7 +208,7 @@ async def test_another_node_of_the_same_name_is_not_written_to(stage: Stage) -> 
     assert stage.label == "true"
 
 
-async def test_a_node_that_is_gone_is_forgotten(stage: Stage) -> None:
+async def test_a_deleted_node_is_forgotten(stage: Stage) -> None:
     await stage.look()
     node = stage.api.objects.pop(("nodes", NODE_KEY))
     assert (await stage.look(after=40)).requeue_after is None
@@ -219,7 +219,7 @@ async def test_a_node_that_is_gone_is_forgotten(stage: Stage) -> None:
     assert stage.label == "true"
 
 
-async def test_a_lease_that_cannot_be_read_is_none(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unreadable_lease_counts_as_missing(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     stage.api.objects["leases", LEASE_KEY]["spec"] = 7
     stage.leases.tell(LEASE_KEY)
 
@@ -227,7 +227,7 @@ async def test_a_lease_that_cannot_be_read_is_none(stage: Stage, caplog: pytest.
     assert "a Lease cannot be read" in caplog.text
 
 
-async def test_leases_of_others_say_nothing_of_nodes(stage: Stage) -> None:
+async def test_leases_of_others_are_ignored(stage: Stage) -> None:
     await stage.look()
     key = Key("kubevirt", "virt-controller")
     await stage.api.create(LEASE, "kubevirt", {"metadata": {"name": key.name}, "spec": {"renewTime": "1"}})

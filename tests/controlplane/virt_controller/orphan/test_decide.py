@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is done about what a migration leaves that is gone, as a table, and what no cell of it may say."""
+"""Decisions about the remains of a deleted migration, as a table, and invariants of every cell."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def a_world(state: str, pods: str, *migrations: VirtualMachineInstanceMigration,
     return World(vmi=vmi, spare=spare, migrations=migrations, **{"gone": frozenset({UID}), **facts})
 
 
-def test_what_is_done_about_what_is_left() -> None:
+def test_what_is_done_with_the_remains_matches_the_table() -> None:
     table = render(
         "the migration is gone", list(STATES), list(PODS), lambda state, pods: steps(decide(a_world(state, pods)))
     )
@@ -88,11 +88,11 @@ def test_what_is_done_about_what_is_left() -> None:
 
 
 def deleted(world: World) -> list[str]:
-    found = [step for step in decide(world).steps if isinstance(step, IndependentActions) for step in step.actions]
-    return [one.uid for one in found if isinstance(one, DeleteTarget)]
+    actions = [step for step in decide(world).steps if isinstance(step, IndependentActions) for step in step.actions]
+    return [action.uid for action in actions if isinstance(action, DeleteTarget)]
 
 
-def test_a_pod_where_the_guest_may_be_stays() -> None:
+def test_a_pod_that_may_run_the_guest_stays() -> None:
     for state, pods in product(STATES, PODS):
         world = a_world(state, pods)
         for uid in deleted(world):
@@ -100,7 +100,7 @@ def test_a_pod_where_the_guest_may_be_stays() -> None:
             assert uid != TARGET_UID or state.startswith(("not", "another", "failed")), (state, pods)
 
 
-def test_nothing_is_done_of_what_is_not_known_to_be_gone() -> None:
+def test_nothing_is_done_before_the_migration_is_confirmed_gone() -> None:
     for state, pods in product(STATES, PODS):
         if (state, pods) not in (("given", "both"), ("another one's", "both")):
             assert decide(a_world(state, pods, gone=frozenset({"another one"}))) == Plan(), (state, pods)
@@ -123,10 +123,10 @@ SUCCEEDED, FAILED = (a_migration(name, migrationState=LEFT) for name in ("Succee
     ],
     ids=["nobody knows which", "it is there", "another one has failed to leave it", "it is gone"],
 )
-def test_the_pod_that_a_guest_has_left_goes_unless_a_migration_sees_to_it(
+def test_the_pod_that_a_guest_has_left_is_deleted_unless_a_migration_is_responsible(
     migrations: tuple[VirtualMachineInstanceMigration, ...], gone: frozenset[str], left: list[str]
 ) -> None:
-    """The hand-over of a later one has replaced what told of it."""
+    """A later hand-over has replaced the migration state that named it."""
     later = {**OTHERS, "sourcePodUID": TARGET_UID}
     vmi = an_instance(later, ran=True, **GIVEN)
     world = World(vmi=vmi, spare=(a_running_pod(),), migrations=migrations, gone=gone)
@@ -134,8 +134,8 @@ def test_the_pod_that_a_guest_has_left_goes_unless_a_migration_sees_to_it(
 
 
 @pytest.mark.parametrize(("phase", "left"), [("Succeeded", [TARGET_UID]), ("Failed", []), ("Running", [])])
-def test_a_pod_that_a_migration_has_brought_a_guest_to_is_no_longer_that_ones(phase: str, left: list[str]) -> None:
-    """It was left since, by one that is gone."""
+def test_a_former_target_that_the_guest_has_left_is_deleted(phase: str, left: list[str]) -> None:
+    """A later migration, which no longer exists, moved the guest away."""
     vmi = an_instance(None, ran=True)
     world = World(vmi=vmi, spare=(made_for_it(a_target()),), migrations=(a_migration(phase),))
     assert deleted(world) == left
@@ -149,11 +149,11 @@ def labelled(state: str, pods: str) -> World:
 
 
 @pytest.mark.parametrize("state", ["not handed over", "another one's", "handed over", "begun, to end", "left"])
-def test_the_label_of_one_that_is_not_over_or_another_ones_stays(state: str) -> None:
+def test_the_label_of_an_active_or_another_migration_stays(state: str) -> None:
     assert "RemoveTargetLabel" not in steps(decide(labelled(state, "target going")))
 
 
 @pytest.mark.parametrize("state", ["failed", "given"])
-def test_the_label_goes_last(state: str) -> None:
-    found = [steps(decide(labelled(state, pods))) for pods in ("both", "none")]
-    assert found == ["IndependentActions", "RemoveTargetLabel"]
+def test_the_label_is_removed_last(state: str) -> None:
+    actions = [steps(decide(labelled(state, pods))) for pods in ("both", "none")]
+    assert actions == ["IndependentActions", "RemoveTargetLabel"]

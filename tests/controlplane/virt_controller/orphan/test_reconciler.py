@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A migration whose finalizer is taken off, and that is deleted, on a store with rules: it ends, and nothing stays."""
+"""A migration that is deleted without its finalizer, on a store with the API server's rules: it ends and leaves
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def stage() -> Stage:
 
 
 def wipe(stage: Stage) -> None:
-    """Delete the migration at once, whatever it has not done yet."""
+    """Delete the migration at once, without its finalizer."""
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"metadata": {"finalizers": None}})
     if stage.store.find(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB) is not None:
         stage.store.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB)
@@ -40,7 +42,7 @@ def is_at_source(stage: Stage) -> bool:
     return (stage.status["nodeName"], stage.status["phase"], stage.pods) == ("node-1", "Running", [stage.source])
 
 
-async def test_one_that_had_only_its_pod_leaves_none(stage: Stage) -> None:
+async def test_a_migration_with_only_a_pod_leaves_no_pod(stage: Stage) -> None:
     await stage.until("Scheduling")
     wipe(stage)
     stage.catch_up()
@@ -49,7 +51,7 @@ async def test_one_that_had_only_its_pod_leaves_none(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("phase", NOT_BEGUN)
-async def test_one_that_was_not_begun_fails_and_the_next_one_goes_its_way(stage: Stage, phase: str) -> None:
+async def test_a_migration_that_has_not_started_fails_and_the_next_one_proceeds(stage: Stage, phase: str) -> None:
     await stage.until(phase)
     wipe(stage)
     stage.catch_up()
@@ -66,7 +68,7 @@ async def test_one_that_was_not_begun_fails_and_the_next_one_goes_its_way(stage:
     assert stage.phase(AGAIN) == "PreparingTarget"
 
 
-async def test_one_that_was_begun_is_cancelled_and_its_source_ends_it(stage: Stage) -> None:
+async def test_a_running_migration_is_cancelled_and_its_source_ends_it(stage: Stage) -> None:
     await stage.until("Running")
     wipe(stage)
     stage.catch_up()
@@ -88,7 +90,7 @@ async def test_an_ended_target_fails_the_migration(stage: Stage) -> None:
     assert is_at_source(stage)
 
 
-async def test_a_guest_that_has_left_is_given_to_its_target_and_its_source_goes(stage: Stage) -> None:
+async def test_a_guest_whose_copy_is_complete_is_committed_and_its_source_deleted(stage: Stage) -> None:
     await stage.until("ready")
     target, source = stage.target, stage.source
     wipe(stage)
@@ -100,7 +102,7 @@ async def test_a_guest_that_has_left_is_given_to_its_target_and_its_source_goes(
 
 
 @pytest.mark.parametrize("phase", ["Scheduling", "PreparingTarget", "Running", "Succeeded"])
-async def test_one_that_is_there_is_its_own_controllers(stage: Stage, phase: str) -> None:
+async def test_an_existing_migration_is_left_to_its_own_controller(stage: Stage, phase: str) -> None:
     await stage.until(phase)
     stage.calls.clear()
     before = stage.store.version
@@ -109,7 +111,7 @@ async def test_one_that_is_there_is_its_own_controllers(stage: Stage, phase: str
 
 
 @pytest.mark.parametrize("phase", ["Scheduling", "Running"])
-async def test_one_that_is_not_known_yet_is_not_gone(stage: Stage, phase: str) -> None:
+async def test_a_migration_that_the_cache_lacks_is_not_taken_for_deleted(stage: Stage, phase: str) -> None:
     await stage.run_guest()
     late = Stage(stage.store)
     await stage.until(phase)
@@ -120,22 +122,22 @@ async def test_one_that_is_not_known_yet_is_not_gone(stage: Stage, phase: str) -
     assert late.calls == []
 
 
-async def test_it_is_looked_at_again_once_when_enough_was_read(stage: Stage) -> None:
+async def test_the_instance_is_enqueued_once_when_the_cache_has_caught_up(stage: Stage) -> None:
     await stage.until("Scheduling")
-    woken: list[Key] = []
-    stage.orphan.enqueue_by(woken.append)
+    enqueued: list[Key] = []
+    stage.orphan.enqueue_by(enqueued.append)
     wipe(stage)
     stage.catch_up(VIRTUAL_MACHINE_INSTANCE_MIGRATION)
     stage.store.patch(POD, stage.target, {"metadata": {"annotations": {"told": "later"}}})
     stage.catch_up(POD)
     stage.calls.clear()
     assert await reconcile(stage.orphan, WEB) == Outcome()
-    assert (stage.calls, woken) == ([], [])
+    assert (stage.calls, enqueued) == ([], [])
     stage.catch_up(VIRTUAL_MACHINE_INSTANCE_MIGRATION)
-    assert woken == [WEB]
+    assert enqueued == [WEB]
     await reconcile(stage.orphan, WEB)
     stage.catch_up()
-    assert (stage.pods, woken) == ([stage.source], [WEB])
+    assert (stage.pods, enqueued) == ([stage.source], [WEB])
 
 
 async def test_later_writes_do_not_hide_a_deleted_migration(stage: Stage) -> None:
@@ -153,7 +155,7 @@ async def test_later_writes_do_not_hide_a_deleted_migration(stage: Stage) -> Non
     assert stage.pods == [stage.source]
 
 
-async def test_the_label_goes_where_nothing_else_is_left(stage: Stage) -> None:
+async def test_the_label_is_removed_when_nothing_else_remains(stage: Stage) -> None:
     await stage.until("Running")
     stage.fail()
     wipe(stage)
@@ -162,7 +164,7 @@ async def test_the_label_goes_where_nothing_else_is_left(stage: Stage) -> None:
     assert MIGRATION_TARGET_NODE not in stage.instance()["metadata"]["labels"]
 
 
-async def test_what_is_known_of_an_instance_is_forgotten_with_it(stage: Stage) -> None:
+async def test_a_deleted_instance_is_forgotten(stage: Stage) -> None:
     await stage.until("Running")
     stage.fail()
     wipe(stage)
@@ -173,7 +175,7 @@ async def test_what_is_known_of_an_instance_is_forgotten_with_it(stage: Stage) -
     assert stage.orphan._told == {}
 
 
-async def test_the_pod_that_was_left_goes_though_a_later_one_was_handed_over(stage: Stage) -> None:
+async def test_the_former_source_is_deleted_although_a_later_migration_was_handed_over(stage: Stage) -> None:
     await stage.until("ready")
     source = stage.source
     wipe(stage)
@@ -205,7 +207,7 @@ async def test_a_pod_with_another_controller_stays(stage: Stage) -> None:
     assert len(stage.pods) == 2
 
 
-async def test_what_is_left_of_a_run_that_is_over_is_its_own_controllers(stage: Stage) -> None:
+async def test_the_remains_of_a_finished_run_are_left_to_its_own_controller(stage: Stage) -> None:
     await stage.until("Running")
     wipe(stage)
     stage.tell_instance({"phase": "Failed"})
@@ -214,7 +216,7 @@ async def test_what_is_left_of_a_run_that_is_over_is_its_own_controllers(stage: 
     assert stage.calls == []
 
 
-async def test_one_that_is_known_to_be_gone_stays_so(stage: Stage) -> None:
+async def test_a_confirmed_deletion_is_remembered(stage: Stage) -> None:
     await stage.until("PreparingTarget")
     wipe(stage)
     stage.catch_up()
@@ -230,7 +232,7 @@ async def test_one_that_is_known_to_be_gone_stays_so(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("resource", [VIRTUAL_MACHINE_INSTANCE_MIGRATION, POD, VIRTUAL_MACHINE_INSTANCE])
-async def test_nothing_is_judged_before_all_is_known(stage: Stage, resource: Resource) -> None:
+async def test_nothing_is_decided_before_the_caches_are_synced(stage: Stage, resource: Resource) -> None:
     await stage.until("Running")
     late = Stage(stage.store)
     late.caches[resource].synced = False
@@ -253,7 +255,7 @@ async def test_a_pod_that_was_handed_over_meanwhile_stays(stage: Stage) -> None:
     assert len(stage.pods) == 2
 
 
-async def test_a_pod_that_was_given_the_run_meanwhile_stays(stage: Stage) -> None:
+async def test_a_pod_that_became_active_meanwhile_stays(stage: Stage) -> None:
     await stage.until("Scheduling")
     wipe(stage)
     stage.catch_up()
@@ -266,7 +268,7 @@ async def test_a_pod_that_was_given_the_run_meanwhile_stays(stage: Stage) -> Non
     assert len(stage.pods) == 2
 
 
-async def test_a_pod_that_says_what_it_is_not_stays_where_the_guest_is(stage: Stage) -> None:
+async def test_a_forged_label_deletes_no_pod(stage: Stage) -> None:
     await stage.until("Running")
     for pod in (stage.source, stage.target):
         stage.store.patch(POD, pod, {"metadata": {"labels": {MIGRATION_JOB: "nobody"}}})
@@ -276,7 +278,7 @@ async def test_a_pod_that_says_what_it_is_not_stays_where_the_guest_is(stage: St
     assert stage.phase() == "Running"
 
 
-async def test_a_refusal_is_recorded(stage: Stage) -> None:
+async def test_a_refused_delete_is_recorded(stage: Stage) -> None:
     await stage.until("Scheduling")
     wipe(stage)
     stage.catch_up()

@@ -137,11 +137,11 @@ def test_actions(world: World, expected: list[str]) -> None:
     assert actions_of(decide(world)) == expected
 
 
-def test_a_new_leader_requeues() -> None:
+def test_a_new_leader_requeues_until_the_earlier_batches_are_read() -> None:
     assert decide(a_world(a_pool(1), has_read_earlier_batches=False)).requeue_after == LOOK_AGAIN_SECONDS
 
 
-def test_at_most_a_burst_at_a_time() -> None:
+def test_a_plan_creates_and_deletes_a_limited_number() -> None:
     many = tuple(a_member(f"web-{number}") for number in range(300))
     assert len(actions_of(decide(a_world(a_pool(0), *many)))) == 250
     (begin,) = decide(a_world(a_pool(900), free=tuple(range(900)))).steps
@@ -156,7 +156,7 @@ def test_at_most_a_burst_at_a_time() -> None:
 def test_restarts_are_limited_by_max_unavailable(most: Any, ready: str, restarted: int) -> None:
     """VMs that are not ready are restarted at once, and count as unavailable."""
     members = tuple(a_member(f"web-{number}", mark="b.a") for number in range(3))
-    runs = tuple(a_run(one, ready=word == "y") for one, word in zip(members, ready, strict=True))
+    runs = tuple(a_run(member, ready=word == "y") for member, word in zip(members, ready, strict=True))
     pool = a_pool(3, **({} if most is None else {"maxUnavailable": most}))
     assert len(actions_of(decide(a_world(pool, *members, runs=runs)))) == restarted
 
@@ -177,7 +177,7 @@ def test_a_surplus_vm_does_not_replace_an_unavailable_one() -> None:
 
 
 def test_no_vm_is_restarted_while_too_many_are_unavailable() -> None:
-    """Two already start from the new template."""
+    """Two VMs already start from the new template."""
     members = tuple(a_member(f"web-{number}", mark="b.a") for number in range(5))
     fresh = tuple(a_run(member, ready=False, mark="b.a") for member in members[:2])
     runs = (*fresh, *(a_run(member) for member in members[2:]))
@@ -194,9 +194,9 @@ def test_a_halted_vm_is_not_unavailable() -> None:
     ("how", "first"),
     [("AscendingOrder", "web-2"), ("DescendingOrder", "web-10"), ("Newest", "web-9"), ("Oldest", "web-10")],
 )
-def test_order(how: str, first: str) -> None:
-    made = {"web-2": "2026-01-02T00:00:00Z", "web-9": "2026-01-03T00:00:00Z", "web-10": "2026-01-01T00:00:00Z"}
-    members = [a_member(name, made=stamp) for name, stamp in made.items()]
+def test_scale_in_order_follows_the_sort_policy(how: str, first: str) -> None:
+    created = {"web-2": "2026-01-02T00:00:00Z", "web-9": "2026-01-03T00:00:00Z", "web-10": "2026-01-01T00:00:00Z"}
+    members = [a_member(name, made=stamp) for name, stamp in created.items()]
     policy = a_pool(scaleInStrategy={"proactive": {"selectionPolicy": {"sortPolicy": how}}})
     strategy = policy.spec.scale_in_strategy
     assert strategy is not None
@@ -257,7 +257,7 @@ def test_numbers_in_names(name: str, number: int | None) -> None:
 
 
 @pytest.mark.parametrize(("value", "count"), [(3, 3), ("25%", 2), ("100%", 10), ("1%", 1), ("nonsense", 10), (0, 10)])
-def test_shares(value: Any, count: int) -> None:
+def test_int_or_percent_is_a_number_of_the_members(value: Any, count: int) -> None:
     assert int_or_percent.of(value, 10) == count
 
 
@@ -279,17 +279,17 @@ VOLUMES: list[Json] = [
         ({"appendIndexToSecretRefs": True}, ["disk-7", "disk-7", "shared", "map", "word-7", "user-7", "net-7"]),
     ],
 )
-def test_names_with_the_number_of_the_vm(how: Json, expected: list[str]) -> None:
+def test_names_of_disks_and_secrets_include_the_number_of_the_vm(how: Json, expected: list[str]) -> None:
     spec = {
         "template": {"spec": {"domain": {}, "volumes": VOLUMES}},
         "dataVolumeTemplates": [{"metadata": {"name": "disk"}, "spec": {}}],
     }
     vm = build_vm(a_pool(nameGeneration=how), {"spec": spec}, 7)
     a, b, c, d, e, f = vm["spec"]["template"]["spec"]["volumes"]
-    found = [a["dataVolume"]["name"], b["persistentVolumeClaim"]["claimName"], c["persistentVolumeClaim"]["claimName"]]
-    found += [d["configMap"]["name"], e["secret"]["secretName"]]
-    found += [f["cloudInitNoCloud"]["secretRef"]["name"], f["cloudInitNoCloud"]["networkDataSecretRef"]["name"]]
-    assert found == expected
+    names = [a["dataVolume"]["name"], b["persistentVolumeClaim"]["claimName"], c["persistentVolumeClaim"]["claimName"]]
+    names += [d["configMap"]["name"], e["secret"]["secretName"]]
+    names += [f["cloudInitNoCloud"]["secretRef"]["name"], f["cloudInitNoCloud"]["networkDataSecretRef"]["name"]]
+    assert names == expected
     assert vm["spec"]["dataVolumeTemplates"][0]["metadata"]["name"] == "disk-7"
     assert spec["dataVolumeTemplates"][0]["metadata"] == {"name": "disk"}, "the template is not changed"
 
@@ -309,10 +309,10 @@ def test_a_change_keeps_the_identity_of_the_guest() -> None:
 
 
 def test_a_revision_is_a_hash_of_the_template_and_valid_as_a_label() -> None:
-    one, same = {"spec": {"a": 1, "b": 2}}, {"spec": {"b": 2, "a": 1}}
-    assert revision("web", one) == revision("web", same)
-    assert revision("web", one) != revision("web", {"spec": {"a": 2}})
-    assert len(revision("w" * 240, one)) <= 63
+    first, same = {"spec": {"a": 1, "b": 2}}, {"spec": {"b": 2, "a": 1}}
+    assert revision("web", first) == revision("web", same)
+    assert revision("web", first) != revision("web", {"spec": {"a": 2}})
+    assert len(revision("w" * 240, first)) <= 63
 
 
 def test_differences_of_data_volumes() -> None:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Chance against a pool: answers that get lost, caches that lag or list anew, two leaders at once.
+"""Random operations on a pool: lost responses, caches that lag or relist, two leaders at once.
 
-Whatever happens, a machine is only made while fewer are there than are wanted, and only deleted while more are,
-as far as the leader can have seen what is wanted, and who was deleted by others.
+A VM is only created while fewer exist than are wanted, and only deleted while more exist, by what the leader can have
+observed of the wanted number and of deletions by others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Play:
         self.is_leader = False
         self.made = self.deleted = self.read = self.pools_read = 0
         self.ended: list[int] = []
-        """At which versions somebody else deleted a machine."""
+        """The versions at which others deleted a VM."""
         self._create, self._delete, self._patch = self.store.create, self.store.delete, self.store.patch
         self.store.create, self.store.delete = self.create, self.delete  # type: ignore[method-assign]
         self.store.patch = self.patch  # type: ignore[method-assign]
@@ -47,17 +47,17 @@ class Play:
         return int(self.store.get(POOL, WEB)["spec"]["replicas"])
 
     def asked(self) -> list[int]:
-        """List the numbers that were wanted since the leader's cache of pools has read, and then."""
-        known = [one for one in self.store.histories[POOL.kind] if one.after is not None]
-        seen = [one for one in known if one.version <= self.pools_read][-1:]
-        newer = [one for one in known if one.version > self.pools_read]
-        return [one.after["spec"]["replicas"] for one in (*seen, *newer) if one.after is not None]
+        """List the wanted numbers that the leader may use: the one in its cache of pools, and all newer ones."""
+        versions = [version for version in self.store.histories[POOL.kind] if version.after is not None]
+        observed = [version for version in versions if version.version <= self.pools_read][-1:]
+        newer = [version for version in versions if version.version > self.pools_read]
+        return [version.after["spec"]["replicas"] for version in (*observed, *newer) if version.after is not None]
 
     def there(self, *, going: bool = True) -> int:
         uid = self.store.get(POOL, WEB)["metadata"]["uid"]
-        metas = (one["metadata"] for one in self.user.vms.values())
-        ours = (one for one in metas if any(owner["uid"] == uid for owner in one.get("ownerReferences", ())))
-        return sum(going or "deletionTimestamp" not in one for one in ours)
+        metas = (meta["metadata"] for meta in self.user.vms.values())
+        ours = (meta for meta in metas if any(owner["uid"] == uid for owner in meta.get("ownerReferences", ())))
+        return sum(going or "deletionTimestamp" not in meta for meta in ours)
 
     def create(self, resource: Any, namespace: str, body: Json) -> Json:
         self._may_fail()
@@ -94,7 +94,7 @@ class Play:
     async def step(self) -> None:
         chance = self.rng.random()
         if chance < 0.45:
-            cache = self.rng.choice([one for leader in self.leaders for one in leader.caches.values()])
+            cache = self.rng.choice([replica for leader in self.leaders for replica in leader.caches.values()])
             if cache.is_behind:
                 cache.advance()
             elif self.rng.random() < 0.3:
@@ -130,7 +130,7 @@ class Play:
             self.user.finish()
 
     async def settle(self) -> None:
-        """Let one leader work, whose every write is answered."""
+        """Let one leader work that receives every response."""
         self.store.create, self.store.delete = self._create, self._delete  # type: ignore[method-assign]
         self.store.patch = self._patch  # type: ignore[method-assign]
         leader = self.leaders[0]
@@ -138,9 +138,9 @@ class Play:
             leader.catch_up()
             await reconcile(leader.reconciler, WEB)
             self.user.finish()
-        said = self.store.get(VIRTUAL_MACHINE_POOL, WEB)["status"].get("replicas", 0)
-        assert len(self.user.vms) == self.wanted() == said
-        revisions = {one["metadata"]["labels"]["kubevirt.io/vm-pool-revision-name"] for one in self.user.vms.values()}
+        reported = self.store.get(VIRTUAL_MACHINE_POOL, WEB)["status"].get("replicas", 0)
+        assert len(self.user.vms) == self.wanted() == reported
+        revisions = {vm["metadata"]["labels"]["kubevirt.io/vm-pool-revision-name"] for vm in self.user.vms.values()}
         assert len(revisions) <= 1
 
 

@@ -70,7 +70,7 @@ def test_a_pool_is_scaled_by_kubectl_updated_and_deleted(cluster: Cluster) -> No
 
         old = json.loads(cluster.kubectl("get", "virtualmachinepools.v1alpha1.pool.kubevirt.io", "pool", "-o", "json"))
         assert old["spec"] == cluster.get("vmpool", "pool")["spec"]
-        # The garbage collector hears of new kinds late; before that it orphans nobody, and deletes later.
+        # The garbage collector learns of new kinds late; before that it orphans no dependents and deletes later.
         first = {**POOL, "metadata": {"name": "first", "namespace": "default"}}
         cluster.kubectl("create", "-f", "-", body=first)
         cluster.appear("vm/first-0")

@@ -29,7 +29,7 @@ READY: Json = {"type": "Ready", "status": "True"}
 
 
 class Process(SmallWorld):
-    """A virt-controller with the pool controller only."""
+    """A virt-controller with only the pool controller."""
 
     def __init__(self, store: Store | None = None) -> None:
         super().__init__(WITH_POOLS, store)
@@ -84,7 +84,7 @@ class Stand(Process):
         self.catch_up(POOL)
 
     def start_machines(self, *, ready: bool = True) -> None:
-        """Do what the VM controller and the nodes do."""
+        """Do the work of the VM controller and the nodes."""
         for name, vm in self.vms.items():
             if name not in self.vmis:
                 raw = self.store.raw(VM, Key("default", name))
@@ -107,7 +107,7 @@ class Stand(Process):
         self.catch_up()
 
     def going(self, kind: Any = VM) -> list[str]:
-        return [key.name for key, one in self.store.list(kind) if "deletionTimestamp" in one["metadata"]]
+        return [key.name for key, body in self.store.list(kind) if "deletionTimestamp" in body["metadata"]]
 
     async def settle(self, *, ready: bool = True) -> None:
         for _unused in range(30):
@@ -142,19 +142,19 @@ async def test_scaling_up_costs_two_status_writes_and_the_creates() -> None:
 async def test_each_vm_has_its_own_identity_and_the_pool_as_owner() -> None:
     stand = Stand(2)
     await stand.run()
-    one, other = stand.vms.values()
-    owner = one["metadata"]["ownerReferences"][0]
+    first, other = stand.vms.values()
+    owner = first["metadata"]["ownerReferences"][0]
     assert (owner["uid"], owner["apiVersion"], owner["controller"]) == (
         stand.pool["metadata"]["uid"],
         "pool.kubevirt.io/v1beta1",
         True,
     )
-    assert one["metadata"]["labels"]["app"] == "web"
-    mark = one["metadata"]["labels"]["kubevirt.io/vm-pool-revision-name"]
+    assert first["metadata"]["labels"]["app"] == "web"
+    mark = first["metadata"]["labels"]["kubevirt.io/vm-pool-revision-name"]
     assert mark.startswith("web-")
-    assert one["spec"]["template"]["metadata"]["labels"]["kubevirt.io/vm-pool-revision-name"] == mark
-    assert one["metadata"]["finalizers"] == ["kubevirt.io/virtualMachineControllerFinalize"], "and none of a pool"
-    uuids = {vm["spec"]["template"]["spec"]["domain"]["firmware"]["uuid"] for vm in (one, other)}
+    assert first["spec"]["template"]["metadata"]["labels"]["kubevirt.io/vm-pool-revision-name"] == mark
+    assert first["metadata"]["finalizers"] == ["kubevirt.io/virtualMachineControllerFinalize"], "and none of a pool"
+    uuids = {vm["spec"]["template"]["spec"]["domain"]["firmware"]["uuid"] for vm in (first, other)}
     assert len(uuids) == 2
 
 
@@ -172,15 +172,15 @@ async def test_the_lowest_free_number_is_used_again() -> None:
     assert stand.going() == []
 
 
-async def test_a_name_of_a_foreign_vm_is_skipped() -> None:
+async def test_names_of_foreign_vms_are_skipped() -> None:
     stand = Stand(2)
     stand.store.create(VM, "default", {"metadata": {"name": "web-0"}, "spec": template()["spec"]})
-    await stand.settle()  # the first attempt finds it out
+    await stand.settle()  # the first attempt detects it
     assert list(stand.vms) == ["web-0", "web-1", "web-2"]
     assert "ownerReferences" not in stand.vms["web-0"]["metadata"], "it is not adopted"
 
 
-async def test_a_name_of_a_foreign_vm_is_skipped_before_the_cache_has_it() -> None:
+async def test_a_foreign_name_is_skipped_before_the_cache_shows_it() -> None:
     stand = Stand()
     stand.store.create(VM, "default", {"metadata": {"name": "web-0"}, "spec": template()["spec"]})
     for _unused in range(3):
@@ -329,7 +329,7 @@ async def test_a_changed_template_updates_vms_and_restarts_guests() -> None:
     stand = Stand(3)
     await stand.settle()
     before = {name: vm["spec"]["template"]["spec"]["domain"]["firmware"] for name, vm in stand.vms.items()}
-    runs = {name: one["metadata"]["uid"] for name, one in stand.vmis.items()}
+    runs = {name: run["metadata"]["uid"] for name, run in stand.vmis.items()}
     stand.change(virtualMachineTemplate=template(hostname="other"))
     await stand.settle()
     after = {name: vm["spec"]["template"]["spec"]["domain"]["firmware"] for name, vm in stand.vms.items()}
@@ -372,7 +372,7 @@ async def test_a_vm_that_is_not_ready_is_restarted_at_once() -> None:
     assert len(stand.going(VMI)) == 3
 
 
-async def test_a_vm_that_becomes_ready_meanwhile_is_decided_on_again() -> None:
+async def test_a_vm_that_becomes_ready_meanwhile_is_decided_again() -> None:
     stand = Stand(2, maxUnavailable=1)
     await stand.settle(ready=False)
     stand.change(virtualMachineTemplate=template(hostname="other"))

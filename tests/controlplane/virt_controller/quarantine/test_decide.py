@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which node is marked, and which one takes machines again, as tables."""
+"""Which nodes are quarantined and which are released, as tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from controlplane.virt_controller.quarantine.world import ObservedNode, Quaranti
 from tests.controlplane.virt_controller.builders import NOW
 
 OURS, PERSONS = "20260101T001500Z", "maintenance"
-"""Ours ends 900 s after NOW."""
+"""A label of ours that ends 900 s after NOW."""
 
 
 def a_charge(machine: str, namespace: str = "default", at: float = 1000.0) -> AttributedFailure:
@@ -96,25 +96,25 @@ MARKED: dict[str, tuple[World, str | None]] = {
 
 
 @pytest.mark.parametrize("title", MARKED)
-def test_which_node_is_marked(title: str) -> None:
+def test_which_node_is_quarantined(title: str) -> None:
     world, expected = MARKED[title]
-    found = [step for step in decide(world).steps if isinstance(step, Quarantine)]
-    assert [one.observed.name for one in found] == ([] if expected is None else [expected])
+    actions = [step for step in decide(world).steps if isinstance(step, Quarantine)]
+    assert [action.observed.name for action in actions] == ([] if expected is None else [expected])
 
 
-def test_a_mark_rests_on_the_nodes_that_stay_and_says_why() -> None:
-    (one,) = decide(a_world(bad(), GOOD, a_node("far", unschedulable=True), OTHER)).steps
-    assert isinstance(one, Quarantine)
-    assert (one.until, one.staying) == (NOW + 900, ("good", "other"))
-    assert "3 machines did not begin here (UnexpectedAdmissionError)" in one.because
+def test_a_quarantine_names_the_remaining_nodes_and_the_reason() -> None:
+    (action,) = decide(a_world(bad(), GOOD, a_node("far", unschedulable=True), OTHER)).steps
+    assert isinstance(action, Quarantine)
+    assert (action.until, action.staying) == (NOW + 900, ("good", "other"))
+    assert "3 machines did not begin here (UnexpectedAdmissionError)" in action.because
 
 
-def test_a_new_leader_looks_again_when_it_may_mark() -> None:
+def test_a_new_leader_requeues_when_its_waiting_time_is_over() -> None:
     assert decide(a_world(bad(), GOOD, leading_for=20.0)).requeue_after == 40.0
 
 
 LIFTED: dict[str, tuple[World, bool, float | None]] = {
-    # world, whether it is lifted, when to look again
+    # world, whether the node is released, when to requeue
     "just marked": (a_world(bad(mark=OURS), GOOD), False, 900.0),
     "half over": (a_world(bad(mark=OURS), GOOD, now=NOW + 450), False, 450.0),
     "over": (a_world(bad(mark=OURS), GOOD, now=NOW + 900), True, None),
@@ -131,16 +131,16 @@ LIFTED: dict[str, tuple[World, bool, float | None]] = {
 
 
 @pytest.mark.parametrize("title", LIFTED)
-def test_which_node_takes_machines_again(title: str) -> None:
-    world, is_lifted, again = LIFTED[title]
+def test_which_node_is_released(title: str) -> None:
+    world, is_lifted, requeue_after = LIFTED[title]
     plan = decide(world)
-    assert ([type(step) for step in plan.steps], plan.requeue_after) == ([Release] if is_lifted else [], again)
+    assert ([type(step) for step in plan.steps], plan.requeue_after) == ([Release] if is_lifted else [], requeue_after)
 
 
-def test_a_node_that_is_spared_for_the_sake_of_the_others_is_named_once() -> None:
+def test_a_node_that_is_spared_for_lack_of_others_is_reported_once() -> None:
     world = a_world(bad())
-    (found,) = newly_withheld(world)
-    assert found.name == "bad"
-    assert newly_withheld(a_world(bad(), withheld={"bad": found.failures})) == ()
+    (node,) = newly_withheld(world)
+    assert node.name == "bad"
+    assert newly_withheld(a_world(bad(), withheld={"bad": node.failures})) == ()
     assert newly_withheld(a_world(bad(), GOOD)) == ()
     assert newly_withheld(a_world(bad(), leading_for=0.0)) == ()

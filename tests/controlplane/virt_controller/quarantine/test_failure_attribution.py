@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which failures are charged to which node, and what takes them back."""
+"""Which failures count against which node, and what removes them."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ def comes_up(
     failures.note(before, after, 7.0)
 
 
-def test_a_node_is_charged_when_the_run_has_come_up_on_another() -> None:
-    woken: list[str] = []
-    failures = FailureAttribution(changed=lambda: woken.append("x"))
+def test_a_failure_counts_when_the_run_starts_on_another_node() -> None:
+    enqueued: list[str] = []
+    failures = FailureAttribution(changed=lambda: enqueued.append("x"))
     comes_up(failures, failed(), owner="machine")
-    (one,) = failures.of("bad")
-    assert (str(one.vmi), one.machine, one.reason, one.at) == (
+    (failure,) = failures.of("bad")
+    assert (str(failure.vmi), failure.machine, failure.reason, failure.at) == (
         "default/web",
         "default/machine",
         "UnexpectedAdmissionError",
         7.0,
     )
-    assert woken == ["x"]
+    assert enqueued == ["x"]
     assert failures.of("good") == ()
 
 
 def test_no_failure_is_attributed_before_the_guest_runs() -> None:
-    """What fails everywhere is no node's fault: a tenant's broken machines charge nobody."""
+    """A run that fails everywhere is no node's fault: a tenant's broken machines count against no node."""
     failures = FailureAttribution()
     for before, after in (("Scheduling", "Scheduled"), ("Scheduling", "Failed"), ("Scheduled", "Failed")):
         failures.note(an_instance(before), an_instance(after, "web", "good", failed()), 0.0)
@@ -60,20 +60,20 @@ def test_failures_that_a_tenant_can_cause_are_not_attributed() -> None:
     assert failures.of("bad") == ()
 
 
-def test_a_node_on_which_it_came_up_in_the_end_is_not_charged() -> None:
+def test_a_node_on_which_the_guest_starts_in_the_end_has_no_failure() -> None:
     failures = FailureAttribution()
     comes_up(failures, failed("good"), failed("bad"))
     assert (failures.of("good"), len(failures.of("bad"))) == ((), 1)
 
 
-def test_a_guest_that_comes_up_takes_all_charges_of_its_node_back() -> None:
+def test_a_guest_that_starts_on_a_node_clears_its_failures() -> None:
     failures = FailureAttribution()
     comes_up(failures, failed())
     comes_up(failures, name="other", node="bad")
     assert failures.of("bad") == ()
 
 
-def test_what_ran_before_it_was_looked_at_says_nothing_of_when() -> None:
+def test_a_run_that_was_running_when_first_observed_counts_against_no_node() -> None:
     failures = FailureAttribution()
     up = an_instance("Running", "web", "good", failed())
     failures.note(None, up, 0.0)
@@ -83,7 +83,7 @@ def test_what_ran_before_it_was_looked_at_says_nothing_of_when() -> None:
     assert failures.of("bad") == ()
 
 
-def test_what_is_kept_of_a_node_is_bounded() -> None:
+def test_the_failures_kept_per_node_are_limited() -> None:
     failures = FailureAttribution()
     for number in range(MAX_FAILURES_PER_NODE + 5):
         comes_up(failures, failed(), name=f"web-{number}")

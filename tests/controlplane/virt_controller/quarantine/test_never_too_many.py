@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Chance against the quarantine: lagging caches, lost answers, leaders that change with writes under way, wrong clocks,
-people who let nodes go.
+"""Random operations on the quarantine: lagging caches, lost responses, new leaders during writes, wrong clocks, users
+who release nodes.
 
-Whatever happens, at least half of the nodes take machines, no node is marked for one machine's or one tenant's failures
-nor twice, and no person's word is touched. In the end nothing is left out for ever, and what deserves it is marked. A
-failure names its seed.
+At least half of the nodes accept machines; no node is quarantined for the failures of one machine or one tenant, nor
+twice; labels of users stay. In the end no quarantine lasts, and a node with enough failures is quarantined. A failure
+names its seed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FATES: tuple[Fate, ...] = ("done", "done", "done", "done", "request lost", "answ
 OFFSETS = (0.0, 0.0, -3600.0, 3600.0)
 MACHINES = [Key(namespace, name) for namespace in ("a", "b", "c") for name in ("one", "two")]
 SECONDS_OF_A_WRITE = 40.0
-"""A write that a dying leader has sent happens within this time, or never."""
+"""Seconds within which a write of a dying leader arrives, or never."""
 SEEDS = 60
 STEPS = 600
 
@@ -49,11 +49,11 @@ class Pass:
 
 
 class Process:
-    """A virt-controller that follows, and works when it leads."""
+    """A virt-controller that follows, and works as the leader."""
 
     def __init__(self, store: Store, clock: WrongClock) -> None:
         self.caches = {name: LaggingCache(store, name) for name in (NODE, VMI)}
-        overlays = {one: ReadYourWritesCache(cache) for one, cache in self.caches.items()}
+        overlays = {kind: ReadYourWritesCache(cache) for kind, cache in self.caches.items()}
         self.clock = clock
         self.reconciler = QuarantineReconciler(
             nodes=overlays[NODE],
@@ -68,7 +68,7 @@ class Process:
         self.work: Pass | None = None
 
     def begin(self) -> bool:
-        """Start a pass; tell whether it asks for anything."""
+        """Begin a pass; return whether there is anything to do."""
         return self._go_on(reconcile(self.reconciler, ALL_NODES), None, None)
 
     def carry_out(self, fate: Fate) -> None:
@@ -97,13 +97,13 @@ class Play:
             labels = {"kubevirt.io/schedulable": "true"}
             self.store.create(NODE, "", {"metadata": {"name": name, "labels": labels}, "spec": {}})
         self.good = self.nodes[: self.rng.randrange(1, 1 + max(1, len(self.nodes) - 1))]
-        """Where most runs come up; on the others they mostly fail."""
+        """Nodes where most runs start; on the others most fail."""
         self.leader, self.standby = self.process(), self.process()
         self.leader.reconciler.begin()
         self.late: list[tuple[float, Call]] = []
         self.runs = 0
         self.charged: dict[str, set[Key]] = {name: set() for name in self.nodes}
-        """Machines that have ever failed on a node, for a reason that is its own, and come up on another."""
+        """Machines that have failed on a node by its own fault, and started on another."""
         self.judged = self.store.version
         self.marks = 0
 
@@ -142,7 +142,7 @@ class Play:
             self.leader.carry_out(self.rng.choice(FATES))
 
     def run(self) -> None:
-        """Let a run fail somewhere, for one reason or another, and come up somewhere, or nowhere."""
+        """Fail a run on a node for a random reason, and let it start on another node, or on none."""
         self.begin_run(
             self.rng.choice(MACHINES),
             self.rng.choice(self.nodes),
@@ -178,7 +178,7 @@ class Play:
         self.true.advance(self.rng.choice((1.0, 20.0, 40.0, 60.0)))
 
     def exchange(self) -> None:
-        """Let the standby lead; the leader dies, and what it has sent happens at once, some time later, or never."""
+        """Let the standby lead; the writes that the dying leader has sent arrive at once, later or never."""
         if self.leader.work is not None:
             self.late.append((self.true.seconds + SECONDS_OF_A_WRITE, self.leader.work.call))
             self.leader.work.coroutine.close()
@@ -204,12 +204,12 @@ class Play:
         assert before is None, "marked twice"
         assert parse_label(after) is not None
         assert len(self.charged[name]) >= 3, "marked for fewer than three machines"
-        assert len({one.namespace for one in self.charged[name]}) >= 2, "marked for one tenant's"
+        assert len({failure.namespace for failure in self.charged[name]}) >= 2, "marked for one tenant's"
         staying = [node for node in self.nodes if mark(self.store.get(NODE, Key("", node))) is None]
         assert len(staying) * 2 >= len(self.nodes), f"{len(staying)} of {len(self.nodes)} stay"
 
     def settle(self) -> None:
-        """Let all time pass that a mark lasts, and the leader do what there is to do."""
+        """Let the duration of a quarantine pass, and the leader work until it is idle."""
         for _unused in range(60):
             self.pass_time()
             self.true.advance(60)
@@ -232,12 +232,12 @@ class Play:
 
 
 def mark(node: Json) -> str | None:
-    found: str | None = node["metadata"].get("labels", {}).get(QUARANTINED)
-    return found
+    label: str | None = node["metadata"].get("labels", {}).get(QUARANTINED)
+    return label
 
 
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
-def test_no_more_are_left_out_than_may_be_and_none_for_ever(seed: int) -> None:
+def test_no_more_nodes_than_allowed_are_quarantined_and_none_forever(seed: int) -> None:
     play = Play(seed)
     for _unused in range(STEPS):
         play.step()
@@ -257,12 +257,12 @@ def test_no_more_are_left_out_than_may_be_and_none_for_ever(seed: int) -> None:
         assert play.marked() == [play.nodes[-1]]
 
 
-def test_chance_makes_enough_happen() -> None:
-    """Nodes are marked, or it proves nothing."""
-    found = []
+def test_the_seeds_quarantine_nodes() -> None:
+    """Otherwise the plays prove nothing."""
+    marks = []
     for seed in range(1, 11):
         play = Play(seed)
         for _unused in range(STEPS):
             play.step()
-        found.append(play.marks)
-    assert sum(found) > 10, found
+        marks.append(play.marks)
+    assert sum(marks) > 10, marks

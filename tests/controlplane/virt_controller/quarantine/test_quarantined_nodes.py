@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The nodes that are marked now."""
+"""The nodes with a quarantine label."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.controlplane.virt_controller.small_world import SmallWorld
 LABEL = "virtops.kubevirt/quarantined"
 
 
-def test_each_node_is_quarantined_and_released_by_itself() -> None:
+def test_each_node_is_quarantined_and_released_separately() -> None:
     world = SmallWorld()
     for name in ("a", "b", "c"):
         world.store.create(NODE, "", {"metadata": {"name": name, "labels": {LABEL: "maintenance"}}, "spec": {}})

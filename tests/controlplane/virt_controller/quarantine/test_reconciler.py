@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The quarantine over time: runs that fail and come up elsewhere, leaders that change, answers that are lost."""
+"""The quarantine over time: runs that fail and start elsewhere, new leaders, lost responses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Stage(SmallWorld):
         self.woken.clear()
 
     def another(self) -> QuarantineReconciler:
-        """A process that has watched nothing yet, and leads."""
+        """A process that leads and has not watched anything yet."""
         made = QuarantineReconciler(
             nodes=self.overlays[NODE],
             vmis=self.overlays[VIRTUAL_MACHINE_INSTANCE],
@@ -56,7 +56,7 @@ class Stage(SmallWorld):
         return outcome
 
     def comes_up(self, name: str, namespace: str = "default", *, failed_on: str = "bad", on: str = "good") -> None:
-        """A run fails on one node, for a reason that is the node's, and comes up on another."""
+        """Fail a run on one node by the node's fault, and start it on another node."""
         key = Key(namespace, name)
         self.store.create(VIRTUAL_MACHINE_INSTANCE, namespace, {"metadata": {"name": name}, "spec": {}})
         failed = {"attempt": 1, "nodeName": failed_on, "reason": "UnexpectedAdmissionError", "nodeFault": True}
@@ -71,8 +71,8 @@ class Stage(SmallWorld):
             self.comes_up(f"{name}-{failed_on}", namespace, failed_on=failed_on)
 
     def mark_of(self, name: str) -> str | None:
-        found: str | None = self.store.get(NODE, Key("", name))["metadata"]["labels"].get(LABEL)
-        return found
+        label: str | None = self.store.get(NODE, Key("", name))["metadata"]["labels"].get(LABEL)
+        return label
 
     def label(self, name: str, value: str | None) -> None:
         self.store.patch(NODE, Key("", name), {"metadata": {"labels": {LABEL: value}}})
@@ -87,16 +87,16 @@ def stage() -> Stage:
     return Stage("bad", "good")
 
 
-async def test_a_node_where_runs_do_not_begin_gets_no_machines_for_a_while(stage: Stage) -> None:
+async def test_a_node_with_failed_starts_is_quarantined_for_a_while(stage: Stage) -> None:
     stage.three_come_up()
     assert set(stage.woken) == {ALL_NODES}
     await stage.work()
     assert stage.mark_of("bad") is not None
     assert stage.marked() == {"bad"}
     assert [call for call in stage.calls if "patch" in call] == ["patch status of Node [uid+version]"]
-    told = stage.told_of("NodeQuarantined")
-    assert sorted(about for about, _unused in told) == ["bad", "default/a-bad", "default/b-bad", "other/c-bad"]
-    assert "kubectl label node bad virtops.kubevirt/quarantined-" in told[0][1]
+    events = stage.told_of("NodeQuarantined")
+    assert sorted(about for about, _unused in events) == ["bad", "default/a-bad", "default/b-bad", "other/c-bad"]
+    assert "kubectl label node bad virtops.kubevirt/quarantined-" in events[0][1]
     assert (await stage.work()).requeue_after == pytest.approx(900)
     assert stage.calls == []
 
@@ -108,7 +108,7 @@ async def test_a_node_where_runs_do_not_begin_gets_no_machines_for_a_while(stage
     assert (stage.mark_of("bad"), stage.calls) == (None, [])
 
 
-async def test_a_node_that_an_administrator_released_starts_over(stage: Stage) -> None:
+async def test_a_node_that_a_user_released_starts_over(stage: Stage) -> None:
     stage.three_come_up()
     await stage.work()
     stage.woken.clear()
@@ -122,8 +122,8 @@ async def test_a_node_that_an_administrator_released_starts_over(stage: Stage) -
     assert stage.mark_of("bad") is None
 
 
-async def test_an_administrators_release_counts_before_the_label_is_observed(stage: Stage) -> None:
-    """The watch lists anew and shows it without a mark, as it was."""
+async def test_a_users_release_counts_before_the_label_was_observed(stage: Stage) -> None:
+    """The relist shows the node without the label, as before."""
     stage.three_come_up()
     await reconcile(stage.quarantine, ALL_NODES)
     assert stage.mark_of("bad") is not None
@@ -134,7 +134,7 @@ async def test_an_administrators_release_counts_before_the_label_is_observed(sta
     assert stage.mark_of("bad") is None
 
 
-async def test_what_a_person_has_marked_stays_and_counts(stage: Stage) -> None:
+async def test_a_users_label_stays_and_counts(stage: Stage) -> None:
     stage.label("good", "maintenance")
     stage.three_come_up()
     await stage.work()
@@ -143,7 +143,7 @@ async def test_what_a_person_has_marked_stays_and_counts(stage: Stage) -> None:
     assert (stage.mark_of("good"), stage.mark_of("bad")) == ("maintenance", None)
 
 
-async def test_a_guest_that_comes_up_there_takes_it_all_back(stage: Stage) -> None:
+async def test_a_guest_that_starts_on_the_node_clears_its_failures(stage: Stage) -> None:
     stage.comes_up("a")
     stage.comes_up("b", "other")
     stage.comes_up("well", failed_on="", on="bad")
@@ -152,7 +152,7 @@ async def test_a_guest_that_comes_up_there_takes_it_all_back(stage: Stage) -> No
     assert stage.mark_of("bad") is None
 
 
-async def test_a_node_that_takes_the_name_of_one_that_is_gone_is_not_charged_with_its_failures(stage: Stage) -> None:
+async def test_a_new_node_with_the_same_name_has_no_failures(stage: Stage) -> None:
     for name in ("a", "b"):
         stage.comes_up(name, name)
     stage.store.delete(NODE, Key("", "bad"))
@@ -192,7 +192,7 @@ async def test_a_spared_node_is_reported_once() -> None:
     ids=["marked by another leader", "taken off the list", "cordoned"],
 )
 async def test_the_api_server_confirms_the_nodes_that_stay(stage: Stage, other: Any) -> None:
-    """Nobody's watch has told yet that it does not any more: fewer than half would stay."""
+    """The watch does not show the change of the other node yet: fewer than half would stay."""
     stage.three_come_up()
     stage.store.patch(NODE, Key("", "good"), other)
     outcome = await reconcile(stage.quarantine, ALL_NODES)
@@ -200,7 +200,7 @@ async def test_the_api_server_confirms_the_nodes_that_stay(stage: Stage, other: 
     assert stage.mark_of("bad") is None
 
 
-async def test_a_node_that_changed_meanwhile_is_not_marked_by_what_it_was(stage: Stage) -> None:
+async def test_a_node_that_changed_meanwhile_is_not_quarantined(stage: Stage) -> None:
     stage.three_come_up()
     changed = {"metadata": {"labels": {LABEL: "maintenance"}}}
     stage.direct.meanwhile["patch status of Node"] = lambda: stage.store.patch(NODE, Key("", "bad"), changed)
@@ -209,7 +209,7 @@ async def test_a_node_that_changed_meanwhile_is_not_marked_by_what_it_was(stage:
     assert stage.mark_of("bad") == "maintenance"
 
 
-async def test_a_node_that_is_gone_meanwhile_is_not_counted_on(stage: Stage) -> None:
+async def test_a_node_that_was_deleted_meanwhile_does_not_count_as_staying(stage: Stage) -> None:
     stage.three_come_up()
     stage.store.delete(NODE, Key("", "good"))
     outcome = await reconcile(stage.quarantine, ALL_NODES)
@@ -250,8 +250,8 @@ async def test_a_new_leader_waits_for_the_former_leaders_writes(stage: Stage) ->
     assert stage.mark_of("bad") is not None
 
 
-async def test_a_mark_that_a_new_process_finds_ends_in_time(stage: Stage) -> None:
-    """Its wall clock may be a day behind: it ends what it has watched for as long as a mark lasts."""
+async def test_a_quarantine_of_a_former_process_ends_in_time(stage: Stage) -> None:
+    """The wall clock may be wrong: the process ends a quarantine after watching it for its whole duration."""
     stage.label("bad", "20990101T000000Z")
     assert (await stage.work()).requeue_after == pytest.approx(900)
     stage.clock.advance(900)
@@ -285,7 +285,7 @@ async def test_a_replica_that_does_not_lead_only_observes(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("unread", [NODE, VIRTUAL_MACHINE_INSTANCE], ids=str)
-async def test_nothing_is_concluded_before_everything_is_known(stage: Stage, unread: Any) -> None:
+async def test_nothing_is_decided_before_the_caches_are_synced(stage: Stage, unread: Any) -> None:
     stage.three_come_up()
     stage.caches[unread].synced = False
     assert isinstance((await reconcile(stage.quarantine, ALL_NODES)).error, Unavailable)

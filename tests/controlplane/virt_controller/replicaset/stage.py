@@ -21,7 +21,7 @@ READY = {"type": "Ready", "status": "True"}
 
 
 def a_set(wanted: int | None = None, *, deleting: bool = False, **parts: Any) -> VirtualMachineInstanceReplicaSet:
-    """Build a set. parts: paused, selector and template of the spec; everything else is of the status."""
+    """Build a set. parts: paused, selector and template of the spec; all others are fields of the status."""
     meta: Json = {"name": "web", "namespace": "default", "uid": SET_UID, "resourceVersion": "10"}
     if deleting:
         meta["deletionTimestamp"] = STAMP
@@ -34,7 +34,7 @@ def a_set(wanted: int | None = None, *, deleting: bool = False, **parts: Any) ->
 def a_member(
     name: str, phase: str = "Running", *, deleting: bool = False, ready: Json | None = None, **labels: str
 ) -> Member:
-    """Build a VMI; ready: its condition."""
+    """Build a VMI; ready: its condition Ready."""
     meta: Json = {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": labels or LABELS}
     if deleting:
         meta["deletionTimestamp"] = STAMP

@@ -61,7 +61,7 @@ def word(action: Any) -> str:
     ],
     ids=["final in the cache", "final, confirmed", "deleting in the cache", "alive"],
 )
-def test_no_batch_begins_while_another_member_may_have_a_name_of_the_last(
+def test_no_batch_begins_while_a_former_member_may_exist_again(
     member: Member, is_found: bool, expected: list[str]
 ) -> None:
     """An old member with this name ended, the name was created again, and the response was lost."""
@@ -71,7 +71,7 @@ def test_no_batch_begins_while_another_member_may_have_a_name_of_the_last(
 
 
 def test_no_batch_begins_while_an_alive_member_is_unconfirmed() -> None:
-    """It ended, its name was created again, the response was lost, and the cache shows nothing of it yet."""
+    """It ended, its name was created again, the response was lost, and the cache shows none of this yet."""
     world = a_world(a_set(2), A, shown=((A.metadata.name, False),), unconfirmed=frozenset({A.metadata.name}))
     assert words(decide(world)) == [f"confirm {A.metadata.name}"]
 
@@ -97,17 +97,15 @@ def test_no_batch_begins_while_an_alive_member_is_unconfirmed() -> None:
         pytest.param(600, [], ["begin 250"], id="at most a burst"),
     ],
 )
-def test_members_are_kept_at_the_wanted_number(
-    replicas: int | None, members: list[Member], expected: list[str]
-) -> None:
+def test_the_wanted_number_of_members_is_kept(replicas: int | None, members: list[Member], expected: list[str]) -> None:
     ordered = sorted(members, key=lambda member: member.metadata.name)
     assert sorted(words(decide(a_world(a_set(replicas), *ordered)))) == sorted(expected)
 
 
 def test_at_most_a_burst_is_deleted_at_once() -> None:
     crowd = [a_member(f"{number:03}") for number in range(300)]
-    found = words(decide(a_world(a_set(0), *crowd)))
-    assert found == [f"delete {number:03}" for number in range(250)]
+    actions = words(decide(a_world(a_set(0), *crowd)))
+    assert actions == [f"delete {number:03}" for number in range(250)]
 
 
 @pytest.mark.parametrize(
@@ -136,10 +134,10 @@ def test_a_batch_is_completed_before_the_next_one(replicas: int, members: list[M
         ("xyz", ["create x", "create y"]),
     ],
 )
-def test_a_part_of_a_batch_is_created_only_when_it_is_known_which_members_exist(
+def test_names_of_a_batch_are_created_only_when_it_is_known_which_members_exist(
     absent: str, expected: list[str]
 ) -> None:
-    """A member may exist whose response was lost. Another one in its place would be one too many."""
+    """A member whose response was lost may exist. Another one in its place would be a surplus."""
     world = a_world(a_set(2), unmade=("x", "y", "z"), absent=frozenset(absent))
     assert words(decide(world)) == expected
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a set makes, and under which names."""
+"""The VMIs that a set creates, and their names."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from tests.controlplane.virt_controller.replicaset.stage import LABELS, SET_UID,
 
 
 def names(uid: str = SET_UID, batches: int = 1, size: int = 1, **template: Any) -> tuple[str, ...]:
-    found = a_set(batches=batches, batchSize=size)
-    meta = msgspec.structs.replace(found.metadata, uid=uid)
-    given = msgspec.structs.replace(found.spec.template.metadata, **template)
-    spec = msgspec.structs.replace(found.spec, template=msgspec.structs.replace(found.spec.template, metadata=given))
-    return names_of_batch(msgspec.structs.replace(found, metadata=meta, spec=spec))
+    replica_set = a_set(batches=batches, batchSize=size)
+    meta = msgspec.structs.replace(replica_set.metadata, uid=uid)
+    template_meta = msgspec.structs.replace(replica_set.spec.template.metadata, **template)
+    spec = msgspec.structs.replace(
+        replica_set.spec, template=msgspec.structs.replace(replica_set.spec.template, metadata=template_meta)
+    )
+    return names_of_batch(msgspec.structs.replace(replica_set, metadata=meta, spec=spec))
 
 
 def test_names_of_a_batch_are_deterministic() -> None:
@@ -29,8 +31,8 @@ def test_names_of_a_batch_are_deterministic() -> None:
 
 
 def test_names_are_unique_in_a_batch_a_set_and_between_sets() -> None:
-    found = [*names(size=250), *names(batches=2, size=250), *names(uid="another", size=250)]
-    assert len(set(found)) == 750
+    all_names = [*names(size=250), *names(batches=2, size=250), *names(uid="another", size=250)]
+    assert len(set(all_names)) == 750
 
 
 @pytest.mark.parametrize(
@@ -55,9 +57,9 @@ def test_the_size_of_a_batch_is_bounded() -> None:
 
 
 def test_a_vmi_has_the_template_as_stored() -> None:
-    given = {"name": "x", "labels": LABELS, "annotations": {"a": "b"}}
-    made = build_vmi(a_set(template={"metadata": given}), b'{"domain":{"newer":1},"a":null}', "n")
-    assert made["spec"] == {"domain": {"newer": 1}}
+    meta = {"name": "x", "labels": LABELS, "annotations": {"a": "b"}}
+    vmi = build_vmi(a_set(template={"metadata": meta}), b'{"domain":{"newer":1},"a":null}', "n")
+    assert vmi["spec"] == {"domain": {"newer": 1}}
     owner = {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstanceReplicaSet",
@@ -66,7 +68,7 @@ def test_a_vmi_has_the_template_as_stored() -> None:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    assert made["metadata"] == {
+    assert vmi["metadata"] == {
         "name": "n",
         "namespace": "default",
         "labels": LABELS,

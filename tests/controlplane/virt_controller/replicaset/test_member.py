@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a replica set reads of a VMI."""
+"""The fields of a VMI that a replica set reads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def changed(part: str, **fields: Any) -> dict[str, Any]:
         pytest.param(changed("metadata", uid="v"), True, id="another of the name"),
     ],
 )
-def test_the_fingerprint_has_only_what_a_set_decides_by(other: dict[str, Any], differs: bool) -> None:
+def test_the_fingerprint_has_only_the_fields_that_a_set_decides_by(other: dict[str, Any], differs: bool) -> None:
     before, after = (fingerprint(read_member(msgspec.json.encode(body))) for body in (BASE, other))
     assert (before != after) is differs
 

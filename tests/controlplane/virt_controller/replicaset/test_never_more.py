@@ -19,12 +19,12 @@ def test_no_surplus_is_created_and_no_wanted_vmi_deleted(seed: int) -> None:
 
 
 def test_a_name_that_was_created_again_unseen_is_confirmed_before_the_next_batch() -> None:
-    """Found by a seed: the response was lost, and the cache showed the old, final member."""
+    """The response was lost, and the cache shows the old, final member."""
     SetPlay(500115).run(1000)
 
 
 def test_an_alive_member_in_an_old_cache_is_confirmed_before_the_next_batch() -> None:
-    """Found by a seed: the next batch began, and then the watch showed that the member was final."""
+    """The next batch began, and then the watch showed that the member was final."""
     SetPlay(7312703).run(1000)
 
 

@@ -26,7 +26,7 @@ BY_TESTS = pytest.mark.parametrize("caught_up", [True, False], ids=["cache has c
 
 
 class Process(SmallWorld):
-    """A virt-controller with the replica set controller only."""
+    """A virt-controller with only the replica set controller."""
 
     def __init__(self, store: Store | None = None) -> None:
         super().__init__(WITH_SETS, store)
@@ -94,14 +94,14 @@ class Stand(Process):
 
     @property
     def staying(self) -> list[str]:
-        return [name for name, one in self.vmis.items() if "deletionTimestamp" not in one["metadata"]]
+        return [name for name, vmi in self.vmis.items() if "deletionTimestamp" not in vmi["metadata"]]
 
     def owners_of(self, name: str) -> list[str]:
         return [owner["name"] for owner in self.vmis[name]["metadata"].get("ownerReferences", [])]
 
 
 def lose_answer(stand: Stand, verb: str) -> None:
-    """Let the next write of this kind happen, and its answer get lost."""
+    """Carry out the next write of this kind, and lose its response."""
     done = getattr(stand.store, verb)
 
     def lost(*args: Any, **options: Any) -> Json:
@@ -125,10 +125,10 @@ async def test_scaling_up_costs_two_status_writes_and_the_creates() -> None:
 async def test_each_vmi_has_its_own_identity() -> None:
     stand = Stand(2)
     await stand.run()
-    one, other = stand.vmis.values()
-    assert one["metadata"]["labels"] == LABELS
-    assert one["metadata"]["ownerReferences"][0]["uid"] == stand.set["metadata"]["uid"]
-    uuids = {vmi["spec"]["domain"]["firmware"]["uuid"] for vmi in (one, other)}
+    first, other = stand.vmis.values()
+    assert first["metadata"]["labels"] == LABELS
+    assert first["metadata"]["ownerReferences"][0]["uid"] == stand.set["metadata"]["uid"]
+    uuids = {vmi["spec"]["domain"]["firmware"]["uuid"] for vmi in (first, other)}
     assert len(uuids) == 2, "defaults are filled in, and no two guests are the same"
 
 
@@ -220,20 +220,20 @@ async def test_a_create_with_a_lost_response_is_not_repeated_under_another_name(
 
 async def test_only_a_create_without_a_response_is_unconfirmed() -> None:
     stand = Stand(2)
-    done, asked = stand.store.create, []
+    done, names = stand.store.create, []
 
     def create(*args: Any, **options: Any) -> Json:
-        made = done(*args, **options)
-        asked.append(made["metadata"]["name"])
-        if len(asked) == 2:
+        stored = done(*args, **options)
+        names.append(stored["metadata"]["name"])
+        if len(names) == 2:
             raise Unavailable("connection reset")
-        return made
+        return stored
 
     stand.store.create = create  # type: ignore[method-assign]
     await stand.run(catch_up=False)
     world = stand.reconciler.observe(WEB)
     assert world is not None
-    assert world.unconfirmed == {asked[1]}
+    assert world.unconfirmed == {names[1]}
 
 
 @BY_TESTS
@@ -361,9 +361,9 @@ async def test_a_set_is_read_again_after_a_lost_status_response() -> None:
     stand = Stand(1)
     await stand.run()
     await stand.run()
-    known = stand.reconciler.observe(WEB)
-    assert known is not None
-    assert known.is_current
+    world = stand.reconciler.observe(WEB)
+    assert world is not None
+    assert world.is_current
     stand.report(stand.staying[0], phase="Running", conditions=[READY])
     stand.catch_up(VMI)
     lose_answer(stand, "patch")
@@ -434,7 +434,7 @@ async def test_a_vmi_that_another_controller_adopted_meanwhile_is_not_adopted() 
 
 
 async def test_a_deleting_set_does_not_adopt() -> None:
-    """The cache does not know of the deletion yet: the API server is asked."""
+    """The cache does not show the deletion yet: the controller asks the API server."""
     stand = Stand(1)
     stand.make_vmi("a")
     stand.catch_up()

@@ -45,8 +45,8 @@ def test_an_up_to_date_status_is_not_written() -> None:
 def test_the_selector_is_in_the_status_as_text() -> None:
     expression = {"key": "zone", "operator": "In", "values": ["b", "a"]}
     selector = {"matchLabels": {"app": "web"}, "matchExpressions": [expression]}
-    found = status_of(a_set(selector=selector))
-    assert found == {"labelSelector": "app=web,zone in (a,b)"}
+    status = status_of(a_set(selector=selector))
+    assert status == {"labelSelector": "app=web,zone in (a,b)"}
 
 
 def test_the_condition_of_a_pause_is_set_and_removed() -> None:
@@ -71,24 +71,24 @@ def test_the_condition_of_a_pause_is_set_and_removed() -> None:
         (WriteStatus("y"), Invalid("no"), "FailedUpdate", "no; compare the installed CRDs"),
     ],
 )
-def test_the_condition_of_a_refusal_is_set_and_removed(step: Any, error: Any, reason: str, words: str) -> None:
-    found = status_of(a_set(), problem=RefusedStep(step, error))
-    assert found is not None
-    (failure,) = found["conditions"]
+def test_a_refusal_sets_a_condition_that_a_success_removes(step: Any, error: Any, reason: str, words: str) -> None:
+    status = status_of(a_set(), problem=RefusedStep(step, error))
+    assert status is not None
+    (failure,) = status["conditions"]
     assert (failure["type"], failure["status"], failure["reason"]) == ("ReplicaFailure", "True", reason)
     assert failure["message"].startswith(words)
     assert status_of(a_set(conditions=[failure], **SELECTOR)) == SELECTOR
 
 
 def test_an_invalid_selector_is_a_failure() -> None:
-    found = status_of(a_set(), problems=("spec.selector: is empty",))
-    assert found is not None
-    assert found["conditions"][0]["message"] == "spec.selector: is empty"
+    status = status_of(a_set(), problems=("spec.selector: is empty",))
+    assert status is not None
+    assert status["conditions"][0]["message"] == "spec.selector: is empty"
 
 
 def test_a_batch_has_the_next_number() -> None:
-    found = status_of_batch(a_world(a_set(5, batches=6), A), BeginBatch(4, "y"))
-    assert encode(found) == {**SELECTOR, "replicas": 1, "readyReplicas": 1, "batches": 7, "batchSize": 4}
+    status = status_of_batch(a_world(a_set(5, batches=6), A), BeginBatch(4, "y"))
+    assert encode(status) == {**SELECTOR, "replicas": 1, "readyReplicas": 1, "batches": 7, "batchSize": 4}
 
 
 def test_a_batch_is_open_until_all_of_its_names_exist() -> None:
@@ -98,9 +98,9 @@ def test_a_batch_is_open_until_all_of_its_names_exist() -> None:
 
 
 def test_the_condition_of_a_back_off_is_set_and_removed() -> None:
-    found = status_of(a_set(2), A, held_back=1, held_for=10.0)
-    assert found is not None
-    (condition,) = found["conditions"]
+    status = status_of(a_set(2), A, held_back=1, held_for=10.0)
+    assert status is not None
+    (condition,) = status["conditions"]
     assert (condition["type"], condition["reason"]) == ("ReplicaFailure", "FailedCreate")
     assert "ended before they ran" in condition["message"]
-    assert "conditions" not in (status_of(a_set(2, **found), A) or {"conditions": found})
+    assert "conditions" not in (status_of(a_set(2, **status), A) or {"conditions": status})

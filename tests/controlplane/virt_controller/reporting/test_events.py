@@ -71,7 +71,7 @@ async def test_an_event_names_the_object_and_is_not_repeated_within_ten_minutes(
 
 
 async def test_three_starts_in_a_minute_are_three_events() -> None:
-    """Same object, same message: told apart by the occurrence."""
+    """Same object, same message: the occurrence distinguishes them."""
     api, clock = Recording(), SimulatedClock()
     recorder = a_recorder(api, clock)
     for run in ("run-1", "run-2", "run-3"):
@@ -217,7 +217,7 @@ async def test_namespaces_take_turns() -> None:
 
 
 async def test_thousands_of_refused_members_have_one_event_each_in_ten_minutes() -> None:
-    """A quota refuses a set of ten thousand every half a minute."""
+    """A quota refuses the creates of a set of ten thousand every half a minute."""
     api, clock = Recording(), SimulatedClock()
     recorder = a_recorder(api, clock)
     for _unused in range(3):

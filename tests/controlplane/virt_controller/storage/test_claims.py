@@ -49,7 +49,7 @@ def test_properties_of_a_claim(
     assert (claim.is_block, claim.is_bound, claim.is_shared, claim.size_bytes) == expected
 
 
-def test_existing_claims_that_volumes_name_are_read() -> None:
+def test_claims_that_volumes_name_are_read() -> None:
     cache = Store(PERSISTENT_VOLUME_CLAIM)
     read = claim_reader(cache)
     assert read("shop", TYPED) == {}

@@ -18,7 +18,7 @@ def an_object(name: str, version: int = 1, **parts: Any) -> bytes:
     return json.dumps({"metadata": {**meta, **parts.pop("meta", {})}, **parts}).encode()
 
 
-def test_absence_is_known_only_while_the_kind_is_served_and_every_object_was_read() -> None:
+def test_an_absence_is_known_only_while_the_kind_is_served_and_every_object_was_read() -> None:
     cache = Store(DATA_VOLUME)
     served, not_served = data_volume_reader(cache, lambda: True), data_volume_reader(cache, lambda: False)
     assert served("default", ["disk"]) == DataVolumeLookup(is_served=True, is_complete=False)

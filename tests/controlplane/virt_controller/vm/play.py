@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-api decides about a machine in any state, and what becomes of it when the controller has run to rest."""
+"""virt-api's answers about a machine in any state, and the result after the controller has come to rest."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def the_scene(strategy: str, instance: str, queue: str, past: str) -> World:
 
 @dataclass
 class Played:
-    """What came of a world when the controller, and everybody who acts on its writes, had run to rest."""
+    """The result after the controller, and everybody who acts on its writes, have come to rest."""
 
     world: World
     dropped: list[str] = field(default_factory=list)
@@ -133,7 +133,7 @@ class Played:
 
     @property
     def is_told(self) -> bool:
-        """A person can see why nothing happens."""
+        """The status shows a user why nothing happens."""
         return bool(self.dropped) or conditions.is_true(self.world.vm.status.conditions, "Failure")
 
 
@@ -146,7 +146,7 @@ def run_to_rest(world: World) -> Played:
 
 
 def _turn(played: Played) -> bool:
-    """Let one step happen; tell whether there was one."""
+    """Let one step happen; return whether there was one."""
     plan = decide(played.world)
     for step in (*plan.steps, WriteStatus("the end of every plan")):
         if not isinstance(step, WriteStatus):
@@ -212,13 +212,13 @@ VERBS: dict[str, Callable[[VirtualMachine, VirtualMachineInstance | None], Any]]
 
 
 def ask(verb: str, world: World) -> World | None:
-    """Do as virt-api does; None when it refuses."""
+    """Send a request as virt-api does; None when it refuses."""
     answer = answer_to(verb, world)
     return None if isinstance(answer, str) else answer
 
 
 def answer_to(verb: str, world: World) -> World | str:
-    """Do as virt-api does: the world after the writes, or the words of the refusal."""
+    """Answer as virt-api does: the world after the writes, or the message of the refusal."""
     try:
         writes = VERBS[verb](world.vm, world.vmi)
     except (RefusedError, NotImplementedStrategyError) as error:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The VM reconciler and a little CDI: a DataVolume is made once, and the machine starts when that is full."""
+"""The VM reconciler and a small CDI: a DataVolume is created once, and the machine starts when it is filled."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CREATE = "create DataVolume"
 
 
 class Stand(SmallWorld):
-    """A VM `web` with a template of a DataVolume `disk`, its reconciler, and what CDI does when told to."""
+    """A VM `web` with a template of a DataVolume `disk`, its reconciler, and a CDI that a test controls."""
 
     def __init__(self, strategy: str = "Always") -> None:
         super().__init__((*RESOURCES, DATA_VOLUME, PERSISTENT_VOLUME_CLAIM))
@@ -60,7 +60,7 @@ class Stand(SmallWorld):
             self.catch_up()
 
     def cdi_fills(self, phase: str, **more: Any) -> None:
-        """Make the claim, and say how far it is."""
+        """Create the claim, and report the phase."""
         if self.store.find(PERSISTENT_VOLUME_CLAIM, DV) is None:
             meta = {"name": "disk", "ownerReferences": [{**BY_CDI, "uid": self.data_volume["metadata"]["uid"]}]}
             self.store.create(PERSISTENT_VOLUME_CLAIM, "default", {"metadata": meta, "status": {"phase": "Bound"}})
@@ -83,7 +83,7 @@ class Stand(SmallWorld):
         return [reason for _regarding, reason, _message in self.told.events]
 
 
-async def test_a_machine_with_a_template_from_its_creation_to_its_start() -> None:
+async def test_a_machine_starts_when_its_data_volume_is_filled() -> None:
     stand = Stand()
     await stand.run()
     assert (stand.word, stand.runs, stand.calls.count(CREATE)) == ("Provisioning", False, 1)
@@ -102,7 +102,7 @@ async def test_a_machine_with_a_template_from_its_creation_to_its_start() -> Non
     assert stand.reasons() == ["SuccessfulDataVolumeCreate", "FailedDataVolumeImport", "SuccessfulCreate"]
 
 
-async def test_where_the_cluster_has_no_cdi_nothing_is_asked_for_and_its_coming_is_enough() -> None:
+async def test_a_data_volume_is_created_once_cdi_is_installed() -> None:
     stand = Stand()
     stand.is_served = False
     await stand.run()
@@ -116,12 +116,12 @@ async def test_where_the_cluster_has_no_cdi_nothing_is_asked_for_and_its_coming_
     assert stand.calls.count(CREATE) == 1
 
 
-async def test_one_whose_creation_was_not_answered_is_found_and_not_made_again() -> None:
+async def test_a_data_volume_whose_create_response_was_lost_is_not_created_again() -> None:
     stand = Stand()
     owner = {**OWN, "uid": stand.store.get(VIRTUAL_MACHINE, WEB)["metadata"]["uid"]}
     body = {"metadata": {"name": "disk", "ownerReferences": [owner]}, "spec": SPEC}
     stand.direct.meanwhile[CREATE] = lambda: stand.store.create(DATA_VOLUME, "default", body)
-    await reconcile(stand.reconciler, WEB)  # its cache has not seen the one that it made before
+    await reconcile(stand.reconciler, WEB)  # the cache does not show its first create
     uid = stand.data_volume["metadata"]["uid"]
     await stand.run()
     assert stand.calls.count(CREATE) == 1
@@ -130,7 +130,7 @@ async def test_one_whose_creation_was_not_answered_is_found_and_not_made_again()
 
 
 @pytest.mark.parametrize("change", ["its template", "it goes"])
-async def test_none_is_made_for_a_vm_that_is_another_by_then(change: str) -> None:
+async def test_no_data_volume_is_created_for_a_vm_that_changed_meanwhile(change: str) -> None:
     stand = Stand()
 
     def meanwhile() -> None:
@@ -144,16 +144,18 @@ async def test_none_is_made_for_a_vm_that_is_another_by_then(change: str) -> Non
     assert stand.store.find(DATA_VOLUME, DV) is None
 
 
-async def test_a_refusal_is_told_in_words_and_an_event() -> None:
+async def test_a_refusal_is_reported_in_the_condition_and_an_event() -> None:
     stand = Stand()
     stand.direct.refusals[CREATE] = Forbidden("exceeded quota")
     await stand.run(1)
     assert stand.reasons() == ["FailedDataVolumeCreate"]
     failure = stand.store.get(VIRTUAL_MACHINE, WEB)["status"]["conditions"]
-    assert [one["reason"] for one in failure if one["type"] == "Failure"] == ["FailedDataVolumeCreate"]
+    assert [condition["reason"] for condition in failure if condition["type"] == "Failure"] == [
+        "FailedDataVolumeCreate"
+    ]
 
 
-async def test_one_that_belongs_to_nobody_is_adopted_in_the_version_that_was_seen_and_stays_the_same() -> None:
+async def test_a_data_volume_without_a_controller_is_adopted_unchanged() -> None:
     stand = Stand("Halted")
     stand.store.create(DATA_VOLUME, "default", {"metadata": {"name": "disk"}, "spec": {"mine": True}})
     stand.catch_up()
@@ -165,7 +167,7 @@ async def test_one_that_belongs_to_nobody_is_adopted_in_the_version_that_was_see
     assert "patch DataVolume [uid+version]" in stand.calls
 
 
-async def test_a_vm_that_goes_adopts_nothing() -> None:
+async def test_a_deleting_vm_adopts_nothing() -> None:
     stand = Stand("Halted")
     stand.store.create(DATA_VOLUME, "default", {"metadata": {"name": "disk"}, "spec": {}})
     stand.catch_up()

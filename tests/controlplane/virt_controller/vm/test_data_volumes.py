@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What becomes of the DataVolumes of a VM, and of the VM by them, as tables."""
+"""Actions on the DataVolumes of a VM, and the VM's status by their states, as tables."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ STEPS: dict[str, tuple[World, list[str]]] = {
 
 
 @pytest.mark.parametrize(("world", "steps"), STEPS.values(), ids=STEPS.keys())
-def test_what_is_done(world: World, steps: list[str]) -> None:
+def test_the_actions_for_each_state_of_the_data_volumes(world: World, steps: list[str]) -> None:
     assert [type(step).__name__ for step in decide(world).steps] == steps
 
 
@@ -118,7 +118,7 @@ WORDS: dict[str, tuple[DataVolumeLookup, str, Any, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("volumes", "strategy", "vmi", "facts", "word"), WORDS.values(), ids=WORDS.keys())
-def test_the_first_word_of_the_table_that_fits(
+def test_the_printable_status_for_each_state_of_the_data_volumes(
     volumes: DataVolumeLookup, strategy: str, vmi: Any, facts: dict[str, Any], word: str
 ) -> None:
     status = derive_status(vm_world(a_vm_with_disk(strategy), vmi, data_volumes=volumes, **facts), None)
@@ -137,7 +137,7 @@ def test_the_first_word_of_the_table_that_fits(
     ],
     ids=["no CDI", "somebody's", "not made yet", "being filled"],
 )
-def test_what_keeps_it_from_ever_starting_is_said(volumes: DataVolumeLookup, words: str | None) -> None:
+def test_a_permanent_obstacle_to_the_start_is_reported(volumes: DataVolumeLookup, words: str | None) -> None:
     status = derive_status(a_world(volumes), None)
 
     assert status is not None
@@ -150,7 +150,7 @@ def test_what_keeps_it_from_ever_starting_is_said(volumes: DataVolumeLookup, wor
         assert words in failure.message
 
 
-def test_a_data_volume_is_made_from_its_template_and_bound_at_once() -> None:
+def test_a_data_volume_is_created_from_its_template_and_bound_at_once() -> None:
     vm = a_vm_with_disk()
 
     assert build_data_volume(vm, vm.spec.data_volume_templates[0]) == {
@@ -173,7 +173,7 @@ def test_a_data_volume_is_made_from_its_template_and_bound_at_once() -> None:
 @pytest.mark.parametrize(
     ("own", "expected"), [({}, "urgent"), ({"priorityClassName": "calm"}, "calm")], ids=["none", "its own"]
 )
-def test_a_data_volume_is_made_in_the_priority_of_its_machine_unless_it_names_one(own: Any, expected: str) -> None:
+def test_a_data_volume_has_the_priority_of_its_machine_unless_it_names_one(own: Any, expected: str) -> None:
     vm = a_vm_with_disk()
     vm = decode_vm(merged(encode(vm), {"spec": {"template": {"spec": {"priorityClassName": "urgent"}}}}))
     template = msgspec.structs.replace(vm.spec.data_volume_templates[0], spec={**SPEC, **own})

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is done about a VM, as a table."""
+"""Decisions about a VM, as a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ORPHANING = (VM_FINALIZER, ORPHAN_FINALIZER)
 
 
 def also_owned(vmi: VirtualMachineInstance) -> VirtualMachineInstance:
-    """Add the VM as an owner that does not control."""
+    """Add the VM as a second owner that is no controller."""
     listed = (OwnerReference(kind="VirtualMachine", name="web", uid=VM_UID), *vmi.metadata.owner_references)
     return msgspec.structs.replace(vmi, metadata=msgspec.structs.replace(vmi.metadata, owner_references=listed))
 
@@ -164,7 +164,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
     "unknown strategy, start asked: leave": (vm_world(a_vm("WaitAsReceiver", **asked(START))), []),
     "unknown strategy, stop asked: leave": (vm_world(a_vm("WaitAsReceiver", **asked(STOP)), RUNNING), []),
     "unknown strategy, deleted: delete it": (vm_world(a_vm("WaitAsReceiver", deleting=True), RUNNING), ["DeleteVmi"]),
-    # whose it is
+    # ownership
     "an orphan is adopted": (vm_world(a_vm(), ORPHAN), ["AdoptVmi"]),
     "an orphan is adopted before it is stopped": (vm_world(a_vm("Halted"), ORPHAN), ["AdoptVmi"]),
     "a departing orphan is waited for": (vm_world(a_vm(), a_vmi(owner=None, deleting=True)), []),
@@ -194,7 +194,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
 
 
 @pytest.mark.parametrize(("world", "actions"), TABLE.values(), ids=TABLE.keys())
-def test_the_next_step(world: World, actions: list[str]) -> None:
+def test_each_world_has_its_actions(world: World, actions: list[str]) -> None:
     plan = decide(world)
     assert [type(step).__name__ for step in plan.steps] == actions
     assert all(step.because for step in plan.steps)
@@ -203,39 +203,39 @@ def test_the_next_step(world: World, actions: list[str]) -> None:
 @pytest.mark.parametrize("strategy", sorted({*BUILT, "WaitAsReceiver"} - {HALTED}))
 @pytest.mark.parametrize("phase", ["", "Pending", "Scheduling", "Scheduled", "Running", "Unknown", "WaitingForSync"])
 def test_a_changed_template_stops_nothing(strategy: str, phase: str) -> None:
-    """It takes effect at the next start; until then the machine runs on, and RestartRequired says so."""
+    """It takes effect at the next start; until then the machine runs, with the condition RestartRequired."""
     made_from_another = {TEMPLATE_HASH: "another", "kubevirt.io/vm-generation": "1"}
     vmi = a_vmi(phase, ran=True)
     vmi = msgspec.structs.replace(vmi, metadata=msgspec.structs.replace(vmi.metadata, annotations=made_from_another))
     assert decide(vm_world(a_vm(strategy, runStrategy=strategy), vmi)).steps == ()
 
 
-def test_the_last_words_of_a_failed_run_are_told_when_it_goes() -> None:
-    why = a_condition("Synchronized", "False", "LauncherFailed", "not a disk image")
-    (step,) = decide(vm_world(a_vm(), a_vmi("Failed", ran=True, conditions=[why]))).steps
+def test_the_reason_of_a_failed_run_is_in_the_event_of_its_deletion() -> None:
+    failure = a_condition("Synchronized", "False", "LauncherFailed", "not a disk image")
+    (step,) = decide(vm_world(a_vm(), a_vmi("Failed", ran=True, conditions=[failure]))).steps
     assert step.because == "run strategy is Always and the instance failed (LauncherFailed: not a disk image)"
 
 
-def test_a_failed_run_goes_because_it_failed_also_when_the_next_one_is_queued() -> None:
-    """The stop that names it is our own: who reads the Event asks why the machine was run again."""
+def test_a_failed_run_is_deleted_because_it_failed_although_a_restart_is_queued() -> None:
+    """The stop that names it is our own; the Event has to say why the machine was restarted."""
     (step,) = decide(vm_world(a_vm("RerunOnFailure", **asked(STOP, START), **ACTED_ON), FAILED)).steps
     assert step.because == "run strategy is RerunOnFailure and the instance failed"
 
 
-def test_a_guest_s_words_leave_room_for_ours_in_an_event() -> None:
-    why = a_condition("Synchronized", "False", "LauncherFailed", "x" * 10_000)
-    (step,) = decide(vm_world(a_vm(), a_vmi("Failed", ran=True, conditions=[why]))).steps
+def test_a_long_failure_message_leaves_room_in_the_event() -> None:
+    failure = a_condition("Synchronized", "False", "LauncherFailed", "x" * 10_000)
+    (step,) = decide(vm_world(a_vm(), a_vmi("Failed", ran=True, conditions=[failure]))).steps
     assert len(step.because) < 700
 
 
-def test_a_stop_is_not_forgotten_while_its_instance_is_about_to_be_adopted() -> None:
+def test_a_stop_stays_queued_while_its_instance_is_about_to_be_adopted() -> None:
     orphan = vm_world(a_vm("Manual", **asked(STOP)), ORPHAN)
     assert [request.action for request in orphan.pending_requests] == ["Stop"]
     assert vm_world(a_vm("Manual", **asked(STOP)), FOREIGN).pending_requests == ()
 
 
 @pytest.mark.parametrize(("strategy", "seconds"), [("Always", 40.0), ("RerunOnFailure", 40.0), ("Once", None)], ids=str)
-def test_a_start_that_failed_delays_the_next(strategy: str, seconds: float | None) -> None:
+def test_a_failed_start_delays_the_next(strategy: str, seconds: float | None) -> None:
     failure = {"consecutiveFailCount": 3, "lastFailedVMIUID": "x", "retryAfterTimestamp": "2026-01-01T00:00:40Z"}
     plan = decide(vm_world(a_vm(strategy, startFailure=failure)))
     assert plan.requeue_after == seconds

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is done about a VM, and what is said of it: every strategy, state of its instance and request."""
+"""Actions on a VM and its printable status: for every strategy, state of its instance and request."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def done(*cell: Any) -> str:
 
 
 def said(*cell: Any) -> str:
-    one = world(*cell)
-    status = derive_status(one, None) or one.vm.status
+    cell_world = world(*cell)
+    status = derive_status(cell_world, None) or cell_world.vm.status
     return status.printable_status
 
 
-def test_what_is_done_in_every_state() -> None:
+def test_the_actions_in_every_state_match_the_table() -> None:
     tables = {}
     for strategy, is_acted_on in product(STRATEGIES, (False, True)):
         title = f"{strategy}, {'acted on before' if is_acted_on else 'new'}"
@@ -69,21 +69,21 @@ def test_what_is_done_in_every_state() -> None:
     check("vm", tables)
 
 
-def test_what_is_said_in_every_state() -> None:
+def test_the_printable_status_in_every_state_matches_the_table() -> None:
     def cell(state: str, strategy: str) -> str:
         return said(strategy, True, state, "nothing asked")
 
     check("vm_printable_status", {"all": render("printableStatus, acted on before", STATES, STRATEGIES, cell)})
 
 
-def test_nothing_is_made_beside_what_is_there() -> None:
-    made = [cell for cell in CELLS if "CreateVmi" in done(*cell)]
+def test_no_instance_is_created_beside_another() -> None:
+    cells = [cell for cell in CELLS if "CreateVmi" in done(*cell)]
 
-    assert {state for _strategy, _unused, state, _request in made} == {NONE}
-    assert {strategy for strategy, *_unused in made} == {"Always", "RerunOnFailure", "Manual", "Once"}
+    assert {state for _strategy, _unused, state, _request in cells} == {NONE}
+    assert {strategy for strategy, *_unused in cells} == {"Always", "RerunOnFailure", "Manual", "Once"}
 
 
-def test_nothing_ends_without_a_cause_nor_twice() -> None:
+def test_nothing_is_deleted_without_a_cause_nor_twice() -> None:
     for cell in CELLS:
         if "DeleteVmi" not in done(*cell):
             continue
@@ -94,5 +94,5 @@ def test_nothing_ends_without_a_cause_nor_twice() -> None:
         assert "going" not in state, cell
 
 
-def test_a_strategy_that_this_version_does_not_know_is_left_alone() -> None:
+def test_an_unknown_strategy_changes_nothing() -> None:
     assert {done(*cell) for cell in CELLS if cell[0] == "WaitAsReceiver"} == {"-"}

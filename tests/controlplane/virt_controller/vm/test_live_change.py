@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a changed template is written into the instance that runs, and what asks for a restart instead, as tables."""
+"""Which changes of a template are written into the running instance, and which require a restart, as tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def a_run(
     spec: Json | None = None,
     **status: Any,
 ) -> Json:
-    """Make an instance of a template, as is done; it runs since."""
+    """Build the instance of a template as the controller does; it is running."""
     made = default_instance(build_vmi(a_machine(was), msgspec.json.encode(was)), configuration, seed=VM_UID)
     made["metadata"].update(uid="run-1", resourceVersion="20")
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "web", "uid": VM_UID, "controller": True}
@@ -70,7 +70,7 @@ def cpus(**cpu: Any) -> Json:
 
 
 PLACES: dict[str, tuple[Json, Json, Json]] = {
-    # of the template: was, is; what is patched in the instance
+    # template before, template now, patch of the instance
     "a selector that was not there": ({}, {"nodeSelector": THERE}, {"nodeSelector": THERE}),
     "another selector": (
         {"nodeSelector": HERE},
@@ -86,10 +86,10 @@ PLACES: dict[str, tuple[Json, Json, Json]] = {
 
 
 @pytest.mark.parametrize(("was", "now", "patched"), PLACES.values(), ids=PLACES)
-def test_where_a_machine_may_be_is_written_into_its_instance(was: Json, now: Json, patched: Json) -> None:
+def test_a_changed_placement_is_written_into_the_instance(was: Json, now: Json, patched: Json) -> None:
     world = a_world({**GUEST, **was}, {**GUEST, **now})
-    said = {"annotations": {TEMPLATE_HASH: template_hash(world.template)}}
-    assert find_change(world) == {"metadata": said, "spec": patched}
+    metadata = {"annotations": {TEMPLATE_HASH: template_hash(world.template)}}
+    assert find_change(world) == {"metadata": metadata, "spec": patched}
     assert restart_required(world) is None
 
 
@@ -99,11 +99,11 @@ def test_the_step_is_a_change_of_the_instance() -> None:
     assert step.patch["spec"] == {"nodeSelector": THERE}
 
 
-def test_sockets_are_added_with_what_was_asked_for_of_cpu_and_counted() -> None:
-    """As upstream: a request, or a limit, that the template names grows by what a Pod asks for as many."""
-    asked = {"resources": {"requests": {"cpu": "1", "memory": "64Mi"}, "limits": {"cpu": "2"}}}
+def test_added_sockets_grow_the_requests_and_limits_that_the_template_names() -> None:
+    """As upstream: they grow by what the configuration requests for as many CPUs."""
+    resources = {"resources": {"requests": {"cpu": "1", "memory": "64Mi"}, "limits": {"cpu": "2"}}}
     was, now = cpus(cores=2, sockets=1), cpus(cores=2, sockets=3)
-    world = a_world({"domain": {**was["domain"], **asked}}, {"domain": {**now["domain"], **asked}})
+    world = a_world({"domain": {**was["domain"], **resources}}, {"domain": {**now["domain"], **resources}})
     change = find_change(world)
     assert change is not None
     assert change["spec"]["domain"] == {
@@ -114,8 +114,8 @@ def test_sockets_are_added_with_what_was_asked_for_of_cpu_and_counted() -> None:
     assert restart_required(world) is None
 
 
-def test_what_only_the_instance_asks_for_stays() -> None:
-    """A request that a limit, or the configuration, has brought is none of the template's."""
+def test_requests_of_the_instance_alone_do_not_grow() -> None:
+    """A request that comes from a limit, or from the configuration, is not in the template."""
     limit = {"resources": {"limits": {"cpu": "2"}}}
     was, now = cpus(cores=1, sockets=1), cpus(cores=1, sockets=2)
     world = a_world({"domain": {**was["domain"], **limit}}, {"domain": {**now["domain"], **limit}})
@@ -124,13 +124,13 @@ def test_what_only_the_instance_asks_for_stays() -> None:
     assert change["spec"]["domain"]["resources"] == {"limits": {"cpu": "2100m"}}
 
 
-def test_sockets_that_are_said_now_and_were_there_are_no_change_but_of_what_it_says_of_itself() -> None:
+def test_an_explicit_number_of_sockets_that_equals_the_default_changes_only_the_template_hash() -> None:
     world = a_world(GUEST, cpus(sockets=1))
     assert find_change(world) == {"metadata": {"annotations": {TEMPLATE_HASH: template_hash(world.template)}}}
 
 
 BOUNDS: dict[str, tuple[Json, Json, Json, str]] = {
-    # was, is, of the run; what is said
+    # template before, template now, fields of the run, message
     "more than it can have": (cpus(sockets=1), cpus(sockets=5), {}, "it can have 4 at most while it runs (maxSockets)"),
     "more than it may have": (
         cpus(sockets=1, maxSockets=2),
@@ -162,26 +162,28 @@ BOUNDS: dict[str, tuple[Json, Json, Json, str]] = {
 
 
 @pytest.mark.parametrize(("was", "now", "run", "why"), BOUNDS.values(), ids=BOUNDS)
-def test_sockets_that_it_cannot_get_while_it_runs_ask_for_a_restart(was: Json, now: Json, run: Json, why: str) -> None:
+def test_added_sockets_that_the_guest_cannot_get_live_require_a_restart(
+    was: Json, now: Json, run: Json, why: str
+) -> None:
     run = dict(run)
     configuration = run.pop("configuration", CONFIGURATION)
     own = decode_vmi(a_run(was, configuration=configuration, **run))
     world = vm_world(a_machine(now), own, template=msgspec.json.encode(now))
-    found = restart_required(world)
-    assert found is not None
+    condition = restart_required(world)
+    assert condition is not None
     text = "domain.cpu.sockets was changed in the template spec, and {}; restart the machine to apply it"
-    assert found.message == text.format(why)
+    assert condition.message == text.format(why)
     assert find_change(world) is None
 
 
-def test_a_place_is_written_though_sockets_wait_for_a_restart() -> None:
-    """And the instance does not say that it has all of the template."""
+def test_a_placement_is_written_while_sockets_wait_for_a_restart() -> None:
+    """The instance does not get the hash of the whole template then."""
     world = a_world(cpus(sockets=2), {**cpus(sockets=1), "nodeSelector": THERE})
     assert find_change(world) == {"spec": {"nodeSelector": THERE}}
 
 
-def test_an_instance_that_was_begun_when_memory_could_not_change_changes_as_it_did() -> None:
-    """What it says of its template was said by another rule then."""
+def test_an_instance_from_before_live_memory_changes_by_its_own_rule() -> None:
+    """Its hash of the fixed fields was computed by another rule."""
     then = {FIXED_TEMPLATE_HASH: "bb63106282e1a6f98d68c124da57e6d4"}
     assert find_change(a_world(GUEST, {**GUEST, "nodeSelector": THERE}, annotations=then)) == {
         "metadata": {
@@ -203,21 +205,21 @@ WAITS: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("facts", WAITS.values(), ids=WAITS)
-def test_nothing_is_written_while(facts: Json) -> None:
+def test_no_change_is_written_in_these_states(facts: Json) -> None:
     facts = dict(facts)
     world = a_world(GUEST, facts.pop("now", {**GUEST, "nodeSelector": THERE}), **facts)
     assert find_change(world) is None
     assert (restart_required(world) is None) is ("migrationState" in facts)
 
 
-def test_more_sockets_wait_until_it_has_those_that_were_asked_for_last() -> None:
+def test_more_sockets_wait_until_the_guest_has_the_last_ones() -> None:
     has = {"cores": 1, "sockets": 1, "threads": 1}
     world = a_world(cpus(sockets=2, cores=1), cpus(sockets=3, cores=1), currentCPUTopology=has)
     assert find_change(world) is None
     assert restart_required(world) is None
 
 
-def test_nothing_is_written_into_an_instance_that_has_all_of_its_template() -> None:
+def test_an_instance_with_the_current_template_is_not_written() -> None:
     assert find_change(a_world(cpus(sockets=2), cpus(sockets=2))) is None
 
 
@@ -229,12 +231,12 @@ def test_nothing_is_written_into_an_instance_that_has_all_of_its_template() -> N
     ],
     ids=["fewer as well", "as many"],
 )
-def test_what_follows_from_added_sockets_is_not_named_as_a_change_of_the_template(now: Json, named: str) -> None:
-    asked = {"resources": {"requests": {"cpu": "1"}}}
-    was = {"domain": {**cpus(cores=1, sockets=1)["domain"], **asked}}
+def test_the_effects_of_added_sockets_are_not_named_as_template_changes(now: Json, named: str) -> None:
+    resources = {"resources": {"requests": {"cpu": "1"}}}
+    was = {"domain": {**cpus(cores=1, sockets=1)["domain"], **resources}}
     grown = a_run(was)["spec"]["domain"] | {"resources": {"requests": {"cpu": "1100m"}}}
     grown["cpu"] = {**grown["cpu"], "sockets": 2}
-    now = {"domain": {**now["domain"], **asked}}
-    found = restart_required(a_world(was, now, annotations={CPUS_ADDED: "1"}, spec={"domain": grown}))
-    assert found is not None
-    assert f"template spec: {named};" in found.message
+    now = {"domain": {**now["domain"], **resources}}
+    condition = restart_required(a_world(was, now, annotations={CPUS_ADDED: "1"}, spec={"domain": grown}))
+    assert condition is not None
+    assert f"template spec: {named};" in condition.message

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory of a changed template: what is written into the instance that runs, and what asks for a restart, as tables."""
+"""Changed memory in a template: which changes are written into the running instance, and which require a restart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOLD = {"guestAtBoot": "1Gi", "guestCurrent": "1Gi", "guestRequested": "1Gi"}
 
 def memory(guest: str, *, asked: Json | None = None, cpu: Json | None = None, **more: Any) -> Json:
     parts = {"resources": asked, "cpu": cpu}
-    return {"domain": {"memory": {"guest": guest, **more}, **{name: one for name, one in parts.items() if one}}}
+    return {"domain": {"memory": {"guest": guest, **more}, **{name: part for name, part in parts.items() if part}}}
 
 
 def a_change(was: Json, now: Json, **facts: Any) -> Any:
@@ -32,7 +32,7 @@ def a_change(was: Json, now: Json, **facts: Any) -> Any:
 ONE, TWO = memory("1Gi"), memory("2Gi")
 REQUEST = {"requests": {"memory": "1Gi"}, "limits": {"memory": "4Gi"}}
 WRITTEN: dict[str, tuple[Json, Json, Json]] = {
-    # was, is, what of the domain is patched
+    # template before, template now, patch of the domain
     "more": (ONE, TWO, {"memory": {"guest": "2Gi"}}),
     "as much as it can have": (ONE, memory("4Gi"), {"memory": {"guest": "4Gi"}}),
     "up to its own limit": (memory("1Gi", maxGuest="3Gi"), memory("3Gi", maxGuest="3Gi"), {"memory": {"guest": "3Gi"}}),
@@ -54,28 +54,28 @@ WRITTEN: dict[str, tuple[Json, Json, Json]] = {
 
 
 @pytest.mark.parametrize(("was", "now", "domain"), WRITTEN.values(), ids=WRITTEN)
-def test_memory_is_written_into_the_instance(was: Json, now: Json, domain: Json) -> None:
+def test_changed_memory_is_written_into_the_instance(was: Json, now: Json, domain: Json) -> None:
     world = a_change(was, now)
-    found = find_change(world)
-    assert found is not None
-    assert found["spec"] == {"domain": domain}
-    assert found["metadata"]["annotations"][TEMPLATE_HASH] == template_hash(world.template)
+    change = find_change(world)
+    assert change is not None
+    assert change["spec"] == {"domain": domain}
+    assert change["metadata"]["annotations"][TEMPLATE_HASH] == template_hash(world.template)
     assert restart_required(world) is None
 
 
-def test_it_may_give_back_what_it_has_got_down_to_what_it_began_with() -> None:
+def test_memory_may_shrink_to_the_amount_at_boot() -> None:
     grown = {"guestAtBoot": "1Gi", "guestCurrent": "3Gi", "guestRequested": "3Gi"}
     has = {"domain": {**memory("3Gi", maxGuest="4Gi")["domain"], "cpu": {"sockets": 1, "maxSockets": 4}}}
     world = a_change(memory("3Gi"), ONE, spec=has, memory=grown)
-    found = find_change(world)
-    assert found is not None
-    assert found["spec"] == {"domain": {"memory": {"guest": "1Gi"}}}
+    change = find_change(world)
+    assert change is not None
+    assert change["spec"] == {"domain": {"memory": {"guest": "1Gi"}}}
 
 
-def test_the_same_amount_in_other_words_is_no_change() -> None:
-    found = find_change(a_change(ONE, memory("1024Mi")))
-    assert found is not None
-    assert "spec" not in found
+def test_the_same_amount_in_another_unit_is_no_change() -> None:
+    change = find_change(a_change(ONE, memory("1024Mi")))
+    assert change is not None
+    assert "spec" not in change
 
 
 FIXED = {**MOVABLE, "status": "False"}
@@ -102,59 +102,59 @@ REFUSED: dict[str, tuple[Json, Json, Json, str]] = {
 
 
 @pytest.mark.parametrize(("was", "now", "facts", "why"), REFUSED.values(), ids=REFUSED)
-def test_a_restart_is_asked_for_by_name(was: Json, now: Json, facts: Json, why: str) -> None:
+def test_a_change_that_requires_a_restart_is_named(was: Json, now: Json, facts: Json, why: str) -> None:
     world = a_change(was, now, **facts)
     assert find_change(world) is None
-    found = restart_required(world)
-    assert found is not None
-    assert found.message.startswith("domain.memory.guest was changed in the template spec, and ")
-    assert why in found.message
+    condition = restart_required(world)
+    assert condition is not None
+    assert condition.message.startswith("domain.memory.guest was changed in the template spec, and ")
+    assert why in condition.message
 
 
-def test_the_next_change_waits_while_it_migrates() -> None:
+def test_the_next_change_waits_for_a_running_migration() -> None:
     world = a_change(ONE, TWO, migrationState=MOVING)
     assert find_change(world) is None
     assert restart_required(world) is None
 
 
 @pytest.mark.parametrize("guest", ["1Gi", "2Gi"], ids=["taken back", "less"])
-def test_what_no_node_has_room_for_is_made_less_without_a_restart(guest: str) -> None:
-    """The guest was not asked to have the last amount yet, and may never be."""
+def test_an_amount_that_no_node_can_hold_is_reduced_without_a_restart(guest: str) -> None:
+    """The guest was not given the last amount yet, and may never get it."""
     spec = {"domain": {**memory("4Gi", maxGuest="4Gi")["domain"], "cpu": {"sockets": 1, "maxSockets": 4}}}
     world = a_change(memory("4Gi"), memory(guest), spec=spec)
-    found = find_change(world)
-    assert found is not None
-    assert found["spec"] == {"domain": {"memory": {"guest": guest}}}
+    change = find_change(world)
+    assert change is not None
+    assert change["spec"] == {"domain": {"memory": {"guest": guest}}}
     assert restart_required(world) is None
 
 
-def test_who_stages_changes_gets_them_at_the_next_start() -> None:
+def test_with_staged_updates_memory_changes_at_the_next_start() -> None:
     world = a_change(ONE, TWO, configuration=STAGED)
     assert find_change(world) is None
-    found = restart_required(world)
-    assert found is not None
-    assert "a non-live-updatable field was changed in the template spec: " in found.message
-    assert "domain.memory.guest;" in found.message
+    condition = restart_required(world)
+    assert condition is not None
+    assert "a non-live-updatable field was changed in the template spec: " in condition.message
+    assert "domain.memory.guest;" in condition.message
 
 
-def test_another_limit_asks_for_a_restart() -> None:
-    found = restart_required(a_change(memory("1Gi", maxGuest="2Gi"), memory("1Gi", maxGuest="3Gi")))
-    assert found is not None
-    assert "template spec: domain.memory.maxGuest;" in found.message
+def test_another_maximum_requires_a_restart() -> None:
+    condition = restart_required(a_change(memory("1Gi", maxGuest="2Gi"), memory("1Gi", maxGuest="3Gi")))
+    assert condition is not None
+    assert "template spec: domain.memory.maxGuest;" in condition.message
 
 
-def test_what_follows_from_other_memory_is_not_named_as_a_change_of_the_template() -> None:
-    asked = {"requests": {"memory": "1Gi"}}
+def test_the_effects_of_changed_memory_are_not_named_as_template_changes() -> None:
+    resources = {"requests": {"memory": "1Gi"}}
     cpu = {"cores": 1, "sockets": 1, "threads": 1, "maxSockets": 4}
     grown = memory("2Gi", maxGuest="4Gi", cpu=cpu, asked={"requests": {"memory": "2Gi"}})["domain"]
-    was, now = memory("1Gi", asked=asked), {**memory("2Gi", asked=asked), "hostname": "web"}
-    found = restart_required(a_change(was, now, spec={"domain": grown}))
-    assert found is not None
-    assert "domain.memory" not in found.message
-    assert "domain.resources" not in found.message
+    was, now = memory("1Gi", asked=resources), {**memory("2Gi", asked=resources), "hostname": "web"}
+    condition = restart_required(a_change(was, now, spec={"domain": grown}))
+    assert condition is not None
+    assert "domain.memory" not in condition.message
+    assert "domain.resources" not in condition.message
 
 
-def test_patches_of_the_same_part_are_one() -> None:
-    one, other = {"a": {"b": 1, "c": {"d": 2}}}, {"a": {"c": {"e": 3}}, "f": 4}
-    assert merged(one, other) == {"a": {"b": 1, "c": {"d": 2, "e": 3}}, "f": 4}
-    assert one == {"a": {"b": 1, "c": {"d": 2}}}
+def test_patches_of_the_same_part_are_merged() -> None:
+    first, other = {"a": {"b": 1, "c": {"d": 2}}}, {"a": {"c": {"e": 3}}, "f": 4}
+    assert merged(first, other) == {"a": {"b": 1, "c": {"d": 2, "e": 3}}, "f": 4}
+    assert first == {"a": {"b": 1, "c": {"d": 2}}}

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What may change while a machine runs: each field of the table is one of ours, or known and unbuilt."""
+"""The fields that may change while a machine runs: each field of the table is implemented, or known as not
+implemented.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ NEEDS_OF_VM = {need for rows in LIVE.values() for row in rows for need in row.ne
 
 
 def find(kind: type[Struct], path: str) -> str:
-    """Say whether the last field of a path is built, or known and unbuilt."""
+    """Return whether the last field of a path is implemented, or known as not implemented."""
     name, _unused, rest = path.partition(".")
     name, is_list = name.removesuffix("[]"), name.endswith("[]")
     if name in UNBUILT.get(kind.__name__, ()):
@@ -36,28 +38,28 @@ def find(kind: type[Struct], path: str) -> str:
 
 
 @pytest.mark.parametrize("path", LIVE)
-def test_what_upstream_changes_live_is_a_field_of_ours(path: str) -> None:
+def test_every_field_that_upstream_changes_live_is_implemented(path: str) -> None:
     assert find(VirtualMachineInstanceSpec, path) == "built"
 
 
 @pytest.mark.parametrize(("path", "row"), [(need, row) for row in ROWS for need in row.needs], ids=str)
-def test_what_a_live_change_needs_is_built_with_it(path: str, row: Live) -> None:
-    """Whoever builds the field reads here what it is for."""
+def test_the_instance_fields_of_a_live_change_are_implemented_with_it(path: str, row: Live) -> None:
+    """Whoever implements the change finds here which fields it needs."""
     assert find(VirtualMachineInstanceSpec, path) == ("built" if row.how in BUILT else "unbuilt")
 
 
 @pytest.mark.parametrize("path", sorted(NEEDS_OF_VM))
-def test_what_a_live_change_needs_of_the_vm_is_known_and_not_built(path: str) -> None:
+def test_the_vm_fields_of_a_live_change_are_known_as_not_implemented(path: str) -> None:
     assert find(VirtualMachineSpec, path) == "unbuilt"
 
 
-def test_every_way_has_a_field() -> None:
+def test_every_way_of_a_live_change_has_a_field() -> None:
     assert {row.how for rows in LIVE.values() for row in rows} == set(How)
 
 
 @pytest.mark.parametrize("path", LIVE)
-def test_what_is_changed_live_is_no_part_of_what_asks_for_a_restart(path: str) -> None:
-    """The instance's hash of the rest leaves out just that."""
+def test_live_fields_are_not_in_the_hash_of_the_fixed_fields(path: str) -> None:
+    """The hash leaves out exactly the fields that need no restart."""
     value: object = 2
     for name in reversed(path.split(".")):
         value = {name: value}
@@ -65,5 +67,5 @@ def test_what_is_changed_live_is_no_part_of_what_asks_for_a_restart(path: str) -
     assert is_left_out is any(row.how in BUILT for row in LIVE[path])
 
 
-def test_every_place_is_in_the_table() -> None:
+def test_every_placement_field_is_in_the_table() -> None:
     assert set(PLACEMENT) == {path for path, rows in LIVE.items() if rows[0].how is How.NEXT_MIGRATION}

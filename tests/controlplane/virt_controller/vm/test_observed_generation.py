@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which generation of a VM its instance is.
+"""The VM generation that an instance implements.
 
-The one that it was made from is an annotation, so anything may be in it. A later one with the same template is that
-very machine, too: a change of the run strategy alone is observed at once.
+An annotation holds the generation that the instance was created from, so it may have any value. A later generation
+with the
+same template is the same machine: a change of the run strategy alone is observed at once.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ ANOTHER = b'{"domain":{"memory":{"guest":"128Mi"}}}'
 def observed(
     text: str, made_from: bytes | None = None, *, before: int = 1, created: bool = True, **instance: Any
 ) -> int:
-    """The VM is of generation 3. before: what was observed, with an instance (created) or without.
+    """The VM has generation 3. before: the observed generation, with an instance (created) or without.
 
-    made_from: a template that the instance names.
+    made_from: the template hash of the instance.
     """
     annotations = {VM_GENERATION: text}
     if made_from is not None:
@@ -51,37 +52,39 @@ INSTANCES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("text", ["2", "0", "two", ""])
 @pytest.mark.parametrize("instance", INSTANCES.values(), ids=INSTANCES)
 def test_an_instance_with_the_template_of_the_vm_is_its_newest_generation(instance: dict[str, Any], text: str) -> None:
-    """Who waits for observedGeneration after a change of the run strategy waited for ever."""
+    """Otherwise a wait for observedGeneration after a change of the run strategy would never end."""
     assert observed(text, TEMPLATE, **instance) == 3
 
 
-def test_an_instance_with_another_template_is_the_generation_that_it_was_made_from() -> None:
+def test_an_instance_with_another_template_is_the_generation_in_its_annotation() -> None:
     assert observed("2", ANOTHER) == 2
 
 
-def test_an_instance_that_does_not_name_its_template_is_the_generation_that_it_was_made_from() -> None:
+def test_an_instance_without_a_template_hash_is_the_generation_in_its_annotation() -> None:
     assert observed("2") == 2
 
 
-def test_what_belongs_to_another_vm_is_no_generation_of_this_one() -> None:
+def test_an_instance_of_another_vm_is_ignored() -> None:
     assert observed("2", TEMPLATE, owner="another") == 1
 
 
-def test_a_generation_that_was_observed_stays_so_when_the_template_moves_on() -> None:
-    """Generation 2 changed the run strategy alone, and was observed as the machine that was made from 1; 3 is not."""
+def test_an_observed_generation_stays_when_the_template_changes() -> None:
+    """Generation 2 changed only the run strategy, and the instance of generation 1 is observed as 2; 3 is not
+    observed.
+    """
     assert observed("1", ANOTHER, before=2) == 2
 
 
-def test_what_was_observed_of_a_former_run_is_not_said_of_the_next() -> None:
+def test_the_observed_generation_of_a_former_run_is_dropped() -> None:
     assert observed("1", ANOTHER, before=2, created=False) == 1
 
 
-def test_what_no_generation_of_the_vm_can_be_is_not_held_on_to() -> None:
+def test_an_impossible_observed_generation_is_replaced() -> None:
     assert observed("2", ANOTHER, before=4) == 2
 
 
 @pytest.mark.parametrize("text", ["2", "3"])
-def test_a_generation_that_the_vm_has_had_is_observed(text: str) -> None:
+def test_a_possible_generation_in_the_annotation_is_observed(text: str) -> None:
     assert observed(text) == int(text)
 
 
@@ -89,6 +92,6 @@ NONSENSE = ["", "0", "4", "-2", "2.0", " 2", "two", "²", "٢", "9" * 18, "9" * 
 
 
 @pytest.mark.parametrize("text", NONSENSE, ids=lambda text: ascii(text[:8]) + f" of {len(text)}")
-def test_what_cannot_be_a_generation_of_the_vm_is_ignored(text: str) -> None:
-    """5,000 digits ended every pass in a ValueError, 20 made a status that the API server refuses."""
+def test_an_impossible_generation_in_the_annotation_is_ignored(text: str) -> None:
+    """5,000 digits would raise a ValueError in every pass; the API server would refuse a status with 20 digits."""
     assert observed(text) == 1

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One start that was asked for is one run, whoever leads when it ends: the instance is the answer to that start."""
+"""One requested start is one run, even if the leader changes in between: the instance answers the request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def asked(strategy: str, *requests: Json) -> VmStand:
 
 
 async def create_and_vanish(stand: VmStand) -> str:
-    """Let the leader create the instance and write nothing after it; return the instance's UID."""
+    """Let the leader create the instance and stop before its next write; return the instance's UID."""
     stand.direct.refusals["patch status of VirtualMachine"] = Unavailable("gone")
     await stand.run()
     stand.direct.refusals.clear()
@@ -47,7 +47,7 @@ def next_leader(stand: VmStand) -> None:
 
 
 async def come_to_rest(stand: VmStand) -> None:
-    """Run until nothing more is due; a deleted instance is let go, as virt-controller/vmi does."""
+    """Run until nothing more is due; deleted instances are finalized, as the VMI controller does."""
     for _unused in range(8):
         stand.catch_up()
         await stand.run()
@@ -58,7 +58,7 @@ async def come_to_rest(stand: VmStand) -> None:
 
 @pytest.mark.parametrize("strategy", ["Manual", "RerunOnFailure"])
 @pytest.mark.parametrize("requests", [[START], [{"action": "Stop", "uid": "older"}, START]], ids=["start", "restart"])
-async def test_a_run_that_ended_before_the_start_was_off_the_queue_is_not_run_again(
+async def test_a_run_that_ended_before_its_start_left_the_queue_is_not_repeated(
     strategy: str, requests: list[Json]
 ) -> None:
     stand = asked(strategy, *requests)
@@ -70,7 +70,7 @@ async def test_a_run_that_ended_before_the_start_was_off_the_queue_is_not_run_ag
     assert not stand.vm["status"].get("stateChangeRequests")
 
 
-async def test_a_run_that_a_person_ended_before_the_start_was_off_the_queue_is_not_run_again() -> None:
+async def test_a_run_that_a_user_ended_before_its_start_left_the_queue_is_not_repeated() -> None:
     stand = asked("Manual", START)
     await create_and_vanish(stand)
     stand.store.delete(VMI, WEB)
@@ -80,8 +80,8 @@ async def test_a_run_that_a_person_ended_before_the_start_was_off_the_queue_is_n
     assert not stand.vm["status"].get("stateChangeRequests")
 
 
-async def test_an_instance_is_not_deleted_before_the_start_that_it_answered_is_off_the_queue() -> None:
-    """Else a leader that is gone right after the delete leaves a start behind that nothing has answered."""
+async def test_an_instance_is_not_deleted_before_its_start_left_the_queue() -> None:
+    """Otherwise a leader that stops right after the delete leaves a start behind that no instance answers."""
     stand = asked("RerunOnFailure", START)
     first = await create_and_vanish(stand)
     end(stand, "Succeeded")
@@ -92,8 +92,8 @@ async def test_an_instance_is_not_deleted_before_the_start_that_it_answered_is_o
     assert "deletionTimestamp" not in stand.vmi["metadata"]
 
 
-async def test_a_run_that_failed_is_run_again_once() -> None:
-    """The start is answered, and under RerunOnFailure the failure asks for one more."""
+async def test_a_failed_run_is_repeated_once() -> None:
+    """The start is answered; under RerunOnFailure the failure requests one more."""
     stand = asked("RerunOnFailure", START)
     first = await create_and_vanish(stand)
     end(stand, "Failed")

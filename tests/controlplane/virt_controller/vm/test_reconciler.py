@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the VM reconciler writes, on an API that refuses: no write on an old view, and no refusal untold."""
+"""Writes of the VM reconciler on an API that refuses requests: no write on an outdated view, every refusal reported."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class VmStand(SmallWorld):
 
 
 def replace_vmi(stand: VmStand) -> None:
-    """Let somebody delete the instance for good and make another of its name."""
+    """Delete the instance for good, and create another one with its name."""
     stand.store.delete(VMI, WEB)
     stand.store.patch(VMI, WEB, {"metadata": {"finalizers": None}})
     stand.make_vmi(stand.owner())
@@ -88,15 +88,15 @@ def replace_vm(stand: VmStand) -> None:
 
 
 @pytest.mark.parametrize("unread", [VM, VMI], ids=str)
-async def test_nothing_is_concluded_before_everything_is_known(unread: Resource) -> None:
-    """Also while a watch is refused: nobody tells of changes then."""
+async def test_nothing_is_decided_before_the_caches_are_synced(unread: Resource) -> None:
+    """Also while a watch is refused: no change arrives then."""
     stand = VmStand()
     stand.caches[unread].synced = False
     outcome = await stand.run()
     assert (type(outcome.error), stand.calls) == (Unavailable, [])
 
 
-async def test_status_is_not_written_over_what_changed_meanwhile() -> None:
+async def test_a_concurrent_status_change_is_not_overwritten() -> None:
     stand = VmStand("Halted")
     patch = {"status": {"stateChangeRequests": [{"action": "Start"}]}}
     stand.direct.meanwhile["patch status of VirtualMachine"] = lambda: stand.store.patch(
@@ -108,8 +108,8 @@ async def test_status_is_not_written_over_what_changed_meanwhile() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["Manual", "RerunOnFailure", "Always"])
-async def test_a_start_that_was_taken_back_is_not_carried_out(strategy: str) -> None:
-    """Seen by a leader whose watch of VMs is behind: a start, used up or taken back since, made a machine run."""
+async def test_a_withdrawn_start_is_not_carried_out(strategy: str) -> None:
+    """The leader's watch of VMs is behind: the start was used up or withdrawn since."""
     stand = VmStand(strategy)
     stand.store.patch(
         VM,
@@ -127,8 +127,8 @@ async def test_a_start_that_was_taken_back_is_not_carried_out(strategy: str) -> 
     assert stand.store.list(VMI) == []
 
 
-async def test_a_start_that_left_the_queue_alone_is_not_carried_out_either() -> None:
-    """What is asked for is in the status, which moves no generation."""
+async def test_a_start_that_was_removed_from_the_queue_alone_is_not_carried_out() -> None:
+    """Requests are in the status, which does not change the generation."""
     stand = VmStand("Manual")
     start = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Start"}]}}
     stand.store.patch(VM, WEB, start, subresource="status")
@@ -141,8 +141,8 @@ async def test_a_start_that_left_the_queue_alone_is_not_carried_out_either() -> 
     assert stand.store.list(VMI) == []
 
 
-async def test_a_stop_of_an_instance_that_is_not_seen_yet_is_not_taken_for_done() -> None:
-    """Another leader made it; the watch of instances is behind that of machines."""
+async def test_a_stop_of_an_unseen_instance_stays_queued() -> None:
+    """Another leader created it; the watch of instances is behind the watch of VMs."""
     stand = VmStand("Manual")
     stand.make_vmi(stand.owner())
     uid = stand.vmi["metadata"]["uid"]
@@ -154,7 +154,7 @@ async def test_a_stop_of_an_instance_that_is_not_seen_yet_is_not_taken_for_done(
     assert "deletionTimestamp" in stand.vmi["metadata"]
 
 
-async def test_a_stop_whose_instance_the_api_server_does_not_know_is_done() -> None:
+async def test_a_stop_whose_instance_the_api_server_does_not_have_is_done() -> None:
     stand = VmStand("Manual")
     stop = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Stop", "uid": "gone"}]}}
     stand.store.patch(VM, WEB, stop, subresource="status")
@@ -164,8 +164,8 @@ async def test_a_stop_whose_instance_the_api_server_does_not_know_is_done() -> N
     assert not stand.vm["status"].get("stateChangeRequests")
 
 
-async def test_a_stop_whose_instance_is_gone_is_done_without_a_question_where_the_watch_has_read_as_far() -> None:
-    """As far as the machine's own version is far enough: nothing lies between."""
+async def test_a_stop_of_a_missing_instance_is_done_without_a_request_when_the_watch_is_recent_enough() -> None:
+    """The version of the VM itself is recent enough: there is nothing in between."""
     stand = VmStand("Manual")
     stop = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Stop", "uid": "gone"}]}}
     stand.store.patch(VM, WEB, stop, subresource="status")
@@ -176,7 +176,7 @@ async def test_a_stop_whose_instance_is_gone_is_done_without_a_question_where_th
     assert not stand.vm["status"].get("stateChangeRequests")
 
 
-async def test_of_a_vm_that_is_gone_nothing_is_remembered() -> None:
+async def test_a_deleted_vm_is_forgotten() -> None:
     stand = VmStand("Manual")
     stop = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Stop", "uid": "gone"}]}}
     stand.store.patch(VM, WEB, stop, subresource="status")
@@ -189,7 +189,7 @@ async def test_of_a_vm_that_is_gone_nothing_is_remembered() -> None:
     assert stand.reconciler._asked == {}
 
 
-async def test_what_was_answered_about_an_instance_of_then_does_not_count_for_one_of_now() -> None:
+async def test_an_answer_about_a_former_instance_does_not_count_for_the_current_one() -> None:
     stand = VmStand("Manual")
     stop = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Stop", "uid": "gone"}]}}
     stand.store.patch(VM, WEB, stop, subresource="status")
@@ -203,8 +203,8 @@ async def test_what_was_answered_about_an_instance_of_then_does_not_count_for_on
     assert "deletionTimestamp" in stand.vmi["metadata"]
 
 
-async def test_an_instance_that_seems_to_live_and_has_failed_since_is_followed_by_the_next() -> None:
-    """It has answered the start; here the watch of instances is behind, and the run after it must not be missed."""
+async def test_an_instance_that_failed_unseen_is_followed_by_the_next() -> None:
+    """It has answered the start; the watch of instances is behind, and the next run must not be lost."""
     stand = VmStand("RerunOnFailure")
     stand.make_vmi(stand.owner())
     stand.catch_up()
@@ -218,7 +218,7 @@ async def test_an_instance_that_seems_to_live_and_has_failed_since_is_followed_b
     assert "deletionTimestamp" in stand.vmi["metadata"]
 
 
-async def test_a_stop_is_not_taken_for_done_by_the_instance_before() -> None:
+async def test_the_former_instance_does_not_complete_a_stop() -> None:
     stand = VmStand("Manual")
     stand.make_vmi(stand.owner())
     stand.catch_up()
@@ -230,8 +230,8 @@ async def test_a_stop_is_not_taken_for_done_by_the_instance_before() -> None:
     assert "deletionTimestamp" in stand.vmi["metadata"]
 
 
-async def test_a_start_that_an_instance_of_now_has_answered_is_done_without_a_question() -> None:
-    """Whether the watch has read further or not: the instance is younger than what the machine said."""
+async def test_a_start_that_a_newer_instance_has_answered_is_done_without_a_request() -> None:
+    """Whatever the watch has read: the instance is newer than the VM's request."""
     stand = VmStand("Manual")
     start = {"status": {"runStrategy": "Manual", "stateChangeRequests": [{"action": "Start"}]}}
     stand.store.patch(VM, WEB, start, subresource="status")
@@ -242,7 +242,7 @@ async def test_a_start_that_an_instance_of_now_has_answered_is_done_without_a_qu
     assert "get VirtualMachineInstance" not in stand.calls
 
 
-async def test_a_dropped_request_takes_no_newer_one_with_it() -> None:
+async def test_dropping_a_request_removes_no_newer_one() -> None:
     stand = VmStand("Halted")
     old, new = ({"status": {"stateChangeRequests": [{"action": name}]}} for name in ("Start", "Stop"))
     stand.store.patch(VM, WEB, old, subresource="status")
@@ -256,10 +256,10 @@ async def test_a_dropped_request_takes_no_newer_one_with_it() -> None:
     assert stand.reasons() == []
 
 
-async def test_a_request_that_nobody_can_carry_out_is_dropped_and_told() -> None:
+async def test_an_unsupported_request_is_dropped_and_reported() -> None:
     stand = VmStand("Manual")
-    asked = [{"action": "Start", "data": {"onTheMoon": "yes"}}, {"action": "Start"}]
-    stand.store.patch(VM, WEB, {"status": {"stateChangeRequests": asked}}, subresource="status")
+    requests = [{"action": "Start", "data": {"onTheMoon": "yes"}}, {"action": "Start"}]
+    stand.store.patch(VM, WEB, {"status": {"stateChangeRequests": requests}}, subresource="status")
     stand.catch_up()
     assert (await stand.run()).error is None
     assert stand.told.events[0] == (
@@ -271,7 +271,7 @@ async def test_a_request_that_nobody_can_carry_out_is_dropped_and_told() -> None
     assert "stateChangeRequests" not in stand.vm["status"] or not stand.vm["status"]["stateChangeRequests"]
 
 
-async def test_a_paused_start_of_a_halted_machine_switches_it_on_and_makes_a_paused_instance() -> None:
+async def test_a_paused_start_of_a_halted_machine_sets_always_and_creates_a_paused_instance() -> None:
     stand = VmStand("Halted")
     request = {"action": "Start", "data": {"paused": "true", "generation": str(stand.vm["metadata"]["generation"])}}
     stand.store.patch(VM, WEB, {"status": {"stateChangeRequests": [request]}}, subresource="status")
@@ -282,12 +282,12 @@ async def test_a_paused_start_of_a_halted_machine_switches_it_on_and_makes_a_pau
     stand.catch_up()
     assert (await stand.run()).error is None
 
-    made = stand.store.get(VMI, WEB)
-    assert made is not None
-    assert made["spec"]["startStrategy"] == "Paused"
+    vmi = stand.store.get(VMI, WEB)
+    assert vmi is not None
+    assert vmi["spec"]["startStrategy"] == "Paused"
 
 
-async def test_a_machine_that_is_halted_meanwhile_is_not_switched_on() -> None:
+async def test_a_halted_machine_that_changes_meanwhile_is_not_started() -> None:
     stand = VmStand("Halted")
     request = {"action": "Start", "data": {"paused": "true", "generation": str(stand.vm["metadata"]["generation"])}}
     stand.store.patch(VM, WEB, {"status": {"stateChangeRequests": [request]}}, subresource="status")
@@ -307,8 +307,8 @@ GONE_MEANWHILE: dict[str, Callable[[VmStand], object]] = {
 
 
 @pytest.mark.parametrize("meanwhile", GONE_MEANWHILE.values(), ids=GONE_MEANWHILE.keys())
-async def test_nothing_is_adopted_for_a_vm_that_is_gone(meanwhile: Callable[[VmStand], object]) -> None:
-    """The cache still shows the VM; the API server knows better."""
+async def test_nothing_is_adopted_for_a_deleted_vm(meanwhile: Callable[[VmStand], object]) -> None:
+    """The cache still shows the VM; the API server does not have it."""
     stand = VmStand()
     stand.make_vmi()
     stand.catch_up()
@@ -318,7 +318,7 @@ async def test_nothing_is_adopted_for_a_vm_that_is_gone(meanwhile: Callable[[VmS
     assert stand.vmi["metadata"]["ownerReferences"] == []
 
 
-async def test_an_orphan_that_somebody_else_took_meanwhile_is_theirs() -> None:
+async def test_an_orphan_that_another_owner_adopted_meanwhile_is_not_taken() -> None:
     stand = VmStand()
     stand.make_vmi()
     stand.catch_up()
@@ -329,7 +329,7 @@ async def test_an_orphan_that_somebody_else_took_meanwhile_is_theirs() -> None:
     assert [owner["uid"] for owner in stand.vmi["metadata"]["ownerReferences"]] == ["somebody"]
 
 
-async def test_an_instance_that_merely_lists_the_vm_is_adopted_once() -> None:
+async def test_an_instance_that_lists_the_vm_as_plain_owner_is_adopted_once() -> None:
     stand = VmStand()
     stand.make_vmi(stand.owner(controls=False), {"kind": "Other", "name": "x", "uid": "x"})
     stand.catch_up()
@@ -341,8 +341,8 @@ async def test_an_instance_that_merely_lists_the_vm_is_adopted_once() -> None:
     ]
 
 
-async def test_the_vm_is_not_let_go_while_the_api_server_has_its_instance() -> None:
-    """The cache has not seen the instance yet: absence in a cache proves nothing."""
+async def test_the_finalizer_stays_while_the_api_server_has_the_instance() -> None:
+    """The cache does not show the instance yet: absence in a cache proves nothing."""
     stand = VmStand()
     stand.make_vmi(stand.owner())
     stand.store.delete(VM, WEB)
@@ -353,7 +353,7 @@ async def test_the_vm_is_not_let_go_while_the_api_server_has_its_instance() -> N
 
 
 @pytest.mark.parametrize("is_listed", [False, True], ids=["foreign", "it lists the VM"])
-async def test_the_vm_is_let_go_when_what_is_there_is_not_its_own(is_listed: bool) -> None:
+async def test_the_finalizer_is_removed_when_the_instance_belongs_to_another(is_listed: bool) -> None:
     stand = VmStand()
     listed = [stand.owner(controls=False)] if is_listed else []
     stand.make_vmi(stand.owner(uid="somebody"), *listed)
@@ -364,7 +364,7 @@ async def test_the_vm_is_let_go_when_what_is_there_is_not_its_own(is_listed: boo
     assert "deletionTimestamp" not in stand.vmi["metadata"]
 
 
-async def test_a_finalizer_of_somebody_else_is_left_to_them() -> None:
+async def test_a_foreign_finalizer_stays() -> None:
     stand = VmStand()
     stand.store.patch(VM, WEB, {"metadata": {"finalizers": ["backup/first", VM_FINALIZER]}})
     stand.store.delete(VM, WEB)
@@ -381,7 +381,7 @@ CHANGED_MEANWHILE: dict[str, Callable[[VmStand], object]] = {
 
 
 @pytest.mark.parametrize("meanwhile", CHANGED_MEANWHILE.values(), ids=CHANGED_MEANWHILE.keys())
-async def test_an_instance_is_deleted_only_as_it_was_decided_on(meanwhile: Callable[[VmStand], object]) -> None:
+async def test_an_instance_that_changed_meanwhile_is_not_deleted(meanwhile: Callable[[VmStand], object]) -> None:
     stand = VmStand("Halted")
     stand.make_vmi(stand.owner(), phase="Scheduled")
     stand.catch_up()
@@ -392,13 +392,13 @@ async def test_an_instance_is_deleted_only_as_it_was_decided_on(meanwhile: Calla
     assert "SuccessfulDelete" not in stand.reasons()
 
 
-async def test_every_write_to_what_exists_has_both_preconditions() -> None:
-    """A version alone would do today; the UID is what a person sees in the audit log, and what no restore repeats."""
+async def test_every_write_to_an_existing_object_has_both_preconditions() -> None:
+    """The version alone suffices today; the UID shows in the audit log, and no restore repeats it."""
     stand = VmStand("Manual")
     stand.make_vmi()
     uid = stand.vmi["metadata"]["uid"]
-    asked = {"status": {"stateChangeRequests": [{"action": "Stop", "uid": uid}, {"action": "Dance"}]}}
-    stand.store.patch(VM, WEB, asked, subresource="status")
+    requests = {"status": {"stateChangeRequests": [{"action": "Stop", "uid": uid}, {"action": "Dance"}]}}
+    stand.store.patch(VM, WEB, requests, subresource="status")
     stand.catch_up()
     for _unused in range(4):
         await stand.run()
@@ -416,8 +416,8 @@ async def test_every_write_to_what_exists_has_both_preconditions() -> None:
     }
 
 
-async def test_an_instance_left_behind_keeps_an_owner_that_it_got_meanwhile() -> None:
-    """The list of owners is written whole: of an older state, it would take the new one off."""
+async def test_an_orphaned_instance_keeps_an_owner_that_it_got_meanwhile() -> None:
+    """The list of owners is written as a whole: an outdated list would remove the new owner."""
     stand = VmStand()
     ours = stand.owner()
     stand.make_vmi(ours)
@@ -435,8 +435,8 @@ async def test_an_instance_left_behind_keeps_an_owner_that_it_got_meanwhile() ->
     assert [owner["uid"] for owner in stand.vmi["metadata"]["ownerReferences"]] == ["x"]
 
 
-async def test_a_foreign_instance_of_the_name_is_met_and_told() -> None:
-    """The cache has not seen it: the create is answered AlreadyExists."""
+async def test_a_foreign_instance_of_the_name_is_reported() -> None:
+    """The cache does not show it yet: the API server answers the create with AlreadyExists."""
     stand = VmStand()
     stand.make_vmi(stand.owner(uid="somebody"))
     outcome = await stand.run()
@@ -448,7 +448,7 @@ async def test_a_foreign_instance_of_the_name_is_met_and_told() -> None:
     assert "SuccessfulCreate" not in stand.reasons()
 
 
-async def test_an_own_instance_whose_answer_was_lost_is_found_again() -> None:
+async def test_an_own_instance_whose_create_response_was_lost_is_recognized() -> None:
     stand = VmStand()
     stand.make_vmi(stand.owner(), phase="Scheduling")
     outcome = await stand.run()
@@ -457,15 +457,15 @@ async def test_an_own_instance_whose_answer_was_lost_is_found_again() -> None:
     assert stand.vm["status"]["printableStatus"] == "Starting"
 
 
-async def test_the_instance_is_made_from_the_template_as_stored() -> None:
+async def test_the_instance_has_the_template_as_stored() -> None:
     stand = VmStand(warpFactor={"nested": [1, 2]})
     assert (await stand.run()).error is None
     assert stand.vmi["spec"]["warpFactor"] == {"nested": [1, 2]}
     assert TEMPLATE_HASH in stand.vmi["metadata"]["annotations"]
 
 
-async def test_a_changed_template_asks_for_a_restart_in_the_write_that_notes_it() -> None:
-    """One write, and the machine runs on; back again, it is taken back."""
+async def test_a_changed_template_requires_a_restart_in_one_write() -> None:
+    """The machine runs on; changing the template back removes the condition."""
     stand = VmStand()
     await stand.run()
     for guest, is_required in (("65Mi", True), ("64Mi", False)):
@@ -479,8 +479,8 @@ async def test_a_changed_template_asks_for_a_restart_in_the_write_that_notes_it(
         assert stand.vm["status"]["desiredGeneration"] == stand.vm["metadata"]["generation"]
 
 
-async def test_an_instance_that_cannot_be_read_is_left_alone() -> None:
-    """Whose it is cannot be told: nothing is made in its place, and its VM is not let go."""
+async def test_an_unreadable_instance_stays_unchanged() -> None:
+    """Its owner is unknown: the controller creates no other, and keeps the VM's finalizer."""
     for is_deleting in (False, True):
         stand = VmStand()
         stand.make_vmi(stand.owner())
@@ -501,10 +501,10 @@ CALLS: dict[str, tuple[str, str, str | None]] = {
 }
 
 
-@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("call", CALLS)
-async def test_a_refused_write_is_told(call: str, refusal: ApiError) -> None:
-    """As condition Failure and as Event with a remedy; of a refused status only the Event can tell."""
+async def test_a_refused_write_is_reported(call: str, refusal: ApiError) -> None:
+    """As condition Failure and as an Event with a remedy; for a refused status, as an Event only."""
     strategy, event, condition = CALLS[call]
     stand = VmStand(strategy)
     if call.startswith("delete"):
@@ -522,7 +522,7 @@ async def test_a_refused_write_is_told(call: str, refusal: ApiError) -> None:
         assert (failure["status"], failure["reason"]) == ("True", condition)
 
 
-async def test_a_process_that_leads_no_more_tells_nothing() -> None:
+async def test_a_former_leader_reports_nothing() -> None:
     stand = VmStand()
     stand.direct.refusals["create VirtualMachineInstance"] = NotLeader("another one leads")
     outcome = await stand.run()
@@ -531,8 +531,8 @@ async def test_a_process_that_leads_no_more_tells_nothing() -> None:
     assert stand.writes() == ["create VirtualMachineInstance"], "no status after it"
 
 
-async def test_starts_are_told_apart() -> None:
-    """One occurrence is told once in ten minutes: two starts are two."""
+async def test_two_starts_are_two_events() -> None:
+    """One occurrence is recorded once in ten minutes; each start is its own occurrence."""
     stand = VmStand()
     for _unused in range(2):
         await stand.run()
@@ -543,8 +543,8 @@ async def test_starts_are_told_apart() -> None:
     assert len(set(stand.told.occurrences)) == 2
 
 
-async def test_why_its_instance_does_not_come_up_is_an_event_of_the_machine_too() -> None:
-    """People look at what they have made."""
+async def test_an_instances_trouble_is_an_event_of_its_vm() -> None:
+    """Users look at the VM that they created."""
     stand = VmStand()
     stand.make_vmi(stand.owner(), phase="Scheduling")
     unplaced = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
@@ -569,7 +569,7 @@ async def a_stand_with_a_changed_place() -> VmStand:
     return stand
 
 
-async def test_a_changed_place_is_written_into_the_instance_that_runs_and_it_has_the_template_then() -> None:
+async def test_a_changed_placement_is_written_into_the_running_instance() -> None:
     stand = await a_stand_with_a_changed_place()
     await stand.run()
     assert stand.vmi["spec"]["nodeSelector"] == {"zone": "b"}
@@ -580,8 +580,8 @@ async def test_a_changed_place_is_written_into_the_instance_that_runs_and_it_has
     assert stand.writes().count("patch VirtualMachineInstance [uid+version]") == 1
 
 
-async def test_a_template_that_has_changed_back_meanwhile_is_not_written_into_the_instance() -> None:
-    """By a leader that lags: sockets would be added that nobody asks for any more, and none are taken away."""
+async def test_a_template_that_was_changed_back_meanwhile_is_not_written() -> None:
+    """The leader lags: it would add sockets that the template no longer has, and they cannot be removed live."""
     stand = await a_stand_with_a_changed_place()
     stand.store.patch(VM, WEB, {"spec": {"template": {"spec": {"nodeSelector": None}}}})
     outcome = await stand.run()
@@ -589,8 +589,8 @@ async def test_a_template_that_has_changed_back_meanwhile_is_not_written_into_th
     assert "nodeSelector" not in stand.vmi["spec"]
 
 
-async def test_an_instance_that_has_changed_meanwhile_is_not_changed() -> None:
-    """Its migration may have been handed over: the target's Pod was made of what it said."""
+async def test_an_instance_that_changed_meanwhile_is_not_written() -> None:
+    """Its migration may have been handed over: the target Pod has the former spec."""
     stand = await a_stand_with_a_changed_place()
     stand.store.patch(VMI, WEB, {"metadata": {"labels": {"a": "b"}}})
     outcome = await stand.run()

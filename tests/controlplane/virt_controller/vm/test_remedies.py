@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a refused start, stop or restart advises is true and works, in every state that it is said in."""
+"""The advice in a refusal of start, stop or restart is true and works, in every state with such a refusal."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Remedy = Callable[[World], bool]
 
 
 def do(world: World, *verbs: str) -> Played:
-    """Do one thing after the other, each when what came before it is done."""
+    """Send requests one after the other, each when the one before is done."""
     for verb in verbs:
-        asked = ask(verb, world)
-        assert asked is not None, f"{verb} is refused: {answer_to(verb, world)}"
-        world = run_to_rest(asked).world
+        after = ask(verb, world)
+        assert after is not None, f"{verb} is refused: {answer_to(verb, world)}"
+        world = run_to_rest(after).world
     return run_to_rest(world)
 
 
@@ -31,7 +31,7 @@ def starts_now(world: World) -> bool:
 
 
 def starts_later(world: World) -> bool:
-    """When what is being done is done, a start is taken, unless that start came by itself."""
+    """When the current work is done, a start is accepted, unless the machine has started by itself."""
     rest = run_to_rest(world)
     return rest.alive is not None or rest.is_told or is_new(do(rest.world, "start"), world)
 
@@ -79,7 +79,7 @@ REMEDIES: dict[str, tuple[Remedy, ...]] = {
 
 
 def refusals() -> list[tuple[str, tuple[str, ...], World, str]]:
-    found = []
+    collected = []
     for scene in SCENES:
         if scene[0] not in BUILT:
             continue
@@ -88,15 +88,15 @@ def refusals() -> list[tuple[str, tuple[str, ...], World, str]]:
             for verb in VERBS:
                 answer = answer_to(verb, world)
                 if isinstance(answer, str):
-                    found.append((verb, scene, world, answer))
-    return found
+                    collected.append((verb, scene, world, answer))
+    return collected
 
 
 REFUSALS = refusals()
 
 
 @pytest.mark.parametrize("strategy", BUILT)
-def test_what_a_refusal_says_is_true_and_what_it_advises_works(strategy: str) -> None:
+def test_the_statements_of_a_refusal_hold_and_its_advice_works(strategy: str) -> None:
     for verb, scene, world, words in REFUSALS:
         if scene[0] != strategy:
             continue
@@ -106,12 +106,12 @@ def test_what_a_refusal_says_is_true_and_what_it_advises_works(strategy: str) ->
             assert holds(world), (verb, scene, words)
 
 
-def test_every_remedy_is_given_somewhere() -> None:
-    said = {words for _verb, _scene, _world, words in REFUSALS}
-    assert [text for text in REMEDIES if not any(re.fullmatch(text, words) for words in said)] == []
+def test_every_remedy_is_used() -> None:
+    messages = {words for _verb, _scene, _world, words in REFUSALS}
+    assert [text for text in REMEDIES if not any(re.fullmatch(text, words) for words in messages)] == []
 
 
-def test_an_instance_that_is_unknown_says_what_would_be_proof() -> None:
-    doubted = [words for _verb, _scene, world, words in REFUSALS if lives("Unknown")(world)]
-    assert doubted
-    assert all("not running" in words or "Its instance is Unknown: " in words for words in doubted)
+def test_a_refusal_for_an_unknown_instance_names_the_proof() -> None:
+    messages = [words for _verb, _scene, world, words in REFUSALS if lives("Unknown")(world)]
+    assert messages
+    assert all("not running" in words or "Its instance is Unknown: " in words for words in messages)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which fields of a template a restart would change, by name: read off what runs, nothing else is kept."""
+"""The fields of a template that a restart would change, by name: derived from the running instance alone."""
 
 from __future__ import annotations
 
@@ -33,17 +33,19 @@ def a_machine(template: Json) -> Any:
 
 
 def message(was: Json, now: Json, configuration: KubeVirtConfiguration = CONFIGURATION, **run: Any) -> str:
-    """Make an instance of a template, as is done, change the template, and return what is said. run: of its spec."""
-    made = build_vmi(a_machine(was), msgspec.json.encode(was))
-    filled = default_instance(made, CONFIGURATION, seed=a_vm().metadata.uid)
+    """Build the instance of a template, change the template, and return the message. run: changes of the instance's
+    spec.
+    """
+    vmi = build_vmi(a_machine(was), msgspec.json.encode(was))
+    filled = default_instance(vmi, CONFIGURATION, seed=a_vm().metadata.uid)
     filled["metadata"]["uid"] = "run-1"
     filled["spec"].update(run)
     own = decode_vmi({**filled, "status": {"phase": "Running"}})
     assert own.metadata.annotations[TEMPLATE_HASH] == template_hash(msgspec.json.encode(was))
     world = vm_world(a_machine(now), own, template=msgspec.json.encode(now), configuration=configuration)
-    found = restart_required(world)
-    assert found is not None
-    return found.message
+    condition = restart_required(world)
+    assert condition is not None
+    return condition.message
 
 
 def changed(**fields: Any) -> Json:
@@ -57,7 +59,7 @@ def of_domain(**fields: Any) -> Json:
 PROBE = {"guestAgentPing": {}}
 ROOT = {"name": "root", "containerDisk": {"image": "guest:1"}}
 CHANGES: dict[str, tuple[Json, Json, str]] = {
-    # was, is, named
+    # template before, template now, named fields
     "a field that was not there": (GUEST, changed(hostname="web"), "hostname"),
     "a field that is there no more": (changed(hostname="web"), GUEST, "hostname"),
     "a part that was not there": (GUEST, changed(readinessProbe=PROBE), "readinessProbe"),
@@ -83,14 +85,14 @@ def test_the_fields_that_a_restart_changes_are_named(was: Json, now: Json, named
     assert message(was, now) == text.format(named)
 
 
-def test_what_is_not_known_to_differ_is_not_named() -> None:
-    """A field of a newer version makes another template, and nobody here can say which field it is."""
+def test_unknown_fields_are_not_named() -> None:
+    """A field of a newer version changes the template's hash, but this version cannot name it."""
     text = "a non-live-updatable field was changed in the template spec; restart the machine to apply it"
     assert message(GUEST, changed(novelty=True)) == text
 
 
 @pytest.mark.parametrize("run", [{"startStrategy": "Paused"}, {"terminationGracePeriodSeconds": 1}], ids=str)
-def test_what_was_asked_for_this_run_alone_is_no_change_of_the_template(run: Json) -> None:
+def test_settings_of_this_run_alone_are_no_change_of_the_template(run: Json) -> None:
     """A start with paused, and a stop with a shorter grace period, write into the instance."""
     assert "template spec: hostname;" in message(GUEST, changed(hostname="web"), **run)
 
@@ -99,12 +101,12 @@ def test_a_longer_grace_period_is_a_change_of_the_template() -> None:
     assert "terminationGracePeriodSeconds" in message(GUEST, changed(terminationGracePeriodSeconds=5))
 
 
-def test_a_default_that_the_configuration_has_changed_since_is_applied_by_the_restart_too() -> None:
+def test_a_changed_default_of_the_configuration_is_named_beside_a_changed_field() -> None:
     text = message(GUEST, changed(hostname="web"), KubeVirtConfiguration(cpu_model="host-model"))
     assert "template spec: domain.cpu.model, hostname;" in text
 
 
-def test_of_very_many_fields_the_first_are_named() -> None:
+def test_of_very_many_fields_only_the_first_are_named() -> None:
     many = {
         **of_domain(memory={"guest": "65Mi"}, machine={"type": "pc"}, cpu={"cores": 2, "model": "x", "sockets": 3}),
         **dict.fromkeys(("hostname", "subdomain", "schedulerName", "priorityClassName", "dnsPolicy"), "x"),
@@ -124,7 +126,7 @@ def test_of_very_many_fields_the_first_are_named() -> None:
     ],
     ids=["runs", "is going", "was told to go", "is over"],
 )
-def test_of_an_instance_that_picks_nothing_up_any_more_nothing_is_said(phase: Json, facts: Json, is_said: bool) -> None:
+def test_an_instance_that_is_ending_requires_no_restart(phase: Json, facts: Json, is_said: bool) -> None:
     own = a_vmi(**phase)
     meta = msgspec.structs.replace(own.metadata, annotations={TEMPLATE_HASH: "another"})
     world = vm_world(a_vm(), msgspec.structs.replace(own, metadata=meta), **facts)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Failed starts: which count, and how long the next one waits, whatever the clocks do."""
+"""Failed starts: which ones count, and how long the next start waits, with any clock."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ WAITS = {1: (10, 15), 2: (40, 60), 3: (90, 135), 4: (160, 240), 5: (250, 300), 6
 
 
 @pytest.mark.parametrize("count", WAITS)
-def test_the_wait_grows_as_the_square_to_five_minutes_and_is_spread_by_half_of_it(count: int) -> None:
-    """Upstream's figures, and a spread where upstream's has none any more: from the sixth failure on."""
+def test_the_delay_grows_with_the_square_to_five_minutes_with_jitter(count: int) -> None:
+    """The numbers are upstream's; the jitter also applies from the sixth failure on, where upstream has none."""
     shortest, longest = WAITS[count]
     assert delay_seconds(count, jitter=0.0) == shortest
     assert delay_seconds(count, jitter=0.5) == (shortest + longest) / 2
@@ -41,12 +41,12 @@ def test_the_wait_grows_as_the_square_to_five_minutes_and_is_spread_by_half_of_i
 
 
 @pytest.mark.parametrize("count", [0, -1, -(10**9)])
-def test_a_count_that_is_none_waits_as_the_first(count: int) -> None:
+def test_an_invalid_count_waits_like_the_first(count: int) -> None:
     assert delay_seconds(count, jitter=0.0) == 10
 
 
 def test_machines_that_failed_together_start_apart() -> None:
-    """Every replica computes the same spread for a machine, and another one for the next machine."""
+    """Every replica computes the same jitter for a machine, and another one for the next machine."""
     spreads = [spread(f"vm {number}", 6) for number in range(1000)]
     assert spreads == [spread(f"vm {number}", 6) for number in range(1000)]
     tenths = [sum(name < spread_ <= name + 0.1 for spread_ in spreads) for name in (0.0, 0.2, 0.4, 0.6, 0.8)]
@@ -54,7 +54,7 @@ def test_machines_that_failed_together_start_apart() -> None:
     assert spread("vm", 1) != spread("vm", 2)
 
 
-def test_failures_are_counted_run_by_run() -> None:
+def test_failures_are_counted_once_per_run() -> None:
     vm = a_vm()
     for number in range(1, 4):
         vmi = a_vmi("Failed")
@@ -83,8 +83,8 @@ def test_a_failed_start_is_recorded_with_its_instance() -> None:
     ],
     ids=["deleted", "delete sent", "rerun", "once"],
 )
-def test_a_run_that_somebody_ended_is_no_failed_start(world: World) -> None:
-    """Nobody waits after a restart of a machine that was still pending, as after a crash."""
+def test_a_run_that_a_user_ended_is_no_failed_start(world: World) -> None:
+    """A restart of a pending machine needs no back-off."""
     assert next_start_failure(world) is None
 
 
@@ -109,12 +109,12 @@ def test_a_run_that_somebody_ended_is_no_failed_start(world: World) -> None:
         "it was stopped",
     ],
 )
-def test_failed_starts_are_forgotten(world: World) -> None:
+def test_failed_starts_are_forgotten_in_these_states(world: World) -> None:
     assert next_start_failure(world) is None
 
 
-def test_a_run_that_ended_well_before_it_was_seen_running_counts_where_another_follows_at_once() -> None:
-    """A guest that powers off at its first breath would be made again without a pause."""
+def test_a_run_that_succeeded_before_it_was_observed_running_counts_where_another_follows() -> None:
+    """A guest that powers off at once would be restarted without a pause."""
     failure = next_start_failure(vm_world(a_vm("Always"), a_vmi("Succeeded")))
     assert failure is not None
     assert failure.consecutive_fail_count == 1
@@ -132,7 +132,7 @@ def test_a_run_that_ended_well_before_it_was_seen_running_counts_where_another_f
     ],
     ids=["the next is asked for", "the strategy is new", "the next is on its way", "it may only not be seen"],
 )
-def test_failed_starts_are_remembered_while_another_is_to_come(world: World) -> None:
+def test_failed_starts_are_kept_while_another_start_follows(world: World) -> None:
     assert next_start_failure(world) == world.vm.status.start_failure
     assert next_start_failure(world) is not None
 
@@ -149,8 +149,8 @@ def test_failed_starts_are_remembered_while_another_is_to_come(world: World) -> 
         "2026-13-45T00:00:00Z",
     ],
 )
-def test_a_time_that_cannot_be_true_is_set_anew(stamp: str) -> None:
-    """Another leader's clock was an hour ahead: the wait is one wait from now, and ends."""
+def test_an_implausible_retry_time_is_replaced(stamp: str) -> None:
+    """Another leader's clock was an hour ahead: the delay restarts once, and ends."""
     world = vm_world(a_vm(**looping(stamp)))
     requeue_after = decide(world).requeue_after
     assert requeue_after is not None
@@ -165,8 +165,8 @@ def test_a_time_that_cannot_be_true_is_set_anew(stamp: str) -> None:
 
 @pytest.mark.parametrize("now", [NOW - 10**6, NOW - 3600, NOW, NOW + 3600, NOW + 10**6], ids=str)
 @pytest.mark.parametrize("count", [1, 2, 6, 50])
-def test_no_step_of_the_clock_makes_a_start_wait_longer_than_five_minutes(now: float, count: int) -> None:
-    """In all, not only until the next look: the clock goes on from where it stepped to."""
+def test_no_clock_step_delays_a_start_by_more_than_five_minutes(now: float, count: int) -> None:
+    """In total, not only until the next pass: the clock continues from where it stepped to."""
     failure = {"consecutiveFailCount": count, "lastFailedVMIUID": "x", "retryAfterTimestamp": FUTURE}
     world, waited = vm_world(a_vm(startFailure=failure), now=now), 0.0
     while not (plan := decide(world)).steps:
@@ -178,22 +178,22 @@ def test_no_step_of_the_clock_makes_a_start_wait_longer_than_five_minutes(now: f
 
 
 @pytest.mark.parametrize("left", [1, 249, 251, 299, 300], ids=str)
-def test_a_time_that_can_be_true_stays_as_it_is(left: int) -> None:
-    """Else each look, and each write of it is one, would put the start off: it would never come."""
+def test_a_plausible_retry_time_is_kept(left: int) -> None:
+    """Otherwise each pass, and each write causes one, would postpone the start forever."""
     world = vm_world(a_vm(**looping(format_timestamp(NOW + left))))
     assert next_start_failure(world) == world.vm.status.start_failure
     assert seconds_to_wait(world) == left
 
 
 @pytest.mark.parametrize("ago", [1, 299, 301, 10**6], ids=str)
-def test_a_time_that_is_past_is_waited_for_no_more(ago: int) -> None:
-    """However long ago: nobody may have looked meanwhile."""
+def test_a_past_retry_time_does_not_delay(ago: int) -> None:
+    """However old it is: the controller may have been down."""
     world = vm_world(a_vm(**looping(format_timestamp(NOW - ago))))
     assert seconds_to_wait(world) < 0
     assert [type(step).__name__ for step in decide(world).steps] == ["CreateVmi"]
 
 
-def test_the_last_half_second_is_waited_for_too() -> None:
+def test_the_last_half_second_is_waited_for() -> None:
     plan = decide(dataclasses.replace(vm_world(a_vm(**looping(format_timestamp(NOW)))), now=NOW - 0.5))
     assert (plan.steps, plan.requeue_after) == ((), 0.5)
 

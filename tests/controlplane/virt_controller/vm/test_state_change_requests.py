@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every strategy, every state of the instance, every queue: a request that was accepted is carried out or visibly
-dropped, and no state refuses start, stop and restart for ever. virt-api decides, then the controller runs to rest.
+"""Every strategy, instance state and queue: an accepted request is carried out or visibly dropped, and no state
+refuses
+start, stop and restart forever. virt-api decides, then the controller runs to rest.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ from tests.controlplane.virt_controller.vm.play import (
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_no_request_waits_for_ever_untold(strategy: str) -> None:
-    """What a change of strategy left behind, what got past virt-api, and nonsense: done, dropped, or told."""
+def test_no_request_stays_queued_silently(strategy: str) -> None:
+    """Requests left by a change of strategy, requests that bypassed virt-api, and nonsense are done, dropped or
+    reported.
+    """
     for scene in SCENES:
         if scene[0] == strategy:
             played = run_to_rest(the_scene(*scene))
@@ -47,7 +50,7 @@ def test_no_request_waits_for_ever_untold(strategy: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_no_state_refuses_start_and_stop_and_restart_for_ever(strategy: str) -> None:
+def test_no_state_refuses_start_and_stop_and_restart_forever(strategy: str) -> None:
     for scene in SCENES:
         if scene[0] == strategy:
             world = run_to_rest(the_scene(*scene)).world
@@ -56,19 +59,20 @@ def test_no_state_refuses_start_and_stop_and_restart_for_ever(strategy: str) -> 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("verb", VERBS)
-def test_an_accepted_request_has_its_effect_or_is_visibly_dropped(verb: str, strategy: str) -> None:
-    """Asked at once, and asked when all is at rest. An instance that lived before is no effect: who asks for a start of
-    a machine whose instance is Unknown, or was created just now, is refused or gets another.
+def test_an_accepted_request_takes_effect_or_is_visibly_dropped(verb: str, strategy: str) -> None:
+    """Sent at once, and sent at rest. A former instance is no effect: a start of a machine whose instance is Unknown,
+    or was
+    created just now, is refused or creates another one.
     """
     for scene in SCENES:
         if scene[0] != strategy:
             continue
         before = the_scene(*scene)
         for world in (before, run_to_rest(before).world):
-            asked = ask(verb, world)
-            if asked is None:
+            after = ask(verb, world)
+            if after is None:
                 continue
-            played = run_to_rest(asked)
+            played = run_to_rest(after)
             old = world.own.metadata.uid if world.own is not None else None
             match verb:
                 case "start":
@@ -81,7 +85,7 @@ def test_an_accepted_request_has_its_effect_or_is_visibly_dropped(verb: str, str
                     assert played.alive not in (None, old), scene
 
 
-def test_what_is_dropped_is_dropped_for_a_reason_that_names_what_to_do() -> None:
+def test_requests_are_dropped_with_a_remedy() -> None:
     reasons = {because for scene in SCENES for because in run_to_rest(the_scene(*scene)).dropped}
     assert reasons == {
         "starting with onTheMoon=yes is not built in this version",
@@ -100,7 +104,7 @@ def test_a_paused_start_starts_nothing_unpaused(strategy: str) -> None:
 
 @pytest.mark.parametrize("queue", ["paused start", "paused restart", "paused start of before"])
 @pytest.mark.parametrize("instance", INSTANCES)
-def test_a_machine_that_was_halted_after_a_paused_start_is_not_overruled(instance: str, queue: str) -> None:
+def test_a_machine_that_was_halted_after_a_paused_start_stays_halted(instance: str, queue: str) -> None:
     played = run_to_rest(the_scene("Halted", instance, queue, "acted on"))
     assert played.alive is None
     assert played.world.vm.run_strategy == "Halted"
@@ -108,7 +112,7 @@ def test_a_machine_that_was_halted_after_a_paused_start_is_not_overruled(instanc
 
 @pytest.mark.parametrize("strategy", ["Always", "RerunOnFailure"])
 def test_a_paused_start_that_failed_before_its_guest_ran_is_followed_by_a_paused_one(strategy: str) -> None:
-    """However often: each attempt is one of the same request."""
+    """However often: each attempt belongs to the same request."""
     vmi = a_vmi("Failed", spec=PAUSED_SPEC)
     played = run_to_rest(vm_world(a_vm(strategy, runStrategy=strategy), vmi))
     assert played.is_paused
@@ -117,21 +121,21 @@ def test_a_paused_start_that_failed_before_its_guest_ran_is_followed_by_a_paused
 
 @pytest.mark.parametrize("strategy", ["Always", "RerunOnFailure"])
 @pytest.mark.parametrize("past", ["it ran", "nobody had asked for a pause"])
-def test_what_follows_a_paused_start_that_was_carried_out_is_not_paused(strategy: str, past: str) -> None:
+def test_the_run_after_a_completed_paused_start_is_not_paused(strategy: str, past: str) -> None:
     vmi = a_vmi("Failed", ran=True, spec=PAUSED_SPEC) if past == "it ran" else a_vmi("Failed")
     played = run_to_rest(vm_world(a_vm(strategy, runStrategy=strategy), vmi))
     assert played.alive is not None
     assert not played.is_paused
 
 
-def test_a_person_who_asks_for_a_run_unpaused_has_the_last_word() -> None:
+def test_a_later_unpaused_start_overrides_a_paused_one() -> None:
     vmi = a_vmi("Failed", spec=PAUSED_SPEC)
     played = run_to_rest(vm_world(a_vm("Always", stateChangeRequests=[STOP, START]), vmi))
     assert played.alive is not None
     assert not played.is_paused
 
 
-def test_merging_is_what_the_server_does() -> None:
+def test_merging_matches_the_api_server() -> None:
     assert merge({"a": {"b": 1, "c": 2}}, merge_patch({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}})) == {"a": {"b": 3}}
 
 
@@ -167,7 +171,7 @@ def asked(*queue: dict[str, Any], strategy: str = "Manual", vmi: Any = None) -> 
         "one done, one not",
     ],
 )
-def test_a_stop_that_names_nobody_is_stale_once_it_is_done(world: World, is_stale: bool) -> None:
+def test_a_stop_without_a_uid_is_stale_once_it_is_done(world: World, is_stale: bool) -> None:
     assert has_stale_stop(world) is is_stale
 
 
@@ -183,7 +187,7 @@ def test_a_stop_that_names_nobody_is_stale_once_it_is_done(world: World, is_stal
     ],
     ids=["nothing", "not yet", "its instance lives", "a stop alone", "started anew", "to be stopped first"],
 )
-def test_a_start_is_answered_by_an_instance(world: World, is_answered: bool) -> None:
+def test_an_instance_answers_a_start(world: World, is_answered: bool) -> None:
     assert has_answered_start(world) is is_answered
 
 
@@ -198,14 +202,14 @@ def test_a_start_is_answered_by_an_instance(world: World, is_answered: bool) -> 
         ("Manual", "Failed", (), False),
     ],
 )
-def test_only_a_failed_run_that_is_to_be_repeated_asks_for_another(
+def test_only_a_failed_run_under_rerun_on_failure_requests_another(
     strategy: str, phase: str, queue: tuple[dict[str, Any], ...], is_asked: bool
 ) -> None:
     own = a_vmi(phase)
     assert needs_rerun_request(asked(*queue, strategy=strategy, vmi=own), own) is is_asked
 
 
-def test_an_instance_on_its_way_out_asks_for_none() -> None:
+def test_a_deleting_instance_requests_none() -> None:
     own = a_vmi("Failed", deleting=True)
     assert not needs_rerun_request(asked(strategy="RerunOnFailure", vmi=own), own)
 
@@ -238,5 +242,5 @@ def test_another_run_is_a_stop_of_this_one_and_a_start() -> None:
     ],
 )
 def test_why_a_request_is_dropped(world: World, words: str | None) -> None:
-    said = why_drop(world)
-    assert (said is None) if words is None else (said is not None and words in said)
+    reason = why_drop(world)
+    assert (reason is None) if words is None else (reason is not None and words in reason)

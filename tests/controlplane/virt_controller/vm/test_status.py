@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a VM is, as tables."""
+"""The status of a VM, as tables."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ WORDS: dict[str, tuple[World, str]] = {
 
 
 @pytest.mark.parametrize(("world", "word"), WORDS.values(), ids=WORDS.keys())
-def test_the_word_for_people(world: World, word: str) -> None:
+def test_the_printable_status(world: World, word: str) -> None:
     assert printable_status(world, next_start_failure(world)) == word
 
 
 def settled(world: World) -> VirtualMachineStatus:
-    """The status that is written, and that a second look has nothing to add to."""
+    """The status that is written; a second pass has nothing to add to it."""
     status = derive_status(world, None)
     assert status is not None
     again = msgspec.structs.replace(world.vm, status=status)
@@ -121,7 +121,7 @@ def test_a_running_instance_is_mirrored() -> None:
     }
 
 
-def test_a_condition_that_the_instance_lost_is_lost_here_too() -> None:
+def test_a_condition_that_the_instance_lost_is_removed() -> None:
     vm = a_vm(conditions=[a_condition("Paused", "True")])
     assert {condition.type for condition in settled(vm_world(vm, running(READY))).conditions} == {"Ready"}
 
@@ -135,11 +135,15 @@ def test_a_condition_that_the_instance_lost_is_lost_here_too() -> None:
     ],
     ids=["reason", "message", "status"],
 )
-def test_a_condition_that_tells_something_else_is_taken_over(theirs: Any) -> None:
+def test_a_changed_condition_of_the_instance_is_copied(theirs: Any) -> None:
     vm = a_vm(conditions=[a_condition("Synchronized", "False", "ErrImagePull", "no such image")])
     status = settled(vm_world(vm, a_vmi("Scheduling", conditions=[theirs])))
-    said = next(condition for condition in status.conditions if condition.type == "Synchronized")
-    assert (said.status, said.reason, said.message) == (theirs["status"], theirs["reason"], theirs["message"])
+    synchronized = next(condition for condition in status.conditions if condition.type == "Synchronized")
+    assert (synchronized.status, synchronized.reason, synchronized.message) == (
+        theirs["status"],
+        theirs["reason"],
+        theirs["message"],
+    )
 
 
 STALE = [
@@ -156,7 +160,7 @@ STALE = [
     [None, running(READY, owner="somebody"), a_vmi("Running", owner=None, deleting=True)],
     ids=["none", "foreign", "a departing orphan"],
 )
-def test_an_instance_s_conditions_go_with_it(vmi: Any) -> None:
+def test_conditions_of_the_instance_are_removed_with_it(vmi: Any) -> None:
     """A stopped machine is not emulated, and its last shutdown is no trouble any more."""
     status = settled(vm_world(a_vm("Halted", conditions=STALE), vmi))
     assert [(condition.type, condition.status, condition.reason) for condition in status.conditions] == [
@@ -165,32 +169,34 @@ def test_an_instance_s_conditions_go_with_it(vmi: Any) -> None:
 
 
 def failure_of(status: VirtualMachineStatus) -> tuple[str, str] | None:
-    found = conditions.find(status.conditions, "Failure")
-    return None if found is None else (found.reason, found.message)
+    failure = conditions.find(status.conditions, "Failure")
+    return None if failure is None else (failure.reason, failure.message)
 
 
-def test_a_failed_start_says_why_until_the_next_one_begins() -> None:
-    """The instance that said it is gone while the machine waits."""
-    why = a_condition("Synchronized", "False", "LauncherFailed", "not a disk image")
-    said = ("FailedStart", "LauncherFailed: not a disk image")
-    failed = a_vmi("Failed", conditions=[why])
+def test_a_failed_start_is_reported_until_the_next_one_begins() -> None:
+    """The instance with the reason is deleted while the machine waits."""
+    synchronized = a_condition("Synchronized", "False", "LauncherFailed", "not a disk image")
+    expected = ("FailedStart", "LauncherFailed: not a disk image")
+    failed = a_vmi("Failed", conditions=[synchronized])
     status = settled(vm_world(a_vm(), failed))
-    assert (failure_of(status), status.printable_status) == (said, "CrashLoopBackOff")
-    going = derive_status(vm_world(_with(a_vm(), status), a_vmi("Failed", deleting=True, conditions=[why])), None)
-    assert failure_of(going or status) == said
+    assert (failure_of(status), status.printable_status) == (expected, "CrashLoopBackOff")
+    going = derive_status(
+        vm_world(_with(a_vm(), status), a_vmi("Failed", deleting=True, conditions=[synchronized])), None
+    )
+    assert failure_of(going or status) == expected
     waiting = settled(vm_world(_with(a_vm(), going or status)))
-    assert (failure_of(waiting), waiting.printable_status) == (said, "CrashLoopBackOff")
+    assert (failure_of(waiting), waiting.printable_status) == (expected, "CrashLoopBackOff")
     assert {condition.type for condition in waiting.conditions} == {"Ready", "Failure"}
     for later in (vm_world(_with(a_vm(), waiting), a_vmi("Scheduling")), vm_world(_with(a_vm("Halted"), waiting))):
         assert failure_of(settled(later)) is None
 
 
-def test_another_failure_does_not_outlive_its_cause_while_a_machine_waits() -> None:
+def test_another_failure_does_not_outlive_its_cause_during_the_back_off() -> None:
     refused = a_condition("Failure", "True", "FailedCreate", "quota exceeded")
     assert failure_of(settled(vm_world(a_vm(conditions=[refused], **LOOPING)))) is None
 
 
-def test_a_failed_start_without_words_of_its_own_is_told_too() -> None:
+def test_a_failed_start_without_a_reason_is_reported_too() -> None:
     status = settled(vm_world(a_vm(), a_vmi("Failed")))
     assert failure_of(status) == ("FailedStart", "its instance ended before the guest ran")
 
@@ -201,10 +207,10 @@ def test_the_end_of_a_guest_that_ran_is_no_failed_start(strategy: str, how: str)
     assert failure_of(settled(vm_world(a_vm(strategy), a_vmi(how, ran=True)))) is None
 
 
-def test_an_unknown_strategy_is_said_and_nothing_is_taken_for_done() -> None:
-    """It comes from a newer API: whatever this version recorded would be a guess."""
-    asked = {"stateChangeRequests": [{"action": "Stop", "uid": "older"}, {"action": "Start"}]}
-    status = settled(vm_world(a_vm("WaitAsReceiver", runStrategy="Always", **asked, **LOOPING)))
+def test_an_unknown_strategy_is_reported_and_completes_no_request() -> None:
+    """It comes from a newer API: anything that this version records would be a guess."""
+    requests = {"stateChangeRequests": [{"action": "Stop", "uid": "older"}, {"action": "Start"}]}
+    status = settled(vm_world(a_vm("WaitAsReceiver", runStrategy="Always", **requests, **LOOPING)))
     reason, message = failure_of(status) or ("", "")
     assert reason == "UnknownRunStrategy"
     assert "'WaitAsReceiver' is not known" in message
@@ -214,7 +220,7 @@ def test_an_unknown_strategy_is_said_and_nothing_is_taken_for_done() -> None:
     assert status.start_failure is not None
 
 
-def test_of_an_unknown_strategy_without_end_no_more_is_said_than_people_read() -> None:
+def test_the_message_about_an_unknown_strategy_has_a_limited_length() -> None:
     _unused, message = failure_of(settled(vm_world(a_vm("W" * 10_000)))) or ("", "")
     assert "'WWW" in message
     assert len(message) < 300
@@ -252,15 +258,15 @@ RESTARTS: dict[str, tuple[World, bool]] = {
 
 
 @pytest.mark.parametrize(("world", "is_required"), RESTARTS.values(), ids=RESTARTS.keys())
-def test_a_restart_is_required_while_the_template_is_not_what_runs(world: World, is_required: bool) -> None:
-    found = conditions.find(settled(world).conditions, "RestartRequired")
-    assert (found is not None) is is_required
-    if found is not None:
-        assert (found.status, found.reason) == ("True", "")
-        assert found.message.startswith("a non-live-updatable field was changed in the template spec")
+def test_a_restart_is_required_while_the_template_differs_from_the_running_one(world: World, is_required: bool) -> None:
+    condition = conditions.find(settled(world).conditions, "RestartRequired")
+    assert (condition is not None) is is_required
+    if condition is not None:
+        assert (condition.status, condition.reason) == ("True", "")
+        assert condition.message.startswith("a non-live-updatable field was changed in the template spec")
 
 
-def test_a_fresh_instance_is_said_what_its_first_status_will_say() -> None:
+def test_the_status_of_a_new_instance_matches_its_first_own_status() -> None:
     """Otherwise every start would write the VM once more."""
     fresh = settled(vm_world(a_vm(), a_vmi()))
     vm = msgspec.structs.replace(a_vm(), status=fresh)
@@ -268,13 +274,13 @@ def test_a_fresh_instance_is_said_what_its_first_status_will_say() -> None:
     assert derive_status(vm_world(vm, scheduling), None) is None
 
 
-def test_a_deleted_vm_gets_its_word_and_nothing_else() -> None:
+def test_a_deleting_vm_is_terminating_and_otherwise_unchanged() -> None:
     vm = a_vm(deleting=True, created=True, ready=True, printableStatus="Running")
     status = derive_status(vm_world(vm), None)
     assert status == msgspec.structs.replace(vm.status, printable_status="Terminating")
 
 
-def test_what_does_not_work_is_said_with_the_server_s_words_until_it_works() -> None:
+def test_a_failure_is_reported_with_the_servers_message_until_it_is_over() -> None:
     world = vm_world(a_vm())
     status = derive_status(world, RefusedStep(CreateVmi("x"), Forbidden("quota exceeded")))
     assert status is not None
@@ -287,7 +293,7 @@ def test_what_does_not_work_is_said_with_the_server_s_words_until_it_works() -> 
     assert conditions.find(later.conditions, "Failure") is None
 
 
-def test_a_foreign_instance_in_the_way_is_said() -> None:
+def test_a_foreign_instance_with_the_name_is_reported() -> None:
     failure = conditions.find(settled(vm_world(a_vm(), running(owner="somebody"))).conditions, "Failure")
     assert failure is not None
     assert "belongs to another object" in failure.message
@@ -343,16 +349,16 @@ REQUESTS: dict[str, tuple[World, list[str]]] = {
 
 
 @pytest.mark.parametrize(("world", "left"), REQUESTS.values(), ids=REQUESTS.keys())
-def test_requests_are_dropped_when_they_are_done(world: World, left: list[str]) -> None:
+def test_completed_requests_are_removed(world: World, left: list[str]) -> None:
     status = derive_status(world, None)
     assert status is not None
     assert [request.action for request in status.state_change_requests] == left
 
 
-def test_stamps_are_of_the_given_time() -> None:
-    found = conditions.find(settled(vm_world(a_vm("Halted"))).conditions, "Ready")
-    assert found is not None
-    assert (found.last_transition_time, NOW) == ("2026-01-01T00:00:00Z", 1_767_225_600.0)
+def test_timestamps_are_of_the_given_time() -> None:
+    condition = conditions.find(settled(vm_world(a_vm("Halted"))).conditions, "Ready")
+    assert condition is not None
+    assert (condition.last_transition_time, NOW) == ("2026-01-01T00:00:00Z", 1_767_225_600.0)
 
 
 @pytest.mark.parametrize(
@@ -370,25 +376,27 @@ def test_stamps_are_of_the_given_time() -> None:
     ],
 )
 def test_a_strategy_is_recorded_when_it_was_acted_on(strategy: str, vmi: Any, recorded: str) -> None:
-    """Recorded before, RerunOnFailure would take its first start for one that was; so would an instance that goes."""
+    """Recorded too early, RerunOnFailure would take its first start for a repeated one; the same for a deleting
+    instance.
+    """
     status = derive_status(vm_world(a_vm(strategy, runStrategy="Halted"), vmi), None)
     assert status is not None
     assert status.run_strategy == recorded
 
 
 @pytest.mark.parametrize(("listed", "ready"), [((READY,), True), ((NOT_YET_READY,), False), ((), False)])
-def test_a_machine_is_ready_when_its_instance_says_so(listed: tuple[Any, ...], ready: bool) -> None:
-    """Not as soon as there is one: whoever waits for `ready` would meet a guest that is not there."""
+def test_a_machine_is_ready_when_its_instance_is(listed: tuple[Any, ...], ready: bool) -> None:
+    """Not as soon as there is one: a wait for `ready` would end before the guest runs."""
     assert settled(vm_world(a_vm(), running(*listed))).ready is ready
 
 
-def test_what_belongs_to_somebody_else_is_no_instance_of_it() -> None:
+def test_a_foreign_instance_does_not_count_as_created() -> None:
     status = derive_status(vm_world(a_vm(), a_vmi("Running", owner="somebody")), None)
     assert status is not None
     assert not status.created
 
 
-def test_an_instance_that_does_not_say_whether_it_is_ready_is_not() -> None:
+def test_an_instance_without_a_ready_condition_is_not_ready() -> None:
     status = derive_status(vm_world(a_vm(), a_vmi("Scheduled")), None)
     assert status is not None
     (ready,) = (condition for condition in status.conditions if condition.type == "Ready")
@@ -396,7 +404,7 @@ def test_an_instance_that_does_not_say_whether_it_is_ready_is_not() -> None:
 
 
 @pytest.mark.parametrize(("strategy", "is_followed"), [("Always", True), ("Manual", False), ("Once", False)])
-def test_a_paused_start_that_failed_is_followed_by_another_where_runs_are(strategy: str, is_followed: bool) -> None:
+def test_a_failed_paused_start_is_followed_by_another_where_the_strategy_runs(strategy: str, is_followed: bool) -> None:
     failed = a_vmi("Failed", spec={"startStrategy": "Paused"})
     status = derive_status(vm_world(a_vm(strategy), failed), None)
     assert status is not None

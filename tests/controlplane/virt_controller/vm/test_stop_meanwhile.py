@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A stop that is taken while the instance is on its way to the API server stops it: nobody has seen it by then."""
+"""A stop during the creation of the instance stops it, although nobody has observed the instance yet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASKED = [("Manual", [START]), ("Manual", [{"action": "Stop", "uid": "older"}, ST
 
 
 def stop(stand: VmStand) -> None:
-    """Do as virt-api does, which finds no instance."""
+    """Request a stop as virt-api does when it finds no instance."""
     assert stand.store.find(VMI, WEB) is None
     for write in decide_stop(decode_vm(stand.vm), None, StopOptions()):
         assert isinstance(write, PatchStatus)
@@ -33,7 +33,7 @@ def is_stopped(stand: VmStand) -> bool:
 
 @pytest.mark.parametrize(("strategy", "requests"), ASKED)
 @pytest.mark.parametrize("is_answer_lost", [False, True], ids=["answered", "answer lost, and a new leader"])
-async def test_a_stop_that_meets_the_making_of_an_instance_is_carried_out(
+async def test_a_stop_during_the_creation_of_an_instance_is_carried_out(
     strategy: str, requests: list[Json], is_answer_lost: bool
 ) -> None:
     stand = asked(strategy, *requests)
@@ -50,7 +50,7 @@ async def test_a_stop_that_meets_the_making_of_an_instance_is_carried_out(
 
 
 @pytest.mark.parametrize(("strategy", "requests"), ASKED)
-async def test_a_stop_before_anything_was_made_is_taken_off_and_stops_nothing_later(
+async def test_a_stop_before_the_creation_is_removed_and_stops_no_later_run(
     strategy: str, requests: list[Json]
 ) -> None:
     stand = asked(strategy, *requests)

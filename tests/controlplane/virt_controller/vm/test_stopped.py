@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A machine that was stopped says that it is stopped, whatever it was in the middle of: no start of it waits."""
+"""A machine that was stopped is reported as stopped, whatever it was doing: no start of it waits."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.controlplane.virt_controller.vm.play import SCENES, ask, run_to_rest,
 
 
 def stopped(strategy: str) -> list[tuple[tuple[str, ...], World]]:
-    """Every scene in which a stop is taken, when all that follows from it is done."""
-    found = []
+    """The worlds at rest after a stop, for every scene that accepts a stop."""
+    results = []
     for scene in SCENES:
         world = the_scene(*scene) if scene[0] == strategy else None
-        asked = None if world is None or world.claim is Ownership.FOREIGN else ask("stop", world)
-        if asked is not None:
-            found.append((scene, run_to_rest(asked).world))
-    return found
+        after = None if world is None or world.claim is Ownership.FOREIGN else ask("stop", world)
+        if after is not None:
+            results.append((scene, run_to_rest(after).world))
+    return results
 
 
 @pytest.mark.parametrize("strategy", BUILT)

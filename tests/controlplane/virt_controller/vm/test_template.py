@@ -12,7 +12,7 @@ from controlplane.virt_controller.vm.template import stored_template, template_h
 STORED = b'{"domain":{"memory":{"guest":"64Mi"}},"nodeSelector":{"zone":"a"}}'
 
 
-def test_it_is_cut_out_of_the_vm_as_it_is() -> None:
+def test_the_template_is_cut_out_of_the_vm_unchanged() -> None:
     vm = b'{"kind":"VirtualMachine","spec":{"running":true,"template":{"metadata":{"labels":null},"spec":' + STORED
     assert stored_template(vm + b'}},"status":{}}') == STORED
 
@@ -38,10 +38,10 @@ def test_it_is_cut_out_of_the_vm_as_it_is() -> None:
         "a field we do not know",
     ],
 )
-def test_its_hash_is_of_what_it_says(other: bytes, is_same: bool) -> None:
+def test_equal_templates_have_equal_hashes(other: bytes, is_same: bool) -> None:
     assert (template_hash(other) == template_hash(STORED)) is is_same
 
 
-def test_its_hash_stays_what_it_is() -> None:
-    """It is stored on running instances: a new way to compute it would ask for a restart of every machine."""
+def test_the_hash_stays_the_same_between_versions() -> None:
+    """It is stored on running instances: another algorithm would require a restart of every machine."""
     assert template_hash(STORED) == "f8265d6c3e166e3a6dec138d4ec9beed"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The VMI that a VM runs as."""
+"""The VMI that a VM creates."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def test_the_firmware_uuid_is_the_same_at_every_start() -> None:
     ("said", "is_kept"), [('"5d307ca9-b3ef-428c-8861-06e72d69f223"', True), ('""', False)], ids=["one", "an empty one"]
 )
 def test_a_firmware_uuid_of_the_template_is_kept(said: str, is_kept: bool) -> None:
-    given = build_vmi(a_vm(), f'{{"domain":{{"firmware":{{"uuid":{said}}}}}}}'.encode())
-    uuid = given["spec"]["domain"]["firmware"]["uuid"]
+    vmi = build_vmi(a_vm(), f'{{"domain":{{"firmware":{{"uuid":{said}}}}}}}'.encode())
+    uuid = vmi["spec"]["domain"]["firmware"]["uuid"]
     assert (uuid == msgspec.json.decode(said)) is is_kept
     assert uuid
 
@@ -74,14 +74,14 @@ def test_a_firmware_uuid_of_the_template_is_kept(said: str, is_kept: bool) -> No
     ],
     ids=["by running", "by its run strategy", "by both, of which the strategy counts"],
 )
-def test_a_halted_machine_is_switched_on_in_the_field_that_it_uses(spec: Any, patch: Any) -> None:
+def test_a_halted_machine_is_started_in_the_field_that_it_uses(spec: Any, patch: Any) -> None:
     vm = decode_vm({"metadata": {"name": "web"}, "spec": {**spec, "template": {"spec": {"domain": {}}}}})
     assert vm.run_strategy == "Halted"
     assert run_always_patch(vm) == patch
 
 
-def test_fields_that_this_version_does_not_know_survive() -> None:
-    """A newer virt-api admitted them: an older controller that dropped them would make another machine."""
+def test_unknown_fields_are_kept() -> None:
+    """A newer virt-api admitted them: an older controller must not change the machine by dropping them."""
     stored: dict[str, Any] = {
         "domain": {"memory": {"guest": "64Mi"}, "devices": {"holograms": [{"name": "h", "depth": 3}]}},
         "warpFactor": {"nested": {"deep": True}},
@@ -98,8 +98,8 @@ def test_nulls_of_the_template_are_absent_in_the_instance() -> None:
     assert set(spec["domain"]) == {"firmware"}
 
 
-def test_what_an_instance_was_made_from_is_ours_to_say() -> None:
-    """A template cannot hide a change of itself."""
+def test_a_template_cannot_set_the_template_hash() -> None:
+    """Otherwise a template could hide its own changes."""
     vm = a_vm()
     hidden = {TEMPLATE_HASH: "x", FIXED_TEMPLATE_HASH: "y"}
     given = ObjectMeta(annotations={**hidden, "kubevirt.io/vm-generation": "9", "team": "a"})

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a request is done, and whose an instance is."""
+"""Pending requests, and the ownership of an instance."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ PENDING: dict[str, tuple[World, list[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize(("world", "left"), PENDING.values(), ids=PENDING.keys())
-def test_what_is_still_to_be_done(world: World, left: list[dict[str, Any]]) -> None:
-    found = [(request.action, request.uid) for request in world.pending_requests]
-    assert found == [(one["action"], one.get("uid")) for one in left]
+def test_which_requests_are_pending(world: World, left: list[dict[str, Any]]) -> None:
+    requests = [(request.action, request.uid) for request in world.pending_requests]
+    assert requests == [(expected["action"], expected.get("uid")) for expected in left]
 
 
-def test_an_instance_is_the_vm_s_by_its_controller_only() -> None:
+def test_an_instance_belongs_to_the_vm_by_its_controller_only() -> None:
     assert vm_world(a_vm(), a_vmi(owner=VM_UID)).own is not None
     assert vm_world(a_vm(), a_vmi(owner="another")).own is None
     assert vm_world(a_vm(), a_vmi(owner=None)).own is None
@@ -76,7 +76,7 @@ def test_an_instance_is_the_vm_s_by_its_controller_only() -> None:
     [(asked(), False, False), (asked(START), True, False), (asked(STOP, START, vmi=a_vmi("Running")), False, True)],
     ids=["nothing is asked", "a start", "a restart: the stop first"],
 )
-def test_the_first_request_is_the_one_to_carry_out(world: World, is_start: bool, is_stop: bool) -> None:
+def test_the_first_request_is_carried_out_first(world: World, is_start: bool, is_stop: bool) -> None:
     assert (world.wants_start, world.wants_stop) == (is_start, is_stop)
 
 
@@ -91,7 +91,7 @@ def test_the_first_request_is_the_one_to_carry_out(world: World, is_start: bool,
         ("OfTomorrow", False),
     ],
 )
-def test_a_strategy_of_another_version_is_not_guessed_at(strategy: str, is_known: bool) -> None:
+def test_an_unknown_strategy_is_recognized(strategy: str, is_known: bool) -> None:
     assert vm_world(a_vm(strategy)).is_strategy_known is is_known
 
 
@@ -106,5 +106,5 @@ def test_a_strategy_of_another_version_is_not_guessed_at(strategy: str, is_known
     ],
     ids=["none", "it runs", "it is going", "its delete was sent", "somebody else's is going"],
 )
-def test_whether_the_instance_is_on_its_way_out(world: World, is_stopping: bool) -> None:
+def test_whether_the_instance_is_stopping(world: World, is_stopping: bool) -> None:
     assert world.is_stopping is is_stopping

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is told about refused writes: every kind of refusal, on every step."""
+"""Reports about refused writes: every kind of refusal, on every step."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ REMEDIES = {
 
 @pytest.mark.parametrize("kind", REMEDIES, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("step", STEPS, ids=str)
-def test_a_refusal_is_told_with_the_server_s_words_and_a_remedy(step: str, kind: type[ApiError]) -> None:
+def test_a_refusal_is_reported_with_the_servers_message_and_a_remedy(step: str, kind: type[ApiError]) -> None:
     action, condition, event = STEPS[step]
-    told = explain_write_failure(RefusedStep(action, kind("cannot do it: no")))
-    assert (told.condition, told.event) == (condition, event)
+    report = explain_write_failure(RefusedStep(action, kind("cannot do it: no")))
+    assert (report.condition, report.event) == (condition, event)
     remedy = "correct spec.template" if (step, kind) == ("create", Invalid) else REMEDIES[kind]
-    assert told.message.startswith("cannot do it: no; ")
-    assert remedy in told.message
+    assert report.message.startswith("cannot do it: no; ")
+    assert remedy in report.message

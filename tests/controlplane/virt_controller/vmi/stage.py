@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A VMI with its reconciler on a store with rules, and what other people do to its objects."""
+"""A VMI with its reconciler on a store with the API server's rules, and changes that other parties make."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UP = {"containerStatuses": [{"name": "compute", "state": {"running": {"startedAt
 
 
 class Stage(SmallWorld):
-    """A VMI with its reconciler, and what other people do to its objects."""
+    """A VMI with its reconciler, and changes that other parties make to its objects."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Stage(SmallWorld):
         self.start()
 
     def another(self, **options: Any) -> VmiReconciler:
-        """A process that knows nothing yet."""
+        """A reconciler of a new process, without any controller state."""
         return VmiReconciler(
             vmis=self.overlays[VIRTUAL_MACHINE_INSTANCE],
             pods=self.overlays[POD],
@@ -80,7 +80,7 @@ class Stage(SmallWorld):
         self.catch_up()
 
     def lose(self, key: Key) -> None:
-        """Delete the Pod by force, as somebody does while its node is cut off."""
+        """Delete the Pod by force, as users do while its node is disconnected."""
         self.store.delete(POD, key, grace_period_seconds=0)
         self.catch_up()
 
@@ -105,6 +105,6 @@ class Stage(SmallWorld):
 
     @property
     def said(self) -> tuple[str, str]:
-        """What the condition Synchronized says: reason, message."""
-        found = [condition for condition in self.status.get("conditions", ()) if condition["type"] == "Synchronized"]
-        return (found[0]["reason"], found[0]["message"]) if found else ("", "")
+        """The condition Synchronized: reason and message."""
+        matching = [condition for condition in self.status.get("conditions", ()) if condition["type"] == "Synchronized"]
+        return (matching[0]["reason"], matching[0]["message"]) if matching else ("", "")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is done about a VMI, as a table."""
+"""Decisions about a VMI, as a table."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
 
 
 @pytest.mark.parametrize(("world", "steps"), TABLE.values(), ids=TABLE.keys())
-def test_the_next_step(world: World, steps: list[str]) -> None:
+def test_each_world_has_its_actions(world: World, steps: list[str]) -> None:
     plan = decide(world)
     actions = [
         step for step in plan.steps for step in (step.actions if isinstance(step, IndependentActions) else (step,))
@@ -286,13 +286,13 @@ def test_every_known_phase_has_a_rule_and_no_other() -> None:
     assert set(RULES) == set(OWNERS)
 
 
-def test_deletes_name_the_very_object() -> None:
+def test_deletes_name_the_pod_by_uid() -> None:
     (action,) = decide(vmi_world(a_vmi("Running", deleting=True, **GRANTED), a_running_pod())).steps
     assert isinstance(action, DeletePod)
     assert action.uid == POD_UID
 
 
-def test_the_start_is_granted_to_the_pod_that_is_up() -> None:
+def test_the_start_is_granted_to_the_pod_that_is_ready() -> None:
     (action,) = decide(vmi_world(a_vmi(**SCHEDULING), a_running_pod())).steps
     assert isinstance(action, GrantStart)
     assert action.pod.uid == POD_UID
@@ -300,14 +300,14 @@ def test_the_start_is_granted_to_the_pod_that_is_up() -> None:
 
 @pytest.mark.parametrize("phase", sorted(AFTER_HAND_OVER))
 @pytest.mark.parametrize("finalizer", [(VMI_FINALIZER,), (VMI_FINALIZER, VM_FINALIZER)], ids=["ours", "both"])
-def test_silence_of_the_cache_is_never_taken_for_death(phase: str, finalizer: tuple[str, ...]) -> None:
+def test_absence_in_the_cache_is_never_taken_for_death(phase: str, finalizer: tuple[str, ...]) -> None:
     plan = decide(vmi_world(a_vmi(phase, finalizers=finalizer, **GRANTED)))
     assert [type(step) for step in plan.steps] == [ConfirmPodsAbsent]
 
 
 @pytest.mark.parametrize("deleting", [False, True], ids=["wanted", "deleted"])
 def test_a_pod_is_created_or_granted_only_without_a_grant(deleting: bool) -> None:
-    """The full product of what can be known after the hand-over."""
+    """The full product of everything that can be known after the hand-over."""
     pods = ((), (a_running_pod(),), (a_running_pod(deleting=True),), (a_pod("Failed"),), (TARGET,), (STRIPPED,))
     for phase, some, absent, begun, node in product(
         sorted(AFTER_HAND_OVER), pods, (False, True), (False, True), (None, HERE, UNSEEN)
@@ -319,7 +319,9 @@ def test_a_pod_is_created_or_granted_only_without_a_grant(deleting: bool) -> Non
 
 
 def test_a_pod_is_a_target_by_the_grant_alone() -> None:
-    """A label is a tenant's to write: one on a pending Pod made it a migration's, looked for without end."""
+    """Users can write labels: a label on a pending Pod made it a migration target, which the controller then requested
+    without end.
+    """
     labelled = a_running_pod(labels={ROLE: LAUNCHER_ROLE, MIGRATION_JOB: "job"})
     before = vmi_world(a_vmi(**SCHEDULING), labelled)
     assert (before.role_of(labelled), before.source) == (Role.SOURCE, labelled)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How much of its node's disk a launcher Pod may take."""
+"""The limit of a launcher Pod on its node's disk."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def configured(fields: dict[str, Any]) -> KubeVirtConfiguration:
 
 
 @pytest.mark.parametrize(("volumes", "fields", "disks"), TABLE.values(), ids=TABLE.keys())
-def test_there_is_room_for_all_disks_to_be_full_and_a_fixed_share(
+def test_the_limit_is_the_size_of_all_disks_plus_a_fixed_share(
     volumes: list[dict[str, Any]], fields: dict[str, Any], disks: int
 ) -> None:
     space = derive_disk_space(a_vmi(spec={"volumes": volumes}).spec, configured(fields))
@@ -48,7 +48,7 @@ def test_there_is_room_for_all_disks_to_be_full_and_a_fixed_share(
     assert space.pod == space.run + LOG_BYTES
 
 
-def test_every_directory_of_the_pod_that_can_be_written_to_is_bounded() -> None:
+def test_every_writable_directory_of_the_pod_is_limited() -> None:
     vmi = a_vmi(spec={"volumes": [IMAGE, EMPTY, SEED]})
     spec = build_launcher_pod(vmi, attempt=1, image="x", configuration=KubeVirtConfiguration())["spec"]
     space = derive_disk_space(vmi.spec, KubeVirtConfiguration())

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The end of a run is told as an Event also where virt-controller hears of it before the node's virt-handler."""
+"""The end of a run is an Event even if virt-controller observes it before the node's virt-handler."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is done about a VMI, and where its phase goes: every phase, state of its Pod and of its node."""
+"""Actions on a VMI and its next phase: for every phase, state of its Pod and of its node."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def world(phase: str, state: str, is_deleting: bool) -> World:
 
 
 def outcome(phase: str, state: str, is_deleting: bool) -> tuple[str, str]:
-    one = world(phase, state, is_deleting)
-    status = derive_status(one, None)
-    return steps(decide(one)), phase if status is None else status.phase
+    before = world(phase, state, is_deleting)
+    status = derive_status(before, None)
+    return steps(decide(before)), phase if status is None else status.phase
 
 
 def cell(phase: str, state: str, is_deleting: bool) -> str:
@@ -56,7 +56,7 @@ def cell(phase: str, state: str, is_deleting: bool) -> str:
     return does if after == phase else f"{does} > {after}"
 
 
-def test_what_is_done_in_every_state() -> None:
+def test_the_actions_in_every_state_match_the_table() -> None:
     tables = {}
     for title, gone in (("there", False), ("being deleted", True)):
 
@@ -75,18 +75,18 @@ def test_no_guest_is_taken_for_dead_without_proof() -> None:
             assert state in ("Pod done", "Pod failed", "no Pod, node gone", "no Pod, node off"), (phase, state)
 
 
-def test_the_start_is_granted_once_and_to_a_launcher_that_is_up() -> None:
+def test_the_start_is_granted_once_and_to_a_launcher_that_is_ready() -> None:
     granted = [cell for cell in CELLS if "GrantStart" in outcome(*cell)[0]]
     assert set(granted) == {(phase, "launcher up", False) for phase in ("Scheduling",)}
 
 
-def test_a_pod_is_made_where_none_was_and_nothing_was_granted() -> None:
+def test_a_pod_is_created_only_where_none_existed_and_nothing_was_granted() -> None:
     for phase, state, is_deleting in CELLS:
         if "CreatePod" in outcome(phase, state, is_deleting)[0]:
             assert (phase, state, is_deleting) == ("Scheduling", "Pod unseen", False)
 
 
-def test_every_move_is_one_of_the_table_and_an_end_stays_an_end() -> None:
+def test_every_phase_change_is_allowed_and_a_final_phase_is_kept() -> None:
     for cell in CELLS:
         phase, (_unused, after) = cell[0], outcome(*cell)
         assert after == phase or is_allowed_transition(phase, after), cell

@@ -40,23 +40,23 @@ TABLE: dict[str, tuple[Pod | None, NodeState | None, bool, type[Evidence], str]]
 
 
 @pytest.mark.parametrize(("pod", "node", "absent", "kind", "word"), TABLE.values(), ids=TABLE.keys())
-def test_what_the_evidence_allows_to_say(
+def test_which_verdict_the_evidence_supports(
     pod: Pod | None, node: NodeState | None, absent: bool, kind: type[Evidence], word: str
 ) -> None:
-    found = weigh_evidence(pod, node, uid="u", is_absence_confirmed=absent)
-    assert isinstance(found, kind)
-    match found:
+    verdict = weigh_evidence(pod, node, uid="u", is_absence_confirmed=absent)
+    assert isinstance(verdict, kind)
+    match verdict:
         case Dead(outcome=outcome, trouble=trouble):
             assert (trouble.reason if trouble else outcome) == word
         case Unknown(trouble=trouble):
             assert trouble.reason == word
 
 
-def test_a_person_reads_what_would_be_proof() -> None:
-    found = weigh_evidence(None, HERE, uid="4711", is_absence_confirmed=True)
-    assert isinstance(found, Unknown)
+def test_the_message_names_the_possible_proofs() -> None:
+    verdict = weigh_evidence(None, HERE, uid="4711", is_absence_confirmed=True)
+    assert isinstance(verdict, Unknown)
     for word in ("4711", "node node-1", "virt-handler", "Node object is deleted", "out-of-service"):
-        assert word in found.trouble.message
+        assert word in verdict.trouble.message
 
 
 @pytest.mark.parametrize(
@@ -70,5 +70,5 @@ def test_a_person_reads_what_would_be_proof() -> None:
     ],
     ids=["there", "not seen", "gone", "looks off", "off"],
 )
-def test_a_node_is_confirmed_while_only_the_cache_has_evidence(node: NodeState, is_asked_for: bool) -> None:
+def test_which_node_states_are_confirmed_by_the_api_server(node: NodeState, is_asked_for: bool) -> None:
     assert node.is_to_be_asked_for is is_asked_for

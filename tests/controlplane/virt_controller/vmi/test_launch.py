@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a launch of a VMI comes to."""
+"""The launch plan that is derived from a VMI."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def a_seed(number: int, **source: Any) -> dict[str, Any]:
     return {"name": f"{'v' * 55}-{number:03}", "cloudInitNoCloud": source}
 
 
-def test_what_admission_lets_in_fits_into_a_plan() -> None:
-    """As many volumes as there may be, with the longest names, and as much inline data as is let in."""
+def test_everything_that_admission_accepts_fits_into_a_plan() -> None:
+    """The maximum number of volumes with the longest names and the largest inline data."""
     secrets = {"secretRef": {"name": "s"}, "networkDataSecretRef": {"name": "s"}}
     texts = {"userData": "\x01" * 1950, "networkData": "\x01" * 1950}
     volumes = [a_seed(number, **(texts if number < 2 else secrets)) for number in range(256)]
@@ -74,7 +74,7 @@ def test_what_admission_lets_in_fits_into_a_plan() -> None:
     assert 160 * 1024 < len(text.encode()) <= PLAN_LIMIT_BYTES
 
 
-def test_a_plan_that_there_is_no_room_for_names_the_remedy() -> None:
+def test_a_plan_that_is_too_large_names_the_remedy() -> None:
     volumes = [a_seed(number, userData="x" * 2000) for number in range(100)]
     with pytest.raises(ValueError, match=f"at most {PLAN_LIMIT_BYTES} fit; put cloud-init data into Secrets"):
         render_plan(plan_of(with_spec(volumes=volumes)))
@@ -118,16 +118,16 @@ def test_a_vm_has_the_same_mac_after_each_start() -> None:
     assert mac_of(a_run("first-run")) == mac_of(a_run("second-run"))
 
 
-def test_a_vm_that_is_made_again_has_another_mac() -> None:
+def test_a_recreated_vm_has_another_mac() -> None:
     assert mac_of(a_run("run")) != mac_of(a_run("run", vm_uid="of another VM of that name"))
 
 
-def test_an_instance_without_a_vm_has_a_mac_of_its_own() -> None:
+def test_an_instance_without_a_vm_has_its_own_mac() -> None:
     of_set = [mac_of(a_run(uid, "set-uid", "VirtualMachineInstanceReplicaSet")) for uid in ("a", "b")]
     assert of_set == [guest_mac("a", "net"), guest_mac("b", "net")]
 
 
-def test_a_guest_keeps_its_reported_mac_when_it_moves() -> None:
+def test_a_guest_keeps_its_reported_mac_when_it_migrates() -> None:
     """It was started by a version that derived the address from the instance's UID."""
     old = guest_mac("run", "net")
     reported = [{"name": "net", "mac": old}, {"name": "", "mac": "02:00:00:00:00:01"}]
@@ -143,7 +143,7 @@ def test_the_pod_carries_the_network_of_its_plan() -> None:
 
 
 def test_the_guest_gets_one_host_name() -> None:
-    """DHCP, cloud-init, the Pod's own host name and its label."""
+    """In DHCP, cloud-init, the Pod's own host name and its label."""
     volumes = [{"name": "seed", "cloudInitNoCloud": {"userData": "x"}}]
     vmi = with_spec(NIC, volumes=volumes, hostname="mail")
     launch = derive_launch(vmi, attempt=1, image="launcher:1", configuration=KubeVirtConfiguration())
@@ -174,7 +174,7 @@ def test_pull_secrets_are_named_once() -> None:
     assert launch.pull_secrets == ("one", "three", "two")
 
 
-def test_a_long_name_becomes_a_label_value_that_is_still_unique() -> None:
+def test_a_long_name_becomes_a_unique_label_value() -> None:
     first, second = vmi_label_value("n" * 64 + "a"), vmi_label_value("n" * 64 + "b")
     assert first != second
     assert len(first) == 63
@@ -183,7 +183,7 @@ def test_a_long_name_becomes_a_label_value_that_is_still_unique() -> None:
 
 
 @pytest.mark.parametrize(("said", "policy"), [("", "IfNotPresent"), ("Always", "Always"), ("Never", "Never")])
-def test_the_launchers_image_is_pulled_as_the_configuration_says(said: str, policy: str) -> None:
+def test_the_launcher_image_has_the_pull_policy_of_the_configuration(said: str, policy: str) -> None:
     configuration = KubeVirtConfiguration(image_pull_policy=said)
     launch = derive_launch(with_spec(NIC), attempt=1, image="launcher:1", configuration=configuration)
     assert launch.pull_policy == policy
@@ -210,13 +210,13 @@ def test_the_launchers_image_is_pulled_as_the_configuration_says(said: str, poli
         "nothing",
     ],
 )
-def test_a_pod_has_room_for_what_its_guest_comes_with(told: dict[str, Any] | None, held: int) -> None:
+def test_a_pod_has_memory_for_the_amount_that_its_guest_arrives_with(told: dict[str, Any] | None, held: int) -> None:
     domain = {"memory": {"guest": "2Gi", "maxGuest": "4Gi"}}
     vmi = a_vmi(spec={"domain": domain}, **({} if told is None else {"memory": told}))
     usual = a_vmi(spec={"domain": domain})
     pods = [
         build_launcher_pod(name, attempt=1, image="i", configuration=KubeVirtConfiguration()) for name in (vmi, usual)
     ]
-    had, has = (int(one["spec"]["containers"][0]["resources"]["limits"]["memory"]) for one in reversed(pods))
+    had, has = (int(pod["spec"]["containers"][0]["resources"]["limits"]["memory"]) for pod in reversed(pods))
     assert has - had == (max(held - 2, 0) << 30)
     assert pods[0]["metadata"]["annotations"]["virtops.kubevirt/guest-memory"] == str(2 << 30)

@@ -141,10 +141,10 @@ def test_the_pod_passes_the_restricted_profile(case: tuple[dict[str, Any], dict[
     kinds = {kind for volume in spec["volumes"] for kind in volume if kind != "name"}
     assert kinds <= {"emptyDir", "downwardAPI", "image", "secret", "persistentVolumeClaim"}
     safe = {"net.ipv4.ip_unprivileged_port_start"}
-    assert {one["name"] for one in spec["securityContext"].get("sysctls", ())} <= safe
+    assert {sysctl["name"] for sysctl in spec["securityContext"].get("sysctls", ())} <= safe
 
 
-def test_a_node_of_the_control_plane_s_choice_cannot_be_waived() -> None:
+def test_a_node_selector_cannot_override_the_schedulable_label() -> None:
     spec, configuration = CASES["everything"]
     assert build(spec, configuration)["spec"]["nodeSelector"]["kubevirt.io/schedulable"] == "true"
 
@@ -154,7 +154,7 @@ def test_defaults_need_no_configuration() -> None:
     assert pod["spec"]["containers"][0]["imagePullPolicy"] == "IfNotPresent"
 
 
-def test_user_data_reaches_the_launcher_as_it_is_and_no_environment() -> None:
+def test_user_data_reaches_the_launcher_unchanged_and_not_by_environment() -> None:
     script = "#!/bin/sh\necho $$ $(hostname) $HOME 'grüße'\n"
     volumes = [{"name": "seed", "cloudInitNoCloud": {"userData": script}}]
     pod = build({"domain": MEMORY, "volumes": volumes}, {})
@@ -179,7 +179,7 @@ PORTS = [
 
 
 def test_a_service_may_name_the_ports_of_the_guest() -> None:
-    """It looks for the name among the Pod's own ports; one that no Pod may have would keep it from running."""
+    """It looks up the name among the Pod's ports; an invalid port would prevent the Pod."""
     nic = {"interfaces": [{"name": "default", "masquerade": {}, "ports": PORTS}]}
     pod = build({"domain": {**MEMORY, "devices": nic}, "networks": [{"name": "default", "pod": {}}]}, {})
     assert pod["spec"]["containers"][0]["ports"] == [

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a run is given to the node that its guest has moved to: a table, and what no cell of it may say."""
+"""The commit of a migration, which makes the target the owner of the run: a table, and invariants of every cell."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def world(move: str, source: str, target: str, is_deleting: bool) -> World:
 
 
 def outcome(*cell: Any) -> str:
-    one = world(*cell)
-    does, status = steps(decide(one)), derive_status(one, None)
-    after = one.vmi.status.phase if status is None else status.phase
+    before = world(*cell)
+    does, status = steps(decide(before)), derive_status(before, None)
+    after = before.vmi.status.phase if status is None else status.phase
     return does if after == "Running" else f"{does} > {after}"
 
 
-def test_every_state_of_a_migrating_run() -> None:
+def test_every_state_of_a_migrating_run_matches_the_table() -> None:
     tables = {}
     for title, is_deleting in (("there", False), ("being deleted", True)):
 
@@ -113,21 +113,21 @@ def test_a_run_is_committed_once() -> None:
 
 
 @pytest.mark.parametrize(("marked", "after"), [("node-1", ""), ("node-3", "node-3"), ("", "")])
-def test_what_is_written(marked: str, after: str) -> None:
-    one = vmi_world(an_instance(LEFT, evacuationNodeName=marked), a_running_pod(), a_target())
-    moving = find_arrived_migration(one)
+def test_what_a_commit_writes(marked: str, after: str) -> None:
+    before = vmi_world(an_instance(LEFT, evacuationNodeName=marked), a_running_pod(), a_target())
+    moving = find_arrived_migration(before)
     assert moving is not None
-    status = commit_migration(one, moving)
+    status = commit_migration(before, moving)
     assert (status.node_name, status.active_pods, status.epoch) == ("node-2", {TARGET_UID: "node-2"}, 2)
     assert status.evacuation_node_name == after
     assert status.migration_state == moving
 
 
-def test_a_dead_source_ends_the_migration_with_it() -> None:
-    one = vmi_world(an_instance(ARRIVED), a_pod("Failed", node="node-1"), a_target())
-    moving = find_arrived_migration(one)
+def test_a_dead_source_ends_the_migration_with_the_commit() -> None:
+    before = vmi_world(an_instance(ARRIVED), a_pod("Failed", node="node-1"), a_target())
+    moving = find_arrived_migration(before)
     assert moving is not None
-    state = commit_migration(one, moving).migration_state
+    state = commit_migration(before, moving).migration_state
     assert state is not None
     assert state.has_moved
     assert state.end_timestamp

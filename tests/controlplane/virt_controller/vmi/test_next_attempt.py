@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which runs are tried again on another node, which failures are the node's alone, and what is said of each: tables."""
+"""Which runs are retried on another node, which failures are the node's fault, and the messages: tables."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def annotated(pod: Pod) -> Pod:
 LACKING = waiting("ImagePullBackOff", 'Back-off pulling image "launcher:1": not found')
 SANDBOX = (a_condition("PodReadyToStartContainers", "True"),)
 CASES: dict[str, tuple[World, str | None, bool]] = {
-    # world, reason of the failure (None: not tried again), whether it is the node's alone
+    # world, reason of the failure (None: not retried), whether it is the node's fault
     "a device plugin fails": (vmi_world(VMI, refused("UnexpectedAdmissionError")), "UnexpectedAdmissionError", True),
     "the node has no room after all": (vmi_world(VMI, refused("OutOfcpu")), "OutOfcpu", False),
     "the node is shut down": (vmi_world(VMI, refused("NodeShutdown")), "NodeShutdown", False),
@@ -187,11 +187,11 @@ CASES: dict[str, tuple[World, str | None, bool]] = {
 
 
 @pytest.mark.parametrize("title", CASES)
-def test_which_failures_are_retried_and_which_count_for_the_node(title: str) -> None:
+def test_which_failures_are_retried_and_which_are_the_nodes_fault(title: str) -> None:
     world, reason, is_nodes = CASES[title]
-    found = find_retriable_failure(world)
-    assert (found.trouble.reason if found else None) == reason
-    assert (found is not None and found.is_nodes) == is_nodes
+    failure = find_retriable_failure(world)
+    assert (failure.trouble.reason if failure else None) == reason
+    assert (failure is not None and failure.is_nodes) == is_nodes
 
 
 @pytest.mark.parametrize(
@@ -224,13 +224,15 @@ def test_the_failure_and_the_next_attempt_are_one_write() -> None:
         "UnexpectedAdmissionError",
         True,
     )
-    (said,) = (condition for condition in status.conditions if condition.type == "Synchronized")
-    assert (said.status, said.reason) == ("False", "FurtherAttempt")
-    assert "attempt 1 failed on node node-1: UnexpectedAdmissionError: not here; attempt 2 follows" in said.message
-    assert said.message.endswith("; 1 more may follow")
+    (synchronized,) = (condition for condition in status.conditions if condition.type == "Synchronized")
+    assert (synchronized.status, synchronized.reason) == ("False", "FurtherAttempt")
+    assert (
+        "attempt 1 failed on node node-1: UnexpectedAdmissionError: not here; attempt 2 follows" in synchronized.message
+    )
+    assert synchronized.message.endswith("; 1 more may follow")
 
 
-def test_a_failure_takes_no_more_room_in_the_status_than_it_is_given() -> None:
+def test_a_failure_message_in_the_status_has_a_limited_length() -> None:
     """It is written again with every status of the instance, up to ten of them."""
     status = derive_status(vmi_world(VMI, ended("StartError", "x" * 10_000)), None)
     assert status is not None
@@ -238,18 +240,18 @@ def test_a_failure_takes_no_more_room_in_the_status_than_it_is_given() -> None:
 
 
 def test_the_condition_of_a_second_failure_names_the_second_node() -> None:
-    """Conditions that differ by numbers only are else taken for the same."""
+    """Conditions that differ only in numbers otherwise count as equal."""
     old = {"attempt": 1, "nodeName": "node-0", "reason": "UnexpectedAdmissionError", "message": "not here"}
     text = (
         "attempt 1 failed on node node-0: UnexpectedAdmissionError: not here; "
         "attempt 2 follows when its Pod is gone, on another node if one fits; 1 more may follow"
     )
-    told = a_condition("Synchronized", "False", "FurtherAttempt", text)
-    vmi = a_vmi("Scheduling", attempt=2, failedAttempts=[old], conditions=[told])
+    first = a_condition("Synchronized", "False", "FurtherAttempt", text)
+    vmi = a_vmi("Scheduling", attempt=2, failedAttempts=[old], conditions=[first])
     status = derive_status(vmi_world(vmi, refused("UnexpectedAdmissionError", attempt=2)), None)
     assert status is not None
-    (said,) = (condition for condition in status.conditions if condition.type == "Synchronized")
-    assert "attempt 2 failed on node node-1" in said.message
+    (synchronized,) = (condition for condition in status.conditions if condition.type == "Synchronized")
+    assert "attempt 2 failed on node node-1" in synchronized.message
 
 
 def test_the_failed_attempt_is_reported_until_the_grant() -> None:
@@ -262,8 +264,8 @@ def test_the_failed_attempt_is_reported_until_the_grant() -> None:
     ]
 
 
-def test_a_refusal_of_the_former_pod_is_not_reported_for_the_next_attempt() -> None:
-    """Another leader has begun the next attempt, while this one was refused the Pod of the former."""
+def test_a_refused_action_on_the_former_pod_is_not_reported_for_the_next_attempt() -> None:
+    """Another leader has begun the next attempt; this leader's create of the former Pod was refused."""
     vmi = a_vmi("Scheduling", attempt=2, failedAttempts=[OLD])
     reasons = []
     for attempt in (1, 2):
@@ -274,7 +276,7 @@ def test_a_refusal_of_the_former_pod_is_not_reported_for_the_next_attempt() -> N
     assert reasons == ["FurtherAttempt", "FailedCreate"]
 
 
-def test_the_former_pod_goes_before_the_next_is_made() -> None:
+def test_the_former_pod_is_deleted_before_the_next_is_created() -> None:
     vmi = a_vmi("Scheduling", attempt=2, failedAttempts=[OLD])
     steps = [
         vmi_world(vmi, refused("UnexpectedAdmissionError")),
@@ -292,7 +294,7 @@ def test_the_last_failure_ends_the_run_with_its_reason() -> None:
     assert (step.phase, step.trouble.reason if step.trouble else "") == ("Failed", "UnexpectedAdmissionError")
 
 
-def test_a_launcher_image_that_is_nowhere_is_waited_for_in_the_end() -> None:
+def test_the_last_attempt_fails_by_timeout_when_the_launcher_image_is_missing() -> None:
     vmi = a_vmi("Scheduling", attempt=3, failedAttempts=[OLD, OLD])
     pod = waiting("ErrImagePull", 'pulling image "launcher:1"', attempt=3)
     assert next_phase(vmi_world(vmi, pod)).phase == "Scheduling"

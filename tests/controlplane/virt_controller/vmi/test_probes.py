@@ -24,7 +24,7 @@ def test_a_machine_without_probes_has_none() -> None:
     assert agent_probes(a_spec()) == ()
 
 
-def test_what_connects_to_the_pod_stays_as_it_is() -> None:
+def test_network_probes_stay_unchanged() -> None:
     probe = {"httpGet": {"port": 80, "httpHeaders": [{"name": "a", "value": "b"}]}, "initialDelaySeconds": 5}
 
     assert build_probes(a_spec(readinessProbe=probe)) == {"readinessProbe": probe}
@@ -44,7 +44,7 @@ def test_agent_probes_become_commands_without_user_input() -> None:
     assert agent_probes(spec) == (AgentProbe("livenessProbe", ("rm", "-rf"), 4),)
 
 
-def test_a_ping_has_no_command_and_a_second_by_default() -> None:
+def test_a_ping_has_no_command_and_a_timeout_of_a_second() -> None:
     spec = a_spec(readinessProbe={"guestAgentPing": {}, "failureThreshold": 2})
 
     assert build_probes(spec)["readinessProbe"] == {

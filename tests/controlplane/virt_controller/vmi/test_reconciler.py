@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The VMI reconciler on a store with rules: what it reads and writes, with which preconditions, what it remembers."""
+"""The VMI reconciler on a store with the API server's rules: reads, writes with preconditions, controller state."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FAILED = {"containerStatuses": [{"name": "compute", "state": {"terminated": {"ex
 
 OWNER = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web"}
 FORMER = {**OWNER, "uid": "of another life", "controller": True}
-"""A controlling VMI of the same name that is no more."""
+"""The owner reference of a deleted VMI with the same name."""
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def stage() -> Stage:
     return Stage()
 
 
-async def test_a_start_takes_four_writes_each_on_the_version_that_was_seen(stage: Stage) -> None:
+async def test_a_start_takes_four_writes_each_on_the_observed_version(stage: Stage) -> None:
     key = await stage.until_begun()
     assert stage.calls == ["patch status of VirtualMachineInstance [uid+version]", "create Pod"]
     uid = stage.pod(key)["metadata"]["uid"]
@@ -60,8 +60,8 @@ async def test_a_start_takes_four_writes_each_on_the_version_that_was_seen(stage
     assert (stage.status["activePods"], stage.status["epoch"]) == ({uid: "node-1"}, 1)
 
 
-async def test_what_waits_for_kvm_notices_that_emulation_will_do(stage: Stage) -> None:
-    """One Pod at a time: the attempt is recorded, the Pod that was never placed goes, then the next one is made."""
+async def test_a_pod_that_waits_for_kvm_is_replaced_once_emulation_is_allowed(stage: Stage) -> None:
+    """One Pod at a time: the attempt is recorded, the unplaced Pod is deleted, then the next one is created."""
     first = await stage.until_begun()
     assert stage.pod(first)["spec"]["containers"][0]["resources"]["limits"]["devices.kubevirt.io/kvm"] == "1"
     stage.configuration = KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(use_emulation=True))
@@ -80,7 +80,7 @@ async def test_what_waits_for_kvm_notices_that_emulation_will_do(stage: Stage) -
 
 
 async def test_a_deleted_pod_ends_a_further_attempt(stage: Stage) -> None:
-    """What was asked about the attempt before is no answer, and its Pod is none of this one."""
+    """The confirmation about the former attempt does not count for this one."""
     await stage.until_begun()
     stage.configuration = KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(use_emulation=True))
     for _unused in range(4):
@@ -92,7 +92,7 @@ async def test_a_deleted_pod_ends_a_further_attempt(stage: Stage) -> None:
     assert (stage.status["phase"], stage.status["reason"], stage.store.list(POD)) == ("Failed", "PodDeleted", [])
 
 
-async def test_a_process_that_knows_nothing_goes_on_with_a_further_attempt(stage: Stage) -> None:
+async def test_a_process_without_state_continues_a_further_attempt(stage: Stage) -> None:
     await stage.until_begun()
     stage.configuration = KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(use_emulation=True))
     await stage.work()
@@ -104,8 +104,8 @@ async def test_a_process_that_knows_nothing_goes_on_with_a_further_attempt(stage
     assert key.name.endswith("-2")
 
 
-async def test_a_refused_run_is_retried_on_another_node_and_reported(stage: Stage) -> None:
-    """One Pod at a time, and nothing of the failure stays on an instance that came up, but the record."""
+async def test_a_failed_run_is_retried_on_another_node_and_reported(stage: Stage) -> None:
+    """One Pod at a time; after the success only the record of the failure remains."""
     first = await stage.until_begun()
     stage.place(first, {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "no kvm"})
     calls = []
@@ -115,17 +115,17 @@ async def test_a_refused_run_is_retried_on_another_node_and_reported(stage: Stag
     assert [call for call in calls if "Pod" in call] == ["delete Pod [uid]", "get Pod", "get Pod", "create Pod"]
     ((second, body),) = stage.store.list(POD)
     assert second.name.endswith("-2")
-    ((avoided,),) = (one["preference"]["matchFields"] for one in body["spec"]["affinity"]["nodeAffinity"][PREFERRED])
+    ((avoided,),) = (term["preference"]["matchFields"] for term in body["spec"]["affinity"]["nodeAffinity"][PREFERRED])
     assert avoided == {"key": "metadata.name", "operator": "NotIn", "values": ["node-1"]}
     assert stage.said[0] == "FurtherAttempt"
-    told = [message for _unused, reason, message in stage.told.events if reason == "FurtherAttempt"]
-    assert len(told) == 1
-    assert "attempt 1 failed on node node-1: UnexpectedAdmissionError: no kvm" in told[0]
+    messages = [message for _unused, reason, message in stage.told.events if reason == "FurtherAttempt"]
+    assert len(messages) == 1
+    assert "attempt 1 failed on node node-1: UnexpectedAdmissionError: no kvm" in messages[0]
     stage.place(second)
     await stage.work()
     assert (stage.status["phase"], stage.status["attempt"], stage.said) == ("Scheduled", 2, ("", ""))
     assert "reason" not in stage.status
-    assert [one["nodeName"] for one in stage.status["failedAttempts"]] == ["node-1"]
+    assert [term["nodeName"] for term in stage.status["failedAttempts"]] == ["node-1"]
 
 
 async def test_the_vm_gets_an_event_about_the_attempt(stage: Stage) -> None:
@@ -138,7 +138,7 @@ async def test_the_vm_gets_an_event_about_the_attempt(stage: Stage) -> None:
 
 
 async def test_an_owner_that_is_not_a_vm_gets_no_event(stage: Stage) -> None:
-    """There may be a machine of that name: its owner would read of a run that is not theirs."""
+    """A VM with that name may exist, and would get the Event of a foreign run."""
     kind = "VirtualMachineInstanceReplicaSet"
     owner = {"apiVersion": "kubevirt.io/v1", "kind": kind, "name": "webs", "uid": "set", "controller": True}
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"ownerReferences": [owner]}})
@@ -148,7 +148,7 @@ async def test_an_owner_that_is_not_a_vm_gets_no_event(stage: Stage) -> None:
     assert [event[0] for event in stage.told.events if event[1] == "FurtherAttempt"] == ["default/web"]
 
 
-async def test_a_launcher_that_does_not_come_up_is_given_up_in_time_whatever_clocks_say(stage: Stage) -> None:
+async def test_a_launcher_that_does_not_come_up_times_out_with_any_clock(stage: Stage) -> None:
     key = await stage.until_begun()
     stage.place(key, {"phase": "Pending", "conditions": []})
     outcome = await stage.work()
@@ -163,7 +163,7 @@ async def test_a_launcher_that_does_not_come_up_is_given_up_in_time_whatever_clo
     assert (stage.status["attempt"], stage.status["failedAttempts"][0]["reason"]) == (2, "RunTimedOut")
 
 
-async def test_a_process_that_begins_to_look_gives_a_launcher_all_its_time(stage: Stage) -> None:
+async def test_a_new_process_gives_a_launcher_the_whole_timeout(stage: Stage) -> None:
     stage.place(await stage.until_begun(), {"phase": "Pending", "conditions": []})
     await stage.work()
     stage.clock.advance(599)
@@ -172,15 +172,15 @@ async def test_a_process_that_begins_to_look_gives_a_launcher_all_its_time(stage
     assert outcome.requeue_after == pytest.approx(600)
 
 
-async def test_a_pod_keeps_from_the_nodes_that_are_quarantined_and_goes_when_one_is_free_again(stage: Stage) -> None:
-    kept = {"node-1"}
-    stage.reconciler = stage.another(kept_from=lambda: frozenset(kept))
+async def test_a_pod_avoids_quarantined_nodes_and_is_replaced_when_one_is_released(stage: Stage) -> None:
+    quarantined = {"node-1"}
+    stage.reconciler = stage.another(kept_from=lambda: frozenset(quarantined))
     first = await stage.until_begun()
     assert stage.pod(first)["metadata"]["annotations"]["kubevirt.io/kept-from-nodes"] == "node-1"
     assert REQUIRED in stage.pod(first)["spec"]["affinity"]["nodeAffinity"]
     await stage.work()
     assert stage.status["attempt"] == 1
-    kept.clear()
+    quarantined.clear()
     for _unused in range(4):
         await stage.work()
     ((second, body),) = stage.store.list(POD)
@@ -189,24 +189,24 @@ async def test_a_pod_keeps_from_the_nodes_that_are_quarantined_and_goes_when_one
     assert "failedAttempts" not in stage.status
 
 
-async def test_a_pod_that_has_a_node_stays_when_another_is_free_again(stage: Stage) -> None:
-    kept = {"node-2"}
-    stage.reconciler = stage.another(kept_from=lambda: frozenset(kept))
+async def test_a_pod_that_has_a_node_stays_when_another_is_released(stage: Stage) -> None:
+    quarantined = {"node-2"}
+    stage.reconciler = stage.another(kept_from=lambda: frozenset(quarantined))
     stage.place(await stage.until_begun(), {"phase": "Pending", "conditions": []})
-    kept.clear()
+    quarantined.clear()
     await stage.work()
     assert stage.status["attempt"] == 1
 
 
 @pytest.mark.parametrize("unread", [POD, NODE, VIRTUAL_MACHINE_INSTANCE], ids=str)
-async def test_nothing_is_concluded_before_everything_is_known(stage: Stage, unread: Resource) -> None:
+async def test_nothing_is_decided_before_the_caches_are_synced(stage: Stage, unread: Resource) -> None:
     stage.caches[unread].synced = False
     outcome = await stage.work()
     assert (type(outcome.error), stage.calls) == (Unavailable, [])
 
 
 async def test_a_grant_conflicts_with_a_concurrent_write(stage: Stage) -> None:
-    """The VMI was deleted after it was looked at: the right to start is not given any more."""
+    """The VMI was deleted after it was read: the start is not granted any more."""
     key = await stage.until_begun()
     stage.place(key)
     stage.store.delete(VIRTUAL_MACHINE_INSTANCE, WEB)
@@ -214,7 +214,7 @@ async def test_a_grant_conflicts_with_a_concurrent_write(stage: Stage) -> None:
     assert "activePods" not in stage.status
 
 
-async def test_a_pod_deleted_before_the_grant_is_not_made_again(stage: Stage) -> None:
+async def test_a_pod_deleted_before_the_grant_is_not_created_again(stage: Stage) -> None:
     key = await stage.until_begun()
     stage.lose(key)
     for _unused in range(51):
@@ -223,23 +223,23 @@ async def test_a_pod_deleted_before_the_grant_is_not_made_again(stage: Stage) ->
     assert (stage.status["phase"], stage.status["reason"]) == ("Failed", "PodDeleted")
 
 
-async def test_a_label_that_anybody_can_write_says_nothing_of_a_pod(stage: Stage) -> None:
+async def test_a_node_label_that_users_can_write_proves_no_pod(stage: Stage) -> None:
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"labels": {NODE_NAME: "node-1"}}})
     stage.catch_up()
     await stage.until_begun()
     assert len(stage.store.list(POD)) == 1
 
 
-async def test_a_lost_answer_makes_no_second_pod(stage: Stage) -> None:
+async def test_a_lost_response_causes_no_second_pod(stage: Stage) -> None:
     key = await stage.until_begun()
     stage.reconciler = stage.another()
     stage.caches[POD].forget()
     await reconcile(stage.reconciler, WEB)
-    assert [one for one, _unused in stage.store.list(POD)] == [key]
+    assert [pod_key for pod_key, _unused in stage.store.list(POD)] == [key]
 
 
 @pytest.mark.parametrize("owners", [[], [FORMER]], ids=["nobody's", "a former VMI's of this name"])
-async def test_a_taken_name_is_the_object_s_problem(stage: Stage, owners: list[Json]) -> None:
+async def test_a_taken_name_is_reported_as_the_objects_problem(stage: Stage, owners: list[Json]) -> None:
     key = await stage.until_begun()
     stage.store.delete(POD, key)
     stage.store.create(POD, "default", {"metadata": {"name": key.name, "ownerReferences": owners}, "spec": {}})
@@ -254,8 +254,8 @@ async def test_a_taken_name_is_the_object_s_problem(stage: Stage, owners: list[J
     assert "delete it" in message
 
 
-async def test_an_owner_that_does_not_control_makes_no_launcher(stage: Stage) -> None:
-    """Anybody may name the VMI among a Pod's owners; only its controller counts."""
+async def test_an_owner_that_does_not_control_creates_no_launcher(stage: Stage) -> None:
+    """Users may list the VMI among a Pod's owners; only its controller counts."""
     reference = {**OWNER, "uid": stage.vmi["metadata"]["uid"]}
     labels = {ROLE: LAUNCHER_ROLE}
     meta = {"name": "foreign", "labels": labels, "ownerReferences": [reference]}
@@ -269,8 +269,8 @@ async def test_an_owner_that_does_not_control_makes_no_launcher(stage: Stage) ->
 @pytest.mark.parametrize(
     "kind", [{"apiVersion": "apps/v1", "kind": "ReplicaSet"}, {"apiVersion": "kubevirt.io.evil.example/v1"}], ids=str
 )
-async def test_a_controller_of_another_kind_with_the_vmi_s_uid_makes_no_launcher(stage: Stage, kind: Json) -> None:
-    """Admission keeps others from naming a VMI as a Pod's controller; a kind that is none, nobody keeps them from."""
+async def test_a_controller_of_another_kind_with_the_vmis_uid_creates_no_launcher(stage: Stage, kind: Json) -> None:
+    """Admission keeps users from naming a VMI as a Pod's controller, but not from naming an unknown kind."""
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web", "controller": True}
     reference = {**owner, "uid": stage.vmi["metadata"]["uid"], **kind}
     labels = {ROLE: LAUNCHER_ROLE}
@@ -283,7 +283,7 @@ async def test_a_controller_of_another_kind_with_the_vmi_s_uid_makes_no_launcher
 
 
 async def test_a_lost_pod_is_no_dead_guest(stage: Stage) -> None:
-    """The finding: the API server's 404 was taken for proof, and a second guest started."""
+    """A 404 from the API server was once taken for proof, and a second guest started."""
     stage.lose(await stage.until_running())
     await stage.work()
     assert "get Pod" in stage.calls
@@ -292,12 +292,12 @@ async def test_a_lost_pod_is_no_dead_guest(stage: Stage) -> None:
     assert stage.calls == []
 
 
-async def test_a_lost_pod_holds_a_deleted_vmi_until_there_is_proof(stage: Stage) -> None:
+async def test_a_lost_pod_keeps_a_deleted_vmi_until_there_is_proof(stage: Stage) -> None:
     stage.lose(await stage.until_running())
     stage.delete()
     await stage.work()
     assert stage.vmi["metadata"]["finalizers"] == [VMI_FINALIZER]
-    stage.patch_status({"phase": "Failed", "reason": "LauncherGone"})  # the node's handler has looked
+    stage.patch_status({"phase": "Failed", "reason": "LauncherGone"})  # virt-handler has checked the node
     stage.catch_up()
     await stage.work()
     with pytest.raises(NotFound):
@@ -314,10 +314,10 @@ async def test_the_deletion_of_its_pod_is_recorded_once(stage: Stage) -> None:
     assert stage.told.events == [("default/web", "SuccessfulDelete", text)]
 
 
-async def test_a_pod_that_was_gone_already_is_not_recorded(stage: Stage) -> None:
+async def test_a_pod_that_was_already_gone_is_not_recorded(stage: Stage) -> None:
     key = await stage.until_running()
     stage.told.events.clear()
-    stage.store.delete(POD, key, grace_period_seconds=0)  # not seen yet
+    stage.store.delete(POD, key, grace_period_seconds=0)  # not observed yet
     stage.store.delete(VIRTUAL_MACHINE_INSTANCE, WEB)
     stage.catch_up(VIRTUAL_MACHINE_INSTANCE)
     await stage.work()
@@ -335,7 +335,7 @@ async def test_the_last_state_counts_for_a_launcher_that_ended_beside_a_sidecar(
     assert stage.status["reason"] == "LauncherFailed"
 
 
-async def test_other_people_s_finalizers_stay(stage: Stage) -> None:
+async def test_foreign_finalizers_stay(stage: Stage) -> None:
     finalizers = [VMI_FINALIZER, VM_FINALIZER, "backup.example/hold"]
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": finalizers}})
     stage.delete()
@@ -344,8 +344,8 @@ async def test_other_people_s_finalizers_stay(stage: Stage) -> None:
     assert stage.vmi["metadata"]["finalizers"] == ["backup.example/hold"]
 
 
-async def test_a_vmi_is_woken_for_every_pod_that_it_looks_at(stage: Stage) -> None:
-    """`kubectl delete vmi --cascade=orphan`: its Pod has no owner any more, and its end woke nobody."""
+async def test_a_vmi_is_enqueued_for_every_pod_that_it_reads(stage: Stage) -> None:
+    """After `kubectl delete vmi --cascade=orphan` its Pod has no owner, and the Pod's end would enqueue nothing."""
     key = await stage.until_running()
     assert stage.reconciler.vmi_of(key) == WEB
     stage.store.patch(POD, key, {"metadata": {"ownerReferences": None}})
@@ -371,7 +371,7 @@ async def test_a_pod_without_its_owner_gets_it_back(stage: Stage) -> None:
 
 
 async def test_only_the_granted_pods_last_state_is_kept(stage: Stage) -> None:
-    """A hundred Pods that name the VMI as their owner would be kept for as long as it runs."""
+    """Otherwise a hundred Pods that name the VMI as their owner would be kept for the whole run."""
     await stage.until_running()
     meta = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "web", "controller": True}
     owner = {**meta, "uid": stage.vmi["metadata"]["uid"]}
@@ -389,8 +389,8 @@ async def test_only_the_granted_pods_last_state_is_kept(stage: Stage) -> None:
     assert world.last_words == ()
 
 
-async def test_a_tenant_s_label_on_a_pending_pod_starts_no_search(stage: Stage) -> None:
-    """It was looked for 267 times a second."""
+async def test_a_users_label_on_a_pending_pod_starts_no_search(stage: Stage) -> None:
+    """Such a Pod was once requested 267 times a second."""
     key = await stage.until_begun()
     stage.store.patch(POD, key, {"metadata": {"labels": {"kubevirt.io/migrationJobUID": "x"}}})
     stage.catch_up()
@@ -402,7 +402,7 @@ async def test_a_tenant_s_label_on_a_pending_pod_starts_no_search(stage: Stage) 
 
 
 async def test_a_pod_is_confirmed_again_each_time_the_cache_lacks_it(stage: Stage) -> None:
-    """An answer that it is there is no answer that it is not, however often the cache loses it."""
+    """A confirmed presence proves no later absence, however often the cache loses the Pod."""
     await stage.until_begun()
     for number in range(3):
         stage.caches[POD].forget()
@@ -451,7 +451,7 @@ async def test_the_end_of_a_node_is_proof(stage: Stage, proof: str, deleted: boo
 
 
 async def test_a_node_that_the_cache_lost_is_confirmed(stage: Stage) -> None:
-    """A cache's silence about a Node is no proof either."""
+    """Absence of a Node in the cache proves nothing either."""
     stage.lose(await stage.until_running())
     stage.caches[NODE].forget()
     await stage.work()
@@ -463,7 +463,7 @@ OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service"}
 
 
 async def lose_a_run_of_a_node_that_was_off(stage: Stage) -> None:
-    """The node came back before it got the run; the watch of Nodes has not seen that."""
+    """The node came back before it got the run; the watch of Nodes does not show that yet."""
     stage.store.patch(NODE, NODE_1, {"spec": {"taints": [OUT_OF_SERVICE]}})
     stage.catch_up()
     key = await stage.until_running()
@@ -472,8 +472,8 @@ async def lose_a_run_of_a_node_that_was_off(stage: Stage) -> None:
     stage.catch_up(POD, VIRTUAL_MACHINE_INSTANCE)
 
 
-async def test_a_taint_of_long_ago_is_no_proof(stage: Stage) -> None:
-    """The node was off, came back, and got this run; this replica's watch of Nodes has stood still since."""
+async def test_a_former_taint_is_no_proof(stage: Stage) -> None:
+    """The node was off, came back, and got this run; this replica's watch of Nodes stands still since."""
     await lose_a_run_of_a_node_that_was_off(stage)
     stage.calls.clear()
     await reconcile(stage.reconciler, WEB)
@@ -486,7 +486,7 @@ async def test_a_taint_of_long_ago_is_no_proof(stage: Stage) -> None:
 
 
 async def test_each_node_version_that_would_be_proof_is_confirmed(stage: Stage) -> None:
-    """It was asked about once, then taken out of service and brought back; the watch has seen the former only."""
+    """The node was confirmed once, then taken out of service and brought back; the watch shows only the former."""
     await lose_a_run_of_a_node_that_was_off(stage)
     await stage.work()
     stage.store.patch(NODE, NODE_1, {"spec": {"taints": [OUT_OF_SERVICE]}})
@@ -508,7 +508,7 @@ async def test_an_unreachable_api_server_does_not_confirm_that_a_node_is_gone(st
 
 
 async def test_the_pods_last_state_is_kept(stage: Stage) -> None:
-    """A Pod that failed and was removed before anybody looked has still failed."""
+    """A Pod that failed and was removed before a pass has failed nevertheless."""
     key = await stage.until_running()
     uid = stage.pod(key)["metadata"]["uid"]
     stage.store.set_pod(key, uid, status={"phase": "Failed", **FAILED})
@@ -532,8 +532,8 @@ async def test_the_last_state_of_a_former_vmis_pod_does_not_count(stage: Stage) 
     assert world.last_words == ()
 
 
-async def test_a_vmi_inherits_nothing_that_was_learned_about_its_namesake(stage: Stage) -> None:
-    """The former one's Pod is known to have existed; the new one has had none yet."""
+async def test_a_vmi_inherits_no_state_from_its_namesake(stage: Stage) -> None:
+    """The former VMI had a Pod; the new one has had none yet."""
     stage.lose(await stage.until_begun())
     former = stage.vmi
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": None}})
@@ -546,7 +546,7 @@ async def test_a_vmi_inherits_nothing_that_was_learned_about_its_namesake(stage:
 
 
 async def test_absence_is_confirmed_again_for_every_grant_and_for_the_end(stage: Stage) -> None:
-    """What was answered about a VMI that was not deleted, or granted to another Pod, answers nothing else."""
+    """A confirmation for a VMI before its deletion, or with another grant, does not count."""
     stage.lose(await stage.until_running())
     await stage.work()
     stage.patch_status({"activePods": {"another": "node-1"}})
@@ -559,7 +559,7 @@ async def test_absence_is_confirmed_again_for_every_grant_and_for_the_end(stage:
 
 
 async def test_absence_is_confirmed_again_for_a_further_attempt(stage: Stage) -> None:
-    """Another leader has begun it, and its Pod has lost our label since: nobody has said that it is gone."""
+    """Another leader has begun it, and its Pod has lost our label since: its absence is not confirmed."""
     first = await stage.until_begun()
     body = stage.pod(first)
     stage.lose(first)
@@ -572,19 +572,19 @@ async def test_absence_is_confirmed_again_for_a_further_attempt(stage: Stage) ->
     stage.patch_status({"attempt": 2})
     stage.catch_up()
     stage.reconciler.observe(WEB)
-    stage.caches[POD].forget()  # as a watch that selects by label shows it
+    stage.caches[POD].forget()  # as a watch with a label selector shows it
     await stage.work()
     assert "get Pod" in stage.calls
     assert stage.status["phase"] == "Scheduling"
 
 
-async def test_the_pod_of_a_former_attempt_that_is_not_seen_goes_before_the_next_is_made(stage: Stage) -> None:
-    """Its delete was lost on the way, and it has lost our label since."""
+async def test_the_unseen_pod_of_a_former_attempt_is_deleted_before_the_next_is_created(stage: Stage) -> None:
+    """The delete request was lost, and the Pod has lost our label since."""
     first = await stage.until_begun()
     stage.patch_status({"attempt": 2})
     stage.store.patch(POD, first, {"metadata": {"labels": None}})
     stage.catch_up()
-    stage.caches[POD].forget()  # as a watch that selects by label shows it
+    stage.caches[POD].forget()  # as a watch with a label selector shows it
     await stage.work()
     assert "create Pod" not in stage.calls
     for _unused in range(4):
@@ -593,7 +593,7 @@ async def test_the_pod_of_a_former_attempt_that_is_not_seen_goes_before_the_next
     assert (first.name[-2:], second.name[-2:]) == ("-1", "-2")
 
 
-async def test_that_there_was_no_pod_before_one_was_made_is_not_its_death(stage: Stage) -> None:
+async def test_the_absence_before_a_pod_was_created_is_no_proof_of_its_death(stage: Stage) -> None:
     first = await stage.until_begun()
     stage.lose(first)
     stage.patch_status({"attempt": 2})
@@ -609,11 +609,11 @@ async def test_that_there_was_no_pod_before_one_was_made_is_not_its_death(stage:
     assert stage.status["phase"] == "Scheduling"
 
 
-async def test_a_granted_pod_without_owner_is_still_there(stage: Stage) -> None:
-    """Whoever may patch Pods can strip one of its label and its owner: it is found by name and UID, and claimed."""
+async def test_a_granted_pod_without_owner_still_exists(stage: Stage) -> None:
+    """Users who may patch Pods can remove its label and its owner: it is found by name and UID, and adopted again."""
     key = await stage.until_running()
     stage.store.patch(POD, key, {"metadata": {"labels": None, "ownerReferences": None}})
-    stage.caches[POD].forget()  # as a watch that selects by label shows it
+    stage.caches[POD].forget()  # as a watch with a label selector shows it
     await stage.work()
     assert "patch Pod [uid+version]" in stage.calls
     meta = stage.pod(key)["metadata"]
@@ -623,7 +623,7 @@ async def test_a_granted_pod_without_owner_is_still_there(stage: Stage) -> None:
 
 
 async def test_a_granted_pod_without_an_owner_is_not_absent(stage: Stage) -> None:
-    """Though nothing comes of the claim, and it is out of sight again: it is there, and its guest runs."""
+    """Even if the adoption fails and the cache does not show it: it exists, and its guest runs."""
     key = await stage.until_running()
     stage.store.patch(POD, key, {"metadata": {"labels": None, "ownerReferences": None}})
     stage.caches[POD].forget()
@@ -665,7 +665,7 @@ async def test_the_readiness_gate_is_set_on_the_observed_pod_only(stage: Stage) 
     assert "conditions" not in stage.pod(key)["status"]
 
 
-async def test_what_a_kubelet_says_meanwhile_is_not_taken_back(stage: Stage) -> None:
+async def test_a_concurrent_status_of_the_kubelet_is_kept(stage: Stage) -> None:
     key = await until_moved(stage)
     stage.store.patch(POD, key, {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}})
     await stage.work()
@@ -689,7 +689,7 @@ async def test_the_node_label_is_written_even_if_the_readiness_gate_is_refused(s
     assert stage.vmi["metadata"]["labels"][NODE_NAME] == "node-1"
 
 
-async def test_a_pod_that_is_gone_needs_no_services(stage: Stage) -> None:
+async def test_a_deleted_pod_needs_no_readiness_gate(stage: Stage) -> None:
     key = await until_moved(stage)
     stage.store.delete(POD, key, grace_period_seconds=0)
     await stage.work()
@@ -698,7 +698,7 @@ async def test_a_pod_that_is_gone_needs_no_services(stage: Stage) -> None:
 
 
 async def until_moved(stage: Stage) -> Key:
-    """Have the guest in a Pod that waits for the word that it is there."""
+    """Bring the guest to a target Pod that waits for its readiness gate."""
     key = await stage.until_running()
     ready = {"type": "Ready", "status": "False", "reason": "ReadinessGatesNotReady", "observedGeneration": 7}
     gates = [{"conditionType": UNPAUSED}]
@@ -707,7 +707,7 @@ async def until_moved(stage: Stage) -> Key:
     return key
 
 
-async def test_a_claimed_pod_has_one_controller_and_keeps_its_other_owners(stage: Stage) -> None:
+async def test_an_adopted_pod_has_one_controller_and_keeps_its_other_owners(stage: Stage) -> None:
     key = await stage.until_running()
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x"}
     stage.store.patch(POD, key, {"metadata": {"labels": None, "ownerReferences": [FORMER, other]}})
@@ -718,8 +718,8 @@ async def test_a_claimed_pod_has_one_controller_and_keeps_its_other_owners(stage
     assert other in owners
 
 
-async def test_a_deleted_vmi_waits_for_any_pod_of_it(stage: Stage) -> None:
-    """The granted one is gone; another of its name, which the cache does not show, is there."""
+async def test_a_deleted_vmi_waits_for_all_of_its_pods(stage: Stage) -> None:
+    """The granted Pod is gone; another with its name exists, which the cache does not show."""
     key = await stage.until_running()
     body = stage.pod(key)
     stage.lose(key)
@@ -728,12 +728,12 @@ async def test_a_deleted_vmi_waits_for_any_pod_of_it(stage: Stage) -> None:
     stage.patch_status({"phase": "Failed", "reason": "LauncherGone"})
     stage.delete()
     for _unused in range(4):
-        stage.caches[POD].forget()  # as a watch that selects by label shows it
+        stage.caches[POD].forget()  # as a watch with a label selector shows it
         await stage.work()
     assert stage.vmi["metadata"]["finalizers"] == [VMI_FINALIZER]
 
 
-async def test_another_pod_of_the_granted_name_is_not_the_granted_one(stage: Stage) -> None:
+async def test_another_pod_with_the_granted_name_is_not_the_granted_one(stage: Stage) -> None:
     key = await stage.until_running()
     body = stage.pod(key)
     stage.lose(key)
@@ -744,8 +744,8 @@ async def test_another_pod_of_the_granted_name_is_not_the_granted_one(stage: Sta
     assert stage.status["phase"] == "Unknown"
 
 
-async def test_a_delete_names_the_pod_that_was_decided_on(stage: Stage) -> None:
-    """By UID as it was seen: a newer Pod of the name stays."""
+async def test_a_delete_names_the_observed_pod(stage: Stage) -> None:
+    """By its UID: a newer Pod with the name stays."""
     key = await stage.until_running()
     world = stage.reconciler.observe(WEB)
     assert world is not None
@@ -754,7 +754,7 @@ async def test_a_delete_names_the_pod_that_was_decided_on(stage: Stage) -> None:
     stage.store.create(POD, "default", {"metadata": {"name": key.name}, "spec": {}})
     with pytest.raises(ApiError):
         await stage.reconciler.apply(world, DeletePod(key.name, old["metadata"]["uid"], because="test"))
-    assert [one for one, _unused in stage.store.list(POD)] == [key]
+    assert [pod_key for pod_key, _unused in stage.store.list(POD)] == [key]
 
 
 @pytest.mark.parametrize(
@@ -779,8 +779,8 @@ async def test_a_refused_grant_is_reported_and_starts_nothing(stage: Stage, refu
     assert [reason for _unused, reason, _unused2 in stage.told.events] == ["FailedUpdate"] * 2
 
 
-async def test_a_great_number_of_attempts_costs_a_few_reads(stage: Stage) -> None:
-    """Whoever can write a status could name two thousand million of them."""
+async def test_a_high_number_of_attempts_costs_only_a_few_reads(stage: Stage) -> None:
+    """Users who can write the status could set it to two thousand million."""
     stage.lose(await stage.until_running())
     stage.patch_status({"attempt": 2_000_000_000, "epoch": 2_000_000_000})
     stage.catch_up()
@@ -796,8 +796,8 @@ async def test_the_finalizer_is_removed_only_after_the_api_server_confirmed(stag
     assert stage.store.list(VIRTUAL_MACHINE_INSTANCE) == []
 
 
-async def test_the_node_s_label_is_for_others(stage: Stage) -> None:
-    """Without it the start is granted all the same; it is put back when somebody takes it."""
+async def test_the_node_label_is_informational(stage: Stage) -> None:
+    """The start is granted without it; a removed label is restored."""
     key = await stage.until_begun()
     stage.place(key)
     await stage.work()
@@ -821,7 +821,7 @@ NO_IMAGE = {
         pytest.param({"phase": "Failed", **FAILED}, ("LauncherFailed", "no disk"), id="the launcher gave up"),
     ],
 )
-async def test_why_a_machine_does_not_come_up_is_an_event_of_it_once(
+async def test_trouble_of_a_machine_is_recorded_once_as_an_event(
     stage: Stage, status: Json, told: tuple[str, str]
 ) -> None:
     stage.place(await stage.until_begun(), status)
@@ -830,10 +830,10 @@ async def test_why_a_machine_does_not_come_up_is_an_event_of_it_once(
     assert [(reason, message) for _unused, reason, message in stage.told.events] == [told]
 
 
-async def test_a_pod_that_is_gone_before_it_was_seen_is_not_made_again(
+async def test_a_pod_that_is_gone_before_it_was_observed_is_not_created_again(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its deletion is told before the answer to its creation arrives."""
+    """Its deletion arrives before the response to its create."""
     made: list[str] = []
 
     async def create(direct: StoreApi, resource: Resource, namespace: str, body: Json) -> Json:
@@ -849,10 +849,10 @@ async def test_a_pod_that_is_gone_before_it_was_seen_is_not_made_again(
     assert (stage.status["phase"], stage.status["reason"]) == ("Failed", "PodDeleted")
 
 
-async def test_a_pod_that_another_leader_made_and_that_is_gone_before_it_was_seen_is_not_made_again(
+async def test_an_unseen_pod_of_another_leader_is_not_created_again(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All that this process hears of it is that its name is taken, and by whom; before it looks again it is gone."""
+    """This process only learns that the name is taken, and by which Pod; before the next pass the Pod is gone."""
     made: list[Key] = []
 
     async def create(direct: StoreApi, resource: Resource, namespace: str, body: Json) -> Json:
@@ -888,7 +888,7 @@ async def test_a_volume_that_cannot_be_mounted_is_reported_from_an_event(stage: 
     assert [condition["reason"] for condition in stage.status["conditions"] if condition["type"] == "Synchronized"] == [
         "FailedMount"
     ]
-    assert [told[1:] for told in stage.told.events] == [("FailedMount", 'secret "seed" not found')]
+    assert [event[1:] for event in stage.told.events] == [("FailedMount", 'secret "seed" not found')]
 
     assert stage.reconciler.note_event(about(stage.pod(key))) is None, "the kubelet says it again and again"
     stage.place(key)
@@ -906,7 +906,7 @@ async def test_events_about_a_former_pod_of_the_name_are_ignored(stage: Stage) -
 
 
 async def test_foreign_events_do_not_replace_those_about_its_pod(stage: Stage) -> None:
-    """Whoever may make Events may name any UID."""
+    """Every user who may create Events may name any UID."""
     key = await stage.until_begun()
     stage.place(key, {"phase": "Pending"})
     await stage.work()
@@ -923,8 +923,8 @@ async def test_events_may_come_before_their_pod(stage: Stage) -> None:
     assert stage.reconciler.note_event(about(pod)) == WEB
 
 
-async def test_two_volumes_that_cannot_be_mounted_do_not_take_turns(stage: Stage) -> None:
-    """The kubelet says each for itself, again and again. Each new word would be two writes and an Event."""
+async def test_two_volumes_that_cannot_be_mounted_do_not_alternate(stage: Stage) -> None:
+    """The kubelet reports each by itself, again and again. Each change would be two writes and an Event."""
     key = await stage.until_begun()
     stage.place(key, {"phase": "Pending"})
     await stage.work()
@@ -981,12 +981,12 @@ async def test_long_event_messages_are_cut(stage: Stage) -> None:
     stage.place(key, {"phase": "Pending"})
     stage.reconciler.note_event(about(stage.pod(key), message="no\x1b " * 100_000))
     await stage.work()
-    (told,) = (condition for condition in stage.status["conditions"] if condition["type"] == "Synchronized")
-    assert len(told["message"]) <= MESSAGE_LIMIT
-    assert told["message"].isprintable()
+    (synchronized,) = (condition for condition in stage.status["conditions"] if condition["type"] == "Synchronized")
+    assert len(synchronized["message"]) <= MESSAGE_LIMIT
+    assert synchronized["message"].isprintable()
 
 
-async def test_a_vmi_without_our_finalizer_gets_it_beside_those_of_others(stage: Stage) -> None:
+async def test_a_missing_finalizer_is_added_beside_those_of_others(stage: Stage) -> None:
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": ["backup.example/hold"]}})
     stage.catch_up()
     await stage.work()
@@ -994,8 +994,8 @@ async def test_a_vmi_without_our_finalizer_gets_it_beside_those_of_others(stage:
     assert stage.vmi["metadata"]["finalizers"] == ["backup.example/hold", VMI_FINALIZER]
 
 
-async def test_a_spec_is_judged_before_the_first_attempt_and_not_again(stage: Stage) -> None:
-    """What an earlier version let in runs on: a rule that came later ends nothing."""
+async def test_a_spec_is_validated_before_the_first_attempt_only(stage: Stage) -> None:
+    """An instance that an earlier version admitted runs on: a new rule ends nothing."""
     await stage.until_running()
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"spec": {"domain": {"memory": {"guest": "nonsense"}}}})
     stage.catch_up()
@@ -1017,7 +1017,7 @@ async def test_of_two_pods_the_one_that_lost_its_owner_gets_it_back(stage: Stage
     assert stage.pod(key)["metadata"]["labels"][ROLE] == LAUNCHER_ROLE
 
 
-async def test_a_foreign_pod_of_the_name_does_not_keep_a_deleted_vmi(stage: Stage) -> None:
+async def test_a_foreign_pod_with_the_name_does_not_block_the_deletion(stage: Stage) -> None:
     key = await stage.until_begun()
     stage.lose(key)
     stage.store.create(POD, "default", {"metadata": {"name": key.name}, "spec": {}})

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a launcher Pod asks of its node."""
+"""The resources that a launcher Pod requests."""
 
 from __future__ import annotations
 
@@ -76,41 +76,41 @@ TABLE: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("domain", "developer", "expected"), TABLE.values(), ids=TABLE.keys())
-def test_resources(domain: dict[str, Any], developer: dict[str, Any], expected: dict[str, Any]) -> None:
-    found = build_resources(decode(domain, DomainSpec), decode(developer, DeveloperConfiguration), SPACE)
-    assert found["requests"].pop("ephemeral-storage") == str(64 * MIB)
-    assert found["limits"].pop("ephemeral-storage") == "2000"
-    assert found == expected
+def test_the_resources_of_a_domain(domain: dict[str, Any], developer: dict[str, Any], expected: dict[str, Any]) -> None:
+    resources = build_resources(decode(domain, DomainSpec), decode(developer, DeveloperConfiguration), SPACE)
+    assert resources["requests"].pop("ephemeral-storage") == str(64 * MIB)
+    assert resources["limits"].pop("ephemeral-storage") == "2000"
+    assert resources == expected
 
 
-def test_a_machine_without_memory_limits_cannot_take_the_node_s_memory() -> None:
-    """The limit is the guest's memory, what was measured beside it, and a margin of more than that."""
-    for memory in ("64Mi", "512Mi", "1Ti"):
+def test_a_machine_without_memory_limits_cannot_use_up_the_nodes_memory() -> None:
+    """The limit is the guest's memory, the measured overhead, and a margin above the overhead."""
+    for amount in ("64Mi", "512Mi", "1Ti"):
         for developer in ({}, {"useEmulation": True}):
             settings = decode(developer, DeveloperConfiguration)
-            found = build_resources(decode({"memory": {"guest": memory}}, DomainSpec), settings, SPACE)
-            assert int(found["limits"]["memory"]) == int(found["requests"]["memory"]) + 256 * MIB
+            resources = build_resources(decode({"memory": {"guest": amount}}, DomainSpec), settings, SPACE)
+            assert int(resources["limits"]["memory"]) == int(resources["requests"]["memory"]) + 256 * MIB
 
 
-def test_a_guest_that_is_promised_more_than_is_requested_for_it_can_use_it() -> None:
+def test_a_guest_with_a_smaller_request_than_its_memory_can_use_all_of_it() -> None:
     domain = {"memory": {"guest": "4Gi"}, "resources": {"requests": {"memory": "1Gi"}}}
-    found = build_resources(decode(domain, DomainSpec), DeveloperConfiguration(), SPACE)
-    assert int(found["limits"]["memory"]) > 4096 * MIB + 256 * MIB
+    resources = build_resources(decode(domain, DomainSpec), DeveloperConfiguration(), SPACE)
+    assert int(resources["limits"]["memory"]) > 4096 * MIB + 256 * MIB
 
 
 @pytest.mark.parametrize("limit", [None, "1Gi"])
-def test_a_guest_that_is_yet_to_give_memory_back_can_use_it(limit: str | None) -> None:
-    """It comes with all that it has, and gives it back in this Pod: what is requested is what it is to have."""
-    asked = {"limits": {"memory": limit}} if limit else {}
-    domain = decode({"memory": {"guest": "1Gi", "maxGuest": "4Gi"}, "resources": asked}, DomainSpec)
+def test_a_guest_that_has_yet_to_return_memory_can_use_it(limit: str | None) -> None:
+    """It arrives with the larger amount and returns it in this Pod: the request is for the smaller amount."""
+    limits = {"limits": {"memory": limit}} if limit else {}
+    domain = decode({"memory": {"guest": "1Gi", "maxGuest": "4Gi"}, "resources": limits}, DomainSpec)
     usual = build_resources(domain, DeveloperConfiguration(), SPACE)
-    found = build_resources(domain, DeveloperConfiguration(), SPACE, 3 << 30)
-    assert found["requests"] == usual["requests"]
-    assert int(found["limits"]["memory"]) > (3 << 30) + 256 * MIB
+    resources = build_resources(domain, DeveloperConfiguration(), SPACE, 3 << 30)
+    assert resources["requests"] == usual["requests"]
+    assert int(resources["limits"]["memory"]) > (3 << 30) + 256 * MIB
 
 
-def test_the_books_of_memory_that_a_guest_could_come_to_have_are_counted() -> None:
-    """QEMU took 520 MiB more for room of 4 TiB while it was sent."""
+def test_the_overhead_of_the_maximum_memory_is_included() -> None:
+    """QEMU took 520 MiB more for a maximum of 4 TiB during a migration."""
     least, most = (
         build_resources(decode({"memory": {"guest": "1Gi", **room}}, DomainSpec), DeveloperConfiguration(), SPACE)
         for room in ({}, {"maxGuest": "4Ti"})
@@ -119,7 +119,7 @@ def test_the_books_of_memory_that_a_guest_could_come_to_have_are_counted() -> No
         assert int(most[kind]["memory"]) - int(least[kind]["memory"]) > 600 * MIB
 
 
-def test_the_buffer_of_translated_code_is_counted_as_the_domain_sets_it() -> None:
+def test_the_translation_buffer_is_included_as_the_domain_sets_it() -> None:
     assert (
         next(field.default * MIB for field in Facts.__dataclass_fields__.values() if field.name == "tb_cache_mib")
         == TCG_TRANSLATION_BUFFER

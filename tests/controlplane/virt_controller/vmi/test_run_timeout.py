@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a launcher may take to come up, as a table."""
+"""The timeout of a launcher that does not come up, as a table."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ CASES: dict[str, tuple[World, float | None]] = {
 
 
 @pytest.mark.parametrize("title", CASES)
-def test_how_long_it_may_still_take(title: str) -> None:
+def test_how_much_time_is_left(title: str) -> None:
     world, expected = CASES[title]
     assert seconds_left(world) == expected
 
@@ -111,10 +111,10 @@ def test_a_launcher_that_comes_up_at_the_last_moment_is_granted_the_start() -> N
     assert [type(step).__name__ for step in decide(world).steps] == ["GrantStart"]
 
 
-def test_time_is_counted_for_each_pod_from_when_it_was_seen_on_a_node() -> None:
-    memory = VmiState("uid")
-    assert memory.placed_for(None, 5.0) == 0.0
-    assert memory.placed_for(a_pod(), 5.0) == 0.0
-    assert memory.placed_for(SILENT, 10.0) == 0.0
-    assert memory.placed_for(SILENT, 25.0) == 15.0
-    assert memory.placed_for(a_pod(node="node-2", uid="another"), 30.0) == 0.0
+def test_the_time_counts_for_each_pod_from_its_observed_placement() -> None:
+    state = VmiState("uid")
+    assert state.placed_for(None, 5.0) == 0.0
+    assert state.placed_for(a_pod(), 5.0) == 0.0
+    assert state.placed_for(SILENT, 10.0) == 0.0
+    assert state.placed_for(SILENT, 25.0) == 15.0
+    assert state.placed_for(a_pod(node="node-2", uid="another"), 30.0) == 0.0

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A start that was granted on a node whose virt-handler is silent."""
+"""A granted start on a node whose virt-handler is silent."""
 
 from __future__ import annotations
 
@@ -47,23 +47,25 @@ def test_a_granted_start_with_a_silent_virt_handler_is_reported(
     vmi = a_vmi(phase, conditions=list(before), **GRANTED)
     status = derive_status(vmi_world(vmi, a_running_pod(), node=node), None) or vmi.status
 
-    said = [(condition.status, condition.reason) for condition in status.conditions if condition.type == "Synchronized"]
-    assert said == ([("False", expected)] if expected else [])
+    reported = [
+        (condition.status, condition.reason) for condition in status.conditions if condition.type == "Synchronized"
+    ]
+    assert reported == ([("False", expected)] if expected else [])
     again = msgspec.structs.replace(vmi, status=status)
     assert derive_status(vmi_world(again, a_running_pod(), node=node), None) is None, "it is said once"
 
 
 @pytest.mark.parametrize("node", [HERE, SILENT], ids=["somebody is there", "nobody is"])
-def test_what_virt_handler_says_of_a_start_that_goes_well_is_left_as_well(node: NodeState) -> None:
+def test_a_positive_report_of_virt_handler_is_kept(node: NodeState) -> None:
     vmi = a_vmi("Scheduled", conditions=[NOT_READY, a_condition("Synchronized", "True")], **GRANTED)
     assert derive_status(vmi_world(vmi, a_running_pod(), node=node), None) is None
 
 
-def test_what_such_a_start_waits_for_names_the_node() -> None:
+def test_the_report_names_the_node() -> None:
     vmi = a_vmi("Scheduled", conditions=[NOT_READY], **GRANTED)
     status = derive_status(vmi_world(vmi, a_running_pod(), node=SILENT), None)
 
     assert status is not None
-    found = conditions.find(status.conditions, "Synchronized")
-    assert found is not None
-    assert found.message.startswith("waiting for virt-handler on node-1, ")
+    condition = conditions.find(status.conditions, "Synchronized")
+    assert condition is not None
+    assert condition.message.startswith("waiting for virt-handler on node-1, ")

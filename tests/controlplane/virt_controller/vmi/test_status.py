@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a VMI is, as far as virt-controller says it, as tables."""
+"""The fields of a VMI's status that virt-controller writes, as tables."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ PHASES: dict[str, tuple[World, str, str]] = {
 
 
 @pytest.mark.parametrize(("world", "phase", "reason"), PHASES.values(), ids=PHASES.keys())
-def test_the_phase_to_be_in(world: World, phase: str, reason: str) -> None:
+def test_the_next_phase(world: World, phase: str, reason: str) -> None:
     step = next_phase(world)
     assert (step.phase, step.trouble.reason if step.trouble else "") == (phase, reason)
 
@@ -144,7 +144,7 @@ PODS = {
 
 
 @pytest.mark.parametrize("phase", TRANSITIONS, ids=lambda phase: phase or "none")
-def test_phases_follow_the_table_whatever_is_true(phase: str) -> None:
+def test_phases_follow_the_table_in_every_world(phase: str) -> None:
     """The full product of phases, Pods, deletion, nodes and knowledge."""
     for pods, deleting, node, absent, begun in product(
         PODS.values(), (False, True), (None, HERE, GONE, OFF), (False, True), (False, True)
@@ -158,7 +158,7 @@ def test_phases_follow_the_table_whatever_is_true(phase: str) -> None:
 
 
 def derived(world: World) -> VirtualMachineInstanceStatus:
-    """The status that is written, and that a second look has nothing to add to."""
+    """The status that is written; a second pass has nothing to add to it."""
     status = derive_status(world, None)
     assert status is not None
     again = replace(world, vmi=msgspec.structs.replace(world.vmi, status=status), now=world.now + 100)
@@ -205,7 +205,7 @@ def test_the_start_is_granted_to_exactly_one_pod_in_one_write() -> None:
 
 @pytest.mark.parametrize("kind", ["PodScheduled", "Synchronized"])
 def test_the_grant_removes_the_start_trouble(kind: str) -> None:
-    """In the same write: nobody says it after the hand-over, so nobody would take it back."""
+    """In the same write: nobody else would remove the condition after the hand-over."""
     old = a_vmi(conditions=[a_condition(kind, "False", "ErrImagePull")], **S)
     assert [condition.type for condition in grant(vmi_world(old, a_running_pod()), a_running_pod()).conditions] == [
         "Ready"
@@ -218,8 +218,8 @@ def test_a_grant_replaces_the_former_pod() -> None:
     assert (granted.active_pods, granted.epoch) == ({POD_UID: "node-1"}, 8)
 
 
-def test_the_reason_of_a_phase_goes_with_it() -> None:
-    """A run that was lost and has succeeded said for ever that its launcher was lost."""
+def test_the_reason_of_a_phase_is_removed_with_it() -> None:
+    """Otherwise a run that was lost and has succeeded would report a lost launcher forever."""
     lost = a_vmi("Unknown", reason="LauncherLost", **GRANTED)
     status = derived(vmi_world(lost, a_pod("Succeeded")))
     assert (status.phase, status.reason) == ("Succeeded", "")
@@ -236,14 +236,14 @@ def test_an_unknown_phase_is_kept_and_reported(phase: str) -> None:
     status = derive_status(vmi_world(a_vmi(phase, **GRANTED)), None)
     assert status is not None
     assert (status.phase, status.active_pods) == (phase, {POD_UID: "node-1"})
-    (found,) = status.conditions
-    assert (found.type, found.status, found.reason) == ("Synchronized", "False", "UnknownPhase")
-    assert phase in found.message
+    (condition,) = status.conditions
+    assert (condition.type, condition.status, condition.reason) == ("Synchronized", "False", "UnknownPhase")
+    assert phase in condition.message
     again = msgspec.structs.replace(a_vmi(phase, **GRANTED), status=status)
     assert derive_status(vmi_world(again), None) is None
 
 
-def test_nothing_is_written_between_the_two() -> None:
+def test_nothing_is_written_between_the_first_phase_and_the_grant() -> None:
     """Budget: the Pod's creation and placement change nothing in the VMI's status."""
     first = derived(vmi_world(a_vmi()))
     vmi = msgspec.structs.replace(a_vmi(), status=first)
@@ -322,14 +322,16 @@ TROUBLES: dict[str, tuple[World, RefusedStep[Any] | None, tuple[str, str, str] |
 
 
 @pytest.mark.parametrize(("world", "problem", "said"), TROUBLES.values(), ids=TROUBLES.keys())
-def test_what_keeps_it_from_starting_is_reported(
+def test_obstacles_to_the_start_are_reported(
     world: World, problem: RefusedStep[Any] | None, said: tuple[str, str, str] | None
 ) -> None:
     status = derive_status(world, problem)
     assert status is not None
-    found = [condition for condition in status.conditions if condition.type in ("Synchronized", "PodScheduled")]
-    assert [(one.type, one.reason, one.message) for one in found] == ([] if said is None else [said])
-    assert all(one.status == "False" for one in found)
+    matching = [condition for condition in status.conditions if condition.type in ("Synchronized", "PodScheduled")]
+    assert [(reported.type, reported.reason, reported.message) for reported in matching] == (
+        [] if said is None else [said]
+    )
+    assert all(reported.status == "False" for reported in matching)
 
 
 CLAIMING = a_vmi(
@@ -340,15 +342,15 @@ CLAIMING = a_vmi(
 )
 
 
-def test_claims_that_are_not_there_are_named_until_they_are() -> None:
+def test_missing_claims_are_named_until_they_exist() -> None:
     world = vmi_world(CLAIMING, claims={"b": PersistentVolumeClaim()})
     status = derive_status(world, None)
     assert status is not None
-    said = {condition.type: condition for condition in status.conditions}
+    by_type = {condition.type: condition for condition in status.conditions}
     text = "PersistentVolumeClaim default/a, default/c, default/d and 1 more not found: it starts when there are such"
 
-    assert (said["Synchronized"].reason, said["Synchronized"].message) == ("FailedPvcNotFound", text)
-    assert (said["PodScheduled"].reason, said["PodScheduled"].message) == ("Unschedulable", text)
+    assert (by_type["Synchronized"].reason, by_type["Synchronized"].message) == ("FailedPvcNotFound", text)
+    assert (by_type["PodScheduled"].reason, by_type["PodScheduled"].message) == ("Unschedulable", text)
 
     vmi = msgspec.structs.replace(CLAIMING, status=status)
     after = derive_status(replace(world, vmi=vmi, claims={name: PersistentVolumeClaim() for name in "abcde"}), None)
@@ -356,24 +358,24 @@ def test_claims_that_are_not_there_are_named_until_they_are() -> None:
     assert [condition.type for condition in after.conditions] == ["Ready"]
 
 
-def test_trouble_that_is_over_is_removed() -> None:
+def test_past_trouble_is_removed() -> None:
     old = [a_condition("Synchronized", "False", "FailedCreate"), *UNPLACED]
     status = derived(vmi_world(a_vmi(node="node-1", conditions=old, **S), a_pod(node="node-1")))
     assert [condition.type for condition in status.conditions] == ["Ready"]
 
 
-def test_after_the_hand_over_the_handler_s_conditions_are_left_alone() -> None:
-    theirs = a_condition("Synchronized", "False", "StartFailed")
+def test_after_the_hand_over_conditions_of_virt_handler_are_kept() -> None:
+    synchronized = a_condition("Synchronized", "False", "StartFailed")
     ready = a_condition("Ready", "False", "GuestNotRunning", "Guest VM is not reported as running")
     assert (
-        derive_status(vmi_world(a_vmi("Scheduled", conditions=[theirs, ready], **GRANTED), a_running_pod()), None)
+        derive_status(vmi_world(a_vmi("Scheduled", conditions=[synchronized, ready], **GRANTED), a_running_pod()), None)
         is None
     )
 
 
 NOT_READY = a_pod("Running", conditions=(a_condition("Ready", "False", "ContainersNotReady"),))
 READINESS = {
-    # phase, what the condition Paused is for, Pod, status, reason
+    # phase, reason of the condition Paused, Pod, status, reason
     "guest not running": ("Scheduled", "", a_running_pod(), "False", "GuestNotRunning"),
     "all well": ("Running", "", a_running_pod(), "True", ""),
     "Pod going": ("Running", "", a_running_pod(deleting=True), "False", "PodTerminating"),
@@ -397,15 +399,15 @@ READINESS = {
 
 @pytest.mark.parametrize(("phase", "paused", "pod", "status", "reason"), READINESS.values(), ids=READINESS.keys())
 def test_readiness(phase: str, paused: str, pod: Any, status: str, reason: str) -> None:
-    said = [a_condition("Paused", "True", paused)] if paused else []
-    new = derive_status(vmi_world(a_vmi(phase, conditions=said, **GRANTED), pod), None)
+    paused_conditions = [a_condition("Paused", "True", paused)] if paused else []
+    new = derive_status(vmi_world(a_vmi(phase, conditions=paused_conditions, **GRANTED), pod), None)
     assert new is not None
-    found = conditions.find(new.conditions, "Ready")
-    assert found is not None
-    assert (found.status, found.reason) == (status, reason)
+    ready = conditions.find(new.conditions, "Ready")
+    assert ready is not None
+    assert (ready.status, ready.reason) == (status, reason)
 
 
-def test_a_guest_that_goes_on_is_ready_again() -> None:
+def test_a_resumed_guest_is_ready_again() -> None:
     stood_still = a_vmi(
         "Running", conditions=[a_condition("Ready", "False", "Paused", "Guest VM is paused")], **GRANTED
     )
@@ -416,16 +418,20 @@ def test_a_guest_that_goes_on_is_ready_again() -> None:
 def test_an_evacuation_is_reported_until_it_is_withdrawn() -> None:
     marked = a_vmi("Running", evacuationNodeName="node-1", **GRANTED)
     status = derived(vmi_world(marked, a_running_pod()))
-    said = conditions.find(status.conditions, "EvictionRequested")
-    assert said is not None
-    assert (said.status, said.reason, said.message) == ("True", "EvictionRequested", "it is to leave node node-1")
+    condition = conditions.find(status.conditions, "EvictionRequested")
+    assert condition is not None
+    assert (condition.status, condition.reason, condition.message) == (
+        "True",
+        "EvictionRequested",
+        "it is to leave node node-1",
+    )
     kept = msgspec.structs.replace(status, evacuation_node_name="")
     status = derived(vmi_world(msgspec.structs.replace(marked, status=kept), a_running_pod()))
     assert conditions.find(status.conditions, "EvictionRequested") is None
 
 
-def test_a_mark_of_a_node_that_was_left_before_it_was_written_is_taken_off() -> None:
-    """virt-api had read the instance before its migration was over. Nothing else would ever take it off."""
+def test_an_evacuation_mark_for_a_former_node_is_removed() -> None:
+    """virt-api read the instance before its migration ended. Nothing else would remove the mark."""
     late = a_vmi("Running", evacuationNodeName="node-9", **GRANTED)
     status = derived(vmi_world(late, a_running_pod()))
     assert status.evacuation_node_name == ""
@@ -433,20 +439,20 @@ def test_a_mark_of_a_node_that_was_left_before_it_was_written_is_taken_off() -> 
 
 
 def test_a_finished_run_is_not_ready() -> None:
-    left = a_vmi("Succeeded", conditions=[a_condition("Ready", "True")], **GRANTED)
-    new = derive_status(vmi_world(left), None)
+    ended = a_vmi("Succeeded", conditions=[a_condition("Ready", "True")], **GRANTED)
+    new = derive_status(vmi_world(ended), None)
     assert new is not None
     assert not conditions.is_true(new.conditions, "Ready")
-    assert derive_status(vmi_world(msgspec.structs.replace(left, status=new)), None) is None
+    assert derive_status(vmi_world(msgspec.structs.replace(ended, status=new)), None) is None
 
 
-def test_a_deleted_vmi_is_left_in_peace_until_its_end() -> None:
+def test_the_status_of_a_deleted_vmi_stays_until_its_end() -> None:
     vmi = a_vmi("Running", deleting=True, conditions=[a_condition("Ready", "True")], **GRANTED)
     assert derive_status(vmi_world(vmi, a_running_pod(deleting=True)), None) is None
 
 
 def test_a_phase_that_is_entered_again_keeps_its_first_time() -> None:
-    """A run that is lost and found for ever stays as short as it is."""
+    """The status of a run that is lost and recovered repeatedly does not grow."""
     entered = [{"phase": name, "phaseTransitionTimestamp": "2020-01-01T00:00:00Z"} for name in ("Running", "Unknown")]
     vmi = a_vmi("Running", phaseTransitionTimestamps=entered, **GRANTED)
     status = derive_status(vmi_world(vmi, node=HERE, **ABSENT), None)
@@ -455,12 +461,12 @@ def test_a_phase_that_is_entered_again_keeps_its_first_time() -> None:
     assert status.phase_transition_timestamps == vmi.status.phase_transition_timestamps
 
 
-def test_a_deleted_vmi_says_in_the_end_how_it_ended() -> None:
+def test_a_deleted_vmi_reports_its_end() -> None:
     status = derive_status(vmi_world(a_vmi(deleting=True, **S), **ABSENT), None)
     assert status is not None
-    said = conditions.find(status.conditions, "Synchronized")
-    assert said is not None
-    assert (status.phase, said.status, said.reason) == ("Failed", "False", "Deleted")
+    condition = conditions.find(status.conditions, "Synchronized")
+    assert condition is not None
+    assert (status.phase, condition.status, condition.reason) == ("Failed", "False", "Deleted")
 
 
 WITHOUT_KVM = {
@@ -470,13 +476,13 @@ NO_NODE_HAS_KVM = a_condition("PodScheduled", "False", "Unschedulable", "2 Insuf
 IN_VAIN = a_pod(has_kvm=True, conditions=(NO_NODE_HAS_KVM,))
 
 
-def test_a_pod_that_waits_for_kvm_is_given_up_for_a_further_attempt_when_emulation_will_do() -> None:
+def test_a_pod_that_waits_for_kvm_is_replaced_when_emulation_is_allowed() -> None:
     status = derive_status(vmi_world(a_vmi(**S), IN_VAIN, **WITHOUT_KVM), None)
     assert status is not None
     assert (status.phase, status.attempt) == ("Scheduling", 2)
 
 
-def test_a_pod_that_waited_for_kvm_and_has_ended_ends_the_run() -> None:
+def test_a_failed_pod_that_waited_for_kvm_ends_the_run() -> None:
     ended = a_pod("Failed", has_kvm=True, reason="Preempting", message="for another")
     status = derive_status(vmi_world(a_vmi(**S), ended, **WITHOUT_KVM), None)
     assert status is not None
@@ -504,14 +510,14 @@ def test_a_pod_that_waited_for_kvm_and_has_ended_ends_the_run() -> None:
         ),
     ],
 )
-def test_no_other_pod_is_given_up(world: World) -> None:
+def test_no_other_pod_is_replaced(world: World) -> None:
     status = derive_status(world, None)
     assert status is None or status.attempt == 1
 
 
-def test_a_further_attempt_does_not_report_the_former_ones_refusal() -> None:
-    told = a_vmi("Scheduling", attempt=2, conditions=[NO_NODE_HAS_KVM])
-    status = derive_status(vmi_world(told, **WITHOUT_KVM), None)
+def test_a_further_attempt_does_not_report_the_obstacle_of_the_former() -> None:
+    vmi = a_vmi("Scheduling", attempt=2, conditions=[NO_NODE_HAS_KVM])
+    status = derive_status(vmi_world(vmi, **WITHOUT_KVM), None)
     assert status is not None
     assert [condition.type for condition in status.conditions] == ["Ready"]
     assert status.phase == "Scheduling"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An instance and what fills its disks: it waits, it says so, and no guest sees half of an image."""
+"""An instance and the DataVolumes of its disks: it waits, reports this, and never starts with a partial image."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ TABLE: dict[str, tuple[Any, Any, DataVolumeLookup, bool]] = {
 
 
 @pytest.mark.parametrize(("volume", "claims", "volumes", "starts"), TABLE.values(), ids=TABLE.keys())
-def test_its_pod_is_made_when_its_disks_are_what_they_are_to_be(
+def test_its_pod_is_created_when_its_disks_are_filled(
     volume: Any, claims: Any, volumes: DataVolumeLookup, starts: bool
 ) -> None:
     steps = decide(a_world(volume, claims, volumes)).steps
@@ -80,31 +80,31 @@ def test_its_pod_is_made_when_its_disks_are_what_they_are_to_be(
         (CLAIMED, NOBODYS, known(), "", ""),
     ],
 )
-def test_its_condition_says_whether_they_are_filled(
+def test_its_condition_reports_whether_its_disks_are_filled(
     volume: Any, claims: Any, volumes: DataVolumeLookup, status: str, words: str
 ) -> None:
     new = derive_status(a_world(volume, claims, volumes), None)
 
     assert new is not None
-    said = conditions.find(new.conditions, condition_types.DATA_VOLUMES_READY)
-    assert (said.status if said is not None else "") == status
-    assert words in (said.message if said is not None else "")
+    condition = conditions.find(new.conditions, condition_types.DATA_VOLUMES_READY)
+    assert (condition.status if condition is not None else "") == status
+    assert words in (condition.message if condition is not None else "")
 
 
-def test_a_claim_that_no_data_volume_creates_is_not_found() -> None:
+def test_a_missing_claim_without_a_data_volume_is_reported() -> None:
     new = derive_status(a_world(DISK, {}, known()), None)
     assert new is not None
-    said = conditions.find(new.conditions, condition_types.SYNCHRONIZED)
-    assert said is not None
-    assert said.reason == condition_types.FAILED_PVC_NOT_FOUND
-    assert "DataVolume or PersistentVolumeClaim default/disk not found" in said.message
+    condition = conditions.find(new.conditions, condition_types.SYNCHRONIZED)
+    assert condition is not None
+    assert condition.reason == condition_types.FAILED_PVC_NOT_FOUND
+    assert "DataVolume or PersistentVolumeClaim default/disk not found" in condition.message
 
     new = derive_status(a_world(DISK, {}, of("Pending")), None)
     assert new is not None
     assert conditions.find(new.conditions, condition_types.SYNCHRONIZED) is None
 
 
-def test_what_cdi_gave_up_ends_the_run_before_it_has_a_pod_and_never_one_that_has() -> None:
+def test_a_failed_data_volume_ends_the_run_only_before_it_has_a_pod() -> None:
     new = derive_status(a_world(DISK, {}, of("Failed")), None)
     assert new is not None
     assert (new.phase, new.reason) == ("Failed", "FailedDataVolumeImport")
@@ -114,13 +114,13 @@ def test_what_cdi_gave_up_ends_the_run_before_it_has_a_pod_and_never_one_that_ha
     assert new is None or new.phase == "Scheduling", "CDI tries again by itself"
 
     world = a_world(DISK, {}, of("Failed"))
-    seen = vmi_world(world.vmi, a_running_pod(), claims=MINE, data_volumes=of("Failed"))
-    for volume in (seen, replace(world, was_begun=True)):
+    with_pod = vmi_world(world.vmi, a_running_pod(), claims=MINE, data_volumes=of("Failed"))
+    for volume in (with_pod, replace(world, was_begun=True)):
         new = derive_status(volume, None)
         assert new is None or new.phase == "Scheduling", "its Pod is there, or only not seen"
 
 
-def test_a_claim_is_described_as_it_is() -> None:
+def test_the_volume_status_describes_the_claim() -> None:
     claim = a_claim(**{"cdi.kubevirt.io/storage.preallocation": "true"})
     info = describe("disk", claim)
 
@@ -130,15 +130,15 @@ def test_a_claim_is_described_as_it_is() -> None:
     assert not describe("disk", a_claim()).preallocated
 
 
-def test_claims_are_described_with_the_first_phase_and_the_grant() -> None:
+def test_the_volume_status_is_written_with_the_first_phase_and_the_grant() -> None:
     fresh = vmi_world(a_vmi(spec={"volumes": [DISK]}), claims=PENDING, data_volumes=of("PendingPopulation"))
-    begun = derive_status(fresh, None)
-    assert begun is not None
-    assert [(volume.name, volume.persistent_volume_claim_info) for volume in begun.volume_status] == [
+    first = derive_status(fresh, None)
+    assert first is not None
+    assert [(volume.name, volume.persistent_volume_claim_info) for volume in first.volume_status] == [
         ("root", describe("disk", PENDING["disk"]))
     ]
-    told = {"volumeStatus": [{"name": "root", "target": "vda", "size": 7}, {"name": "other", "target": "vdb"}]}
-    world = a_world(DISK, MINE, of("Succeeded"), **told)
+    reported = {"volumeStatus": [{"name": "root", "target": "vda", "size": 7}, {"name": "other", "target": "vdb"}]}
+    world = a_world(DISK, MINE, of("Succeeded"), **reported)
     granted = grant(world, a_running_pod())
     info = describe("disk", MINE["disk"])
     assert granted.volume_status == (
@@ -148,7 +148,7 @@ def test_claims_are_described_with_the_first_phase_and_the_grant() -> None:
 
 
 def test_the_status_describes_a_limited_number_of_disks() -> None:
-    """More would be refused by the schema, and the run would wait for that for ever."""
+    """The schema would refuse more, and the run would wait forever."""
     names = [f"disk-{number}" for number in range(MOST_VOLUMES_TOLD + 9)]
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
     world = vmi_world(a_vmi(spec={"volumes": volumes}), claims={name: a_claim() for name in names})

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which Pods a run can have, and which is the one."""
+"""The Pods that a run can have, and which one has the guest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("name", "expected"), NAMES.values(), ids=NAMES.keys())
-def test_the_pod_s_name_is_valid_and_always_the_same(name: str, expected: str) -> None:
+def test_the_pod_name_is_valid_and_deterministic(name: str, expected: str) -> None:
     vmi = a_vmi()
     vmi = msgspec.structs.replace(vmi, metadata=msgspec.structs.replace(vmi.metadata, name=name))
     assert pod_name(vmi, 1) == expected
@@ -39,7 +39,7 @@ def test_the_current_attempt_and_the_two_before_it_may_have_a_pod(attempt: int, 
     assert list(attempts(a_vmi(attempt=attempt))) == possible
 
 
-def test_the_attempt_is_the_one_that_was_begun_or_the_first() -> None:
+def test_the_attempt_is_the_recorded_one_or_the_first() -> None:
     assert [vmi_world(a_vmi(attempt=number)).attempt for number in (0, 1, 3)] == [1, 1, 3]
 
 
@@ -54,11 +54,11 @@ def test_the_attempt_is_the_one_that_was_begun_or_the_first() -> None:
     ],
     ids=["not yet", "a Pod is named", "handed over", "runs, whoever was named", "over"],
 )
-def test_whether_a_pod_was_given_the_right_to_start(vmi: VirtualMachineInstance, is_granted: bool) -> None:
+def test_whether_the_start_was_granted(vmi: VirtualMachineInstance, is_granted: bool) -> None:
     assert vmi_world(vmi).is_granted is is_granted
 
 
-def test_before_the_grant_the_attempts_pod_has_the_guest_and_after_it_the_granted_one() -> None:
+def test_before_the_grant_the_attempts_pod_is_the_source_and_after_it_the_granted_one() -> None:
     first, second = a_pod(attempt=1, uid="first"), a_pod(attempt=2, uid="second")
     assert vmi_world(a_vmi("Scheduling", attempt=2), first, second).source is second
     assert vmi_world(a_vmi("Scheduling", attempt=2), first, second).superseded == (first,)
@@ -77,7 +77,7 @@ def test_before_the_grant_the_attempts_pod_has_the_guest_and_after_it_the_grante
     ],
     ids=["it waits", "its Pod is going", "it has a node", "it is going", "it was handed over"],
 )
-def test_a_pod_that_waits_for_kvm_without_need(
+def test_which_pods_request_kvm_without_need(
     vmi: VirtualMachineInstance, options: dict[str, object], is_in_vain: bool
 ) -> None:
     world = vmi_world(vmi, a_pod(has_kvm=True, **options), configuration=EMULATED)

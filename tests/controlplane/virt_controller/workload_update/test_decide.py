@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who is labelled, moved and evicted so that all get to the launcher that is deployed, as tables."""
+"""Which instances are labelled, migrated and evicted until all run in the deployed launcher, as tables."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def planned(kubevirt: KubeVirt, *candidates: Candidate, **facts: Any) -> str:
 CAN = {"is_migratable": True}
 LESS = {"is_outdated": False, "is_labelled": False, "reason": "less memory", **CAN}
 TABLE: dict[str, tuple[Candidate, str, str, str]] = {
-    # for each: what is done with LiveMigrate, with Evict, with both
+    # for each: the action with LiveMigrate, with Evict, with both
     "can be moved": (a_candidate(**CAN), "CreateMigration", "BeginBatch+Evict", "CreateMigration"),
     "cannot be moved": (a_candidate(), "-", "BeginBatch+Evict", "BeginBatch+Evict"),
     "does not run": (a_candidate(is_running=False, **CAN), "-", "-", "-"),
@@ -159,16 +159,16 @@ TABLE: dict[str, tuple[Candidate, str, str, str]] = {
 
 
 @pytest.mark.parametrize("case", TABLE)
-def test_what_is_done_about_one(case: str) -> None:
+def test_which_action_a_candidate_gets(case: str) -> None:
     candidate, *expected = TABLE[case]
     assert [planned(a_kubevirt(methods), candidate) for methods in (MOVE, EVICT, BOTH)] == expected
 
 
-def test_without_a_method_they_are_labelled_and_stay() -> None:
+def test_without_a_method_instances_are_only_labelled() -> None:
     assert planned(a_kubevirt(NEITHER), a_candidate(is_labelled=False, **CAN)) == "Label"
 
 
-def test_while_virt_handlers_are_rolled_out_they_are_labelled_and_stay() -> None:
+def test_during_a_rollout_of_virt_handler_instances_are_only_labelled() -> None:
     candidates = (a_candidate(is_labelled=False, **CAN), a_candidate("a", **CAN), a_candidate("b"))
     assert planned(a_kubevirt(BOTH), *candidates, outdated_nodes=("node-2",)) == "Label"
     waiting = World(
@@ -178,7 +178,7 @@ def test_while_virt_handlers_are_rolled_out_they_are_labelled_and_stay() -> None
 
 
 @pytest.mark.parametrize("limits", [{"parallelMigrationsPerCluster": 3}, {"parallelOutboundMigrationsPerNode": 3}])
-def test_no_more_are_moved_than_may_be(limits: Any) -> None:
+def test_parallel_migrations_are_limited(limits: Any) -> None:
     many = [a_candidate(f"m{number}", **CAN) for number in range(9)]
     usual = {"parallelMigrationsPerCluster": 5, "parallelOutboundMigrationsPerNode": 5}
     kubevirt = a_kubevirt(MOVE, limits={**usual, **limits})
@@ -187,7 +187,7 @@ def test_no_more_are_moved_than_may_be(limits: Any) -> None:
     assert planned(kubevirt, *many, under_way=5, leaving={"node-1": 5}) == "-"
 
 
-def test_batches_are_as_large_and_as_rare_as_the_strategy_says() -> None:
+def test_batches_have_the_size_and_interval_of_the_strategy() -> None:
     many = [a_candidate(f"m{number}") for number in range(20)]
     assert planned(a_kubevirt(EVICT), *many).count("Evict") == 10
     assert planned(a_kubevirt(EVICT, batchEvictionSize=3), *many).count("Evict") == 3
@@ -214,7 +214,7 @@ def test_it_is_requeued_at_the_end_of_a_back_off() -> None:
     assert look(EVICT, a_candidate(is_evicted=True), last=NOW - 10) is None
 
 
-def test_fewer_failures_come_first() -> None:
+def test_instances_with_fewer_failures_come_first() -> None:
     kubevirt = a_kubevirt(MOVE, limits={"parallelMigrationsPerCluster": 1})
     candidates = (a_candidate("a", refusals=1, **CAN), a_candidate("b", **CAN))
     (step,) = decide(World(kubevirt=kubevirt, candidates=candidates, now=NOW)).steps
@@ -222,13 +222,13 @@ def test_fewer_failures_come_first() -> None:
     assert [step.instance.key.name for step in step.actions if hasattr(step, "instance")] == ["b"]
 
 
-def test_a_pass_writes_so_many_labels_and_no_more() -> None:
+def test_one_pass_writes_a_limited_number_of_labels() -> None:
     many = [a_candidate(f"m{number}", is_labelled=False) for number in range(LABELS + 1)]
     assert planned(a_kubevirt(NEITHER), *many).count("Label") == LABELS
 
 
 @pytest.mark.parametrize("change", [{"deletionTimestamp": "2026-01-01T00:00:00Z"}, None])
-def test_nothing_is_done_for_a_control_plane_that_goes_or_is_not_there_yet(change: Any) -> None:
+def test_a_control_plane_that_is_not_deployed_updates_nothing(change: Any) -> None:
     meta = {"name": "kubevirt", **(change or {})}
     status = {"phase": "Deployed" if change else "Deploying"}
     spec = {"workloadUpdateStrategy": {"workloadUpdateMethods": BOTH}}
@@ -236,7 +236,7 @@ def test_nothing_is_done_for_a_control_plane_that_goes_or_is_not_there_yet(chang
     assert planned(kubevirt, a_candidate(is_labelled=False, **CAN)) == "-"
 
 
-def test_names_are_counted_from_what_is_there() -> None:
+def test_names_are_numbered_from_the_existing_migrations() -> None:
     assert a_candidate().next_name == "kubevirt-workload-update-webuid-1"
     assert a_candidate("web", an_update(3), a_migration()).next_name == "kubevirt-workload-update-webuid-4"
 
@@ -248,20 +248,20 @@ def test_outdated_vmis_are_counted_and_a_back_off_is_reported_once() -> None:
         a_candidate("new", is_outdated=False),
     )
     world = World(kubevirt=a_kubevirt(MOVE), candidates=candidates, now=NOW)
-    telling = derive_status(world)
-    assert telling is not None
-    assert telling.status is not None
-    assert telling.status.outdated_virtual_machine_instance_workloads == 1
-    (told,) = telling.back_offs
+    report = derive_status(world)
+    assert report is not None
+    assert report.status is not None
+    assert report.status.outdated_virtual_machine_instance_workloads == 1
+    (back_off,) = report.back_offs
     again = derive_status(
-        World(kubevirt=world.kubevirt, candidates=candidates, now=NOW, announced=frozenset({told.after}))
+        World(kubevirt=world.kubevirt, candidates=candidates, now=NOW, announced=frozenset({back_off.after}))
     )
     assert again is not None
     assert again.back_offs == ()
 
 
-def test_none_is_a_number_too() -> None:
-    telling = derive_status(World(kubevirt=a_kubevirt(NEITHER), now=NOW))
-    assert telling is not None
-    assert telling.status is not None
-    assert telling.status.outdated_virtual_machine_instance_workloads == 0
+def test_a_count_of_zero_is_written() -> None:
+    report = derive_status(World(kubevirt=a_kubevirt(NEITHER), now=NOW))
+    assert report is not None
+    assert report.status is not None
+    assert report.status.outdated_virtual_machine_instance_workloads == 0

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which nodes are waited for before instances are moved."""
+"""Which nodes the update waits for before it migrates instances."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ class Rolling:
         *("one that never had a virt-handler", "ours takes none"),
     ],
 )
-def test_nodes_that_take_machines_and_are_not_updated_are_waited_for(
+def test_schedulable_nodes_with_another_image_are_waited_for(
     node: Json, outdated_nodes: tuple[str, ...], has_come: bool
 ) -> None:
-    found = Rolling(node).rollout
-    assert (found.outdated_nodes, found.has_reached("node-1")) == (outdated_nodes, has_come)
+    rollout = Rolling(node).rollout
+    assert (rollout.outdated_nodes, rollout.has_reached("node-1")) == (outdated_nodes, has_come)
 
 
-def test_a_control_plane_that_does_not_know_what_it_is_takes_virt_handlers_like_it_for_its_own() -> None:
+def test_a_control_plane_without_a_known_image_waits_for_no_node() -> None:
     assert Rolling(a_node(None), image="").rollout.outdated_nodes == ()
 
 
@@ -83,7 +83,7 @@ def test_the_callback_runs_when_the_result_changes() -> None:
     assert rolling.woken == 2
 
 
-def test_a_node_that_is_gone_is_not_waited_for() -> None:
+def test_a_deleted_node_is_not_waited_for() -> None:
     rolling = Rolling(a_node("another"))
     rolling.store.delete(NODE, ONE)
     rolling.catch_up()

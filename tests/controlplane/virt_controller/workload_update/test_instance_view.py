@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an instance's bytes say of whether, and how, it is to be updated."""
+"""The fields of an instance that decide whether and how it is updated."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def read(meta: dict[str, Any] | None = None, **status: Any) -> InstanceView:
     return read_instance(json.dumps({"metadata": metadata, "status": {**usual, **status}}).encode(), "launcher:2")
 
 
-def test_one_that_runs_in_another_launcher() -> None:
-    found = read()
-    assert (found.uid, found.version, found.node, found.pod) == ("u", "7", "node-1", "pod-1")
-    assert (found.is_outdated, found.is_running, found.is_migratable) == (True, True, True)
-    assert (found.is_labelled, found.is_leaving) == (False, False)
+def test_an_instance_in_another_launcher_is_outdated() -> None:
+    view = read()
+    assert (view.uid, view.version, view.node, view.pod) == ("u", "7", "node-1", "pod-1")
+    assert (view.is_outdated, view.is_running, view.is_migratable) == (True, True, True)
+    assert (view.is_labelled, view.is_leaving) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -43,15 +43,15 @@ def test_one_that_runs_in_another_launcher() -> None:
         ({"migrationState": {"migrationUid": "m"}}, "is_leaving", True),
         ({"migrationState": {"migrationUid": "m", "completed": True}}, "is_leaving", False),
     ],
-    ids=lambda one: str(one)[:60],
+    ids=lambda item: str(item)[:60],
 )
-def test_one_of_which_something_is_otherwise(status: dict[str, Any], field: str, expected: object) -> None:
+def test_each_field_follows_the_status(status: dict[str, Any], field: str, expected: object) -> None:
     assert getattr(read(**status), field) == expected
 
 
-def test_one_that_is_being_deleted_does_not_run() -> None:
+def test_a_deleting_instance_does_not_run() -> None:
     assert not read({"deletionTimestamp": "2026-01-01T00:00:00Z"}).is_running
 
 
-def test_the_label_counts_whatever_it_says() -> None:
+def test_the_label_counts_with_any_value() -> None:
     assert read({"labels": {"kubevirt.io/outdatedLauncherImage": ""}}).is_labelled

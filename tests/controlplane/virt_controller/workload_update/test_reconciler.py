@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Guests that run in a launcher that is not deployed any more, on a store with rules."""
+"""Guests in a launcher that is not the deployed one, on a store with the API server's rules."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ALL = (*migrating.RESOURCES, KUBEVIRT)
 
 
 class Updating(Stage):
-    """A migration's stage with a KubeVirt, and evictions that end a Pod or are refused."""
+    """A migration stage with a KubeVirt, and evictions that end a Pod or are refused."""
 
     def __init__(self, methods: list[str], reasons: tuple[MoveReason, ...] = (), image: str = "launcher:2") -> None:
         store = Store(SimulatedClock(), ALL)
@@ -59,7 +59,7 @@ class Updating(Stage):
         self.caches[KUBEVIRT].start()
         self.refusal: Exception | None = None
         self.lingers = False
-        """Guests take long to shut down."""
+        """Whether guests take long to shut down."""
         self.evicted: list[str] = []
         self.updates = self.an_updater(reasons, image)
 
@@ -111,7 +111,7 @@ async def a_stage(*methods: str, **options: Any) -> Updating:
     return stage
 
 
-async def test_one_is_labelled_counted_and_moved_once() -> None:
+async def test_an_outdated_instance_is_labelled_counted_and_migrated_once() -> None:
     stage = await a_stage("LiveMigrate")
     await stage.update()
     await stage.update()
@@ -125,7 +125,7 @@ async def test_one_is_labelled_counted_and_moved_once() -> None:
 
 
 @pytest.mark.parametrize(("limits", "made"), [((1, 2), 1), ((5, 2), 2)], ids=["of the cluster", "of a node"])
-async def test_own_migrations_count_before_the_watch_reports_them(limits: tuple[int, int], made: int) -> None:
+async def test_own_migrations_count_before_the_watch_shows_them(limits: tuple[int, int], made: int) -> None:
     stage = await a_stage("LiveMigrate")
     await stage.run_guest("db")
     await stage.run_guest("mail")
@@ -138,7 +138,7 @@ async def test_own_migrations_count_before_the_watch_reports_them(limits: tuple[
     assert len(stage.migrations) == made
 
 
-async def test_it_is_up_to_date_when_it_has_moved() -> None:
+async def test_a_migrated_instance_is_up_to_date() -> None:
     stage = await a_stage("LiveMigrate")
     await stage.update()
     await stage.work()
@@ -158,7 +158,7 @@ async def test_it_is_up_to_date_when_it_has_moved() -> None:
     assert stage.candidates() == []
 
 
-async def test_without_methods_it_is_labelled_and_stays() -> None:
+async def test_without_methods_an_instance_is_only_labelled() -> None:
     stage = await a_stage()
     assert (await stage.update()).error is None
     assert OUTDATED_LAUNCHER in stage.labels()
@@ -172,7 +172,7 @@ async def test_a_vmi_in_the_deployed_launcher_is_no_candidate() -> None:
     assert stage.candidates.outdated == 0
 
 
-async def test_a_label_that_a_person_wrote_is_taken_off() -> None:
+async def test_a_label_that_a_user_wrote_is_removed() -> None:
     stage = await a_stage(image="launcher:1")
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"labels": {OUTDATED_LAUNCHER: "x"}}})
     stage.catch_up()
@@ -180,7 +180,7 @@ async def test_a_label_that_a_person_wrote_is_taken_off() -> None:
     assert OUTDATED_LAUNCHER not in stage.labels()
 
 
-async def test_one_that_cannot_move_is_evicted_once_and_the_batch_is_written_down_before() -> None:
+async def test_an_instance_that_cannot_migrate_is_evicted_once_after_the_batch_is_recorded() -> None:
     stage = await a_stage("LiveMigrate", "Evict")
     stage.tell_instance({"conditions": [{"type": "LiveMigratable", "status": "False"}]})
     await stage.update()
@@ -190,7 +190,7 @@ async def test_one_that_cannot_move_is_evicted_once_and_the_batch_is_written_dow
     assert stage.reasons.count("SuccessfulEvict") == 1
 
 
-async def test_one_that_takes_long_to_shut_down_is_not_evicted_in_the_next_batch() -> None:
+async def test_an_instance_with_a_slow_shutdown_is_not_evicted_again() -> None:
     stage = await a_stage("Evict")
     stage.lingers = True
     await stage.update()
@@ -206,11 +206,11 @@ async def test_no_batch_begins_before_its_time_is_written() -> None:
     assert stage.evicted == []
 
 
-async def test_no_batch_is_begun_for_a_strategy_that_is_another_one_by_now() -> None:
+async def test_no_batch_begins_with_an_outdated_strategy() -> None:
     stage = await a_stage("Evict")
     strategy = {"workloadUpdateStrategy": {"workloadUpdateMethods": []}}
     stage.store.patch(KUBEVIRT, NAME, {"spec": strategy})
-    await reconcile(stage.updates, NAME)  # before it is told of that
+    await reconcile(stage.updates, NAME)  # the cache does not show the change yet
     assert stage.evicted == []
     assert "lastWorkloadEviction" not in stage.state
 
@@ -221,22 +221,22 @@ def mark(stage: Updating, name: str, **spec: str) -> None:
     stage.catch_up()
 
 
-async def test_migrations_that_cannot_begin_use_no_place() -> None:
+async def test_migrations_that_cannot_start_occupy_no_slot() -> None:
     """An instance that is off can have any number of them."""
     stage = await a_stage("LiveMigrate")
-    one = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
-    stage.store.patch(KUBEVIRT, NAME, one)
+    settings = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
+    stage.store.patch(KUBEVIRT, NAME, settings)
     stage.migrate("waits", "is-off")
     mark(stage, "waits", priority="system-critical")
     await stage.update()
     assert {body["spec"]["vmiName"] for body in stage.migrations} == {"is-off", "web"}
 
 
-async def test_a_migration_that_a_quota_refuses_uses_no_place() -> None:
+async def test_a_migration_that_a_quota_refuses_occupies_no_slot() -> None:
     stage = await a_stage("LiveMigrate")
     await stage.run_guest("db", node="node-2")
-    one = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
-    stage.store.patch(KUBEVIRT, NAME, one)
+    settings = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
+    stage.store.patch(KUBEVIRT, NAME, settings)
     stage.migrate("refused", "db")
     mark(stage, "refused", priority="system-critical")
     stage.direct.refusals["create Pod"] = Forbidden("exceeded quota")
@@ -245,7 +245,7 @@ async def test_a_migration_that_a_quota_refuses_uses_no_place() -> None:
     assert {body["spec"]["vmiName"] for body in stage.migrations} == {"db", "web"}
 
 
-async def test_another_leader_counts_from_the_batch_that_was_written_down() -> None:
+async def test_another_leader_continues_from_the_recorded_batch() -> None:
     stage = await a_stage("Evict")
     await stage.update()
     stage.updates = stage.an_updater()
@@ -254,7 +254,7 @@ async def test_another_leader_counts_from_the_batch_that_was_written_down() -> N
     assert len(stage.evicted) == 1
 
 
-async def test_a_refused_eviction_is_reported_and_delays_nobody() -> None:
+async def test_a_refused_eviction_is_reported_and_delays_no_other() -> None:
     stage = await a_stage("Evict")
     await stage.run_guest("other")
     stage.refusal = Throttled("cannot evict Pod: it is to stay")
@@ -268,7 +268,7 @@ async def test_a_refused_eviction_is_reported_and_delays_nobody() -> None:
     assert len(stage.evicted) == 2
 
 
-async def test_a_refused_migration_is_reported_and_delays_nobody() -> None:
+async def test_a_refused_migration_is_reported_and_delays_no_other() -> None:
     stage = await a_stage("LiveMigrate")
     stage.direct.refusals["create VirtualMachineInstanceMigration"] = Forbidden("quota")
     outcome = await stage.update()
@@ -280,7 +280,7 @@ async def test_a_refused_migration_is_reported_and_delays_nobody() -> None:
     assert len(stage.migrations) == 1
 
 
-async def test_one_that_fails_is_followed_by_another_after_a_while() -> None:
+async def test_a_failed_migration_is_followed_by_another_after_the_back_off() -> None:
     stage = await a_stage("LiveMigrate")
     await stage.update()
     await stage.work()
@@ -296,10 +296,10 @@ async def test_one_that_fails_is_followed_by_another_after_a_while() -> None:
     assert [body["metadata"]["name"][-2:] for body in stage.migrations] == ["-1", "-2"]
 
 
-async def test_it_gets_one_migration_of_two_leaders() -> None:
+async def test_two_leaders_create_one_migration() -> None:
     stage = await a_stage("LiveMigrate")
     other = stage.an_updater()
-    stage.tell_instance({"evacuationNodeName": None})  # both have it in their caches
+    stage.tell_instance({"evacuationNodeName": None})  # both caches show it
     await reconcile(stage.updates, NAME)
     await reconcile(other, NAME)
     await stage.update()
@@ -307,19 +307,19 @@ async def test_it_gets_one_migration_of_two_leaders() -> None:
 
 
 def take(stage: Updating, name: str) -> None:
-    """Have the name that the next migration of an instance is to have, as anybody can who knows its UID."""
+    """Take the name of the instance's next migration, as every user can who knows its UID."""
     uid = stage.instance(Key("default", name))["metadata"]["uid"].replace("-", "")[:8]
     body = {"metadata": {"name": f"kubevirt-workload-update-{uid}-1"}, "spec": {"vmiName": "decoy"}}
     stage.store.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, "default", body)
     stage.catch_up()
 
 
-async def test_a_taken_name_is_reported_and_delays_nobody() -> None:
+async def test_a_taken_name_is_reported_and_delays_no_other() -> None:
     stage = await a_stage("LiveMigrate")
     for name in ("b", "c"):
         await stage.run_guest(name, node="node-2")
-    one = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
-    stage.store.patch(KUBEVIRT, NAME, one)
+    settings = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
+    stage.store.patch(KUBEVIRT, NAME, settings)
     for name in ("b", "web"):
         take(stage, name)
     for _unused in range(4):
@@ -331,17 +331,17 @@ async def test_a_taken_name_is_reported_and_delays_nobody() -> None:
     assert stage.state["outdatedVirtualMachineInstanceWorkloads"] == 3
 
 
-async def test_a_vmi_that_changes_often_delays_nobody() -> None:
+async def test_a_vmi_that_changes_often_delays_no_other() -> None:
     stage = await a_stage("LiveMigrate", "Evict")
     await stage.run_guest("b", node="node-2")
     stage.tell_instance({"conditions": [{"type": "LiveMigratable", "status": "False"}]}, Key("default", "b"))
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"annotations": {"written": "again"}}})
-    await reconcile(stage.updates, NAME)  # before it is told of that
+    await reconcile(stage.updates, NAME)  # the cache does not show the change yet
     assert len(stage.evicted) == 1
     assert stage.migrations == []
 
 
-async def test_one_that_has_changed_meanwhile_is_looked_at_again() -> None:
+async def test_an_instance_that_changed_meanwhile_is_decided_again() -> None:
     stage = await a_stage("LiveMigrate")
     stage.direct.refusals["create VirtualMachineInstanceMigration"] = Forbidden("quota")
     await stage.update()
@@ -350,11 +350,11 @@ async def test_one_that_has_changed_meanwhile_is_looked_at_again() -> None:
     stage.store.patch(
         VIRTUAL_MACHINE_INSTANCE, WEB, {"status": {"launcherContainerImageVersion": "launcher:2"}}, subresource="status"
     )
-    await reconcile(stage.updates, NAME)  # it has seen the label, and nothing since
+    await reconcile(stage.updates, NAME)  # the cache shows the label, and no later change
     assert stage.migrations == []
 
 
-async def test_another_reason_moves_one_and_stops_none() -> None:
+async def test_another_reason_migrates_an_instance_and_evicts_none() -> None:
     def reason(vmi: VirtualMachineInstance, pod: Pod | None) -> str | None:
         return "it has another memory" if pod is not None and vmi.metadata.name == "web" else None
 
@@ -367,8 +367,8 @@ async def test_another_reason_moves_one_and_stops_none() -> None:
     assert stage.state["outdatedVirtualMachineInstanceWorkloads"] == 0
 
 
-async def test_one_that_has_no_reason_any_more_is_dropped_before_it_has_begun() -> None:
-    """A change was taken back for which no node has room; the answer to the first deletion is lost."""
+async def test_a_migration_whose_reason_is_gone_is_deleted_before_it_starts() -> None:
+    """The change was withdrawn, and no node has capacity for it; the response to the first delete is lost."""
     wanted = ["it has another memory"]
     stage = await a_stage("LiveMigrate", reasons=(lambda _vmi, _pod: next(iter(wanted), None),), image="launcher:1")
     await stage.update()
@@ -383,12 +383,12 @@ async def test_one_that_has_no_reason_any_more_is_dropped_before_it_has_begun() 
     assert "deletionTimestamp" not in stage.migrations[0]["metadata"]
     stage.direct.refusals.clear()
     await stage.update()
-    (left,) = stage.migrations
-    assert left["metadata"]["deletionTimestamp"]
+    (remaining,) = stage.migrations
+    assert remaining["metadata"]["deletionTimestamp"]
 
 
-async def test_waiting_migrations_of_others_do_not_block_the_queue() -> None:
-    """Two of a node at a time, and two are under way, which say that they are updates. Anybody can say so."""
+async def test_pending_migrations_of_users_do_not_block_the_queue() -> None:
+    """Two may leave a node at a time, and users have created two that claim to be updates."""
     reason: MoveReason = lambda vmi, _pod: "it is to move" if vmi.metadata.name == "web" else None  # noqa: E731
     stage = await a_stage("LiveMigrate", reasons=(reason,), image="launcher:1")
     for name in ("db", "mail"):
@@ -414,7 +414,7 @@ async def test_the_reason_is_derived_again_when_the_pod_is_known() -> None:
     assert candidates() == []
 
 
-async def test_no_vmi_is_moved_during_a_rollout_of_virt_handler() -> None:
+async def test_no_vmi_is_migrated_during_a_rollout_of_virt_handler() -> None:
     stage = await a_stage("LiveMigrate")
     other, ours = ({"annotations": {CONTROL_PLANE_IMAGE: image}} for image in ("another", None))
 
@@ -431,7 +431,7 @@ async def test_no_vmi_is_moved_during_a_rollout_of_virt_handler() -> None:
     assert await say("node-1", ours) == 1
 
 
-async def test_nothing_is_decided_before_all_is_known() -> None:
+async def test_nothing_is_decided_before_the_caches_are_synced() -> None:
     stage = await a_stage("LiveMigrate")
     stage.caches[POD].synced = False
     with pytest.raises(Unavailable):
