@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Network namespaces for tests: made by a thread, gone with its descriptor, named nowhere on the machine."""
+"""Network namespaces for tests: made by a thread, removed with its descriptor, without a name on the machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Namespace:
-    """A namespace with a thread inside it. What the thread opens (sockets) works from anywhere."""
+    """A namespace with a thread inside it. Sockets that the thread opens work in every thread."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1)
@@ -78,7 +78,7 @@ class Namespace:
 
 
 def cable(one: Namespace, name: str, other: Namespace, peer: str, mtu: int = 1500) -> None:
-    """Lay a veth pair between two namespaces."""
+    """Connect two namespaces with a veth pair."""
 
     def work() -> None:
         with IPRoute() as route:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is told of a node's devices, and when."""
+"""The reported state of a node's devices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from controlplane.virt_node.devices import record_registration, serve_devices
 from controlplane.virt_node.inotify import Inotify
 
 
-async def test_what_is_registered_twice_is_told_once() -> None:
+async def test_a_second_registration_is_not_reported_again() -> None:
     node_state = CurrentNodeState(NodeState())
     state = await node_state.wait_for_other_than(None)
     waiting = asyncio.create_task(node_state.wait_for_other_than(state))
@@ -29,7 +29,7 @@ async def test_what_is_registered_twice_is_told_once() -> None:
     assert (await waiting).registered == ("a/b",)
 
 
-async def test_a_resource_that_the_kubelet_dropped_is_told_as_not_registered() -> None:
+async def test_a_resource_that_the_kubelet_dropped_is_reported_as_not_registered() -> None:
     node_state = CurrentNodeState(NodeState())
     for resource in ("b/c", "a/b"):
         await record_registration(node_state, resource, is_registered=True)
@@ -40,7 +40,7 @@ async def test_a_resource_that_the_kubelet_dropped_is_told_as_not_registered() -
 
 
 @pytest.mark.parametrize("is_usable", [True, False])
-async def test_a_device_that_cannot_be_used_is_present_and_not_usable(
+async def test_an_unusable_device_is_present_and_not_usable(
     is_usable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def probe(_program: str) -> KvmFinding:
@@ -67,9 +67,9 @@ async def test_a_device_that_cannot_be_used_is_present_and_not_usable(
         await serve_devices(node_state, plugins=tmp_path, devices=tmp_path, kvm_probe=tmp_path, inotify=inotify)
     inotify.close()
     both = (KVM.resource, TUN.resource)
-    found = await node_state.wait_for_other_than(None)
-    assert (found.present, found.usable) == (both, both if is_usable else (TUN.resource,))
-    assert found.kvm is not None
-    assert found.kvm.reason == ("" if is_usable else "it hangs")
+    state = await node_state.wait_for_other_than(None)
+    assert (state.present, state.usable) == (both, both if is_usable else (TUN.resource,))
+    assert state.kvm is not None
+    assert state.kvm.reason == ("" if is_usable else "it hangs")
     assert served == {KVM.resource: is_usable, TUN.resource: True}
-    assert isinstance(found, NodeState)
+    assert isinstance(state, NodeState)

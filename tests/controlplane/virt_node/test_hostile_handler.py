@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-handler gone wrong: whatever it says, virt-node answers others, holds nothing of it and touches nothing for it.
+"""A hostile virt-handler: virt-node still answers others, keeps no resource and changes nothing for it.
 
-The node has one launcher with a report, and beside it what must never be opened or changed.
+The node has one launcher with a report, and files that virt-node must never open or change.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ class Node:
     virt_node: VirtNode
 
     def census(self) -> dict[str, tuple[int, int, int]]:
-        """Everything below the node's directory that is not the launcher's own: mode, owner and size."""
+        """Return mode, owner and size of everything below the node's directory that is not the launcher's."""
         return {
-            str(path): (found.st_mode, found.st_uid, found.st_size)
+            str(path): (status.st_mode, status.st_uid, status.st_size)
             for path in sorted(self.root.rglob("*"))
-            if POD_UID not in str(path) and (found := path.lstat())
+            if POD_UID not in str(path) and (status := path.lstat())
         }
 
     async def dial(self) -> socket.socket:
@@ -78,7 +78,7 @@ class Node:
         return connection
 
     async def answers(self) -> bool:
-        """Ask as a virt-handler does that means no harm."""
+        """Send a request like a regular virt-handler and return whether virt-node answers."""
         with await self.dial() as connection:
             send(connection, encode(Hello(PROTOCOL)), [])
             send(connection, encode(FindTraces(7, POD_UID)), [])
@@ -100,20 +100,20 @@ async def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     (tmp_path / "secret").write_text("of the node")
     (pods / ELSEWHERE / "volumes" / "kubernetes.io~secret").mkdir(parents=True)
     directory, network = PodsDirectory(str(pods)), FakeNetwork()
-    made = Node(tmp_path, network, VirtNode(directory, network, FakeProc(tmp_path / "proc")))
+    new = Node(tmp_path, network, VirtNode(directory, network, FakeProc(tmp_path / "proc")))
     files = LauncherFiles(pods)
     files.make_directory()
     files.report()
-    assert await made.answers()
-    yield made
-    await made.virt_node.close()
+    assert await new.answers()
+    yield new
+    await new.virt_node.close()
     files.close()
     directory.close()
 
 
 @pytest.fixture
 async def nothing_is_left(others_closed: None, node: Node) -> AsyncIterator[None]:
-    """No descriptor, no thread, no file, no change; and the next one is answered."""
+    """After the test no descriptor, thread, file or change remains, and virt-node answers the next request."""
 
     def is_calm() -> bool:
         working = any(thread.name.startswith("launcher ") for thread in threading.enumerate())
@@ -129,14 +129,14 @@ async def nothing_is_left(others_closed: None, node: Node) -> AsyncIterator[None
 
 
 async def say(node: Node, packets: list[bytes], descriptors: list[int], *, greets: bool = True) -> None:
-    """Send packets on a connection of their own, let them be heard, and go."""
+    """Send packets on a new connection, wait until virt-node closes it, and close it."""
     connection = await node.dial()
     if greets:
         send(connection, encode(Hello(PROTOCOL)), [])
     for packet in packets:
         send(connection, packet, descriptors)
     connection.shutdown(socket.SHUT_WR)
-    with suppress(OSError, TimeoutError):  # until it is left
+    with suppress(OSError, TimeoutError):  # until virt-node closes the connection
         async with asyncio.timeout(5):
             while (await asyncio.get_running_loop().sock_recv(connection, 65536)) != b"":
                 pass
@@ -144,9 +144,10 @@ async def say(node: Node, packets: list[bytes], descriptors: list[int], *, greet
 
 
 @pytest.mark.usefixtures("nothing_is_left")
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda value: type(value).__name__)
 async def test_no_request_does_harm(node: Node, message: FromHandler) -> None:
-    """Fields of every wrong type and size, and none; half a message, one and a half, and two. Each ends it at once."""
+    """Fields of every wrong type and size, or missing; half a message, one and a half, two. Each ends the
+    connection."""
     for packet in variants(message):
         await say(node, [packet], [])
 
@@ -154,11 +155,11 @@ async def test_no_request_does_harm(node: Node, message: FromHandler) -> None:
 @pytest.mark.usefixtures("old_kernel", "nothing_is_left")
 @pytest.mark.parametrize("kind", DESCRIPTORS)
 async def test_no_descriptor_does_harm(node: Node, kind: str) -> None:
-    """With every message, right or none. Nothing that virt-handler sends comes with one."""
-    with opened(kind) as found:
+    """With every message, valid or not. No message of virt-handler has a descriptor."""
+    with opened(kind) as descriptors:
         for packet in [*map(encode, MESSAGES), *NONSENSE]:
-            await say(node, [packet, packet], found)
-            await say(node, [packet], found, greets=False)
+            await say(node, [packet, packet], descriptors)
+            await say(node, [packet], descriptors, greets=False)
 
 
 PATHS = ("..", ".", "../pods", f"{POD_UID}/..", ELSEWHERE, ELSEWHERE.upper(), "a" * 64, "0", "-", "%2e%2e")
@@ -166,8 +167,8 @@ PATHS = ("..", ".", "../pods", f"{POD_UID}/..", ELSEWHERE, ELSEWHERE.upper(), "a
 
 @pytest.mark.usefixtures("nothing_is_left")
 @pytest.mark.parametrize("uid", PATHS)
-async def test_nothing_but_a_launchers_directory_is_entered(node: Node, uid: str) -> None:
-    """Whatever it calls a Pod: nothing is opened, nothing made, nothing set up."""
+async def test_only_a_launchers_directory_is_entered(node: Node, uid: str) -> None:
+    """For any other Pod UID nothing is opened, made or set up."""
     for template in MESSAGES[1:6]:
         await say(node, [encode(template).replace(POD_UID.encode(), uid.encode())], [])
 
@@ -178,8 +179,8 @@ def requests(count: int) -> Iterator[bytes]:
 
 
 @pytest.mark.usefixtures("nothing_is_left")
-async def test_whoever_asks_and_does_not_listen_holds_up_nobody_and_leaves_nothing(node: Node) -> None:
-    """Hundreds of answers with a descriptor each, of which none is taken."""
+async def test_a_handler_that_reads_no_answers_blocks_no_other(node: Node) -> None:
+    """There are hundreds of unread answers with a descriptor each."""
     connection = await node.dial()
     loop = asyncio.get_running_loop()
     await loop.sock_sendall(connection, encode(Hello(PROTOCOL)))
@@ -191,7 +192,7 @@ async def test_whoever_asks_and_does_not_listen_holds_up_nobody_and_leaves_nothi
 
 
 @pytest.mark.usefixtures("nothing_is_left")
-async def test_whoever_takes_back_what_it_asks_leaves_nothing(node: Node) -> None:
+async def test_cancelled_requests_leave_nothing_behind(node: Node) -> None:
     connection = await node.dial()
     loop = asyncio.get_running_loop()
     for packet in [encode(Hello(PROTOCOL)), *requests(200)]:
@@ -204,21 +205,21 @@ async def test_whoever_takes_back_what_it_asks_leaves_nothing(node: Node) -> Non
 
 
 @pytest.mark.usefixtures("nothing_is_left")
-async def test_who_says_nothing_holds_up_nobody(node: Node) -> None:
+async def test_silent_connections_block_no_other(node: Node) -> None:
     silent = [await node.dial() for _unused in range(4)]
-    for item in silent[:2]:
-        send(item, encode(Hello(PROTOCOL)), [])
+    for connection in silent[:2]:
+        send(connection, encode(Hello(PROTOCOL)), [])
     assert await node.answers()
     for entry in silent:
         entry.close()
 
 
-async def test_what_is_asked_rightly_is_answered(node: Node) -> None:
-    """So what ends the others is what is wrong with them."""
+async def test_valid_requests_are_answered(node: Node) -> None:
+    """Shows that the other connections end because of their malformed packets."""
     with await node.dial() as connection:
         for message in (Hello(PROTOCOL), OpenReport(1, POD_UID), OpenReport(2, ELSEWHERE)):
             send(connection, encode(message), [])
-        heard = [await hear(connection) for _unused in range(4)]
-    assert heard[:2] == [Hello(PROTOCOL), NodeState()]
-    assert Opened(1) in heard
-    assert Failed(2, "missing", "it does not exist (yet)") in heard
+        replies = [await hear(connection) for _unused in range(4)]
+    assert replies[:2] == [Hello(PROTOCOL), NodeState()]
+    assert Opened(1) in replies
+    assert Failed(2, "missing", "it does not exist (yet)") in replies

@@ -26,14 +26,14 @@ async def inotify() -> AsyncIterator[Inotify]:
 def looking_for(
     path: Path, counter: list[int] | None = None, hook: Callable[[], None] = lambda: None
 ) -> Callable[[], str]:
-    """Return a look that wants `path`, and waits in its deepest existing parent."""
+    """Return a look for `path` that waits in its deepest existing parent directory."""
 
     def look() -> str:
         if counter is not None:
             counter.append(1)
         if path.exists():
             return path.name
-        parent = next(item for item in path.parents if item.exists())
+        parent = next(directory for directory in path.parents if directory.exists())
         gap = NotYet(os.open(parent, os.O_PATH | os.O_DIRECTORY))
         hook()
         raise gap
@@ -42,12 +42,12 @@ def looking_for(
 
 
 async def settle(inotify: Inotify, turns: int = 20) -> None:
-    """Let the loop read what the kernel has queued; no time passes."""
+    """Let the loop read the events that the kernel has queued, without waiting."""
     for _unused in range(turns):
         await asyncio.sleep(0)
 
 
-async def test_what_is_there_is_returned_at_once(tmp_path: Path, inotify: Inotify) -> None:
+async def test_an_existing_entry_is_returned_at_once(tmp_path: Path, inotify: Inotify) -> None:
     (tmp_path / "a").touch()
     assert await inotify.wait_for(looking_for(tmp_path / "a")) == "a"
 
@@ -55,42 +55,40 @@ async def test_what_is_there_is_returned_at_once(tmp_path: Path, inotify: Inotif
 async def test_a_chain_of_directories_is_followed_as_it_appears(tmp_path: Path, inotify: Inotify) -> None:
     target = tmp_path / "a" / "b" / "c"
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        found = group.create_task(inotify.wait_for(looking_for(target)))
+        waiting = group.create_task(inotify.wait_for(looking_for(target)))
         for step in (tmp_path / "a", tmp_path / "a" / "b", target):
             await settle(inotify)
-            assert not found.done()
+            assert not waiting.done()
             step.mkdir()
-    assert found.result() == "c"
+    assert waiting.result() == "c"
 
 
-async def test_what_appears_between_the_look_and_the_watch_is_seen(tmp_path: Path, inotify: Inotify) -> None:
+async def test_an_entry_that_appears_between_look_and_watch_is_seen(tmp_path: Path, inotify: Inotify) -> None:
     target = tmp_path / "a"
     async with asyncio.timeout(5):
         assert await inotify.wait_for(looking_for(target, hook=target.touch)) == "a"
 
 
-async def test_a_directory_that_appears_between_the_look_and_the_watch_is_the_one_to_wait_in(
-    tmp_path: Path, inotify: Inotify
-) -> None:
-    """In the one above it nothing happens any more."""
+async def test_a_directory_that_appears_between_look_and_watch_is_watched(tmp_path: Path, inotify: Inotify) -> None:
+    """Its parent directory does not change any more."""
     target = tmp_path / "a" / "b"
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        found = group.create_task(
+        waiting = group.create_task(
             inotify.wait_for(looking_for(target, hook=lambda: target.parent.mkdir(exist_ok=True)))
         )
         await settle(inotify)
         target.touch()
-    assert found.result() == "b"
+    assert waiting.result() == "b"
 
 
-async def test_when_the_kernel_has_lost_changes_everybody_looks(
+async def test_every_waiter_looks_after_an_overflow_of_the_queue(
     tmp_path: Path, inotify: Inotify, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody knows whose they were."""
+    """The lost events may concern any waiter."""
     is_there: set[Path] = set()
     quiet = [tmp_path / name for name in ("a", "b")]
-    for element in quiet:
-        element.mkdir()
+    for made in quiet:
+        made.mkdir()
 
     def look_into(directory: Path) -> Callable[[], str]:
         def look() -> str:
@@ -101,37 +99,37 @@ async def test_when_the_kernel_has_lost_changes_everybody_looks(
         return look
 
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        found = [group.create_task(inotify.wait_for(look_into(item))) for item in quiet]
+        waiting = [group.create_task(inotify.wait_for(look_into(path))) for path in quiet]
         await settle(inotify)
         is_there.update(quiet)
-        with monkeypatch.context() as meanwhile:
-            meanwhile.setattr(os, "read", lambda *_unused: struct.pack("iIII", -1, 0x4000, 0, 0))
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "read", lambda *_unused: struct.pack("iIII", -1, 0x4000, 0, 0))
             inotify._read()
-    assert [entry.result() for entry in found] == ["a", "b"]
+    assert [task.result() for task in waiting] == ["a", "b"]
 
 
 async def test_a_rename_into_place_counts(tmp_path: Path, inotify: Inotify) -> None:
     (tmp_path / "staged").touch()
     (tmp_path / "dir").mkdir()
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        found = group.create_task(inotify.wait_for(looking_for(tmp_path / "dir" / "a")))
+        waiting = group.create_task(inotify.wait_for(looking_for(tmp_path / "dir" / "a")))
         await settle(inotify)
         (tmp_path / "staged").rename(tmp_path / "dir" / "a")
-    assert found.result() == "a"
+    assert waiting.result() == "a"
 
 
 async def test_a_directory_removed_and_made_again_is_waited_for_again(tmp_path: Path, inotify: Inotify) -> None:
     holder = tmp_path / "holder"
     holder.mkdir()
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        found = group.create_task(inotify.wait_for(looking_for(holder / "a")))
+        waiting = group.create_task(inotify.wait_for(looking_for(holder / "a")))
         await settle(inotify)
         holder.rmdir()
         await settle(inotify)
         holder.mkdir()
         await settle(inotify)
         (holder / "a").touch()
-    assert found.result() == "a"
+    assert waiting.result() == "a"
 
 
 async def test_two_waiters_in_one_directory_are_both_woken(tmp_path: Path, inotify: Inotify) -> None:
@@ -153,7 +151,7 @@ async def test_a_quiet_directory_is_not_looked_at(tmp_path: Path, inotify: Inoti
     assert len(looks) == 2
 
 
-async def test_a_directory_that_changes_without_end_is_looked_at_ever_less_often(
+async def test_looks_into_an_endlessly_changing_directory_back_off(
     tmp_path: Path, inotify: Inotify, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the kubelet keeps its Pods is said to virt-node by the role, and seen by it at one place whatever that is."""
+"""The role mounts the kubelet's root directory into virt-node at a fixed path, wherever it is on the node."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from controlplane.virt_node.settings import Settings
 from tests.controlplane.virt_api.test_manifests import render
 
 PLUGINS = "/var/lib/kubelet/device-plugins"
-"""A constant of Kubernetes' device plugin API: a kubelet's --root-dir does not move it."""
+"""A constant of Kubernetes' device plugin API: it does not depend on the kubelet's --root-dir."""
 
 
 def mounts(**options: Any) -> dict[str, tuple[str, str]]:
-    """Return volume -> path on the node, path in the container."""
-    (daemon,) = [item for item in render("virt-node.yaml.j2", **options) if item["kind"] == "DaemonSet"]
+    """Return by volume: the path on the node and the path in the container."""
+    (daemon,) = [manifest for manifest in render("virt-node.yaml.j2", **options) if manifest["kind"] == "DaemonSet"]
     pod = daemon["spec"]["template"]["spec"]
-    inside = {entry["name"]: entry["mountPath"] for entry in pod["containers"][0]["volumeMounts"]}
+    inside = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
     return {
-        element["name"]: (element["hostPath"]["path"], inside[element["name"]])
-        for element in pod["volumes"]
-        if "hostPath" in element
+        volume["name"]: (volume["hostPath"]["path"], inside[volume["name"]])
+        for volume in pod["volumes"]
+        if "hostPath" in volume
     }
 
 
-def test_the_usual_root_needs_no_option() -> None:
+def test_the_default_root_needs_no_option() -> None:
     assert mounts()["pods"] == ("/var/lib/kubelet/pods", "/var/lib/kubelet/pods")
 
 
 @pytest.mark.parametrize("root", ["/var/lib/k0s/kubelet", "/var/snap/microk8s/common/var/lib/kubelet", "/data/a: b"])
 def test_another_root_moves_the_pods_and_not_the_device_plugins(root: str) -> None:
-    found = mounts(control_plane_kubelet_root=root)
-    assert found["pods"] == (f"{root}/pods", str(Settings().pods_directory))
-    assert found["device-plugins"] == (PLUGINS, str(Settings().device_plugins_directory))
+    by_volume = mounts(control_plane_kubelet_root=root)
+    assert by_volume["pods"] == (f"{root}/pods", str(Settings().pods_directory))
+    assert by_volume["device-plugins"] == (PLUGINS, str(Settings().device_plugins_directory))
 
 
-def test_the_root_stands_in_no_other_place() -> None:
-    """Whoever assumes it elsewhere has to take the option there, too."""
+def test_no_other_file_assumes_the_default_root() -> None:
+    """A further file with the default root would have to use the option, too."""
     top = Path(__file__).resolve().parents[3]
     sources = [
         path

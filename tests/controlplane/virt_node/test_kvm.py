@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The KVM probe as a program of its own, which may answer anything or nothing."""
+"""The KVM probe is a separate program, which may print anything or nothing."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from controlplane.virt_node.kvm import KvmFinding, probe, read_answer
     ],
     ids=["usable", "not usable", "not a boolean", "nothing", "a list", "an empty object"],
 )
-def test_only_a_plain_yes_is_a_yes(answer: bytes, expected: KvmFinding) -> None:
+def test_only_a_true_boolean_means_usable(answer: bytes, expected: KvmFinding) -> None:
     assert read_answer(answer) == expected
 
 
-async def test_the_program_is_run_with_a_deadline_of_its_own(tmp_path: Path) -> None:
+async def test_the_probe_is_run_with_its_own_deadline(tmp_path: Path) -> None:
     program = tmp_path / "probe.py"
     program.write_text('import json, sys; print(json.dumps({"usable": True, "reason": " ".join(sys.argv[1:])}))')
     assert await probe(str(program)) == KvmFinding(is_usable=True, reason="--deadline 10")
 
 
-async def test_a_program_that_hangs_is_given_up_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hanging_probe_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[asyncio.subprocess.Process] = []
 
     async def begin(*words: str, **options: Any) -> asyncio.subprocess.Process:
@@ -48,8 +48,8 @@ async def test_a_program_that_hangs_is_given_up_and_ended(tmp_path: Path, monkey
     monkeypatch.setattr(asyncio, "create_subprocess_exec", begin)
     program = tmp_path / "probe.py"
     program.write_text("import signal; signal.pause()")
-    found = await probe(str(program), deadline_seconds=0.3)
-    assert not found.is_usable
-    assert "no answer within 0.3 s" in found.reason
+    finding = await probe(str(program), deadline_seconds=0.3)
+    assert not finding.is_usable
+    assert "no answer within 0.3 s" in finding.reason
     async with asyncio.timeout(5):
         assert await begun[0].wait() == -signal.SIGKILL

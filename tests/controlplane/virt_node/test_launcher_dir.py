@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The walk into a launcher's emptyDir, on real directories, against what a tenant can plant in them."""
+"""The walk into a launcher's emptyDir, on real directories, with entries that a tenant can plant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from controlplane.domain import layout
 from controlplane.virt_node.inotify import NotYet
 from controlplane.virt_node.launcher_dir import PodsDirectory, Refused, admit, closing_fd
 
-pytestmark = pytest.mark.root  # the owner of what is planted matters
+pytestmark = pytest.mark.root  # the tests set the owners of files
 
 UID, NEIGHBOUR = "11111111-aaaa-bbbb-cccc-000000000001", "22222222-aaaa-bbbb-cccc-000000000002"
 CACHE = layout.CAPABILITY_CACHE
@@ -68,35 +68,33 @@ def dial(descriptor: int) -> socket.socket:
     return client
 
 
-def test_a_socket_of_the_launcher_is_dialled_through_its_descriptor(run: Path, directory: PodsDirectory) -> None:
+def test_a_launchers_socket_is_connected_through_its_descriptor(run: Path, directory: PodsDirectory) -> None:
     with listening(run / "libvirt" / "libvirt-sock") as server:
-        found = directory.open_socket(UID)
-        with dial(found) as client:
+        descriptor = directory.open_socket(UID)
+        with dial(descriptor) as client:
             accepted, _unused = server.accept()
             with accepted:
                 client.sendall(b"hello")
                 assert accepted.recv(5) == b"hello"
-        os.close(found)
+        os.close(descriptor)
 
 
-def test_a_group_is_admitted_to_the_socket_that_was_proven_and_to_nothing_above_it(
-    run: Path, directory: PodsDirectory
-) -> None:
-    """The launcher swaps the name meanwhile: its new inode stays as it is."""
+def test_a_group_is_admitted_only_to_the_checked_socket(run: Path, directory: PodsDirectory) -> None:
+    """The launcher swaps the name in between: the new inode stays unchanged."""
     path = run / "libvirt" / "libvirt-sock"
     with listening(path):
         path.chmod(0o700)
-        found = directory.open_socket(UID)
+        descriptor = directory.open_socket(UID)
         path.rename(run / "proven")
         with listening(path):
             path.chmod(0o700)
             before = path.stat()
-            admit(found, 4711)
+            admit(descriptor, 4711)
             assert (path.stat().st_gid, path.stat().st_mode) == (before.st_gid, before.st_mode)
         proven = (run / "proven").stat()
         assert (proven.st_uid, proven.st_gid, stat.S_IMODE(proven.st_mode)) == (layout.UID, 4711, 0o770)
         assert (run / "libvirt").stat().st_gid != 4711
-        os.close(found)
+        os.close(descriptor)
 
 
 def test_a_swap_after_the_check_still_reaches_the_checked_socket(
@@ -105,15 +103,15 @@ def test_a_swap_after_the_check_still_reaches_the_checked_socket(
     theirs = emptydir(pods, NEIGHBOUR)
     path = run / "libvirt" / "libvirt-sock"
     with listening(path) as mine, listening(theirs / "libvirt-sock") as neighbour:
-        found = directory.open_socket(UID)
+        descriptor = directory.open_socket(UID)
         path.unlink()
         path.symlink_to(theirs / "libvirt-sock")
-        with dial(found):
+        with dial(descriptor):
             mine.accept()[0].close()
         neighbour.setblocking(False)
         with pytest.raises(BlockingIOError):
             neighbour.accept()
-        os.close(found)
+        os.close(descriptor)
 
 
 def replace_directory(run: Path, theirs: Path) -> None:
@@ -152,7 +150,7 @@ def whole_volume_as_link(run: Path, theirs: Path) -> None:
     [replace_directory, link_to_socket, regular_file, fifo, roots_socket, file_for_directory, whole_volume_as_link],
     ids=lambda plant: plant.__name__,
 )
-def test_what_a_tenant_plants_for_the_socket_is_refused(
+def test_a_planted_entry_instead_of_the_socket_is_refused(
     plant: Callable[[Path, Path], None], run: Path, pods: Path, directory: PodsDirectory
 ) -> None:
     theirs = emptydir(pods, NEIGHBOUR)
@@ -164,7 +162,7 @@ def test_what_a_tenant_plants_for_the_socket_is_refused(
 
 
 @pytest.mark.parametrize("uid", ["..", ".", "", "a/b", "../../etc", "-a", "a" * 65], ids=repr)
-def test_something_that_is_no_pod_uid_is_never_a_path(uid: str, directory: PodsDirectory) -> None:
+def test_an_invalid_pod_uid_is_never_used_as_a_path(uid: str, directory: PodsDirectory) -> None:
     with pytest.raises(Refused, match="is not a Pod UID"):
         directory.open_run(uid)
 
@@ -184,29 +182,29 @@ def test_a_report_is_opened_for_reading(run: Path, directory: PodsDirectory) -> 
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFIFO, stat.S_IFCHR, stat.S_IFSOCK], ids=["fifo", "device", "socket"])
-def test_what_is_no_file_is_refused_before_it_is_opened(kind: int, run: Path, directory: PodsDirectory) -> None:
-    """To open a device already does something: a watchdog begins to count. Nobody has the number of this one."""
+def test_a_special_file_is_refused_before_it_is_opened(kind: int, run: Path, directory: PodsDirectory) -> None:
+    """Opening a device can have effects: a watchdog starts to count. No driver has the number of this device."""
     os.mknod(run / layout.REPORT, kind | 0o666, os.makedev(511, 4711))
     with pytest.raises(Refused, match="not a regular file"):
         directory.open_file(UID, layout.REPORT)
 
 
-def test_a_link_for_a_report_is_refused(run: Path, directory: PodsDirectory) -> None:
+def test_a_link_instead_of_a_report_is_refused(run: Path, directory: PodsDirectory) -> None:
     (run / layout.REPORT).symlink_to("/etc/passwd")
     with pytest.raises(Refused, match="not a regular file"):
         directory.open_file(UID, layout.REPORT)
 
 
 @pytest.mark.parametrize("channel", layout.MIGRATION_SOCKETS)
-def test_the_source_of_a_migration_may_be_a_launcher_of_before_there_were_any(
+def test_a_launcher_without_a_migration_directory_can_be_a_source(
     channel: str, run: Path, directory: PodsDirectory
 ) -> None:
-    """It has made no room for the sockets. Its guest ran on through the upgrade, and is to get to the new launcher."""
+    """A launcher of an older version has made no directory. After an upgrade its guest migrates to a new launcher."""
     components = layout.MIGRATION_SOCKETS[channel]
     with (
         directory.listen(UID, components) as server,
-        closing_fd(directory.open_socket(UID, components)) as found,
-        dial(found) as client,
+        closing_fd(directory.open_socket(UID, components)) as descriptor,
+        dial(descriptor) as client,
     ):
         accepted, _unused = server.accept()
         with accepted:
@@ -215,7 +213,7 @@ def test_the_source_of_a_migration_may_be_a_launcher_of_before_there_were_any(
     assert run.joinpath(*components[:-1]).stat().st_uid == layout.UID
 
 
-def test_no_room_for_a_migration_is_made_through_a_link(run: Path, pods: Path, directory: PodsDirectory) -> None:
+def test_no_migration_directory_is_made_through_a_link(run: Path, pods: Path, directory: PodsDirectory) -> None:
     target = pods / "hostdir"
     target.mkdir()
     (run / layout.MIGRATION_DIRECTORY).symlink_to(target)
@@ -226,20 +224,21 @@ def test_no_room_for_a_migration_is_made_through_a_link(run: Path, pods: Path, d
 
 def test_capabilities_are_written_into_directories_of_the_launcher(run: Path, directory: PodsDirectory) -> None:
     directory.write_files(UID, CACHE, {"q.xml": b"<qemuCaps/>"})
-    made = run.joinpath(*CACHE)
-    assert (made / "q.xml").read_bytes() == b"<qemuCaps/>"
-    assert (made / "q.xml").stat().st_mode & 0o777 == 0o644
-    assert {item.stat().st_uid for item in (made, *made.parents[:4])} == {layout.UID}
-    assert [path.name for path in made.iterdir()] == ["q.xml"]
+    cache = run.joinpath(*CACHE)
+    assert (cache / "q.xml").read_bytes() == b"<qemuCaps/>"
+    assert (cache / "q.xml").stat().st_mode & 0o777 == 0o644
+    assert {written.stat().st_uid for written in (cache, *cache.parents[:4])} == {layout.UID}
+    assert [path.name for path in cache.iterdir()] == ["q.xml"]
 
 
-def test_libvirt_can_write_over_a_capability_cache_that_does_not_fit(run: Path, directory: PodsDirectory) -> None:
-    """It has another image of QEMU, or the same one unpacked anew. It failed every start, for it writes in place."""
+def test_libvirt_can_overwrite_an_outdated_capability_cache(run: Path, directory: PodsDirectory) -> None:
+    """The launcher may have another QEMU. libvirt writes the file in place: every start would fail without
+    permission."""
     directory.write_files(UID, CACHE, {"q.xml": b"<qemuCaps/>"})
     assert run.joinpath(*CACHE, "q.xml").stat().st_uid == layout.UID
 
 
-def test_directories_that_libvirt_made_first_are_used_as_they_are(run: Path, directory: PodsDirectory) -> None:
+def test_directories_that_libvirt_has_made_are_used_unchanged(run: Path, directory: PodsDirectory) -> None:
     (run / "cache").mkdir(mode=0o700)
     os.chown(run / "cache", 107, 107)
     directory.write_files(UID, CACHE, {"q.xml": b"1"})
@@ -247,28 +246,28 @@ def test_directories_that_libvirt_made_first_are_used_as_they_are(run: Path, dir
     assert run.joinpath(*CACHE, "q.xml").exists()
 
 
-def test_a_file_that_is_there_already_stays(run: Path, directory: PodsDirectory) -> None:
+def test_an_existing_file_is_not_overwritten(run: Path, directory: PodsDirectory) -> None:
     directory.write_files(UID, ("cache",), {"q.xml": b"1"})
     directory.write_files(UID, ("cache",), {"q.xml": b"2"})
     assert (run / "cache" / "q.xml").read_bytes() == b"1"
 
 
-def test_what_was_there_already_keeps_its_owner_and_mode(run: Path, directory: PodsDirectory) -> None:
-    """To make what is missing, and to take what is there for made, hands root's files to whoever planted a name."""
-    made = run.joinpath(*CACHE)
-    made.mkdir(parents=True)
-    for entry in (run / "cache", made):
-        os.chown(entry, 4711, 4711)
-        entry.chmod(0o710)
-    (made / "q.xml").write_text("root's")
-    (made / "q.xml").chmod(0o600)
+def test_existing_entries_keep_their_owner_and_mode(run: Path, directory: PodsDirectory) -> None:
+    """A chown of existing entries would give root's files to a tenant who planted a name."""
+    cache = run.joinpath(*CACHE)
+    cache.mkdir(parents=True)
+    for made in (run / "cache", cache):
+        os.chown(made, 4711, 4711)
+        made.chmod(0o710)
+    (cache / "q.xml").write_text("root's")
+    (cache / "q.xml").chmod(0o600)
 
     directory.write_files(UID, CACHE, {"q.xml": b"ours", "r.xml": b"ours"})
 
-    kept = [(item.stat().st_uid, stat.S_IMODE(item.stat().st_mode)) for item in (run / "cache", made, made / "q.xml")]
+    kept = [(each.stat().st_uid, stat.S_IMODE(each.stat().st_mode)) for each in (run / "cache", cache, cache / "q.xml")]
     assert kept == [(4711, 0o710), (4711, 0o710), (0, 0o600)]
-    assert (made / "q.xml").read_text() == "root's"
-    assert (made / "r.xml").stat().st_uid == layout.UID
+    assert (cache / "q.xml").read_text() == "root's"
+    assert (cache / "r.xml").stat().st_uid == layout.UID
 
 
 def test_a_link_among_the_cache_directories_is_refused_and_its_target_untouched(
@@ -293,24 +292,24 @@ def test_a_planted_staging_link_is_replaced_not_followed(run: Path, pods: Path, 
     assert (run / "cache" / "q.xml").read_bytes() == b"1"
 
 
-def test_a_launchers_volume_is_there_until_the_kubelet_removes_it(
+def test_a_launchers_volume_exists_until_the_kubelet_removes_it(
     run: Path, pods: Path, directory: PodsDirectory
 ) -> None:
     assert directory.has_run(UID)
     shutil.rmtree(run)
-    assert not directory.has_run(UID)  # what else the kubelet keeps of a Pod does not matter
+    assert not directory.has_run(UID)  # other remains of the Pod do not count
     shutil.rmtree(pods / UID)
     assert not directory.has_run(UID)
 
 
-def test_a_link_in_the_place_of_a_volume_is_no_absence(run: Path, directory: PodsDirectory) -> None:
+def test_a_link_instead_of_a_volume_does_not_count_as_absent(run: Path, directory: PodsDirectory) -> None:
     shutil.rmtree(run)
     run.symlink_to("/nowhere")
     with pytest.raises(Refused):
         directory.has_run(UID)
 
 
-def test_nothing_leaks_a_descriptor(run: Path, pods: Path, directory: PodsDirectory) -> None:
+def test_no_operation_leaks_a_descriptor(run: Path, pods: Path, directory: PodsDirectory) -> None:
     whole_volume_as_link(emptydir(pods, NEIGHBOUR), run)
 
     def attempt() -> None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose process listens on a socket, and whose namespace it lives in."""
+"""Which process listens on a socket, and which network namespace it has."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SYSTEMD = (
         "a name that ends like a Pod's",
     ],
 )
-def test_a_process_is_believed_by_its_cgroup(text: str, expected: bool) -> None:
+def test_the_cgroup_identifies_the_pod_of_a_process(text: str, expected: bool) -> None:
     assert is_in_pod(text, UID) is expected
 
 
@@ -62,13 +62,13 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("sock")
         server.listen()
-        found = os.open("sock", os.O_PATH | os.O_NOFOLLOW)
-        yield found
-        os.close(found)
+        descriptor = os.open("sock", os.O_PATH | os.O_NOFOLLOW)
+        yield descriptor
+        os.close(descriptor)
 
 
 def a_proc(root: Path, *, cgroup: str = f"0::{FS}\n", pod_namespace: str = "pod") -> str:
-    """Lay out what of /proc is read, with this process in the place of libvirtd."""
+    """Make the part of /proc that is read, with this process in the role of libvirtd."""
     for pid, namespace in ((str(os.getpid()), pod_namespace), ("1", "node"), ("self", "node")):
         (root / pid / "ns").mkdir(parents=True)
         (root / f"{namespace}-namespace").touch()
@@ -82,20 +82,19 @@ def test_the_namespace_of_the_listening_process_is_opened(served: int, tmp_path:
         assert os.fstat(namespace).st_ino == (tmp_path / "proc" / "pod-namespace").stat().st_ino
 
 
-def test_whoever_listens_cannot_send_anything_along(
-    served: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Closing it could take as long as the launcher likes; the kernel refuses it before anybody knows of us."""
-    asked: list[bool] = []
+def test_the_listener_cannot_send_descriptors(served: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing a descriptor could block for as long as the launcher chooses. The kernel refuses them before we
+    connect."""
+    calls: list[bool] = []
 
     def refuse(client: socket.socket) -> None:
         with pytest.raises(OSError, match="not connected"):
             client.getpeername()
-        asked.append(True)
+        calls.append(True)
 
     monkeypatch.setattr(launcher_process, "refuse_descriptors", refuse)
     with pod_network_namespace(served, UID, a_proc(tmp_path / "proc")):
-        assert asked == [True]
+        assert calls == [True]
 
 
 @pytest.mark.parametrize(
@@ -106,12 +105,14 @@ def test_whoever_listens_cannot_send_anything_along(
     ],
     ids=["another Pod's process", "hostNetwork"],
 )
-def test_what_is_not_the_pods_own_is_refused(layout: dict[str, str], said: str, served: int, tmp_path: Path) -> None:
+def test_a_namespace_that_is_not_the_pods_own_is_refused(
+    layout: dict[str, str], said: str, served: int, tmp_path: Path
+) -> None:
     with pytest.raises(Refused, match=said), pod_network_namespace(served, UID, a_proc(tmp_path / "proc", **layout)):
         pass
 
 
-def test_a_process_that_has_exited_since_is_not_taken_for_who_has_its_number_now(
+def test_an_exited_process_is_not_confused_with_a_new_one_of_its_pid(
     served: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with subprocess.Popen(["/bin/true"]) as ended:
@@ -128,10 +129,10 @@ def test_a_socket_without_listener_is_an_os_error(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("sock")
-    found = os.open("sock", os.O_PATH | os.O_NOFOLLOW)
-    with pytest.raises(ConnectionRefusedError), pod_network_namespace(found, UID):
+    descriptor = os.open("sock", os.O_PATH | os.O_NOFOLLOW)
+    with pytest.raises(ConnectionRefusedError), pod_network_namespace(descriptor, UID):
         pass
-    os.close(found)
+    os.close(descriptor)
 
 
 @pytest.fixture
@@ -160,7 +161,7 @@ def node_proc(tmp_path: Path) -> FakeProc:
         "no Pod's",
     ],
 )
-def test_every_process_that_may_be_the_pods_counts(
+def test_every_process_that_may_belong_to_the_pod_counts(
     cgroups: tuple[str, ...], expected: int, node_proc: FakeProc
 ) -> None:
     for pid, text in enumerate(cgroups, start=100):
@@ -168,25 +169,25 @@ def test_every_process_that_may_be_the_pods_counts(
     assert count_processes(UID, str(node_proc.root)) == (expected, 0)
 
 
-def test_a_process_that_exits_during_the_look_is_looked_over(node_proc: FakeProc) -> None:
+def test_a_process_that_exits_during_the_count_is_skipped(node_proc: FakeProc) -> None:
     (node_proc.root / "100").mkdir()
     node_proc.add(101, f"0::{FS}\n")
     assert count_processes(UID, str(node_proc.root)) == (1, 0)
 
 
-def test_what_is_qemu_is_counted_apart(node_proc: FakeProc) -> None:
+def test_qemu_processes_are_also_counted_separately(node_proc: FakeProc) -> None:
     node_proc.add(101, f"0::{FS}\n")
     node_proc.add(102, f"0::{FS}\n", "qemu-system-x86")
     assert count_processes(UID, str(node_proc.root)) == (2, 1)
 
 
-def test_a_process_that_cannot_be_looked_at_is_no_proof(node_proc: FakeProc) -> None:
+def test_an_unreadable_process_is_an_error(node_proc: FakeProc) -> None:
     (node_proc.root / "100" / "cgroup").mkdir(parents=True)
     with pytest.raises(OSError, match="directory"):
         count_processes(UID, str(node_proc.root))
 
 
-def test_who_cannot_see_the_nodes_processes_proves_nothing(node_proc: FakeProc) -> None:
+def test_without_host_pid_counting_is_refused(node_proc: FakeProc) -> None:
     node_proc.see_mounts("1", "handler")
     with pytest.raises(Refused, match="hostPID is needed"):
         count_processes(UID, str(node_proc.root))

@@ -27,20 +27,20 @@ asyncio.run(run())
 """
 
 
-def test_a_process_whose_loop_stands_still_ends_and_says_where() -> None:
+def test_a_process_whose_loop_hangs_exits_with_a_traceback() -> None:
     ended = subprocess.run([sys.executable, "-c", STUCK], capture_output=True, check=False, text=True, timeout=60)
     assert ended.returncode == 1
     assert "in run" in ended.stderr
 
 
-async def test_a_loop_that_goes_on_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its time begins anew at each turn, and not at all when it is done."""
-    told: list[str] = []
-    monkeypatch.setattr(faulthandler, "dump_traceback_later", lambda seconds, exit: told.append(f"{seconds} {exit}"))  # noqa: A006
-    monkeypatch.setattr(faulthandler, "cancel_dump_traceback_later", lambda: told.append("done"))
+async def test_a_running_loop_does_not_exit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each turn restarts the timer, and the end of the task cancels it."""
+    calls: list[str] = []
+    monkeypatch.setattr(faulthandler, "dump_traceback_later", lambda seconds, exit: calls.append(f"{seconds} {exit}"))  # noqa: A006
+    monkeypatch.setattr(faulthandler, "cancel_dump_traceback_later", lambda: calls.append("done"))
     task = asyncio.create_task(exit_when_loop_hangs(0.003))
-    await until(lambda: len(told) == 3, "three turns")
+    await until(lambda: len(calls) == 3, "three turns")
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
-    assert [*dict.fromkeys(told)] == ["0.003 True", "done"]
+    assert [*dict.fromkeys(calls)] == ["0.003 True", "done"]

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Many launchers at once leave no more memory behind than one.
 
-In a process of its own, with the environment that the role gives virt-node: what the allocator keeps depends on it.
+The test runs in a separate process with the environment that the role gives virt-node: the allocator depends on it.
 """
 
 from __future__ import annotations
@@ -47,6 +47,6 @@ print(resident() - first)
 """
 
 
-def test_networks_that_are_set_up_at_once_leave_nothing_behind() -> None:
-    """It was 20 MiB: each thread had a heap of its own, and none gave anything back."""
+def test_networks_that_are_set_up_at_once_leave_no_memory_behind() -> None:
+    """With a heap for each thread it would be 20 MiB, because no heap is returned."""
     assert int(run_as("virt-node", PROGRAM)) < 4 << 10  # KiB

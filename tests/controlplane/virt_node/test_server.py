@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may ask virt-node, and what ends a conversation. What is asked for: virt_handler/test_node_client.py."""
+"""Who may connect to virt-node, and what ends a connection. The requests: virt_handler/test_node_client.py."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ from tests.controlplane.virt_handler.fakes import until
 __all__ = ["old_kernel"]
 
 OURS = os.getegid()
-"""A group that a socket can be given to without being root."""
+"""A group that a socket can get without root."""
 UID = "bbbb0000-1111-2222-3333-444444444444"
 
 
 class Slow:
-    """A service that answers nothing but searches, and counts what is open."""
+    """A service that answers only searches and counts the open requests."""
 
     def __init__(self) -> None:
         self.open = 0
@@ -73,7 +73,7 @@ class Slow:
 
 
 class Handler:
-    """virt-handler's end, which says what it likes."""
+    """virt-handler's end of a connection, which can send anything."""
 
     def __init__(self, service: Slow) -> None:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -102,20 +102,20 @@ async def service() -> Slow:
 
 @pytest.fixture
 async def handler(service: Slow) -> AsyncIterator[Handler]:
-    made = Handler(service)
-    made.say(Hello(PROTOCOL))
-    assert await made.hear() == Hello(PROTOCOL)
-    assert await made.hear() == NodeState()
-    yield made
-    await made.close()
+    connected = Handler(service)
+    connected.say(Hello(PROTOCOL))
+    assert await connected.hear() == Hello(PROTOCOL)
+    assert await connected.hear() == NodeState()
+    yield connected
+    await connected.close()
 
 
-async def test_answers_do_not_wait_for_each_other(handler: Handler) -> None:
+async def test_requests_are_answered_independently(handler: Handler) -> None:
     handler.say(OpenSocket(1, UID), FindTraces(2, UID), FindTraces(3, UID))
     assert [await handler.hear(), await handler.hear()] == [Done(2), Done(3)]
 
 
-async def test_an_answer_that_cannot_be_sent_is_one_request_s_failure(handler: Handler) -> None:
+async def test_an_unsendable_answer_fails_only_its_request(handler: Handler) -> None:
     handler.say(OpenReport(1, UID), FindTraces(2, UID))
     failed, done = await handler.hear(), await handler.hear()
     assert isinstance(failed, Failed)
@@ -123,8 +123,8 @@ async def test_an_answer_that_cannot_be_sent_is_one_request_s_failure(handler: H
     assert done == Done(2)
 
 
-async def test_what_is_taken_back_is_given_up(handler: Handler, service: Slow) -> None:
-    """Whether it had begun or not."""
+async def test_a_cancelled_request_ends(handler: Handler, service: Slow) -> None:
+    """It may or may not have begun."""
     handler.say(OpenSocket(1, UID))
     await until(lambda: service.open == 1, "the request")
     handler.say(Cancel(1), OpenSocket(2, UID), Cancel(2), Cancel(99))
@@ -135,7 +135,7 @@ async def test_what_is_taken_back_is_given_up(handler: Handler, service: Slow) -
     await until(lambda: service.open == 2, "both numbers anew")
 
 
-async def test_nothing_goes_on_without_its_virt_handler(handler: Handler, service: Slow) -> None:
+async def test_requests_end_when_virt_handler_disconnects(handler: Handler, service: Slow) -> None:
     handler.say(OpenSocket(1, UID), OpenSocket(2, UID))
     await until(lambda: service.open == 2, "the requests")
     handler.socket.close()
@@ -148,12 +148,12 @@ async def ends(handler: Handler) -> bool:
     return handler.task.exception() is None
 
 
-async def test_a_number_that_is_open_ends_it(handler: Handler) -> None:
+async def test_a_request_number_in_use_ends_the_connection(handler: Handler) -> None:
     handler.say(OpenSocket(1, UID), OpenSocket(1, UID))
     assert await ends(handler)
 
 
-async def test_more_requests_than_a_node_can_have_end_it(
+async def test_too_many_open_requests_end_the_connection(
     handler: Handler, service: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_module, "OUTSTANDING", 3)
@@ -162,20 +162,20 @@ async def test_more_requests_than_a_node_can_have_end_it(
     assert service.open == 0
 
 
-async def test_a_second_greeting_ends_it(handler: Handler) -> None:
+async def test_a_second_greeting_ends_the_connection(handler: Handler) -> None:
     handler.say(Hello(PROTOCOL))
     assert await ends(handler)
 
 
-async def test_a_request_that_is_none_ends_it(handler: Handler) -> None:
+async def test_an_unknown_request_ends_the_connection(handler: Handler) -> None:
     handler.socket.send(b'{"type":"Reboot"}')
     assert await ends(handler)
 
 
-async def test_a_bug_ends_the_conversation_that_met_it_and_nothing_else(
+async def test_a_bug_ends_only_its_connection(
     handler: Handler, service: Slow, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Where it is raised further, it is the end of root's process, and of everything that it serves."""
+    """If it were raised further, it would end root's process and all other connections."""
     handler.say(OpenSocket(1, UID))
     await until(lambda: service.open == 1, "a request")
     service.has_bug = True
@@ -186,14 +186,14 @@ async def test_a_bug_ends_the_conversation_that_met_it_and_nothing_else(
 
 
 @pytest.mark.parametrize("data", [b"\xff", b'{"type":"FindTraces","id":1,"pod_uid":"\xff"}'], ids=repr)
-async def test_what_is_no_text_ends_it(handler: Handler, data: bytes) -> None:
-    """It was the end of virt-node."""
+async def test_undecodable_text_ends_the_connection(handler: Handler, data: bytes) -> None:
+    """It must not end virt-node."""
     handler.socket.send(data)
     assert await ends(handler)
 
 
 @pytest.mark.usefixtures("old_kernel")
-async def test_a_descriptor_ends_it_and_is_closed(handler: Handler) -> None:
+async def test_a_descriptor_ends_the_connection_and_is_closed(handler: Handler) -> None:
     read, write = os.pipe()
     handler.socket.sendmsg(
         [encode(FindTraces(1, UID))], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [write]))]
@@ -205,7 +205,7 @@ async def test_a_descriptor_ends_it_and_is_closed(handler: Handler) -> None:
 
 
 @pytest.mark.parametrize("first", [Hello(PROTOCOL + 1), FindTraces(1, UID)], ids=["another version", "no greeting"])
-async def test_who_does_not_greet_in_this_version_is_not_heard(first: FromHandler, service: Slow) -> None:
+async def test_a_wrong_greeting_ends_the_connection(first: FromHandler, service: Slow) -> None:
     handler = Handler(service)
     handler.say(first)
     assert await ends(handler)
@@ -220,13 +220,13 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.root
-def test_the_socket_is_for_one_group(path: Path) -> None:
+def test_the_socket_belongs_to_one_group(path: Path) -> None:
     listen(path, 4711).close()
-    found = path.stat()
-    assert (stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid) == (0o660, os.geteuid(), 4711)
+    status = path.stat()
+    assert (stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid) == (0o660, os.geteuid(), 4711)
 
 
-def test_a_predecessors_socket_is_replaced_and_nothing_else_is(path: Path) -> None:
+def test_only_a_socket_is_replaced(path: Path) -> None:
     for _unused in range(2):
         listen(path, OURS).close()
         assert stat.S_IMODE(path.stat().st_mode) == 0o660
@@ -250,7 +250,7 @@ async def first_packet(client: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize("is_expected", [True, False], ids=["virt-handler", "another user"])
-async def test_only_one_user_is_let_in(is_expected: bool, path: Path, service: Slow) -> None:
+async def test_only_one_user_may_connect(is_expected: bool, path: Path, service: Slow) -> None:
     server = listen(path, OURS)
     uid = os.geteuid() if is_expected else os.geteuid() + 1
     task = asyncio.create_task(serve(server, service, CurrentNodeState(NodeState()), uid))  # type: ignore[arg-type]
@@ -265,18 +265,18 @@ async def test_only_one_user_is_let_in(is_expected: bool, path: Path, service: S
 
 
 @pytest.mark.usefixtures("old_kernel")
-async def test_what_is_sent_along_takes_its_connections_place_until_it_is_closed(
+async def test_a_connection_occupies_its_slot_until_its_descriptors_are_closed(
     path: Path, service: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its place is taken until that is closed, so there are as many threads at most as places."""
+    """This limits the number of closing threads to the number of connections."""
     monkeypatch.setattr(descriptor_closer, "_INTERRUPT_SECONDS", 3600.0)
     server = listen(path, OURS)
     task = asyncio.create_task(serve(server, service, CurrentNodeState(NodeState()), os.geteuid()))  # type: ignore[arg-type]
-    with ExitStack() as held:
+    with ExitStack() as stack:
         for _unused in range(CONNECTIONS - 1):
             with await connect(path) as hostile:
-                give_away(hostile, encode(Hello(PROTOCOL)), held.enter_context(lingering()))
-        client, late = held.enter_context(await connect(path)), held.enter_context(await connect(path))
+                give_away(hostile, encode(Hello(PROTOCOL)), stack.enter_context(lingering()))
+        client, late = stack.enter_context(await connect(path)), stack.enter_context(await connect(path))
         assert await first_packet(client)
         waiting = asyncio.create_task(first_packet(late))
         client.send(encode(Hello(PROTOCOL)))
@@ -290,24 +290,24 @@ async def test_what_is_sent_along_takes_its_connections_place_until_it_is_closed
     server.close()
 
 
-def test_nothing_can_be_sent_along_before_anybody_is_let_in(path: Path) -> None:
-    """Where the kernel can refuse it (Linux 6.16)."""
+def test_the_kernel_refuses_descriptors_before_a_connection_is_accepted(path: Path) -> None:
+    """If the kernel can refuse them (since Linux 6.16)."""
     with listen(path, OURS), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
         can_refuse = refuse_descriptors(client)
         client.connect(str(path))
         assert is_refused(client) == can_refuse
 
 
-async def test_a_want_of_descriptors_keeps_nobody_out_for_good(
+async def test_the_server_recovers_from_a_lack_of_descriptors(
     path: Path, service: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop = asyncio.get_running_loop()
-    accept, wants = loop.sock_accept, CONNECTIONS + 1
+    accept, failures = loop.sock_accept, CONNECTIONS + 1
 
     async def short_of_descriptors(server: socket.socket) -> tuple[socket.socket, object]:
-        nonlocal wants
-        wants -= 1
-        if wants >= 0:
+        nonlocal failures
+        failures -= 1
+        if failures >= 0:
             raise OSError(errno.EMFILE, "Too many open files")
         return await accept(server)
 

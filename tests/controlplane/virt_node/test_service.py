@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a request comes to where the node does not stand still, or does not do it. In the ordinary: test_node_client."""
+"""Requests while the node changes or fails. Regular requests: test_node_client."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc, Launche
 
 
 class Node:
-    """A node whose kubelet, processes and network are moved by hand."""
+    """A node whose kubelet, processes and network the test controls."""
 
     def __init__(self, root: Path, inotify: Inotify) -> None:
         (root / "pods").mkdir()
@@ -54,34 +54,34 @@ class Node:
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[Node]:
     inotify = Inotify()
-    made = Node(tmp_path, inotify)
-    yield made
-    made.pods.close()
+    new = Node(tmp_path, inotify)
+    yield new
+    new.pods.close()
     inotify.close()
 
 
 def after_the_first_of(looks: list[Callable[..., Any]], happens: Callable[[], None]) -> list[Callable[..., Any]]:
-    """Let something happen between the first of these looks, whichever it is, and the next."""
-    taken: list[object] = []
+    """Wrap these looks: `happens` runs once, after the first look of any of them."""
+    calls: list[object] = []
 
     def watched(look: Callable[..., Any]) -> Callable[..., Any]:
         def first(*arguments: Any) -> Any:
             try:
                 return look(*arguments)
             finally:
-                taken.append(look)
-                if len(taken) == 1:
+                calls.append(look)
+                if len(calls) == 1:
                     happens()
 
         return first
 
-    return [watched(item) for item in looks]
+    return [watched(each) for each in looks]
 
 
-async def test_a_pod_whose_process_begins_while_it_is_looked_for_is_not_missed(
+async def test_a_process_that_starts_during_the_search_is_not_missed(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A container is started anew, and the directory taken away after that: nothing is started without a directory."""
+    """A container restarts, then the directory is removed. No container starts without a directory."""
     node.files.make_directory()
 
     def goes_on() -> None:
@@ -92,9 +92,9 @@ async def test_a_pod_whose_process_begins_while_it_is_looked_for_is_not_missed(
     monkeypatch.setattr(PodsDirectory, "has_run", looks[0])
     monkeypatch.setattr(service_module, "count_processes", looks[1])
 
-    found = (await node.service.answer(FindTraces(1, POD_UID))).answer
+    answer = (await node.service.answer(FindTraces(1, POD_UID))).answer
 
-    assert found == TracesFound(1, has_directory=True, processes=1, emulators=0)
+    assert answer == TracesFound(1, has_directory=True, processes=1, emulators=0)
 
 
 @pytest.mark.parametrize(
@@ -107,21 +107,19 @@ async def test_a_pod_whose_process_begins_while_it_is_looked_for_is_not_missed(
     ],
     ids=["refused", "gone", "no end of it", "the kernel says no"],
 )
-async def test_what_did_not_work_is_told_by_its_kind(
-    error: Exception, kind: str, node: Node, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Who is gone is there again in a moment; who is refused or fails keeps a start from its guest."""
+async def test_a_failure_has_a_kind(error: Exception, kind: str, node: Node, caplog: pytest.LogCaptureFixture) -> None:
+    """`gone` passes soon; `refused` and `failed` block the start of the guest."""
     node.network.error = error
-    asked = SetUpNetwork(1, POD_UID, Masquerade("10.0.2.0/24"))
-    answer = (await node.service.answer(asked)).answer
+    request = SetUpNetwork(1, POD_UID, Masquerade("10.0.2.0/24"))
+    answer = (await node.service.answer(request)).answer
     assert isinstance(answer, Failed)
     assert answer.kind == kind
     node.network.error = None
-    assert (await node.service.answer(asked)).answer == NetworkReady(1, ETH0)
+    assert (await node.service.answer(request)).answer == NetworkReady(1, ETH0)
 
 
-async def test_a_network_that_is_none_of_a_guests_is_refused_before_anything_is_touched(node: Node) -> None:
-    """As admission would have done, but it is virt-handler who asks, and one that is captured asks for anything."""
+async def test_a_reserved_network_is_refused_before_anything_changes(node: Node) -> None:
+    """Admission refuses it too, but a captured virt-handler can request any network."""
     for cidr in ("127.0.0.0/8", "0.0.0.0/0", "0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/8", "240.0.0.0/8"):
         answer = (await node.service.answer(SetUpNetwork(1, POD_UID, Masquerade(cidr)))).answer
         assert isinstance(answer, Failed)
@@ -129,7 +127,7 @@ async def test_a_network_that_is_none_of_a_guests_is_refused_before_anything_is_
     assert node.network.wanted == []
 
 
-async def test_a_network_that_does_not_come_to_an_end_is_given_up(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hanging_network_set_up_times_out(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     may_end = threading.Event()
     monkeypatch.setattr(service_module, "_NETWORK_SECONDS", 0.01)
     monkeypatch.setattr(node.network, "set_up", lambda *_unused: may_end.wait(2))
@@ -138,7 +136,7 @@ async def test_a_network_that_does_not_come_to_an_end_is_given_up(node: Node, mo
     assert answer == Failed(1, "failed", "it did not end in time")
 
 
-async def test_a_report_for_which_nobody_waits_any_more_is_let_go(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_report_of_a_cancelled_request_is_closed(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     may_open, opened = threading.Event(), []
 
     def open_file(*_unused: object) -> int:
@@ -162,7 +160,7 @@ async def test_a_report_for_which_nobody_waits_any_more_is_let_go(node: Node, mo
     await until(is_let_go, "its end")
 
 
-async def test_a_socket_to_which_nobody_can_be_admitted_is_let_go(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_socket_is_closed_when_admitting_the_group_fails(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[int] = []
 
     def open_socket(_pods: PodsDirectory, _pod_uid: str, _components: Sequence[str]) -> int:

@@ -13,10 +13,10 @@ import pytest
 from controlplane.virt_node.settings import read_settings
 
 
-def test_nothing_is_needed() -> None:
-    found = read_settings({})
-    assert (found.pods_directory, found.log_level) == (Path("/var/lib/kubelet/pods"), "INFO")
-    assert found.socket == Path("/run/virtops/node/virt-node.sock")
+def test_every_setting_has_a_default() -> None:
+    settings = read_settings({})
+    assert (settings.pods_directory, settings.log_level) == (Path("/var/lib/kubelet/pods"), "INFO")
+    assert settings.socket == Path("/run/virtops/node/virt-node.sock")
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,6 @@ def test_nothing_is_needed() -> None:
         ("KVM_PROBE", "kvm_probe"),
     ],
 )
-def test_a_path_can_be_moved_and_the_others_stay(name: str, field: str) -> None:
-    usual = read_settings({})
-    assert read_settings({name: "/elsewhere"}) == replace(usual, **{field: Path("/elsewhere")})
+def test_each_path_can_be_set_separately(name: str, field: str) -> None:
+    defaults = read_settings({})
+    assert read_settings({name: "/elsewhere"}) == replace(defaults, **{field: Path("/elsewhere")})

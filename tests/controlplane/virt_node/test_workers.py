@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One thread at a time for each Pod, so many in all, and nothing left of what nobody waits for any more."""
+"""Worker threads: one at a time for each Pod, a limit for all, and abandoned results are cleaned up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.controlplane.virt_handler.fakes import until
 
 
 class Stall:
-    """Work that does not end before it is told to, as a look into a directory that its owner holds up."""
+    """Work that blocks until `end`, like a look into a directory whose owner blocks it."""
 
     def __init__(self) -> None:
         self.begun = 0
@@ -38,9 +38,9 @@ class Stall:
 
 @pytest.fixture
 def stall() -> Iterator[Stall]:
-    made = Stall()
-    yield made
-    made.end()
+    blocking = Stall()
+    yield blocking
+    blocking.end()
 
 
 def threads() -> int:
@@ -51,7 +51,7 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-async def test_what_came_of_it_is_returned_or_raised() -> None:
+async def test_a_result_is_returned_and_an_error_raised() -> None:
     workers = Workers()
     assert await workers.run("a", lambda: 7) == 7
     with pytest.raises(PermissionError, match="no"):
@@ -62,7 +62,7 @@ def _refuse() -> None:
     raise PermissionError("no")
 
 
-async def test_a_pod_that_stalls_holds_up_itself_alone(stall: Stall) -> None:
+async def test_a_blocking_pod_does_not_block_others(stall: Stall) -> None:
     workers = Workers()
     waiting = [asyncio.create_task(workers.run("hostile", stall, os.close)) for _unused in range(50)]
     await until(lambda: stall.begun == 1, "the first")
@@ -70,20 +70,20 @@ async def test_a_pod_that_stalls_holds_up_itself_alone(stall: Stall) -> None:
     await until(lambda: threads() == 1, "the neighbour's end")
     assert stall.begun == 1
     stall.end()
-    for item in waiting:
-        os.close(await item)
+    for task in waiting:
+        os.close(await task)
     assert stall.begun == 50
 
 
-async def test_asking_and_taking_back_makes_no_second_thread(stall: Stall) -> None:
-    """The place is the thread's, not that of whoever waits for it."""
+async def test_cancelled_requests_start_no_second_thread(stall: Stall) -> None:
+    """The thread occupies the slot, not the task that waits for it."""
     workers, before = Workers(), descriptors()
     for _unused in range(200):
-        asked = asyncio.create_task(workers.run("hostile", stall, os.close))
+        request = asyncio.create_task(workers.run("hostile", stall, os.close))
         await asyncio.sleep(0)
-        asked.cancel()
+        request.cancel()
         with suppress(asyncio.CancelledError):
-            await asked
+            await request
     assert (stall.begun, threads()) == (1, 1)
     stall.end()
     await until(lambda: threads() == 0, "its end")
@@ -91,39 +91,39 @@ async def test_asking_and_taking_back_makes_no_second_thread(stall: Stall) -> No
     assert await workers.run("hostile", lambda: 7) == 7
 
 
-async def test_there_are_so_many_threads_in_all_whatever_is_named(stall: Stall) -> None:
+async def test_the_number_of_threads_is_limited(stall: Stall) -> None:
     workers = Workers(limit=3)
-    asked = [asyncio.create_task(workers.run(f"pod-{number}", stall, os.close)) for number in range(20)]
+    requests = [asyncio.create_task(workers.run(f"pod-{number}", stall, os.close)) for number in range(20)]
     await until(lambda: stall.begun == 3, "the first three")
-    for item in asked[5:]:
-        item.cancel()
+    for request in requests[5:]:
+        request.cancel()
     await asyncio.sleep(0.02)
     assert (stall.begun, threads()) == (3, 3)
     stall.end()
-    for entry in asked[:5]:
+    for entry in requests[:5]:
         os.close(await entry)
     assert await workers.run("pod-19", lambda: 7) == 7, "who waited for a place in vain has left his turn"
 
 
-async def test_a_gap_that_nobody_looks_at_is_closed(tmp_path: Path) -> None:
+async def test_the_descriptor_of_an_abandoned_gap_is_closed(tmp_path: Path) -> None:
     workers, go_on, before = Workers(), threading.Event(), descriptors()
 
     def look() -> None:
         go_on.wait(20)
         raise NotYet(os.open(tmp_path, os.O_PATH))
 
-    asked = asyncio.create_task(workers.run("a", look))
+    request = asyncio.create_task(workers.run("a", look))
     await asyncio.sleep(0)
-    asked.cancel()
+    request.cancel()
     go_on.set()
     with suppress(asyncio.CancelledError):
-        await asked
+        await request
     await until(lambda: threads() == 0, "its end")
     await until(lambda: descriptors() == before, "the gap to be closed")
 
 
-async def test_who_waits_for_its_turn_is_woken_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A virt-handler may ask thousands of times about one Pod: all were woken whenever one ended."""
+async def test_a_waiting_request_is_woken_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A virt-handler may send thousands of requests for one Pod: not all may wake when one ends."""
     workers, loop, calls = Workers(), asyncio.get_running_loop(), 0
     call_soon = loop.call_soon
 
@@ -133,27 +133,27 @@ async def test_who_waits_for_its_turn_is_woken_once(monkeypatch: pytest.MonkeyPa
         return call_soon(*arguments, **named)
 
     monkeypatch.setattr(loop, "call_soon", counted)
-    asked = [asyncio.create_task(workers.run("pod", lambda: 7)) for _unused in range(200)]
-    assert await asyncio.gather(*asked) == [7] * 200
+    requests = [asyncio.create_task(workers.run("pod", lambda: 7)) for _unused in range(200)]
+    assert await asyncio.gather(*requests) == [7] * 200
     assert calls < 200 * 20
 
 
-async def test_of_a_pod_that_is_done_with_nothing_is_kept(stall: Stall) -> None:
+async def test_no_state_remains_for_a_pod_without_requests(stall: Stall) -> None:
     workers = Workers()
-    asked = [asyncio.create_task(workers.run("pod", stall, os.close)) for _unused in range(3)]
+    requests = [asyncio.create_task(workers.run("pod", stall, os.close)) for _unused in range(3)]
     await until(lambda: stall.begun == 1, "the first")
-    for item in asked:
-        item.cancel()
+    for request in requests:
+        request.cancel()
     stall.end()
-    await asyncio.wait(asked)
+    await asyncio.wait(requests)
     await until(lambda: workers.waited_for == 0, "nothing kept")
 
 
-async def test_a_thread_that_cannot_begin_gives_its_turn_and_its_place_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The node has no more of them for a moment: that Pod is looked at when it has."""
+async def test_a_thread_that_cannot_start_gives_its_slot_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The node may lack threads temporarily: the next request for the Pod succeeds."""
     workers = Workers(limit=1)
-    with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(threading.Thread, "start", _cannot_begin)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", _cannot_begin)
         with pytest.raises(RuntimeError, match="new thread"):
             await workers.run("pod", lambda: 7)
     async with asyncio.timeout(5):

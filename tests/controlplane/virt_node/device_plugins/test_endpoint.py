@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # ruff: noqa: ASYNC240  (a directory in memory or next to it)
-"""Whose sockets are in the kubelet's directory, and who takes them away."""
+"""Plugin sockets in the kubelet's directory, and the removal of stale ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path(".")
 
 
-async def test_a_socket_goes_with_its_process(directory: Path) -> None:
+async def test_a_socket_is_removed_when_its_plugin_ends(directory: Path) -> None:
     async with listening(PLUGIN, directory) as (_unused, name):
         assert [path.name for path in directory.iterdir()] == [name]
     assert not [*directory.iterdir()]
@@ -39,7 +39,7 @@ async def test_a_successor_listens_beside_its_predecessor(directory: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["virtops-kvm-0123abcd.sock", "virtops-kvm.sock"])
-async def test_what_a_killed_predecessor_left_is_taken_away(name: str, directory: Path) -> None:
+async def test_the_socket_of_a_killed_predecessor_is_removed(name: str, directory: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as killed:
         killed.bind(name)
     async with listening(PLUGIN, directory) as (_unused, ours):
@@ -47,7 +47,7 @@ async def test_what_a_killed_predecessor_left_is_taken_away(name: str, directory
 
 
 @pytest.mark.parametrize("name", ["virtops-kvm-0123abcd.sock", "virtops-kvm.sock"])
-async def test_one_that_is_too_busy_to_answer_stays(name: str, directory: Path) -> None:
+async def test_the_socket_of_a_busy_plugin_stays(name: str, directory: Path) -> None:
     with (
         socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as busy,
         socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as waiting,
@@ -60,7 +60,7 @@ async def test_one_that_is_too_busy_to_answer_stays(name: str, directory: Path) 
 
 
 @pytest.mark.parametrize("name", ["kubelet.sock", "kubevirt-kvm.sock", "virtops-tun-0123abcd.sock"])
-async def test_what_others_left_is_not_ours_to_take_away(name: str, directory: Path) -> None:
+async def test_sockets_of_other_plugins_stay(name: str, directory: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
         other.bind(name)
     async with listening(PLUGIN, directory):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""For how long a plugin counts as registered. What it answers: test_serve."""
+"""How long a plugin counts as registered. Its answers: test_serve."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from controlplane.virt_node.device_plugins.plugin import Plugin, Service
 
 
 class Stream:
-    """A list that a kubelet holds open."""
+    """A ListAndWatch stream that a kubelet keeps open."""
 
     async def recv_message(self) -> bytes:
         return b""
 
     async def send_message(self, _message: bytes) -> None:
-        """It is taken."""
+        """Accept the message."""
 
 
 async def end(watching: asyncio.Task[None]) -> None:
@@ -28,8 +28,8 @@ async def end(watching: asyncio.Task[None]) -> None:
         await watching
 
 
-async def test_a_registration_lasts_as_long_as_any_list_is_open() -> None:
-    """A kubelet may ask for the next one before it lets go of the last."""
+async def test_a_registration_lasts_while_any_stream_is_open() -> None:
+    """A kubelet may open the next stream before it closes the last."""
     service = Service(Plugin(KVM, KVM.path, is_healthy=True))
     first, second = (asyncio.create_task(service._list_and_watch(Stream())) for _unused in range(2))  # type: ignore[arg-type]
     async with asyncio.timeout(5):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A plugin on real sockets, with a kubelet's stand-in on the other end."""
+"""A plugin on real sockets with a fake kubelet at the other end."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ LIST = wire.device_list([f"kvm{number}" for number in range(COUNT)], is_healthy=
 
 
 class Kubelet:
-    """Takes registrations and keeps a list open for each, its clients by the resource's name as a kubelet does."""
+    """Accepts registrations and opens a ListAndWatch stream for each, one client per resource name like a kubelet."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.asks = True
         self.registered: asyncio.Queue[tuple[str, str, str]] = asyncio.Queue()
         self.listed: asyncio.Queue[bytes | None] = asyncio.Queue()
-        """What it got of a list, and None whenever it calls all devices unhealthy."""
+        """The lists that it received, and None when it treats all devices as unhealthy."""
         self._clients: dict[str, Channel] = {}
         self.channels: list[Channel] = []
         self._watching: set[asyncio.Task[None]] = set()
@@ -69,19 +69,19 @@ class Kubelet:
         self.drop(resource)
 
     def drop(self, resource: str) -> None:
-        """Disconnect whoever has the name now: it need not be the one whose list ended."""
+        """Disconnect the current client of the resource, which may not be the one whose stream ended."""
         client = self._clients.pop(resource, None)
         if client is not None:
             client.close()
             self.listed.put_nowait(None)
 
     async def settled(self) -> None:
-        """Wait until it has noticed that the lists which it had are over."""
+        """Wait until it has noticed the ends of its streams."""
         await asyncio.gather(*self._watching)
         self._watching.clear()
 
     async def start(self) -> None:
-        """Do as a kubelet does when it starts: clear the directory, then listen."""
+        """Start like a kubelet: clear the directory, then listen."""
         for path in self.directory.iterdir():
             path.unlink()
         self._server = Server([self], codec=BytesCodec())
@@ -107,14 +107,14 @@ class Kubelet:
 @pytest.fixture
 async def kubelet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Kubelet]:
     monkeypatch.chdir(tmp_path)
-    made = Kubelet(Path("."))
-    await made.start()
-    yield made
-    await made.stop()
+    started = Kubelet(Path("."))
+    await started.start()
+    yield started
+    await started.stop()
 
 
 class Told(asyncio.Queue[bool]):
-    """What is told of the resource, in order."""
+    """The reported registration states of the resource, in order."""
 
     async def __call__(self, resource: str, *, is_registered: bool) -> None:
         assert resource == KVM.resource
@@ -123,35 +123,37 @@ class Told(asyncio.Queue[bool]):
 
 @asynccontextmanager
 async def serving(kubelet: Kubelet, inotify: type[Inotify] = Inotify) -> AsyncIterator[Told]:
-    told, made = Told(), inotify()
-    task = asyncio.create_task(serve(Plugin(KVM, "/private/kvm", is_healthy=True), kubelet.directory, made, told))
+    reported, watches = Told(), inotify()
+    task = asyncio.create_task(
+        serve(Plugin(KVM, "/private/kvm", is_healthy=True), kubelet.directory, watches, reported)
+    )
     try:
         async with asyncio.timeout(10):
-            yield told
+            yield reported
     finally:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        made.close()
+        watches.close()
 
 
 @pytest.fixture
 async def served(kubelet: Kubelet) -> AsyncIterator[Told]:
-    async with serving(kubelet) as told:
-        yield told
+    async with serving(kubelet) as reported:
+        yield reported
 
 
 @pytest.fixture
 def pauses(kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[float]:
-    """The pauses that are made, which then take no longer than the kubelet needs."""
-    made: asyncio.Queue[float] = asyncio.Queue()
+    """The pauses that the plugin makes. They last only until the kubelet has noticed its ended streams."""
+    seconds_paused: asyncio.Queue[float] = asyncio.Queue()
 
     async def pause(seconds: float, *_unused: object) -> None:
-        made.put_nowait(seconds)
+        seconds_paused.put_nowait(seconds)
         await kubelet.settled()
 
     monkeypatch.setattr(serve_module, "_pause", pause)
-    return made
+    return seconds_paused
 
 
 async def test_a_plugin_registers_under_its_resource(kubelet: Kubelet, served: Told) -> None:
@@ -160,7 +162,7 @@ async def test_a_plugin_registers_under_its_resource(kubelet: Kubelet, served: T
     assert re.fullmatch("virtops-kvm-[0-9a-f]{8}[.]sock", endpoint)
 
 
-async def test_devices_are_listed_and_the_list_stays_open(kubelet: Kubelet, served: Told) -> None:
+async def test_devices_are_listed_and_the_stream_stays_open(kubelet: Kubelet, served: Told) -> None:
     assert await kubelet.listed.get() == LIST
     assert await served.get()
     with pytest.raises(TimeoutError):
@@ -169,30 +171,28 @@ async def test_devices_are_listed_and_the_list_stays_open(kubelet: Kubelet, serv
     assert served.empty()
 
 
-async def test_an_allocation_hands_out_our_node_under_the_devices_name(kubelet: Kubelet, served: Told) -> None:
+async def test_an_allocation_mounts_our_device_node_under_the_devices_name(kubelet: Kubelet, served: Told) -> None:
     _unused, endpoint, _unused = await kubelet.registered.get()
     async with kubelet.calling(endpoint) as channel:
         allocate = UnaryUnaryMethod[bytes, bytes](channel, "/v1beta1.DevicePlugin/Allocate", bytes, bytes)
-        answer = await allocate(b"\n\x06\n\x04kvm7")
-    assert answer == wire.allocate_response(1, "/dev/kvm", "/private/kvm", "rw")
+        response = await allocate(b"\n\x06\n\x04kvm7")
+    assert response == wire.allocate_response(1, "/dev/kvm", "/private/kvm", "rw")
 
 
-async def test_a_restarted_kubelet_is_registered_with_at_once(
+async def test_the_plugin_registers_at_once_with_a_restarted_kubelet(
     kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serve_module, "_PAUSES_SECONDS", (60.0,))
-    async with serving(kubelet) as told:
-        assert await told.get()
+    async with serving(kubelet) as reported:
+        assert await reported.get()
         await kubelet.stop()
-        assert not await told.get()
+        assert not await reported.get()
         await kubelet.start()
-        assert await told.get()
+        assert await reported.get()
     assert [kubelet.listed.get_nowait() for _unused in range(3)] == [LIST, None, LIST]
 
 
-async def test_a_kubelet_that_drops_a_plugin_and_goes_on_is_registered_with_again(
-    kubelet: Kubelet, served: Told
-) -> None:
+async def test_the_plugin_registers_again_when_the_kubelet_drops_it(kubelet: Kubelet, served: Told) -> None:
     assert await served.get()
     kubelet.drop(KVM.resource)
     assert not await served.get()
@@ -200,8 +200,8 @@ async def test_a_kubelet_that_drops_a_plugin_and_goes_on_is_registered_with_agai
     assert [kubelet.listed.get_nowait() for _unused in range(3)] == [LIST, None, LIST]
 
 
-async def test_a_predecessors_end_leaves_the_devices_offered(kubelet: Kubelet) -> None:
-    """When its list ends, the kubelet disconnects the successor, which has the name by then."""
+async def test_the_end_of_a_predecessor_leaves_the_successor_registered(kubelet: Kubelet) -> None:
+    """When the predecessor's stream ends, the kubelet disconnects the successor, which has the name by then."""
     async with AsyncExitStack() as predecessor:
         old = await predecessor.enter_async_context(serving(kubelet))
         assert await old.get()
@@ -209,68 +209,70 @@ async def test_a_predecessors_end_leaves_the_devices_offered(kubelet: Kubelet) -
             assert await new.get()
             assert old.empty()
             await predecessor.aclose()
-            kubelet.channels[0].close()  # which the end of a process does
+            kubelet.channels[0].close()  # as when a process ends
             assert not await new.get()
             assert await new.get()
     assert [kubelet.listed.get_nowait() for _unused in range(4)] == [LIST, LIST, None, LIST]
 
 
-async def test_it_is_not_registered_before_the_kubelet_asks_for_the_devices(
+async def test_the_plugin_is_not_registered_before_the_kubelet_lists_the_devices(
     kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch, pauses: asyncio.Queue[float]
 ) -> None:
     monkeypatch.setattr(serve_module, "_LIST_SECONDS", 0.01)
     kubelet.asks = False
-    async with serving(kubelet) as told:
+    async with serving(kubelet) as reported:
         _unused, first, _unused = await kubelet.registered.get()
         _unused, second, _unused = await kubelet.registered.get()
         assert first != second
-        assert told.empty()
+        assert reported.empty()
         monkeypatch.setattr(serve_module, "_LIST_SECONDS", 5.0)
         kubelet.asks = True
-        assert await told.get()
+        assert await reported.get()
 
 
-async def test_a_kubelet_that_keeps_dropping_a_plugin_is_asked_ever_less_often(
+async def test_registrations_with_a_kubelet_that_keeps_dropping_the_plugin_back_off(
     kubelet: Kubelet, pauses: asyncio.Queue[float]
 ) -> None:
-    seen = []
-    async with serving(kubelet) as told:
+    waited = []
+    async with serving(kubelet) as reported:
         for _unused in range(6):
-            assert await told.get()
+            assert await reported.get()
             kubelet.drop(KVM.resource)
-            assert not await told.get()
-            seen.append(await pauses.get())
-    assert seen == [0.2, 1.0, 2.0, 5.0, 10.0, 10.0]
+            assert not await reported.get()
+            waited.append(await pauses.get())
+    assert waited == [0.2, 1.0, 2.0, 5.0, 10.0, 10.0]
 
 
-async def test_a_registration_that_held_makes_pauses_short_again(
+async def test_a_stable_registration_resets_the_back_off(
     kubelet: Kubelet, pauses: asyncio.Queue[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serve_module, "_SETTLED_SECONDS", 0.0)
-    async with serving(kubelet) as told:
+    async with serving(kubelet) as reported:
         for _unused in range(3):
-            assert await told.get()
+            assert await reported.get()
             kubelet.drop(KVM.resource)
-            assert not await told.get()
+            assert not await reported.get()
             assert await pauses.get() == 0.2
 
 
-async def test_a_lack_that_passes_ends_nothing(kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No inotify watch is left on the node, for a moment."""
+async def test_a_temporary_lack_of_inotify_watches_is_survived(
+    kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+
     monkeypatch.setattr(serve_module, "_PAUSES_SECONDS", (0.0,))
-    lacks = [OSError(errno.ENOSPC, "No space left on device")] * 3
+    errors = [OSError(errno.ENOSPC, "No space left on device")] * 3
 
     class Exhausted(Inotify):
         async def wait_for(self, look: Callable[[], Any]) -> Any:
-            if lacks:
-                raise lacks.pop()
+            if errors:
+                raise errors.pop()
             return await super().wait_for(look)
 
-    async with serving(kubelet, Exhausted) as told:
-        assert await told.get()
+    async with serving(kubelet, Exhausted) as reported:
+        assert await reported.get()
 
 
-async def test_a_pause_is_made_also_without_an_inotify_watch(kubelet: Kubelet) -> None:
+async def test_a_pause_works_without_an_inotify_watch(kubelet: Kubelet) -> None:
     class Exhausted(Inotify):
         async def wait_for(self, look: Callable[[], Any]) -> Any:
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -285,15 +287,13 @@ async def test_a_pause_is_made_also_without_an_inotify_watch(kubelet: Kubelet) -
     inotify.close()
 
 
-async def test_a_pause_ends_early_for_another_kubelet_and_not_for_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_pause_ends_early_only_for_another_kubelet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inotify, socket = Inotify(), tmp_path / KUBELET_SOCKET
     socket.touch()
-    known = await serve_module._kubelet_socket(tmp_path, inotify)
-    another = asyncio.create_task(serve_module._kubelet_restart(tmp_path, inotify, known))
-    for happens in (lambda: None, (tmp_path / "virtops-kvm.sock").touch, socket.unlink):
-        happens()
+    before = await serve_module._kubelet_socket(tmp_path, inotify)
+    another = asyncio.create_task(serve_module._kubelet_restart(tmp_path, inotify, before))
+    for change in (lambda: None, (tmp_path / "virtops-kvm.sock").touch, socket.unlink):
+        change()
         for _unused in range(20):
             await asyncio.sleep(0)
         assert not another.done()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bytes of the device plugin API, against what protobuf's own encoder makes of the same messages."""
+"""Messages of the device plugin API, compared with the output of protobuf's own encoder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_registration_is_encoded_as_protobuf_does() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.text(), st.text())
-def test_a_registration_is_read_as_it_was_written(endpoint: str, resource: str) -> None:
+def test_a_registration_is_read_back_unchanged(endpoint: str, resource: str) -> None:
     assert read_register_request(wire.register_request(endpoint, resource)) == ("v1beta1", endpoint, resource)
 
 
@@ -49,11 +49,11 @@ def test_an_allocation_names_the_device_once_per_container() -> None:
     ],
     ids=["nothing", "one", "two", "after an unknown number", "after unknown fixed numbers"],
 )
-def test_containers_of_an_allocation_are_counted(data: bytes, expected: int) -> None:
+def test_the_containers_of_an_allocation_are_counted(data: bytes, expected: int) -> None:
     assert wire.containers_of_allocate_request(data) == expected
 
 
 @pytest.mark.parametrize("data", [b"\n\x06\n", b"\n", b"\x80", b"\x0b"], ids=["short", "no length", "no key", "group"])
-def test_broken_bytes_are_a_value_error(data: bytes) -> None:
+def test_malformed_bytes_are_a_value_error(data: bytes) -> None:
     with pytest.raises(ValueError, match="a message of the kubelet"):
         wire.containers_of_allocate_request(data)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is read of a Pod's own interface. What is made in its namespace: test_netns."""
+"""Reading a Pod's own interface. Changes in its namespace: test_netns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GLOBAL, LINK, IPV4, IPV6 = 0, 253, 2, 10
 
 
 class Route:
-    """A namespace with these addresses on eth0: family, scope, text. No addresses: without eth0."""
+    """A namespace with these addresses (family, scope, text) on eth0. Without addresses it has no eth0."""
 
     def __init__(self, *addresses: tuple[int, int, str]) -> None:
         self._addresses = addresses
@@ -41,11 +41,11 @@ def seen(*addresses: tuple[int, int, str]) -> PodInterface:
 
 
 def test_a_pod_has_its_global_addresses_ipv4_first() -> None:
-    found = seen((IPV6, LINK, "fe80::1"), (IPV6, GLOBAL, "fd00::7"), (IPV4, GLOBAL, "10.244.0.7"))
-    assert found == PodInterface(("10.244.0.7", "fd00::7"), 1450)
+    interface = seen((IPV6, LINK, "fe80::1"), (IPV6, GLOBAL, "fd00::7"), (IPV4, GLOBAL, "10.244.0.7"))
+    assert interface == PodInterface(("10.244.0.7", "fd00::7"), 1450)
 
 
-def test_no_more_of_them_are_told_than_an_answer_carries() -> None:
+def test_the_number_of_addresses_is_limited() -> None:
     many = [(IPV6, GLOBAL, f"fd00::{number}") for number in range(ADDRESSES_LIMIT + 1)]
     assert len(seen(*many).addresses) == ADDRESSES_LIMIT
 

@@ -31,11 +31,11 @@ table ip virtops {
 """
 
 
-def test_without_ports_everything_inbound_is_the_guests() -> None:
+def test_without_ports_all_inbound_traffic_goes_to_the_guest() -> None:
     assert render_rules(Masquerade("10.0.2.0/24")) == ALL
 
 
-def test_another_network_changes_the_addresses_only() -> None:
+def test_another_network_changes_only_the_addresses() -> None:
     moved = ALL.replace("10.0.2.", "192.168.7.")
     assert render_rules(Masquerade("192.168.7.0/30")) == moved
 
@@ -49,7 +49,7 @@ def test_another_network_changes_the_addresses_only() -> None:
     ],
     ids=["one", "sorted, once each", "two protocols"],
 )
-def test_listed_ports_alone_are_the_guests(ports: tuple[Port, ...], matches: list[str]) -> None:
+def test_only_the_listed_ports_go_to_the_guest(ports: tuple[Port, ...], matches: list[str]) -> None:
     text = render_rules(Masquerade("10.0.2.0/24", ports))
     for match in matches:
         assert f'iifname "eth0" {match}dnat to 10.0.2.2;' in text

@@ -29,7 +29,7 @@ PLAIN = Masquerade("10.0.2.0/24")
 
 
 async def set_up(namespace: Namespace, wanted: Masquerade = PLAIN) -> links.PodInterface:
-    """As virt-node does, in a thread that ends there."""
+    """Set the network up like virt-node: in a worker thread that ends afterwards."""
     return await Workers().run("pod", lambda: netns.set_up(nullcontext(namespace.fd), wanted))
 
 
@@ -40,7 +40,7 @@ class Wires:
     guest: Namespace
 
     async def set_up(self, wanted: Masquerade = PLAIN) -> links.PodInterface:
-        """Set the Pod up and plug a guest into its bridge (a veth in the place of a tap with QEMU behind it)."""
+        """Set the Pod up and connect a guest to its bridge: a veth instead of a tap with QEMU."""
         pod = await set_up(self.pod, wanted)
         cable(self.pod, "plug", self.guest, "eth0")
         self.pod.enslave("plug", "k6t-eth0")
@@ -50,23 +50,23 @@ class Wires:
 
 @pytest.fixture
 def wires() -> Iterator[Wires]:
-    made = Wires(Namespace(), Namespace(), Namespace())
-    cable(made.world, "cable", made.pod, "eth0", mtu=1400)
-    made.world.address("cable", f"{WORLD}/24")
-    made.pod.address("eth0", f"{POD}/24", gateway=WORLD)
-    yield made
-    for item in (made.world, made.pod, made.guest):
-        item.close()
+    new = Wires(Namespace(), Namespace(), Namespace())
+    cable(new.world, "cable", new.pod, "eth0", mtu=1400)
+    new.world.address("cable", f"{WORLD}/24")
+    new.pod.address("eth0", f"{POD}/24", gateway=WORLD)
+    yield new
+    for namespace in (new.world, new.pod, new.guest):
+        namespace.close()
 
 
 def link_address(interface: str) -> bytes:
     with IPRoute() as route:
-        (found,) = route.get_links(ifname=interface)
-        return bytes.fromhex(found.get_attr("IFLA_ADDRESS").replace(":", ""))
+        (link,) = route.get_links(ifname=interface)
+        return bytes.fromhex(link.get_attr("IFLA_ADDRESS").replace(":", ""))
 
 
 def exchange(server: socket.socket, client: socket.socket) -> str:
-    """Send a word over an accepted connection and return the client's address as the server sees it."""
+    """Send a word over a connection and return the client's address as the server sees it."""
     with client:
         accepted, (host, _port) = server.accept()
         with accepted:
@@ -87,20 +87,20 @@ async def test_the_world_reaches_the_guest_at_the_pods_address(wires: Wires) -> 
         assert exchange(server, wires.world.connect(POD, 8080)) == WORLD
 
 
-async def test_the_pods_localhost_is_the_guest_for_its_probes(wires: Wires) -> None:
+async def test_probes_of_the_pods_localhost_reach_the_guest(wires: Wires) -> None:
     await wires.set_up()
     with wires.guest.listen(8080) as server:
         assert exchange(server, wires.pod.connect("127.0.0.1", 8080)) == "10.0.2.1"
 
 
-async def test_with_listed_ports_the_rest_stays_the_pods(wires: Wires) -> None:
+async def test_ports_that_are_not_listed_stay_with_the_pod(wires: Wires) -> None:
     await wires.set_up(Masquerade("10.0.2.0/24", (Port("tcp", 8080),)))
     with wires.guest.listen(8080) as guest, wires.pod.listen(9090) as pod:
         assert exchange(guest, wires.world.connect(POD, 8080)) == WORLD
         assert exchange(pod, wires.world.connect(POD, 9090)) == WORLD
 
 
-async def test_a_guest_with_another_address_stays_inside(wires: Wires) -> None:
+async def test_a_guest_with_another_address_cannot_reach_the_world(wires: Wires) -> None:
     await wires.set_up()
     wires.guest.address("eth0", "10.0.2.77/24")
     with wires.world.listen(80), pytest.raises(TimeoutError):
@@ -108,7 +108,7 @@ async def test_a_guest_with_another_address_stays_inside(wires: Wires) -> None:
 
 
 def a_frame(target: bytes, source: bytes, to: str, sender: str, port: int, word: bytes) -> bytes:
-    """One UDP datagram as bytes on a wire, to whatever address: a guest need not ask its own kernel."""
+    """Return a UDP datagram as raw bytes, to any address: a guest can bypass its own kernel."""
     body = struct.pack("!4H", 4711, port, 8 + len(word), 0) + word
     head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 1, 0, 64, 17, 0, *map(socket.inet_aton, (sender, to)))
     total = sum(struct.unpack("!10H", head))
@@ -118,7 +118,7 @@ def a_frame(target: bytes, source: bytes, to: str, sender: str, port: int, word:
 
 
 def heard_of_a_guest(wires: Wires, to: str, sender: str = "10.0.2.2") -> bytes:
-    """Have the guest send "probe" to an address of the Pod, then "end" as it should; return what arrives of it."""
+    """Let the guest send "probe" to an address of the Pod, then "end" correctly. Return what arrives."""
 
     def send(to: str, sender: str, word: bytes) -> None:
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
@@ -129,20 +129,20 @@ def heard_of_a_guest(wires: Wires, to: str, sender: str = "10.0.2.2") -> bytes:
     def say(word: bytes, to: str = "10.0.2.1", sender: str = "10.0.2.2") -> None:
         wires.guest.run(lambda: send(to, sender, word))
 
-    heard = b""
+    received = b""
     with wires.pod.listen(9999, socket.SOCK_DGRAM) as server:
         server.settimeout(0.2)
-        for _unused in range(50):  # a port of a bridge takes its time
+        for _unused in range(50):  # a port of a bridge needs some time to forward
             say(b"begin")
             with suppress(TimeoutError):
-                heard = server.recv(16)
+                received = server.recv(16)
                 break
         say(b"probe", to, sender)
         say(b"end")
         server.settimeout(5)
-        while not heard.endswith(b"end"):
-            heard += server.recv(16)
-    return heard.replace(b"begin", b"")
+        while not received.endswith(b"end"):
+            received += server.recv(16)
+    return received.replace(b"begin", b"")
 
 
 LOCAL = ["127.0.0.1", "127.9.9.9", "127.255.255.254"]
@@ -150,14 +150,14 @@ LOCAL = ["127.0.0.1", "127.9.9.9", "127.255.255.254"]
 
 @pytest.mark.parametrize("to", LOCAL)
 async def test_a_guest_does_not_reach_the_pods_localhost(wires: Wires, to: str) -> None:
-    """What listens on the Pod's localhost (a sidecar, the launcher's own) takes every caller for one of the Pod."""
+    """Servers on the Pod's localhost (of a sidecar or the launcher) trust every client as part of the Pod."""
     await wires.set_up()
     assert heard_of_a_guest(wires, to) == b"end"
 
 
 @pytest.mark.parametrize("to", LOCAL)
-async def test_without_its_chain_a_guest_does_reach_the_pods_localhost(wires: Wires, to: str) -> None:
-    """So it is the chain that keeps it out, and neither the kernel nor the frames that are sent."""
+async def test_without_the_guard_chain_a_guest_reaches_the_pods_localhost(wires: Wires, to: str) -> None:
+    """Shows that the chain blocks the guest, and not the kernel or a malformed frame."""
     await wires.set_up()
     wires.pod.run(lambda: nft.run("delete chain ip virtops guard"))
     assert heard_of_a_guest(wires, to) == b"probeend"
@@ -173,33 +173,33 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("sender", "to"), OTHERS)
-async def test_a_guest_says_nothing_to_its_pod_as_somebody_else(wires: Wires, sender: str, to: str) -> None:
-    """What listens in the Pod believes an address: the world's, a neighbour's, its own localhost's."""
+async def test_a_guest_cannot_spoof_a_source_address_to_its_pod(wires: Wires, sender: str, to: str) -> None:
+    """Servers in the Pod trust source addresses: the world's, a neighbour's, their own localhost."""
     await wires.set_up(Masquerade("10.0.2.0/24", (Port("tcp", 80),)))
     assert heard_of_a_guest(wires, to, sender) == b"end"
 
 
 @pytest.mark.parametrize(("sender", "to"), OTHERS)
-async def test_without_its_chain_a_guest_speaks_as_anybody(wires: Wires, sender: str, to: str) -> None:
+async def test_without_the_guard_chain_a_guest_can_spoof_source_addresses(wires: Wires, sender: str, to: str) -> None:
     await wires.set_up(Masquerade("10.0.2.0/24", (Port("tcp", 80),)))
     wires.pod.run(lambda: nft.run("delete chain ip virtops guard"))
     assert heard_of_a_guest(wires, to, sender) == b"probeend"
 
 
-async def test_a_guest_without_an_address_yet_is_heard(wires: Wires) -> None:
-    """It asks the launcher for one."""
+async def test_a_guest_without_an_address_can_send_dhcp_requests(wires: Wires) -> None:
+    """The launcher answers them."""
     await wires.set_up()
     assert heard_of_a_guest(wires, "255.255.255.255", "0.0.0.0") == b"probeend"
 
 
-async def test_another_guest_network_is_honoured(wires: Wires) -> None:
+async def test_another_guest_network_works(wires: Wires) -> None:
     await wires.set_up(Masquerade("172.31.9.0/29"))
     with wires.world.listen(80) as server:
         assert exchange(server, wires.guest.connect(WORLD, 80)) == POD
 
 
 async def test_open_connections_survive_a_second_run(wires: Wires) -> None:
-    """A restarted virt-handler may set the network up again under a running guest."""
+    """A restarted virt-handler may set the network up again while the guest runs."""
     await wires.set_up()
     with wires.world.listen(80) as server, wires.guest.connect(WORLD, 80) as client:
         accepted, _unused = server.accept()
@@ -243,25 +243,25 @@ LOSSES: dict[str, Callable[[], object]] = {
 
 
 def state() -> tuple[object, ...]:
-    """Return what makes the guest's network, of the calling thread's namespace; numbers of interfaces aside."""
+    """Return the state of the guest's network in the calling thread's namespace, without interface indexes."""
     with IPRoute() as route:
-        found = links._links(route)
-        addresses = links._addresses(route).get(found["k6t-eth0"].index)
-        tap = found["tap0"]
-        is_plugged = tap.master == found["k6t-eth0"].index
+        by_name = links._links(route)
+        addresses = links._addresses(route).get(by_name["k6t-eth0"].index)
+        tap = by_name["tap0"]
+        is_plugged = tap.master == by_name["k6t-eth0"].index
     forwards = Path("/proc/sys/net/ipv4/ip_forward").read_text()
     rules = nft.run("list ruleset")
-    return rules, addresses, found["k6t-eth0"].is_up, (is_plugged, tap.mtu, tap.is_up), forwards
+    return rules, addresses, by_name["k6t-eth0"].is_up, (is_plugged, tap.mtu, tap.is_up), forwards
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
-async def test_what_was_lost_is_back_when_it_is_asked_for_again(wires: Wires, loss: Callable[[], object]) -> None:
-    """An administrator's flush, a plugin of the cluster's network that starts anew: nobody tells of either."""
+async def test_a_second_set_up_restores_lost_configuration(wires: Wires, loss: Callable[[], object]) -> None:
+    """Causes are an administrator's flush or a restarted network plugin. Neither sends a notification."""
     await set_up(wires.pod)
-    good = wires.pod.run(state)
+    before = wires.pod.run(state)
     wires.pod.run(loss)
     await set_up(wires.pod)
-    assert wires.pod.run(state) == good
+    assert wires.pod.run(state) == before
 
 
 async def test_a_guest_whose_rules_were_flushed_reaches_the_world_again(wires: Wires) -> None:
@@ -275,7 +275,7 @@ async def test_a_guest_whose_rules_were_flushed_reaches_the_world_again(wires: W
 
 
 class Heard:
-    """An IPRoute that notes what it is asked."""
+    """An IPRoute that records the calls to it."""
 
     def __init__(self, asked: list[str]) -> None:
         self._asked, self._route = asked, IPRoute()
@@ -291,26 +291,23 @@ class Heard:
         return getattr(self._route, name)
 
 
-async def test_what_is_right_is_looked_at_and_not_written(wires: Wires, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is asked for every few minutes, for every guest of a node; also with many ports, in no order."""
+async def test_a_correct_configuration_is_read_and_not_written(wires: Wires, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The set-up repeats every few minutes for every guest of a node. It works with many unsorted ports."""
     wanted = Masquerade("10.0.2.0/24", tuple(Port("tcp", 1 + number * 7919 % 30000) for number in range(100)))
     await set_up(wires.pod, wanted)
-    asked: list[str] = []
-    monkeypatch.setattr(nft, "run", lambda commands, run=nft.run: asked.append(commands) or run(commands))
-    monkeypatch.setattr(links, "IPRoute", lambda: Heard(asked))
+    calls: list[str] = []
+    monkeypatch.setattr(nft, "run", lambda commands, run=nft.run: calls.append(commands) or run(commands))
+    monkeypatch.setattr(links, "IPRoute", lambda: Heard(calls))
     await set_up(wires.pod, wanted)
-    assert asked == ["get_links", "get_addr", "list table ip virtops"]
+    assert calls == ["get_links", "get_addr", "list table ip virtops"]
 
 
-async def test_the_pods_addresses_and_mtu_are_reported_and_taken_over(wires: Wires) -> None:
+async def test_the_pods_addresses_and_mtu_are_reported_and_used(wires: Wires) -> None:
     assert await wires.set_up() == links.PodInterface((POD,), 1400, is_tap_open=False)
 
     def mtus() -> dict[str, int]:
         with IPRoute() as route:
-            return {
-                dict(get_link["attrs"])["IFLA_IFNAME"]: dict(get_link["attrs"])["IFLA_MTU"]
-                for get_link in route.get_links()
-            }
+            return {dict(link["attrs"])["IFLA_IFNAME"]: dict(link["attrs"])["IFLA_MTU"] for link in route.get_links()}
 
     assert {name: mtu for name, mtu in wires.pod.run(mtus).items() if name in ("k6t-eth0", "tap0")} == {
         "k6t-eth0": 1400,
@@ -323,7 +320,7 @@ async def test_uid_107_opens_the_tap_without_a_capability(wires: Wires) -> None:
 
     def attempt() -> int:
         device = os.open("/dev/net/tun", os.O_RDWR)
-        # A child, because a uid change here would be for the whole test process.
+        # In a child: a change of the uid would affect the whole test process.
         child = os.fork()
         if child == 0:
             status = 1
@@ -340,7 +337,7 @@ async def test_uid_107_opens_the_tap_without_a_capability(wires: Wires) -> None:
     assert wires.pod.run(attempt) == 0
 
 
-async def test_localhost_is_not_opened_to_the_pods_neighbours(wires: Wires) -> None:
+async def test_route_localnet_is_on_only_for_the_bridge(wires: Wires) -> None:
     await wires.set_up()
     values = wires.pod.run(
         lambda: {
@@ -351,34 +348,34 @@ async def test_localhost_is_not_opened_to_the_pods_neighbours(wires: Wires) -> N
     assert values == {"all": "0", "eth0": "0", "k6t-eth0": "1"}
 
 
-async def test_a_pod_without_eth0_is_an_error_that_says_so() -> None:
+async def test_a_pod_without_eth0_is_an_error() -> None:
     bare = Namespace()
     with pytest.raises(LookupError, match="no interface eth0"):
         await set_up(bare)
     bare.close()
 
 
-async def test_this_process_stays_where_it_was(wires: Wires) -> None:
+async def test_the_process_stays_in_its_namespace(wires: Wires) -> None:
     before = os.stat("/proc/self/ns/net").st_ino
     await wires.set_up()
     assert os.stat("/proc/self/ns/net").st_ino == before
 
 
-async def test_a_tap_that_nobody_has_open_is_told_from_a_guest_s(wires: Wires) -> None:
-    """A tap that was deleted under its guest is made anew, and the guest's QEMU holds the former one."""
+async def test_whether_the_tap_is_open_is_reported(wires: Wires) -> None:
+    """If the tap is deleted while its guest runs, a new tap is made, and QEMU still has the old one open."""
     assert (await set_up(wires.pod)).is_tap_open is False
-    held = wires.pod.run(open_tap)
+    tap = wires.pod.run(open_tap)
     try:
         assert (await set_up(wires.pod)).is_tap_open is True
         wires.pod.run(lambda: lose("tap0"))
         assert (await set_up(wires.pod)).is_tap_open is False
         assert (await set_up(wires.pod)).is_tap_open is False, "made anew just now, and there already"
     finally:
-        os.close(held)
+        os.close(tap)
 
 
 def open_tap() -> int:
-    """As QEMU does."""
+    """Open the tap like QEMU."""
     device = os.open("/dev/net/tun", os.O_RDWR)
     fcntl.ioctl(device, 0x400454CA, struct.pack("16sH22x", b"tap0", 0x0002 | 0x1000 | 0x4000))
     return device

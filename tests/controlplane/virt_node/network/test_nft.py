@@ -17,9 +17,9 @@ root = pytest.mark.root
 
 @pytest.fixture
 def inside() -> Iterator[Namespace]:
-    made = Namespace()
-    yield made
-    made.close()
+    namespace = Namespace()
+    yield namespace
+    namespace.close()
 
 
 @root
@@ -29,14 +29,14 @@ def test_a_transaction_applies_in_the_threads_namespace(inside: Namespace) -> No
 
 
 @root
-def test_a_refused_transaction_applies_nothing_and_says_why(inside: Namespace) -> None:
+def test_a_refused_transaction_applies_nothing_and_raises_the_reason(inside: Namespace) -> None:
     with pytest.raises(nft.NftError, match="No such file or directory"):
         inside.run(lambda: nft.run("add table ip mine\nadd rule ip absent forward drop\n"))
     assert inside.run(lambda: nft.run("list tables")) == ""
 
 
 class Kernel:
-    """A table that reads as what was written last, spelled in another way; None: there is none."""
+    """A table that reads as the last written rules, spelled differently. None: there is no table."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.table: str | None = None
@@ -53,16 +53,14 @@ class Kernel:
         return str(self.table)
 
 
-def test_a_table_is_written_once_while_it_stays_as_it_was_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_table_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = Kernel(monkeypatch)
     assert [nft.keep("ip mine", "rules") for _unused in range(3)] == [True, False, False]
     assert kernel.written == ["rules"]
 
 
 @pytest.mark.parametrize("table", [None, "", "OTHERS", "RULES AND MORE"])
-def test_a_table_that_is_not_as_it_was_written_is_written_again(
-    monkeypatch: pytest.MonkeyPatch, table: str | None
-) -> None:
+def test_a_changed_table_is_written_again(monkeypatch: pytest.MonkeyPatch, table: str | None) -> None:
     kernel = Kernel(monkeypatch)
     nft.keep("ip mine", "rules")
     kernel.table = table
@@ -70,10 +68,10 @@ def test_a_table_that_is_not_as_it_was_written_is_written_again(
     assert kernel.table == "RULES"
 
 
-def test_rules_that_were_another_pods_are_looked_at_by_what_they_looked_like_there(
+def test_the_read_back_of_rules_is_shared_between_pods(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What a transaction looks like is the same everywhere; whether it is there is asked of each Pod."""
+    """The same rules read back the same in every Pod. Whether they exist is checked in each Pod."""
     kernel = Kernel(monkeypatch)
     nft.keep("ip mine", "rules")
     kernel.table = None
@@ -81,7 +79,7 @@ def test_rules_that_were_another_pods_are_looked_at_by_what_they_looked_like_the
     assert not nft.keep("ip mine", "rules")
 
 
-def test_of_ever_new_rules_no_more_is_kept_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_remembered_rules_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     Kernel(monkeypatch)
     for number in range(nft._REMEMBERED + 10):
         nft.keep("ip mine", f"rules {number}")
