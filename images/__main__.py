@@ -25,7 +25,7 @@ _PROBLEMS = (CompileError, OSError, RootfsError, TrimError, ValueError, WheelErr
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; what went wrong goes to stderr in one piece, without a traceback."""
+    """Run a command. An error is printed to stderr, without a traceback."""
     parser = _parser()
     chosen = parser.parse_args(arguments)
     try:

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make a disk that a BIOS boots, without a loop device, a mount, or root.
+"""Make a disk that a BIOS boots, without loop devices, mounts or root.
 
 Sector 0 is GRUB's boot sector with a partition table, GRUB's core image follows it, and partition 1 holds a tar
 archive, which GRUB reads like a file system. The core image carries the boot commands; there is no menu. It loads
-the kernel by the 16-bit protocol: after the 32-bit one the kernel moves itself, which takes 2.5 s under emulation.
+the kernel by the 16-bit protocol: with the 32-bit protocol the kernel moves itself, which takes 2.5 s under emulation.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _MEBIBYTE = 1 << 20
 
 
 class BootDiskError(Exception):
-    """GRUB's core image could not be made: carries what grub-mkimage said."""
+    """GRUB's core image could not be made. Carries the output of grub-mkimage."""
 
 
 def boot_disk(rootfs: Mapping[str, Node], kernel: bytes, initrd: bytes, arguments: str) -> bytes:
-    """Return a raw disk image that boots a kernel with an initrd and arguments; GRUB comes from a root file system."""
+    """Return a raw disk image that boots a kernel with an initrd and arguments. GRUB comes from a root file system."""
     core = _core_image(rootfs, f"linux16 /vmlinuz {arguments}\ninitrd16 /initrd\nboot\n")
     files = _tar({"vmlinuz": kernel, "initrd": initrd})
     return layout(rootfs[f"{_GRUB}/boot.img"].read(), core, files)
 
 
 def layout(boot_sector: bytes, core: bytes, partition: bytes) -> bytes:
-    """Put a disk together; its size is a whole number of MiB. ValueError if the core image does not fit."""
+    """Return the disk, padded to whole MiB. Raises ValueError if the core image does not fit."""
     if SECTOR + len(core) > _PARTITION_START * SECTOR:
         raise ValueError(f"GRUB's core image has {len(core)} bytes, too many for the gap before the first partition")
     sectors = -(-len(partition) // SECTOR)
-    # Active, CHS addresses that say "use LBA", type, first sector, number of sectors.
+    # Active, CHS addresses that mean "use LBA", type, first sector, number of sectors.
     entry = struct.pack("<B3sB3sII", 0x80, b"\xfe\xff\xff", _PARTITION_TYPE, b"\xfe\xff\xff", _PARTITION_START, sectors)
     table = entry.ljust(64, b"\0") + b"\x55\xaa"
     head = (boot_sector[:_TABLE] + table + core).ljust(_PARTITION_START * SECTOR, b"\0")

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make the images: each layer from its recipe where that has changed, and an archive where a layer or a name has.
+"""Build the images: a layer if its recipe has changed, an archive if a layer or its name has changed.
 
-`build` works from mmdebstrap's root file systems and keeps everything in the store. `assemble` works from the root
-file system that it runs in, a Containerfile's build stage, and keeps nothing.
+`build` uses root file systems of mmdebstrap and keeps all results in the store. `assemble` uses the root file system
+that it runs in, the build stage of a Containerfile, and keeps nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VERSION = re.compile(r"^version:\s*[\"']?([^\s\"']+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """An image and whether its archive had to be written."""
+    """An image, and whether its archive was written."""
 
     name: str
     image: Image
@@ -43,7 +43,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a build depends on besides the sources. mirrors: of Debian, this machine's if none; fresh: fetch anew."""
+    """What a build depends on besides the sources. mirrors: of Debian, or this machine's; fresh: fetch again."""
 
     prefix: str = DEFAULT_PREFIX
     tag: str = ""
@@ -52,36 +52,36 @@ class Options:
 
 
 def collection_version(collection: Path = COLLECTION) -> str:
-    """Return the version of the collection: from galaxy.yml in a clone, from MANIFEST.json where it is installed."""
+    """Return the version of the collection: from galaxy.yml in a clone, from MANIFEST.json in an installed one."""
     manifest, galaxy = collection / "MANIFEST.json", collection / "galaxy.yml"
     if manifest.exists():
         return str(json.loads(manifest.read_text())["collection_info"]["version"])
-    found = _VERSION.search(galaxy.read_text()) if galaxy.exists() else None
-    if found is None:
+    match = _VERSION.search(galaxy.read_text()) if galaxy.exists() else None
+    if match is None:
         raise ValueError(f"no version in {galaxy} and no {manifest}: name the images' tag with --tag")
-    return found[1]
+    return match[1]
 
 
 def build(name: str, store: Store, output: Path | None, options: Options, collection: Path = COLLECTION) -> Built:
-    """Bring an image's archive up to date: a piece of the store, and a copy of it at `output`/NAME.tar if asked for.
+    """Bring an image's archive in the store up to date, and its copy at `output`/NAME.tar if `output` is given.
 
-    Nothing is written when nothing has changed.
+    Writes nothing if nothing has changed.
     """
     layers, making = _layers(name, store, options, collection)
-    kept = _archive(store, making, layers, _reference(name, options, collection))
+    built = _archive(store, making, layers, _reference(name, options, collection))
     if output is None:
-        return kept
+        return built
     path = output / f"{name}.tar"
-    is_there = _is_copy(path, kept.image.path)
+    is_there = _is_copy(path, built.image.path)
     if not is_there:
-        _copy(kept.image.path, path)
-    return Built(name, replace(kept.image, path=path), written=not is_there)
+        _copy(built.image.path, path)
+    return Built(name, replace(built.image, path=path), written=not is_there)
 
 
 def _layers(name: str, store: Store, options: Options, collection: Path) -> tuple[list[Layer], Recipe]:
     making = recipe(name)
     packages = parse_packages(packages_file(collection, name).read_text())
-    # A mirror that somebody names may hold another Debian than the last one did.
+    # Another mirror may have other versions of the packages.
     rootfs_key = key_of(repr(making.debian), repr(options.mirrors), OPTIONS, packages)
     rootfs = store.piece(
         f"{name}-rootfs",
@@ -98,18 +98,18 @@ def _layers(name: str, store: Store, options: Options, collection: Path) -> tupl
 
 
 def plan(name: str, store: Store, output: Path | None, options: Options, collection: Path = COLLECTION) -> Built:
-    """Say what `build` would do, and do nothing: the image as it is, or one without a digest that is to be written."""
+    """Return what `build` would return, without a change. An image that would be written has no digest."""
     reference, readable = _reference(name, options, collection), store.for_reading()
     path = store.root if output is None else output / f"{name}.tar"
     to_write = Built(name, Image(path, reference, ""), written=True)
     try:
         layers, making = _layers(name, readable, options, collection)
-        kept = _archive(readable, making, layers, reference)
+        built = _archive(readable, making, layers, reference)
     except NotMadeError:
         return to_write
     if output is None:
-        return kept
-    return Built(name, replace(kept.image, path=path), written=False) if _is_copy(path, kept.image.path) else to_write
+        return built
+    return Built(name, replace(built.image, path=path), written=False) if _is_copy(path, built.image.path) else to_write
 
 
 def _interpreter(store: Store, name: str, base: str, tree: Callable[[], Mapping[str, Node]]) -> list[str]:
@@ -130,7 +130,7 @@ def _layer(store: Store, making: Recipe, layer: LayerRecipe, inputs: Inputs, bas
 
 
 def _archive(store: Store, making: Recipe, layers: list[Layer], reference: str) -> Built:
-    """Return the archive of an image: a piece by what is in it, which nobody who builds another one touches."""
+    """Return the archive of an image. Its key is its content, so builds of other images do not change it."""
     digest, is_made = digest_of(layers, making.config), False
 
     def make(path: Path) -> None:
@@ -144,7 +144,7 @@ def _archive(store: Store, making: Recipe, layers: list[Layer], reference: str) 
 
 
 def _is_copy(path: Path, kept: Path) -> bool:
-    """Tell whether a file is the copy of a kept archive: it has its time, to the nanosecond."""
+    """Tell whether a file is the copy of an archive in the store: both have the same time, to the nanosecond."""
     if not path.exists():
         return False
     copy, original = path.stat(), kept.stat()
@@ -166,9 +166,9 @@ def _reference(name: str, options: Options, collection: Path) -> str:
 
 
 def assemble(name: str, root: Path, output: Path, collection: Path = COLLECTION) -> list[Path]:
-    """Make an image's layers from a root file system on disk, each as a directory of `output` named like the layer.
+    """Make an image's layers from a root file system on disk. Each layer is a directory in `output`.
 
-    The Python that runs this must be the one of that root file system.
+    The running Python must be the Python of that root file system.
     """
     tree = functools.cache(lambda: read_directory(root))
     inputs = Inputs(collection, tree, lambda: [sys.executable])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write an initramfs: a cpio archive in the "newc" format, uncompressed, which is what boots fastest under emulation.
+"""Write an initramfs: a cpio archive in the "newc" format. It is uncompressed, which boots fastest under emulation.
 
 Format: Documentation/driver-api/early-userspace/buffer-format.rst of Linux.
 """
@@ -20,7 +20,7 @@ _ALIGNMENT = 4
 
 @dataclass(frozen=True, slots=True)
 class CharacterDevice:
-    """A device node, which a tree cannot hold."""
+    """A device node. Trees have none."""
 
     major: int
     minor: int
@@ -28,7 +28,7 @@ class CharacterDevice:
 
 
 def archive(tree: Mapping[str, Node], devices: Mapping[str, CharacterDevice]) -> bytes:
-    """Return an archive of a tree and device nodes; missing parent directories are added."""
+    """Return an archive of a tree and device nodes. Missing parent directories are added."""
     names = {*tree, *devices}
     parents = {parent for name in names for parent in _parents(name)} - names
     members: list[bytes] = []

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The test guest: a Debian kernel, the modules that a virtual machine needs, and a BusyBox userland in an initramfs.
+"""The test guest: a Debian kernel, its modules for virtual machines, and a BusyBox userland in an initramfs.
 
-The guest's own programs are below test-guest/root, as they will be in the guest; docs/images.md says what it does.
+The guest's own programs are below test-guest/root, at their paths in the guest. docs/images.md describes the guest.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ ARGUMENTS = (
     "console=tty0 console=ttyS0 quiet loglevel=3 nokaslr mitigations=off random.trust_cpu=on"
     " initcall_blacklist=jent_mod_init,load_system_certificate_list cryptomgr.notests=1 noisapnp no_timer_check"
 )
-"""The kernel's command line when the disk boots. What is switched off costs time under emulation; and the timer of a
-guest whose processor others want as well may be found broken, which is a panic."""
+"""The kernel's command line when the disk boots. The disabled features cost time under emulation. On a busy host the
+kernel's timer check may fail, which would be a panic."""
 
 _PROGRAMS = ("usr/bin/busybox",)
 _EXECUTABLE = re.compile(rb"#!/bin/sh")
@@ -35,11 +35,11 @@ _DEVICES = {"dev/console": cpio.CharacterDevice(5, 1), "dev/null": cpio.Characte
 
 
 class GuestError(ValueError):
-    """The guest cannot be made from this root file system: names what is missing."""
+    """The guest cannot be made from this root file system. The text names what is missing."""
 
 
 def image_files(rootfs: Mapping[str, Node], sources: Path) -> dict[str, Node]:
-    """Return the files of the test guest's image: the disk, and kernel and initrd by themselves for kernelBoot.
+    """Return the files of the test guest's image: the disk, and kernel and initrd as files for kernelBoot.
 
     rootfs: a Debian with the packages of test-guest/packages. sources: the directory test-guest.
     """
@@ -67,21 +67,21 @@ def initrd_tree(rootfs: Mapping[str, Node], sources: Path) -> dict[str, Node]:
 
 
 def _mode(name: str, node: Node) -> int:
-    """Modes do not survive every way that a collection travels, so they are derived."""
+    """Derive the mode of a file. Some ways to distribute a collection do not keep modes."""
     if name == "etc/shadow":
         return 0o600
     return 0o755 if _EXECUTABLE.match(node.read(16)) else 0o644
 
 
 def _kernel(rootfs: Mapping[str, Node]) -> bytes:
-    found = sorted(name for name in rootfs if name.startswith("boot/vmlinuz-"))
-    if len(found) != 1:
-        raise GuestError(f"expected one kernel in /boot of the root file system, found {found or 'none'}")
-    return rootfs[found[0]].read()
+    kernels = sorted(name for name in rootfs if name.startswith("boot/vmlinuz-"))
+    if len(kernels) != 1:
+        raise GuestError(f"expected one kernel in /boot of the root file system, found {kernels or 'none'}")
+    return rootfs[kernels[0]].read()
 
 
 def _applets(busybox: bytes) -> Iterator[tuple[str, Node]]:
-    """Link every applet to BusyBox. The names are those in the program's own sorted table."""
+    """Link every applet to BusyBox. The names are in a sorted table in the program."""
     at = busybox.index(b"\0[\0[[\0") + 1
     names: list[str] = []
     while (name := busybox[at : busybox.index(b"\0", at)].decode()) and (not names or name > names[-1]):
@@ -94,7 +94,7 @@ def _applets(busybox: bytes) -> Iterator[tuple[str, Node]]:
 
 
 def _modules(rootfs: Mapping[str, Node], listing: str) -> dict[str, Node]:
-    """Return the listed kernel modules, uncompressed, and etc/modules: lines `GROUP FILE` in the order of loading."""
+    """Return the listed kernel modules, uncompressed, and etc/modules: lines `GROUP FILE` in loading order."""
     indexes = [name for name in rootfs if name.endswith("/modules.dep")]
     if len(indexes) != 1:
         raise GuestError(f"expected one modules.dep in the root file system, found {indexes or 'none'}")
@@ -124,12 +124,12 @@ def _listed(listing: str) -> Iterator[tuple[str, str]]:
 
 
 def _dependencies(index: str) -> dict[str, list[str]]:
-    """Parse modules.dep: module name -> its file, then those that it needs, the direct ones first."""
-    found = {}
+    """Parse modules.dep: module name -> its file, then the files of its dependencies, the direct ones first."""
+    files = {}
     for line in index.splitlines():
         path, _unused, needed = line.partition(":")
-        found[posixpath.basename(path).partition(".ko")[0]] = [path, *needed.split()]
-    return found
+        files[posixpath.basename(path).partition(".ko")[0]] = [path, *needed.split()]
+    return files
 
 
 def _uncompressed(node: Node, path: str) -> bytes:
@@ -138,9 +138,9 @@ def _uncompressed(node: Node, path: str) -> bytes:
 
 
 def without_signature(module: bytes) -> bytes:
-    """Cut off a kernel module's signature: checking it takes 20 ms per module under emulation.
+    """Remove a kernel module's signature. Its check takes 20 ms per module under emulation.
 
-    Layout, from the end: a marker, twelve bytes of which the last four are the signature's length, the signature.
+    Layout, from the end: a marker; twelve bytes, the last four are the signature's length; the signature.
     """
     if not module.endswith(_SIGNATURE_MARKER):
         return module

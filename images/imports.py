@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find the files of this project that a process imports, by reading import statements; nothing is imported.
+"""Find the files of this project that a process imports, by reading import statements. Nothing is imported.
 
-So an image holds what its process needs and nothing else, without a list that somebody must keep.
+So an image contains exactly the files that its process needs, without a list to maintain.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _DATA_SUFFIXES = (".json", ".yml", ".yaml", ".xml")
 
 
 def files_of(packages: Mapping[str, Path], entries: Iterable[str]) -> dict[str, Path]:
-    """Return the files of every module reachable from the entry packages, by their name below the import root.
+    """Return the files of every module reachable from the entry packages, by their path below the import root.
 
     packages: top-level package name -> its directory. entries: packages (with all their modules) or modules.
-    Data files beside a reachable module come along. ValueError names an entry that does not exist.
+    Includes the data files beside a reachable module. ValueError names an entry that does not exist.
     """
     modules = dict(_modules(packages))
     pending = [name for entry in entries for name in _entry(entry, modules)]
@@ -45,10 +45,10 @@ def _modules(packages: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
 
 
 def _entry(entry: str, modules: Mapping[str, Path]) -> list[str]:
-    found = [name for name in modules if name == entry or name.startswith(f"{entry}.")]
-    if not found:
+    names = [name for name in modules if name == entry or name.startswith(f"{entry}.")]
+    if not names:
         raise ValueError(f"there is no package {entry} to put into an image")
-    return found
+    return names
 
 
 def _parents(name: str) -> list[str]:

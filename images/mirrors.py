@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where Debian's packages come from: the mirror that somebody named, or the one that this machine's apt uses.
+"""The mirrors of Debian's packages: the mirror that an option names, or the mirror of this machine's apt.
 
-No host is named here. A machine whose apt knows no Debian leaves the choice to mmdebstrap.
+This file names no host. If apt has no mirror of Debian, mmdebstrap chooses one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LISTED = "mirror+file:"
 
 @dataclass(frozen=True, slots=True)
 class Mirrors:
-    """URLs of Debian's archive and of its security updates; "" where none is known."""
+    """URLs of Debian's archive and of its security updates; "" if unknown."""
 
     archive: str = ""
     security: str = ""
@@ -38,7 +38,7 @@ NO_MIRRORS = Mirrors()
 
 
 def of_this_machine() -> Mirrors:
-    """Ask apt which mirrors it uses for Debian; none where there is no apt, or it has nothing of Debian."""
+    """Return apt's mirrors of Debian; empty without apt, or if apt has none."""
     if shutil.which("apt-get") is None:
         return NO_MIRRORS
     done = subprocess.run(_ASKED, capture_output=True, text=True, check=False)
@@ -46,9 +46,9 @@ def of_this_machine() -> Mirrors:
 
 
 def read_targets(lines: Iterable[str]) -> Mirrors:
-    """Pick Debian's own among apt's sources: lines `URI|RELEASE|COMPONENT|ORIGIN`.
+    """Select Debian's mirrors among apt's sources. lines: `URI|RELEASE|COMPONENT|ORIGIN`.
 
-    ORIGIN is known once apt has fetched its lists. Before that a release's name must do.
+    ORIGIN is empty until apt has fetched its lists. Until then the name of the release decides.
     """
     archive, security = "", ""
     for uri, release, component, origin in (line.split("|") for line in lines if line.count("|") == 3):
@@ -64,7 +64,7 @@ def read_targets(lines: Iterable[str]) -> Mirrors:
 
 
 def source_lines(suite: str, mirrors: Mirrors, *, has_updates: bool) -> list[str]:
-    """Write apt's sources of a suite; nothing if no mirror is known."""
+    """Return apt's source lines for a suite; empty if no mirror is known."""
     if not mirrors.archive:
         return []
     lines = [f"deb {mirrors.archive} {suite} main"]
@@ -74,7 +74,7 @@ def source_lines(suite: str, mirrors: Mirrors, *, has_updates: bool) -> list[str
 
 
 def _url(uri: str) -> str:
-    """Return a URL that serves elsewhere, too: the first of a list of mirrors, none for a disc or a folder."""
+    """Return a URL that also works elsewhere: the first of a list of mirrors, "" for a disc or a folder."""
     if uri.startswith(_LISTED):
         uri = next(_listed(Path(uri.removeprefix(_LISTED).rstrip("/"))), "")
     return uri.rstrip("/") if uri.startswith(("http://", "https://")) else ""

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write OCI image archives: what `ctr images import`, `podman load` and `docker load` read. Standard library only.
+"""Write OCI image archives, which `ctr images import`, `podman load` and `docker load` read. Standard library only.
 
-A `LayerWriter` makes a layer, `write_archive` puts layers together. Equal contents give equal bytes, hence equal
-digests: times are fixed, owners are numbers, nothing depends on the machine. What goes into our images is not here.
+A `LayerWriter` writes a layer, `write_archive` combines layers. Equal contents give equal bytes and equal digests:
+times are fixed, owners are numbers, nothing depends on the machine. recipes.py has the content of our images.
 
     with LayerWriter(Path("layer.tar")) as writer:
         writer.file("usr/bin/pause", Path("pause"), mode=0o755)
@@ -47,14 +47,14 @@ class Layer:
 
     @classmethod
     def measure(cls, path: Path) -> Layer:
-        """Take any tar file as a layer."""
+        """Return any tar file as a layer."""
         with path.open("rb") as stream:
             return cls(path, hashlib.file_digest(stream, "sha256").hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What a runtime does with the image unless the Pod says otherwise."""
+    """How a runtime runs the image. A Pod can override it."""
 
     entrypoint: Sequence[str] = ()
     command: Sequence[str] = ()
@@ -68,16 +68,16 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An archive that was written."""
+    """A written archive."""
 
     path: Path
     reference: str
     digest: str
-    """`sha256:...` of the manifest: what goes behind the @ in a reference."""
+    """`sha256:...` of the manifest, the part after the @ in a reference."""
 
 
 class _Hashing(io.RawIOBase):
-    """A sink that hashes what passes through it."""
+    """A stream that hashes what is written to it."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -98,9 +98,9 @@ class _Hashing(io.RawIOBase):
 
 
 class LayerWriter:
-    """Write a layer file by file; parents are added by themselves. `layer` is there once the block has ended.
+    """Write a layer file by file. Missing parents are added. `layer` is set at the end of the block.
 
-    Give entries in a fixed order: the order is part of the digest. On an exception no file is left.
+    Add entries in a fixed order: the order is part of the digest. An exception removes the file.
     """
 
     layer: Layer
@@ -138,7 +138,7 @@ class LayerWriter:
         self._add(name, tarfile.SYMTYPE, 0o777, 0, target=target)
 
     def file(self, name: str, content: bytes | Path, *, mode: int = 0o644, owner: int = 0) -> None:
-        """Add a regular file with the given bytes, or with those of the file at a path."""
+        """Add a regular file with these bytes, or with the content of the file at a path."""
         if isinstance(content, bytes):
             self.stream(name, io.BytesIO(content), len(content), mode=mode, owner=owner)
             return
@@ -177,20 +177,20 @@ class LayerWriter:
 
 
 def digest_of(layers: Sequence[Layer], config: Config) -> str:
-    """Return the digest that an image of these layers has, whatever it is called."""
+    """Return the digest of an image of these layers. It does not depend on the image's name."""
     return f"sha256:{hashlib.sha256(_json(_manifest(layers, _json(_config(layers, config))))).hexdigest()}"
 
 
 def write_archive(path: Path, reference: str, layers: Iterable[Layer], config: Config) -> Image:
-    """Write an OCI archive whose layers are stored as they are, and name it `reference` (a repository with a tag).
+    """Write an OCI archive of these layers under the name `reference` (a repository with a tag).
 
-    The file appears in one piece, by a rename. ValueError if the reference has no tag or is not spelled in full.
+    The file is written under another name and renamed. Raises ValueError if the reference has no registry or tag.
     """
     if not _REFERENCE.fullmatch(reference):
         raise ValueError(f"image reference {reference!r} is not of the form registry/repository:tag")
-    held = list(layers)
-    configured = _json(_config(held, config))
-    manifest = _json(_manifest(held, configured))
+    all_layers = list(layers)
+    configured = _json(_config(all_layers, config))
+    manifest = _json(_manifest(all_layers, configured))
     digest = hashlib.sha256(manifest).hexdigest()
     index = _json(_index(reference, digest, len(manifest), config.architecture))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -201,7 +201,7 @@ def write_archive(path: Path, reference: str, layers: Iterable[Layer], config: C
             _put_bytes(sink, "index.json", index)
             for blob in (manifest, configured):
                 _put_bytes(sink, f"blobs/sha256/{hashlib.sha256(blob).hexdigest()}", blob)
-            for layer in {layer.sha256: layer for layer in held}.values():
+            for layer in {layer.sha256: layer for layer in all_layers}.values():
                 _put_file(sink, f"blobs/sha256/{layer.sha256}", layer.path)
             sink.write(b"\0" * (2 * tarfile.BLOCKSIZE))
         partial.replace(path)

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is in each image: its layers, what each layer is made from, and how the image is run.
+"""The content of each image: its layers, the inputs of each layer, and how the image runs.
 
-A recipe sees a root file system as a tree; where that came from (mmdebstrap or a Containerfile's build stage) it does
-not know. So both ways make the same image. When layers are made and where they are kept is not decided here.
+A recipe reads a root file system as a tree and does not know its source (mmdebstrap or the build stage of a
+Containerfile), so both give the same image. build.py decides when to make a layer, store.py where it is kept.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from images.tree import Node, directory, read_directory, regular, regular_at, sy
 from images.trim import parse_keep_list, select, trim
 
 CODE = "usr/lib/virtops"
-"""Where our own packages are in an image; a .pth file puts it on the path, so that `python3 -I` finds them."""
+"""Directory of our packages in an image. A .pth file adds it to the path, so `python3 -I` finds them."""
 
 NAMES = ("control-plane", "virt-launcher", "test-guest")
 _PATH_FILE = "usr/lib/python3/dist-packages/virtops.pth"
 _WHEELS = f"usr/local/lib/python{VERSION}/dist-packages"
 _SEARCH_PATH = "/usr/local/bin:/usr/bin:/usr/sbin"
 _SHARED_WITH_MODULES = ("kubevirt_api", "libvirt_domain", "seed_image")
-"""Packages below plugins/module_utils that the control plane imports, too."""
+"""Packages below plugins/module_utils that the control plane imports."""
 _PROBE = "roles/node_kvm/files/kvm_probe.py"
 _GUEST_DEBIAN = Debian("bookworm", ("amd64", "i386"), has_updates=False)
-"""The last Debian with a kernel for i386, without its updates: the guest is for tests, and serves nobody."""
+"""The last Debian with a kernel for i386. Without its updates, because the guest is only for tests."""
 _LAUNCHER = 107
 _UNPRIVILEGED = 65532
 HANDLER_UID = 60107
-"""A test compares it with controlplane/domain/layout.py."""
+"""A test compares this with controlplane/domain/layout.py."""
 _LABELS = {
     "org.opencontainers.image.source": "https://github.com/virtops/virtops.kubevirt",
     "org.opencontainers.image.licenses": "GPL-3.0-or-later",
@@ -48,7 +48,7 @@ _LABELS = {
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a layer is made from."""
+    """The inputs of a layer."""
 
     collection: Path
     """The root of the collection: the directory of images/ and controlplane/."""
@@ -59,13 +59,13 @@ class Inputs:
 
 @dataclass(frozen=True)
 class LayerRecipe:
-    """One layer. `key` hashes all that `make` reads besides the root file system, and must be quick."""
+    """One layer. `key` hashes all inputs of `make` except the root file system, and must be fast."""
 
     name: str
     key: Callable[[Path], str]
     make: Callable[[Inputs], Mapping[str, Node]]
     uses_rootfs: bool = True
-    """Whether a new root file system makes a new layer necessary."""
+    """A new root file system requires a new layer."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _virt_launcher() -> Recipe:
         (_packages_layer("virt-launcher"), _code_layer(("controlplane.virt_launcher",), _launcher_files())),
         Config(
             entrypoint=(
-                "/usr/bin/dumb-init",  # reaps, and sleeps: tini looks every second whether its child is still there
+                "/usr/bin/dumb-init",  # reaps children and otherwise sleeps; tini wakes up every second
                 "--single-child",
                 "--",
                 "/usr/bin/python3",
@@ -130,7 +130,7 @@ def _control_plane() -> Recipe:
 
 
 def _test_guest() -> Recipe:
-    """Data only: a containerDisk, and a kernel with its initrd for kernelBoot. It has no program to run."""
+    """Only data: a containerDisk, and a kernel with its initrd for kernelBoot. The image has no program."""
     layer = LayerRecipe("disk", _guest_key, lambda inputs: guest.image_files(inputs.rootfs(), _guest_root(inputs)))
     return Recipe("test-guest", (layer,), Config(labels=_LABELS), _GUEST_DEBIAN)
 
@@ -146,7 +146,7 @@ def _guest_key(collection: Path) -> str:
 
 
 def _packages_layer(name: str) -> LayerRecipe:
-    """The image's part of Debian, with compiled Python files."""
+    """The layer of Debian packages, with compiled Python files."""
 
     def keep_list(collection: Path) -> Path:
         return collection / "images" / name / "keep"
@@ -156,8 +156,8 @@ def _packages_layer(name: str) -> LayerRecipe:
         return key_of([hash_of(path) for path in (keep_list(collection), *code)])
 
     def make(inputs: Inputs) -> dict[str, Node]:
-        kept = trim(inputs.rootfs(), parse_keep_list(keep_list(inputs.collection).read_text()))
-        return {**kept, **compiled(kept, inputs.interpreter())}
+        files = trim(inputs.rootfs(), parse_keep_list(keep_list(inputs.collection).read_text()))
+        return {**files, **compiled(files, inputs.interpreter())}
 
     return LayerRecipe("packages", key, make)
 
@@ -172,10 +172,10 @@ def _wheels_layer() -> LayerRecipe:
     def make(inputs: Inputs) -> dict[str, Node]:
         with tempfile.TemporaryDirectory(prefix="virtops-wheels-") as scratch:
             wheels.install(requirements(inputs.collection), Path(scratch))
-            found = read_directory(Path(scratch))
+            installed = read_directory(Path(scratch))
             patterns = parse_keep_list(keep_list(inputs.collection).read_text())
-            kept = {f"{_WHEELS}/{name}": _in_memory(node) for name, node in select(found, patterns).items()}
-            return {**kept, **compiled(kept, inputs.interpreter())}
+            files = {f"{_WHEELS}/{name}": _in_memory(node) for name, node in select(installed, patterns).items()}
+            return {**files, **compiled(files, inputs.interpreter())}
 
     def key(collection: Path) -> str:
         code = [collection / "images" / name for name in ("wheels.py", "trim.py", "precompile.py")]
@@ -191,9 +191,9 @@ def _in_memory(node: Node) -> Node:
 def _code_layer(
     entries: tuple[str, ...], fixed: Mapping[str, Node], programs: Mapping[str, str] = MappingProxyType({})
 ) -> LayerRecipe:
-    """Our own modules that the entry packages import, and the few fixed files of the image.
+    """The layer of our modules that the entry packages import, and of the image's fixed files.
 
-    programs: single files beside the packages, by their name there -> their path in the collection.
+    programs: single files beside the packages: name in the image -> path in the collection.
     """
 
     def sources(collection: Path) -> dict[str, Path]:
@@ -207,15 +207,15 @@ def _code_layer(
         return key_of(code, [(name, hash_of(path)) for name, path in sources(collection).items()])
 
     def make(inputs: Inputs) -> dict[str, Node]:
-        ours = {f"{CODE}/{name}": regular_at(path) for name, path in sources(inputs.collection).items()}
+        modules = {f"{CODE}/{name}": regular_at(path) for name, path in sources(inputs.collection).items()}
         path_file = {_PATH_FILE: regular(f"/{CODE}\n".encode())}
-        return {**fixed, **path_file, **ours, **compiled(ours, inputs.interpreter())}
+        return {**fixed, **path_file, **modules, **compiled(modules, inputs.interpreter())}
 
     return LayerRecipe("code", key, make, uses_rootfs=False)
 
 
 def _accounts(user: str, number: int, home: str) -> dict[str, Node]:
-    """One user of the image's own, root, and virt-handler: libvirtd turns away a peer whose name it cannot look up."""
+    """Return the files of users: the image's, root, and virt-handler. libvirtd refuses a peer without a name."""
     users = (("root", 0, "/root"), (user, number, home), ("virt-handler", HANDLER_UID, "/"))
     passwd = "".join(f"{name}:x:{uid}:{uid}::{where}:/sbin/nologin\n" for name, uid, where in users)
     group = "".join(f"{name}:x:{uid}:\n" for name, uid, _unused in users)
@@ -228,7 +228,7 @@ def _accounts(user: str, number: int, home: str) -> dict[str, Node]:
 
 
 def _launcher_files() -> dict[str, Node]:
-    """/var/lock is in the Pod's emptyDir: libvirt locks a console's pty there, and the root is read-only."""
+    """Return the fixed files. /var/lock is in the emptyDir: libvirt locks consoles there; the root is read-only."""
     return {
         **_accounts("qemu", _LAUNCHER, "/run/launcher"),
         "img": directory(),

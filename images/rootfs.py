@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make a Debian root file system with mmdebstrap, as a tar file: the base of an image without a container engine."""
+"""Make a Debian root file system with mmdebstrap, as a tar file: the base of images without a container engine."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _LINES_SHOWN = 15
 
 @dataclass(frozen=True, slots=True)
 class Debian:
-    """Which Debian an image is made from; from where it is fetched makes no other image of it."""
+    """The Debian of an image. The mirror is not part of it, because it does not change the image."""
 
     suite: str = "trixie"
     architectures: tuple[str, ...] = ("amd64",)
-    """The first is the one whose programs run while the root file system is made."""
+    """Programs of the first architecture run while the root file system is made."""
     has_updates: bool = True
 
 
@@ -41,17 +41,17 @@ TRIXIE = Debian()
 
 
 class RootfsError(Exception):
-    """The root file system cannot be made here: says what is missing or what failed, and the remedy."""
+    """The root file system cannot be made here. The text has the reason and the remedy."""
 
 
 def parse_packages(text: str) -> tuple[str, ...]:
-    """Return the package names of a list with one per line and comments, sorted."""
+    """Return the sorted package names of a list with one name per line and comments."""
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
     return tuple(sorted({line for line in lines if line}))
 
 
 def missing_prerequisites() -> list[str]:
-    """Say what this machine lacks to make a root file system, each with its remedy; empty if nothing."""
+    """Return what this machine lacks to make a root file system, each with its remedy."""
     engine = "or build the images with podman, buildah or docker from images/*/Containerfile"
     problems = []
     if shutil.which("mmdebstrap") is None:
@@ -64,9 +64,9 @@ def missing_prerequisites() -> list[str]:
 
 
 def make_rootfs(packages: Sequence[str], path: Path, debian: Debian, mirrors: Mirrors) -> None:
-    """Write a tar file of a minimal Debian with packages, from mirrors, or from mmdebstrap's own where none is known.
+    """Write a tar file of a minimal Debian with packages. mirrors: mmdebstrap's own if unknown.
 
-    RootfsError with the remedy, or with the last lines that mmdebstrap printed.
+    Raises RootfsError with the remedy, or with the last lines of mmdebstrap's output.
     """
     problems = missing_prerequisites()
     if problems:
@@ -83,14 +83,14 @@ def make_rootfs(packages: Sequence[str], path: Path, debian: Debian, mirrors: Mi
     environment = {
         "PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin",
         "LC_ALL": "C",
-        "INITRD": "No",  # the kernel's package would build an initramfs, which no image keeps
+        "INITRD": "No",  # the kernel's package would build an initramfs, which no image uses
     }
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     keep = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
     done = subprocess.run(command, env=environment | proxies | keep, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = "\n".join(done.stderr.strip().splitlines()[-_LINES_SHOWN:])
+        output = "\n".join(done.stderr.strip().splitlines()[-_LINES_SHOWN:])
         raise RootfsError(
             f"mmdebstrap could not make a {debian.suite} root file system"
-            f" (is a Debian mirror reachable? asked: {mirrors.archive or 'its own choice'}):\n{said}"
+            f" (is a Debian mirror reachable? asked: {mirrors.archive or 'its own choice'}):\n{output}"
         )

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the pieces of images are kept between builds, by the hash of what they are made from.
+"""The cache of pieces of images between builds. The key of a piece is the hash of its inputs.
 
-A piece is a file or a directory whose name ends in its key; a finished piece is never changed, so whoever finds one
-may use it. Pieces of one name that are older than the newest four are removed, unless they may be in use yet.
+A piece is a file or a directory whose name ends in its key. A finished piece never changes. For each name the newest
+four pieces are kept; older ones are removed when they can no longer be in use.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from images.oci import Layer
 
 _KEPT = 4
 _IN_USE_SECONDS = 900
-"""Of which a piece may be in use after it was made: put into an archive, brought to nodes."""
+"""Time after its creation in which a piece may be in use: written to an archive, copied to nodes."""
 
 
 def cache_directory() -> Path:
@@ -33,7 +33,7 @@ def cache_directory() -> Path:
 
 
 def key_of(*parts: object) -> str:
-    """Hash values that JSON can hold; equal values give equal keys on every machine."""
+    """Hash values that JSON can represent. Equal values give equal keys on every machine."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -44,11 +44,11 @@ def hash_of(path: Path) -> str:
 
 
 class NotMadeError(Exception):
-    """A store that is only read does not have a piece."""
+    """A read-only store does not have a piece."""
 
 
 class Store:
-    """Pieces in one directory. Two processes may use it: who comes second waits, then finds the piece made."""
+    """Pieces in one directory. Several processes may use it: the second waits until the first has made the piece."""
 
     def __init__(
         self, root: Path, say: Callable[[str], None] = lambda _unused: None, *, is_read_only: bool = False
@@ -58,13 +58,13 @@ class Store:
         self._is_read_only = is_read_only
 
     def for_reading(self) -> Store:
-        """Return the same store as one that makes nothing and writes nothing."""
+        """Return the same store, read-only."""
         return Store(self.root, self._say, is_read_only=True)
 
     def piece(self, name: str, key: str, make: Callable[[Path], None], *, fresh: bool = False) -> Path:
-        """Return the piece with a key, made by `make(path)` if it is not there, or if `fresh` asks for a new one.
+        """Return the piece with a key. `make(path)` makes it if it does not exist, or if `fresh` is set.
 
-        NotMadeError if this store is only for reading.
+        Raises NotMadeError if this store is read-only.
         """
         path = self.root / f"{name}-{key}"
         if self._is_read_only and (fresh or not path.exists()):
@@ -85,7 +85,7 @@ class Store:
         return path
 
     def layer(self, name: str, key: str, make: Callable[[Path], None], *, fresh: bool = False) -> Layer:
-        """Return a piece that is a layer, with its digest, which is kept beside it."""
+        """Return a piece that is a layer, with its digest, which is stored beside the piece."""
         path = self.piece(name, key, make, fresh=fresh)
         noted = path.with_name(f"{path.name}.sha256")
         if not noted.exists() or noted.stat().st_mtime_ns < path.stat().st_mtime_ns:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A root file system as a dictionary, read from a tar file or from a directory, and written as a layer or a directory.
+"""A root file system as a dictionary, read from a tar file or a directory, and written as a layer or a directory.
 
-Names are relative and have no leading slash. Device nodes and sockets are left out: no image of ours has one.
-Which files an image keeps is not decided here.
+Names are relative and have no leading slash. Device nodes and sockets are skipped: our images have none.
+trim.py decides which files an image keeps.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LINKS_FOLLOWED = 40  # as the kernel
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One entry. A file's bytes are `data`, or lie in the file at `path`."""
+    """One entry. A file's bytes are `data`, or are in the file at `path`."""
 
     kind: Literal["directory", "file", "symlink"]
     mode: int
@@ -39,12 +39,12 @@ class Node:
 
     def read(self, limit: int = -1) -> bytes:
         """Return a file's bytes, at most `limit` of them if that is not negative."""
-        wanted = self.size if limit < 0 else min(limit, self.size)
+        count = self.size if limit < 0 else min(limit, self.size)
         if self.data is not None:
-            return self.data[:wanted]
+            return self.data[:count]
         with self.path.open("rb") as stream:
             stream.seek(self.offset)
-            return stream.read(wanted)
+            return stream.read(count)
 
 
 Tree = Mapping[str, Node]
@@ -61,7 +61,7 @@ def regular(data: bytes, *, mode: int = 0o644, owner: int = 0) -> Node:
 
 
 def regular_at(path: Path, *, mode: int = 0o644, owner: int = 0) -> Node:
-    """Make a file node from the file at a path, which must not change before the node is read."""
+    """Make a file node from the file at a path. The file must not change until the node is read."""
     return Node("file", mode, path=path, size=path.stat().st_size, owner=owner)
 
 
@@ -71,7 +71,7 @@ def symlink(target: str) -> Node:
 
 
 def read_tar(path: Path) -> dict[str, Node]:
-    """Index an uncompressed tar file; the nodes read from it later. Hard links become files of their own."""
+    """Index an uncompressed tar file, from which the nodes read later. Hard links become separate files."""
     tree: dict[str, Node] = {}
     with tarfile.open(path, "r:") as tar:
         for member in tar:
@@ -88,7 +88,7 @@ def read_tar(path: Path) -> dict[str, Node]:
 
 
 def read_directory(root: Path) -> dict[str, Node]:
-    """Index a directory without leaving its file system, so that /proc and its like stay out of /."""
+    """Index a directory without other mounted file systems, so the index of / has no /proc."""
     tree: dict[str, Node] = {}
     device = root.stat().st_dev
     pending = [root]
@@ -108,9 +108,9 @@ def read_directory(root: Path) -> dict[str, Node]:
 
 
 def resolve(tree: Tree, name: str) -> tuple[str, tuple[str, ...]] | None:
-    """Follow every symbolic link in a name: the real name, and the links that were followed, in order.
+    """Follow every symbolic link in a name. Return the real name and the followed links in order.
 
-    None if it leads nowhere. A link's target is meant from the tree's root, as inside a container.
+    None if the name does not exist. Absolute targets start at the tree's root, as inside a container.
     """
     links: list[str] = []
     rest, done = name.strip("/").split("/"), ""
@@ -120,14 +120,14 @@ def resolve(tree: Tree, name: str) -> tuple[str, tuple[str, ...]] | None:
             done = posixpath.dirname(done)
         if part in ("", ".", ".."):
             continue
-        here = posixpath.join(done, part)
-        node = tree.get(here)
+        path = posixpath.join(done, part)
+        node = tree.get(path)
         if node is None:
             return None
         if node.kind != "symlink":
-            done = here
+            done = path
             continue
-        links.append(here)
+        links.append(path)
         if len(links) > _LINKS_FOLLOWED:
             return None
         rest = node.target.split("/") + rest
@@ -136,7 +136,7 @@ def resolve(tree: Tree, name: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def write_layer(tree: Tree, writer: LayerWriter) -> None:
-    """Put a tree into a layer, in the order of its names."""
+    """Write a tree to a layer, in the order of its names."""
     for name in sorted(tree):
         node = tree[name]
         if node.kind == "directory":
@@ -152,7 +152,7 @@ def write_layer(tree: Tree, writer: LayerWriter) -> None:
 
 
 def write_directory(tree: Tree, root: Path) -> None:
-    """Unpack a tree below a directory; owners are set when root does it."""
+    """Write a tree below a directory. Owners are set only as root."""
     for name in sorted(tree):
         node, path = tree[name], root / name
         path.parent.mkdir(parents=True, exist_ok=True)

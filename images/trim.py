@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cut a distribution's root file system down to what an image runs: named files, and the libraries these need.
+"""Reduce a distribution's root file system to the content of an image: named files and the libraries that they need.
 
-A keep-list has one shell pattern per line; `!pattern` takes files out again, the last matching line decides, `#`
-starts a comment. `*` also matches slashes. Libraries are found as the dynamic linker finds them, by reading ELF
-headers, so nothing of the image is run. Setuid and setgid bits never survive.
+A keep-list has one shell pattern per line. `!pattern` excludes files, the last matching line decides, `#` starts a
+comment, `*` also matches slashes. Libraries are resolved like the dynamic linker does, by reading ELF headers, so no
+program of the image runs. Setuid and setgid bits are removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from images.tree import Node, Tree, resolve
 
 LIBRARY_DIRECTORIES = ("usr/lib/x86_64-linux-gnu", "usr/lib64", "usr/lib")
-"""Where Debian's dynamic linker looks, in order, without its cache."""
+"""Search path of Debian's dynamic linker, without its cache."""
 
 _MERGED = ("bin", "sbin", "lib", "lib64")
 _PT_LOAD, _PT_DYNAMIC, _PT_INTERP = 1, 2, 3
@@ -29,12 +29,12 @@ _DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
 
 
 class TrimError(ValueError):
-    """A keep-list does not fit the root file system: names every pattern and library at once."""
+    """A keep-list does not fit the root file system. The text names every such pattern and library."""
 
 
 @dataclass(frozen=True, slots=True)
 class Linkage:
-    """What an ELF file asks of the dynamic linker."""
+    """Instructions of an ELF file for the dynamic linker."""
 
     needed: tuple[str, ...] = ()
     run_paths: tuple[str, ...] = ()
@@ -48,9 +48,9 @@ def parse_keep_list(text: str) -> tuple[str, ...]:
 
 
 def trim(tree: Tree, patterns: Sequence[str]) -> dict[str, Node]:
-    """Return the part of a root file system that the patterns name, with all that this part links to.
+    """Return the part of a root file system that the patterns match, with the libraries that it links to.
 
-    TrimError if a pattern matches nothing (a package has changed, or a word is misspelled) or a library is missing.
+    Raises TrimError if a pattern matches nothing (a changed package, a misspelt word) or a library is missing.
     """
     chosen, idle = _match(tree, patterns)
     kept: dict[str, Node] = {name: tree[name] for name in _MERGED if name in tree}
@@ -60,18 +60,18 @@ def trim(tree: Tree, patterns: Sequence[str]) -> dict[str, Node]:
         name = pending.pop()
         if name in kept:
             continue
-        found = resolve(tree, name)
-        if found is None:
+        resolved = resolve(tree, name)
+        if resolved is None:
             missing.append(f"{name} leads nowhere")
             continue
-        real, links = found
+        real, links = resolved
         kept.update({link: tree[link] for link in links})
         if real in kept:
             continue
         kept[real] = _without_privilege(tree[real])
         if tree[real].kind == "file":
-            wanted, absent = _libraries(tree, real)
-            pending += wanted
+            libraries, absent = _libraries(tree, real)
+            pending += libraries
             missing += [f"{real} needs {soname}, which is not there" for soname in absent]
     if missing:
         raise TrimError("cannot trim the root file system: " + "; ".join(sorted(missing)))
@@ -79,7 +79,7 @@ def trim(tree: Tree, patterns: Sequence[str]) -> dict[str, Node]:
 
 
 def select(tree: Tree, patterns: Sequence[str]) -> dict[str, Node]:
-    """Return the part of a tree that the patterns name, and nothing else. TrimError if one matches nothing."""
+    """Return the part of a tree that the patterns match. Raises TrimError if a pattern matches nothing."""
     chosen, idle = _match(tree, patterns)
     if idle:
         raise TrimError("; ".join(f"pattern {pattern!r} matches nothing" for pattern in idle))
@@ -87,7 +87,7 @@ def select(tree: Tree, patterns: Sequence[str]) -> dict[str, Node]:
 
 
 def unresolved(tree: Tree) -> list[str]:
-    """Say which libraries the files of a tree need that are not in it."""
+    """Return messages about libraries that files of a tree need and that are not in the tree."""
     return sorted(
         f"{name} needs {soname}"
         for name, node in tree.items()
@@ -109,7 +109,7 @@ def _match(tree: Tree, patterns: Sequence[str]) -> tuple[list[str], list[str]]:
                 verdict = keep
         if verdict:
             chosen.append(name)
-    # A "!" line may match nothing: that only means that the unwanted files are not there.
+    # A "!" line may match nothing: the unwanted files do not exist.
     idle = [pattern for position, (pattern, keep) in enumerate(rules) if keep and position not in used]
     return chosen, idle
 
@@ -119,7 +119,7 @@ def _without_privilege(node: Node) -> Node:
 
 
 def _libraries(tree: Tree, name: str) -> tuple[list[str], list[str]]:
-    """Return the paths of the libraries of a file, and the names that were not found."""
+    """Return the paths of the libraries of a file, and the names of missing libraries."""
     if tree[name].read(4) != b"\x7fELF":
         return [], []
     linkage = read_linkage(tree[name].read())
@@ -127,16 +127,16 @@ def _libraries(tree: Tree, name: str) -> tuple[list[str], list[str]]:
         return [], []
     origin = posixpath.dirname(name)
     own = [path.replace("${ORIGIN}", origin).replace("$ORIGIN", origin).strip("/") for path in linkage.run_paths]
-    found, absent = [], []
+    paths, absent = [], []
     for soname in linkage.needed:
         path = _find_library(tree, soname, [*own, *LIBRARY_DIRECTORIES])
         if path is None:
             absent.append(soname)
         else:
-            found.append(path)
+            paths.append(path)
     if linkage.interpreter:
-        found.append(linkage.interpreter.strip("/"))
-    return found, absent
+        paths.append(linkage.interpreter.strip("/"))
+    return paths, absent
 
 
 def _find_library(tree: Tree, soname: str, directories: Iterable[str]) -> str | None:
@@ -145,7 +145,7 @@ def _find_library(tree: Tree, soname: str, directories: Iterable[str]) -> str | 
 
 
 def read_linkage(data: bytes) -> Linkage | None:
-    """Read the dynamic section of a 64-bit little-endian ELF file; None if it is another kind of file or static."""
+    """Read the dynamic section of a 64-bit little-endian ELF file. None for other files and static programs."""
     if data[:6] != b"\x7fELF\x02\x01":
         return None
     table, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The Python packages of the control-plane image: locked with hashes, fetched as wheels for the image's Python.
 
-`python3 -m images lock` renews the lock file from the pins in pyproject.toml. Nothing is ever built from source.
+`python3 -m images lock` renews the lock file from the pins in pyproject.toml. Nothing is built from source.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from images.precompile import VERSION
 
-_GLIBC = ("2_36", "2_34", "2_31", "2_28", "2_17")  # what wheels are built for, up to trixie's 2.41
+_GLIBC = ("2_36", "2_34", "2_31", "2_28", "2_17")  # glibc versions that wheels are built for, up to trixie's 2.41
 _ABI = "cp" + VERSION.replace(".", "")
 _TARGET = (
     "--only-binary=:all:",
@@ -35,11 +35,11 @@ _LINES_SHOWN = 15
 
 
 class WheelError(Exception):
-    """The packages cannot be had: says what is missing or what pip said, and the remedy."""
+    """The packages cannot be fetched. The text has the reason or pip's output, and the remedy."""
 
 
 def install(requirements: Path, target: Path) -> None:
-    """Unpack the locked wheels into a directory, each checked against its hash."""
+    """Unpack the locked wheels into a directory. pip checks their hashes."""
     options = [
         "--no-deps",
         "--require-hashes",
@@ -53,7 +53,7 @@ def install(requirements: Path, target: Path) -> None:
 
 
 def lock(pyproject: Path, requirements: Path) -> None:
-    """Write the lock file: the `controlplane` pins of pyproject.toml and all that they need, with hashes."""
+    """Write the lock file: the `controlplane` pins of pyproject.toml and their dependencies, with hashes."""
     pins = tomllib.loads(pyproject.read_text())["project"]["optional-dependencies"]["controlplane"]
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.json"
@@ -79,5 +79,5 @@ def _pip(arguments: list[str]) -> None:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "--no-input", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PIP_USER": "0"})
     if done.returncode != 0:
-        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-_LINES_SHOWN:])
-        raise WheelError(f"pip cannot fetch the control plane's packages (is a package index reachable?):\n{said}")
+        output = "\n".join((done.stderr or done.stdout).strip().splitlines()[-_LINES_SHOWN:])
+        raise WheelError(f"pip cannot fetch the control plane's packages (is a package index reachable?):\n{output}")
