@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Evacuation: a VMI that has to leave its node gets a migration, again and again until it has left.
+"""Evacuation: a VMI that has to leave its node gets a migration, and another one after each failure.
 
 world: the input of a decision. decide: pure. reconciler: reads the caches, writes. The key is a VMI. virt-api marks it
 at an eviction, or its node gets a taint; migration/ carries the migration out.

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The evacuation controller: reads the caches into a World, creates migrations. It decides nothing.
 
-The key is a VMI. It writes migrations, and an Event for each back-off; nothing on the VMI.
+The key is a VMI. It creates migrations, and an Event for each back-off. It never writes the VMI.
 """
 
 from __future__ import annotations
@@ -91,15 +91,15 @@ class EvacuationReconciler:
         meta = world.vmi.metadata
         vmi = Key(meta.namespace, meta.name)
         self._made[vmi] = Key(meta.namespace, action.name)
-        mark = {EVACUATION_MIGRATION: world.vmi.status.node_name}
-        body = build_migration(vmi, action.name, mark, world.priority)
+        annotations = {EVACUATION_MIGRATION: world.vmi.status.node_name}
+        body = build_migration(vmi, action.name, annotations, world.priority)
         await create_once(self._api, body, uid=meta.uid, version=meta.resource_version)
 
     async def write_status(self, world: World, status: BackOff) -> None:
         key = Key(world.vmi.metadata.namespace, world.vmi.metadata.name)
         self._told[key] = status.after
-        text = f"backing off: {status.failures} evacuation(s) of it in a row failed"
-        self._events.record(_regarding(world), "Warning", "MigrationBackoff", text, occurrence=status.after)
+        message = f"backing off: {status.failures} evacuation(s) of it in a row failed"
+        self._events.record(_regarding(world), "Warning", "MigrationBackoff", message, occurrence=status.after)
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         self._events.record(_regarding(world), "Warning", "FailedCreate", str(problem.error))

@@ -26,7 +26,7 @@ from controlplane.virt_controller.migration.world import can_move
 DEFAULTS = KubeVirtConfiguration()
 MIGRATES = ("LiveMigrate", "LiveMigrateIfPossible")
 EVICTION_SOURCE, DESCHEDULER = "kubevirt.io/eviction-source", "descheduler"
-"""Annotation of a VMI, and its value when a descheduler asks for the eviction, which can wait."""
+"""Annotation of a VMI, and its value if a descheduler requested the eviction. Such an eviction can wait."""
 PREFIX = "kubevirt-evacuation-"
 
 
@@ -54,7 +54,7 @@ class World:
 
     @property
     def can_leave(self) -> bool:
-        """Tell whether it runs in one Pod, keeps running, and may and can be migrated."""
+        """Tell whether the VMI runs in one Pod, is to keep running, and may and can be migrated."""
         vmi, status = self.vmi, self.vmi.status
         strategy = vmi.spec.eviction_strategy or self.configuration.eviction_strategy
         is_running = can_move(vmi) and len(status.active_pods) == 1
@@ -62,7 +62,7 @@ class World:
 
     @property
     def is_moving(self) -> bool:
-        """Tell whether any migration of it is unfinished."""
+        """Tell whether any migration of the VMI is unfinished."""
         state = self.vmi.status.migration_state
         is_unfinished = any(migration.status.phase not in FINAL for migration in self.migrations)
         return is_unfinished or (state is not None and state.is_under_way)
@@ -87,8 +87,8 @@ class World:
 
     @property
     def priority(self) -> str:
-        is_tidying = self.vmi.metadata.annotations.get(EVICTION_SOURCE) == DESCHEDULER
-        return SYSTEM_MAINTENANCE if is_tidying else SYSTEM_CRITICAL
+        is_descheduled = self.vmi.metadata.annotations.get(EVICTION_SOURCE) == DESCHEDULER
+        return SYSTEM_MAINTENANCE if is_descheduled else SYSTEM_CRITICAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ Action = CreateMigration
 
 @dataclass(frozen=True, slots=True)
 class BackOff:
-    """To report: the next migration backs off because this one failed."""
+    """A back-off to report: the next migration waits because this one failed."""
 
     after: str
     failures: int

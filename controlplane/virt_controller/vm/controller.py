@@ -29,7 +29,7 @@ def build(deps: Dependencies) -> VmReconciler:
 def watches(deps: Dependencies, _reconciler: VmReconciler) -> tuple[Watch, ...]:
     return (
         Watch(VIRTUAL_MACHINE, own_key),
-        # Whoever owns the VMI: its deletion frees the name.
+        # Foreign VMIs as well: the deletion of one frees the name.
         Watch(VIRTUAL_MACHINE_INSTANCE, own_key),
         *storage_watches(deps.caches[VIRTUAL_MACHINE]),
     )

@@ -26,13 +26,15 @@ async def create_data_volume(api: Api, events: Events, world: World, name: str) 
     await _insist_on_vm(api, vm, is_unchanged=True)
     template = next(template for template in vm.spec.data_volume_templates if template.metadata.name == name)
     try:
-        made = await api.create(DATA_VOLUME, vm.metadata.namespace, build_data_volume(vm, template))
+        created = await api.create(DATA_VOLUME, vm.metadata.namespace, build_data_volume(vm, template))
     except AlreadyExists as error:
         # Either ours, from a write whose response was lost, or a foreign one: observe it, then decide again.
         await api.get(DATA_VOLUME, Key(vm.metadata.namespace, name))
         raise Conflict(str(error)) from error
-    text = f"Created DataVolume {name}"
-    events.record(_regarding(vm), "Normal", "SuccessfulDataVolumeCreate", text, occurrence=made["metadata"]["uid"])
+    message = f"Created DataVolume {name}"
+    events.record(
+        _regarding(vm), "Normal", "SuccessfulDataVolumeCreate", message, occurrence=created["metadata"]["uid"]
+    )
 
 
 async def adopt_data_volume(api: Api, world: World, name: str) -> None:
@@ -54,16 +56,16 @@ def record_import_failure(events: Events, world: World, status: VirtualMachineSt
     is_error = status.printable_status == printable_statuses.DATA_VOLUME_ERROR
     trouble = import_failure_of(world)
     if is_error and trouble is not None and world.vm.status.printable_status != status.printable_status:
-        text = f"DataVolume {trouble[0]} cannot be filled: {trouble[1][:512]}"
-        events.record(_regarding(world.vm), "Warning", FAILED_DATA_VOLUME_IMPORT, text)
+        message = f"DataVolume {trouble[0]} cannot be filled: {trouble[1][:512]}"
+        events.record(_regarding(world.vm), "Warning", FAILED_DATA_VOLUME_IMPORT, message)
 
 
 async def _insist_on_vm(api: Api, vm: VirtualMachine, *, is_unchanged: bool = False) -> None:
     """Confirm that the VM can own it and (is_unchanged) still has the observed template. Raises Conflict."""
     key = Key(vm.metadata.namespace, vm.metadata.name)
     fresh = decode_vm(await api.get(VIRTUAL_MACHINE, key)).metadata
-    is_there = fresh.uid == vm.metadata.uid and fresh.deletion_timestamp is None
-    if not is_there or (is_unchanged and fresh.generation != vm.metadata.generation):
+    can_own = fresh.uid == vm.metadata.uid and fresh.deletion_timestamp is None
+    if not can_own or (is_unchanged and fresh.generation != vm.metadata.generation):
         raise Conflict(f"cannot give VirtualMachine {key} a DataVolume: the VM is going, gone or was changed meanwhile")
 
 

@@ -33,9 +33,9 @@ WHEN_STARTED = "kubevirt.io/immediate-data-volume-creation"
 
 
 def names_of(vm: VirtualMachine) -> tuple[str, ...]:
-    """Name the DataVolumes that a VM creates, and those that may be behind its volumes."""
-    made = (template.metadata.name for template in vm.spec.data_volume_templates)
-    return tuple(dict.fromkeys((*made, *claim_names(vm.spec.template.spec.volumes))))
+    """Return the DataVolumes that a VM creates, and those that its volumes may name."""
+    template_names = (template.metadata.name for template in vm.spec.data_volume_templates)
+    return tuple(dict.fromkeys((*template_names, *claim_names(vm.spec.template.spec.volumes))))
 
 
 def next_data_volume_action(world: World, *, is_to_run: bool) -> CreateDataVolume | AdoptDataVolume | None:
@@ -81,10 +81,14 @@ def why_unusable(world: World) -> str | None:
 
 def status_word(world: World, *, is_error: bool) -> str:
     """Return DataVolumeError (is_error) or Provisioning if a DataVolume of a volume is in that state, else ""."""
-    named = claim_names(world.vm.spec.template.spec.volumes)
-    existing = [(name, world.data_volumes.by_name[name]) for name in named if name in world.data_volumes.by_name]
+    names = claim_names(world.vm.spec.template.spec.volumes)
+    existing = [(name, world.data_volumes.by_name[name]) for name in names if name in world.data_volumes.by_name]
     if is_error:
-        return printable_statuses.DATA_VOLUME_ERROR if any(one.trouble is not None for _name, one in existing) else ""
+        return (
+            printable_statuses.DATA_VOLUME_ERROR
+            if any(volume.trouble is not None for _name, volume in existing)
+            else ""
+        )
     return printable_statuses.PROVISIONING if any(_is_filling(world, *data_volume) for data_volume in existing) else ""
 
 
@@ -98,8 +102,8 @@ def import_failure_of(world: World) -> tuple[str, str] | None:
 
 
 def build_data_volume(vm: VirtualMachine, template: DataVolumeTemplate) -> dict[str, Any]:
-    """Build a DataVolume's manifest. Its claim is bound at once: no Pod of ours would be its first consumer."""
-    spec, given = dict(template.spec), template.metadata
+    """Build a DataVolume's manifest. Its claim is bound at once, because no Pod of ours would be its first consumer."""
+    spec, metadata = dict(template.spec), template.metadata
     priority = vm.spec.template.spec.priority_class_name
     if priority and not spec.get("priorityClassName"):
         spec["priorityClassName"] = priority
@@ -107,10 +111,10 @@ def build_data_volume(vm: VirtualMachine, template: DataVolumeTemplate) -> dict[
         "apiVersion": DATA_VOLUME.api_version,
         "kind": DATA_VOLUME.kind,
         "metadata": {
-            "name": given.name,
+            "name": metadata.name,
             "namespace": vm.metadata.namespace,
-            "labels": {**given.labels, CREATED_BY: vm.metadata.uid},
-            "annotations": {BIND_NOW: "true", ADOPT_CLAIM: "true", **given.annotations},
+            "labels": {**metadata.labels, CREATED_BY: vm.metadata.uid},
+            "annotations": {BIND_NOW: "true", ADOPT_CLAIM: "true", **metadata.annotations},
             "ownerReferences": [owner_reference(vm)],
         },
         "spec": spec,

@@ -47,7 +47,7 @@ ORPHAN_FINALIZER = "orphan"
 """The API server sets it on an object that is deleted with propagation Orphan."""
 
 WORDS = 512
-"""Characters of a guest's or launcher's message in an Event, which holds 1024."""
+"""Limit of a guest's or launcher's message in an Event, in characters. An Event holds 1024."""
 
 
 def decide(world: World) -> Plan[Action]:
@@ -59,13 +59,13 @@ def decide(world: World) -> Plan[Action]:
     first = _first(world)
     if first is not None:
         return Plan((first,))
-    ended: Plan[Action] = Plan() if world.own is None else _with_instance(world, world.own)
-    if ended.steps:
-        return ended
+    plan: Plan[Action] = Plan() if world.own is None else _with_instance(world, world.own)
+    if plan.steps:
+        return plan  # before DataVolumes: a refused one must not keep the machine from stopping
     step = data_volumes.next_data_volume_action(world, is_to_run=world.own is not None or why_start(world) is not None)
     if step is not None:
         return Plan((step,))
-    return _without_instance(world) if world.own is None else ended
+    return _without_instance(world) if world.own is None else plan
 
 
 def _first(world: World) -> Action | None:
@@ -165,9 +165,8 @@ def _end(world: World) -> Plan[Action]:
     if VM_FINALIZER not in finalizers:
         return Plan()
     if ORPHAN_FINALIZER in finalizers and world.own is not None:
-        # The garbage collector cannot do this: while it learns a new kind, it may see the VM before the VMI, find
-        # nothing to
-        # orphan, and then delete the VMI because its owner is gone.
+        # The garbage collector cannot do this. While it discovers a new kind, it may see the VM before the VMI, find
+        # nothing to orphan, and then delete the VMI because its owner is gone.
         return Plan((ReleaseVmi(because="its VM is deleted and leaves it behind"),))
     if world.own is None:
         return Plan((RemoveFinalizer(because="it is deleted and has no instance"),))

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which changes of a template are written into the running VMI, and why others are not: pure.
 
-As in KubeVirt, only if nothing else has changed (by the hash of the other fields, which the VMI carries): a change that
-needs a restart waits as a whole. Nothing is written during a migration, whose target Pod was built from the present
-spec. Sockets wait until the former ones are plugged, because a change cannot be taken back. Memory does not wait: a
-change that fits no node could otherwise never be corrected.
+As in KubeVirt, a change is written only if no other field has changed: the VMI has a hash of the other fields, and a
+change that needs a restart waits as a whole. Nothing is written during a migration, because its target Pod was built
+from the present spec. More sockets wait until the former ones are plugged, because sockets cannot be unplugged. Memory
+does not wait: otherwise a change that fits no node could never be corrected.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ Json = dict[str, Any]
 
 def next_run(world: World) -> VirtualMachineInstanceSpec:
     """Return the spec of a VMI created now."""
-    made = build_vmi(world.vm, world.template)
-    return decode_vmi(default_instance(made, world.configuration, seed=world.vm.metadata.uid)).spec
+    manifest = build_vmi(world.vm, world.template)
+    return decode_vmi(default_instance(manifest, world.configuration, seed=world.vm.metadata.uid)).spec
 
 
 def is_only_live(world: World, own: VirtualMachineInstance) -> bool:
@@ -50,21 +50,22 @@ def is_only_live(world: World, own: VirtualMachineInstance) -> bool:
 
 def refuse_sockets(world: World, own: VirtualMachineInstance) -> str:
     """Return why the guest does not get the template's sockets while it runs; "" if it does or has them."""
-    has, wanted = _cpu(own.spec), _cpu(next_run(world))
-    sockets, most = max(wanted.sockets, 1), has.max_sockets
-    if sockets == max(has.sockets, 1):
+    current, wanted = _cpu(own.spec), _cpu(next_run(world))
+    sockets, most = max(wanted.sockets, 1), current.max_sockets
+    if sockets == max(current.sockets, 1):
         return ""
-    features, can_move = (
+    features, migratable = (
         own.spec.domain.features,
         conditions.find(own.status.conditions, condition_types.LIVE_MIGRATABLE),
     )
     reasons = {
-        "none are taken away while it runs": sockets < max(has.sockets, 1),
+        "none are taken away while it runs": sockets < max(current.sockets, 1),
         f"it can have {most} at most while it runs (maxSockets)" if most else "it was started without room for more": (
             sockets > most
         ),
         "a guest without ACPI does not hear of more": features is not None and features.acpi.enabled is False,
-        "it gets more by a migration, and it cannot be migrated": can_move is not None and can_move.status == "False",
+        "it gets more by a migration, and it cannot be migrated": migratable is not None
+        and migratable.status == "False",
     }
     return next((reason for reason, applies in reasons.items() if applies), "")
 
@@ -74,8 +75,8 @@ def find_change(world: World) -> Json | None:
     own = world.own
     if own is None or own.metadata.annotations.get(TEMPLATE_HASH) == template_hash(world.template):
         return None
-    moving = own.status.migration_state
-    if not is_only_live(world, own) or (moving is not None and moving.is_under_way):
+    migration = own.status.migration_state
+    if not is_only_live(world, own) or (migration is not None and migration.is_under_way):
         return None
     wanted = next_run(world)
     spec = _placement(world, own, wanted)
@@ -97,30 +98,32 @@ def find_change(world: World) -> Json | None:
 
 
 def has_grown(own: VirtualMachineInstance) -> bool:
-    """Tell whether virtual CPUs were added since it was created."""
+    """Tell whether virtual CPUs were added since the VMI was created."""
     return CPUS_ADDED in own.metadata.annotations
 
 
 def _placement(world: World, own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec) -> Json:
     """Return the patch of node selector, affinity and tolerations."""
-    template, patch, has = plain_template(world.template), {}, own.spec
-    if has.node_selector != wanted.node_selector:
-        patch.update(merge_patch({"nodeSelector": has.node_selector}, {"nodeSelector": template.get("nodeSelector")}))
-    if has.affinity != wanted.affinity:
-        patch.update(merge_patch({"affinity": has.affinity}, {"affinity": template.get("affinity")}))
-    if has.tolerations != wanted.tolerations:
+    template, patch, current = plain_template(world.template), {}, own.spec
+    if current.node_selector != wanted.node_selector:
+        patch.update(
+            merge_patch({"nodeSelector": current.node_selector}, {"nodeSelector": template.get("nodeSelector")})
+        )
+    if current.affinity != wanted.affinity:
+        patch.update(merge_patch({"affinity": current.affinity}, {"affinity": template.get("affinity")}))
+    if current.tolerations != wanted.tolerations:
         patch["tolerations"] = template.get("tolerations")
     return patch
 
 
 def _with_cpus(world: World, domain: DomainSpec, *, sockets: int, added: int) -> Json:
-    """Return the domain patch with more sockets. CPU requests and limits grow by what the Pod requests for as many."""
+    """Return the domain patch with more sockets. CPU requests and limits grow by the Pod's request for as many CPUs."""
     ratio = max(1, world.configuration.developer_configuration.cpu_allocation_ratio)
-    named = world.vm.spec.template.spec.domain.resources
+    of_template = world.vm.spec.template.spec.domain.resources
     resources = {
-        field: {"cpu": _more(has["cpu"], added * (1000 // ratio))}
-        for field, has, asked in _amounts(domain.resources, named)
-        if "cpu" in has and asked.get("cpu")
+        field: {"cpu": _more(current["cpu"], added * (1000 // ratio))}
+        for field, current, wanted in _amounts(domain.resources, of_template)
+        if "cpu" in current and wanted.get("cpu")
     }
     return {"cpu": {"sockets": sockets}, **({"resources": resources} if resources else {})}
 

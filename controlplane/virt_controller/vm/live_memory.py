@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory of a changed template for a running guest: the patch of its VMI, or why there is none. Pure."""
+"""Changed memory of a template for a running guest: the patch of its VMI, or why there is none. Pure."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def refuse_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpe
     requested, most = _named(wanted), most_bytes(own.spec.domain)
     status = own.status.memory
     boot = 0 if status is None else amount_in_bytes(status.guest_at_boot)
-    can_move = conditions.find(own.status.conditions, condition_types.LIVE_MIGRATABLE)
+    migratable = conditions.find(own.status.conditions, condition_types.LIVE_MIGRATABLE)
     reasons = {
-        "it is changed by a migration, and it cannot be migrated": can_move is not None and can_move.status == "False",
+        "it is changed by a migration, and it cannot be migrated": migratable is not None
+        and migratable.status == "False",
         "it was started without room for more": not most or (status is not None and status.guest_requested is None),
         "what it began with is not known": not boot,
         f"it can have {quantity.from_bytes(most)} at most while it runs (maxGuest)": requested > most,
@@ -42,25 +43,25 @@ def refuse_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpe
 
 
 def with_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec, named: Resources) -> Json:
-    """Return the domain patch with the new memory. Memory requests and limits change by as much."""
-    added, has = added_memory(own, wanted), own.spec.domain.resources
+    """Return the domain patch with the new memory. Memory requests and limits change by the same amount."""
+    added, current = added_memory(own, wanted), own.spec.domain.resources
     guest = wanted.domain.memory.guest if wanted.domain.memory else None
-    amounts = (("requests", has.requests, named.requests), ("limits", has.limits, named.limits))
+    amounts = (("requests", current.requests, named.requests), ("limits", current.limits, named.limits))
     resources = {
-        field: {"memory": quantity.from_bytes(max(quantity.to_bytes(had["memory"]) + added, 0))}
-        for field, had, asked in amounts
-        if "memory" in had and asked.get("memory")
+        field: {"memory": quantity.from_bytes(max(quantity.to_bytes(old["memory"]) + added, 0))}
+        for field, old, of_template in amounts
+        if "memory" in old and of_template.get("memory")
     }
     return {"memory": {"guest": guest}, **({"resources": resources} if resources else {})}
 
 
 def merged(first: Json, other: Json) -> Json:
     """Merge two patches recursively."""
-    both = dict(first)
+    result = dict(first)
     for field, value in other.items():
-        old = both.get(field)
-        both[field] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return both
+        old = result.get(field)
+        result[field] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return result
 
 
 def has_other_memory(own: VirtualMachineInstance) -> bool:
@@ -76,5 +77,5 @@ def has_other_memory(own: VirtualMachineInstance) -> bool:
 def _named(spec: VirtualMachineInstanceSpec) -> int:
     try:
         return guest_bytes(spec.domain)
-    except ValueError:  # validation reports that
+    except ValueError:  # validation reports the error
         return 0

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What upstream changes of a machine while it runs, and how: data, by path below spec.template.spec.
+"""The fields that upstream changes while a machine runs, and how. Data, by path below spec.template.spec.
 
-BUILT says which ways there are (live_change); every other change asks for a restart (restart_required). Each row names
-the fields that its way needs, which are to be built with it.
+BUILT lists the ways that this version has (live_change); every other change needs a restart (restart_required). Each
+row names the fields that its way needs.
 """
 
 from __future__ import annotations
@@ -17,28 +17,30 @@ class How(Enum):
     """What makes a change take effect."""
 
     PLUG_CPUS = auto()
-    """Sockets are added, by a migration to a Pod with as many more; never taken away."""
+    """Sockets are added by a migration to a larger Pod; they are never removed."""
     PLUG_MEMORY = auto()
-    """The guest's memory grows or shrinks down to what it booted with, by a migration to a Pod with as much."""
+    """Memory grows, or shrinks down to its size at boot, by a migration to a Pod of that size."""
     NEXT_MIGRATION = auto()
-    """Written into the instance; the next Pod heeds it."""
+    """The change is written into the VMI and takes effect with its next Pod."""
     PLUG_DISKS = auto()
-    """Hotpluggable volumes come and go with their disks, and media of CD-ROMs are exchanged, through a Pod beside."""
+    """Hotpluggable volumes and CD-ROM media are attached and detached, through a second Pod."""
     MIGRATE_VOLUMES = auto()
-    """Claims are replaced by others to which their contents are copied, where the machine asks for that."""
+    """Claims are replaced by others and their contents are copied, if the machine asks for it."""
     PLUG_INTERFACES = auto()
-    """Interfaces come and go, and links go up and down; with a migration where the Pod has to have another network."""
+    """Interfaces are plugged and unplugged, and links set up and down; by a migration if the Pod needs another
+    network.
+    """
     NOTHING = auto()
-    """It says what the instance has already."""
+    """The VMI has the value already."""
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
     how: How
     needs: tuple[str, ...] = ()
-    """Fields that say how far it goes, or where; with [] for the entries of a list."""
+    """Fields that configure it, with [] for the entries of a list."""
     needs_of_vm: tuple[str, ...] = ()
-    """As needs, of the VM's own spec."""
+    """The same, in the VM's own spec."""
 
 
 BUILT = frozenset({How.PLUG_CPUS, How.PLUG_MEMORY, How.NEXT_MIGRATION})

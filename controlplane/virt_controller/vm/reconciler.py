@@ -16,7 +16,7 @@ Writes for one VM start, by all components (10 at most; asserted in tests/contro
     Event   create     SuccessfulCreate on the VM, Started on the VMI   2
 
 virt-handler declares Ready together with Running when its Pod is ready; if it cannot, virt-controller does: one more.
-The VM's finalizer comes from admission; where admission was bypassed it costs one more.
+Admission adds the VM's finalizer. If admission was bypassed, the finalizer costs one more.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class VmReconciler:
             return None
         vmi = _read(raw_vmi, key, decode_vmi)
         if vmi is None and raw_vmi is not None:
-            return None  # its owner cannot be read
+            return None  # an unreadable VMI exists: it must not count as absent
         return World(
             vm=vm,
             vmi=vmi,
@@ -194,12 +194,12 @@ class VmReconciler:
             raise Conflict(f"cannot let go of VirtualMachine {_key(vm)}: its instance still exists")
 
     def _has_read_so_far(self, vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> bool:
-        """Tell whether the known state of the VMI, own writes included, is no older than the VM."""
+        """Tell whether the cached state of the VMI, own writes included, is no older than the VM."""
         versions = vm.metadata.resource_version, vmi.metadata.resource_version if vmi is not None else "0"
         if not all(version.isdecimal() for version in versions):
             return False
-        asked_at, seen_at = map(int, versions)
-        return max(seen_at, self._vmis.resource_version) >= asked_at
+        vm_version, vmi_version = map(int, versions)
+        return max(vmi_version, self._vmis.resource_version) >= vm_version
 
     async def _look(self, vm: VirtualMachine) -> None:
         """Read the VMI from the API server. The read-your-writes cache takes the response in."""
@@ -219,13 +219,15 @@ class VmReconciler:
         manifest = build_vmi(vm, world.template, is_paused=action.is_paused)
         body = default_instance(manifest, self._configuration(), seed=vm.metadata.uid)
         try:
-            made = await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)
+            created = await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)
         except AlreadyExists as error:
             # Either ours, from a write whose response was lost, or a foreign one: observe it, then decide again.
             await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
             raise Conflict(str(error)) from error
-        text = f"Started the virtual machine {_key(vm)}"
-        self._events.record(_regarding(vm), "Normal", "SuccessfulCreate", text, occurrence=made["metadata"]["uid"])
+        message = f"Started the virtual machine {_key(vm)}"
+        self._events.record(
+            _regarding(vm), "Normal", "SuccessfulCreate", message, occurrence=created["metadata"]["uid"]
+        )
 
     async def _change(self, world: World, action: ChangeVmi) -> None:
         """Patch exactly the observed VMI, by the current template."""
@@ -244,22 +246,22 @@ class VmReconciler:
         fresh = decode_vm(await self._api.get(VIRTUAL_MACHINE, _key(vm)))
         if fresh.metadata.uid != vm.metadata.uid or fresh.metadata.deletion_timestamp is not None:
             raise Conflict(f"cannot adopt the instance of VirtualMachine {_key(vm)}: the VM is gone or going")
-        kept = [encode(owner) for owner in vmi.metadata.owner_references if owner.uid != vm.metadata.uid]
+        others = [encode(owner) for owner in vmi.metadata.owner_references if owner.uid != vm.metadata.uid]
         await self._api.patch(
             VIRTUAL_MACHINE_INSTANCE,
             _key(vm),
-            {"metadata": {"ownerReferences": [*kept, owner_reference(vm)]}},
+            {"metadata": {"ownerReferences": [*others, owner_reference(vm)]}},
             resource_version=vmi.metadata.resource_version,
             uid=vmi.metadata.uid,
         )
 
     async def _release(self, world: World) -> None:
         vmi = _present(world.own)
-        kept = [encode(owner) for owner in vmi.metadata.owner_references if owner.uid != world.vm.metadata.uid]
+        others = [encode(owner) for owner in vmi.metadata.owner_references if owner.uid != world.vm.metadata.uid]
         await self._api.patch(
             VIRTUAL_MACHINE_INSTANCE,
             _key(world.vm),
-            {"metadata": {"ownerReferences": kept or None}},
+            {"metadata": {"ownerReferences": others or None}},
             resource_version=vmi.metadata.resource_version,
             uid=vmi.metadata.uid,
         )
@@ -275,14 +277,16 @@ class VmReconciler:
         except NotFound:
             return
         if not world.is_vm_deleting:
-            text = f"Stopped the virtual machine {_key(vm)}: {action.because}"
-            self._events.record(_regarding(vm), "Normal", "SuccessfulDelete", text, occurrence=meta.uid)
+            message = f"Stopped the virtual machine {_key(vm)}: {action.because}"
+            self._events.record(_regarding(vm), "Normal", "SuccessfulDelete", message, occurrence=meta.uid)
 
     async def _drop(self, vm: VirtualMachine, action: DropRequest) -> None:
         remaining = [encode(request) for request in action.left]
         await self._patch(vm, {"status": {"stateChangeRequests": remaining or None}}, is_status=True)
-        text = f"Dropped the request to {action.dropped.action[:64].lower()} {_key(vm)}: {action.because}"
-        self._events.record(_regarding(vm), "Warning", "RequestDropped", text, occurrence=vm.metadata.resource_version)
+        message = f"Dropped the request to {action.dropped.action[:64].lower()} {_key(vm)}: {action.because}"
+        self._events.record(
+            _regarding(vm), "Warning", "RequestDropped", message, occurrence=vm.metadata.resource_version
+        )
 
     async def _patch(self, vm: VirtualMachine, patch: dict[str, Any], *, is_status: bool = False) -> None:
         await self._api.patch(

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which changes of a VM's template apply at its next start only: pure.
 
-The hash of the template in the VMI tells that something differs. To find out what, the VMI that would be created now is
-compared with the running one. Only names of fields are reported, because values are the user's.
+The hash of the template in the VMI shows that something differs. To find the fields, the VMI that would be created now
+is compared with the running one. Only names of fields are reported, because values are the user's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from controlplane.virt_controller.vm.template import template_hash
 from controlplane.virt_controller.vm.world import World
 
 NAMED_FIELDS = 8
-"""Number of fields that are named."""
+"""Limit of fields that the message names."""
 SOCKETS, MEMORY = "domain.cpu.sockets", "domain.memory.guest"
 
 
@@ -41,21 +41,21 @@ def restart_required(world: World) -> Condition | None:
     if made_from is None or made_from == template_hash(world.template):
         return None
     if not is_only_live(world, own):
-        text = f"a non-live-updatable field was changed in the template spec{_named(world, own)}"
+        message = f"a non-live-updatable field was changed in the template spec{_named(world, own)}"
     elif why := refuse_sockets(world, own):
-        text = f"{SOCKETS} was changed in the template spec, and {why}"
+        message = f"{SOCKETS} was changed in the template spec, and {why}"
     elif why := refuse_memory(own, next_run(world)):
-        text = f"{MEMORY} was changed in the template spec, and {why}"
+        message = f"{MEMORY} was changed in the template spec, and {why}"
     else:
         return None  # live_change writes it into the VMI
-    text += "; restart the machine to apply it"
-    return Condition(type=condition_types.RESTART_REQUIRED, status="True", message=text)
+    message += "; restart the machine to apply it"
+    return Condition(type=condition_types.RESTART_REQUIRED, status="True", message=message)
 
 
 def _named(world: World, own: VirtualMachineInstance) -> str:
-    following = next_run(world)
-    differing = set(_differing(_of_this_template(own.spec, world.vm.spec.template.spec), following))
-    fields = sorted(differing.difference(_consequences(own, differing, following.domain)))
+    next_spec = next_run(world)
+    differing = set(_differing(_of_this_template(own.spec, world.vm.spec.template.spec), next_spec))
+    fields = sorted(differing.difference(_consequences(own, differing, next_spec.domain)))
     if not fields:
         return ""  # a field that only a newer version knows
     more = f" and {len(fields) - NAMED_FIELDS} more" if len(fields) > NAMED_FIELDS else ""
@@ -65,7 +65,7 @@ def _named(world: World, own: VirtualMachineInstance) -> str:
 def _of_this_template(
     runs: VirtualMachineInstanceSpec, template: VirtualMachineInstanceSpec
 ) -> VirtualMachineInstanceSpec:
-    """Ignore what was requested for this run alone: that it begins paused, and a shorter grace period."""
+    """Ignore requests for this run alone: a paused start, and a shorter grace period."""
     is_shorter = runs.grace_period_seconds < template.grace_period_seconds
     return msgspec.structs.replace(
         runs,
@@ -81,10 +81,13 @@ def _consequences(own: VirtualMachineInstance, fields: Collection[str], next_dom
         yield "domain.cpu.maxSockets"
     if is_resized or MEMORY in fields or own.spec.domain.memory is None or own.spec.domain.memory.max_guest is None:
         yield "domain.memory.maxGuest"
-    runs, next_one = own.spec.domain.resources, next_domain.resources
-    for field, has, gets in (("requests", runs.requests, next_one.requests), ("limits", runs.limits, next_one.limits)):
-        ours: dict[str, Quantity] = {**({"cpu": 0} if is_grown else {}), **({"memory": 0} if is_resized else {})}
-        if ours and {**has, **ours} == {**gets, **ours}:
+    runs, next_resources = own.spec.domain.resources, next_domain.resources
+    for field, current, next_ in (
+        ("requests", runs.requests, next_resources.requests),
+        ("limits", runs.limits, next_resources.limits),
+    ):
+        ignored: dict[str, Quantity] = {**({"cpu": 0} if is_grown else {}), **({"memory": 0} if is_resized else {})}
+        if ignored and {**current, **ignored} == {**next_, **ignored}:
             yield f"domain.resources.{field}"
 
 

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Failed starts, and the back-off of the next one: pure.
 
-10 s times the square of the failures in a row, plus up to half of that, at most 300 s: KubeVirt's figures. The random
-part spreads VMs that failed together. The recorded time of the next start comes from a wall clock, and the next leader
-may have another: a time that is unreadable or further ahead than any back-off is replaced. A fast clock shortens one
-back-off, no more.
+The back-off is 10 s times the square of the failures in a row, plus up to half of that, at most 300 s, as in KubeVirt.
+The random part spreads VMs that failed together. The recorded time of the next start comes from a wall clock, and the
+next leader may have another: a time that is unreadable or further ahead than any back-off is replaced. A fast clock
+shortens one back-off at most.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def is_failed_start(world: World, own: VirtualMachineInstance) -> bool:
 
 
 def _is_enough(world: World, own: VirtualMachineInstance) -> bool:
-    """Tell whether no run follows: there is no back-off then, and no failure to report for ever."""
+    """Tell whether no run follows: then there is no back-off, and no failure that would be reported for ever."""
     return own.status.phase == SUCCEEDED and world.vm.run_strategy != ALWAYS
 
 

@@ -47,7 +47,7 @@ def needs_rerun_request(world: World, own: VirtualMachineInstance) -> bool:
 
 
 def rerun_requests(world: World, own: VirtualMachineInstance) -> tuple[StateChangeRequest, ...]:
-    """Build the requests for another run. A start alone would be done already by the present VMI."""
+    """Build the requests for another run. With the present VMI, a start alone would count as done."""
     start = start_request(is_paused=_is_owed_paused(world, own))
     return StateChangeRequest(action="Stop", uid=own.metadata.uid), start
 
@@ -59,17 +59,17 @@ def is_next_paused(world: World) -> bool:
 
 def _is_owed_paused(world: World, own: VirtualMachineInstance) -> bool:
     """Tell whether a paused start was requested and its run ended before there was a guest to unpause."""
-    is_own_wish = world.vm.spec.template.spec.is_start_paused  # then every run begins paused
-    return own.spec.is_start_paused and not own.has_run and not is_own_wish
+    is_always_paused = world.vm.spec.template.spec.is_start_paused  # then every run begins paused
+    return own.spec.is_start_paused and not own.has_run and not is_always_paused
 
 
 def has_stale_stop(world: World) -> bool:
-    """Tell whether a stop without a UID is done: in the queue it would stop the next VMI, too."""
+    """Tell whether a stop without a UID is done: if it stayed in the queue, it would stop the next VMI, too."""
     return any(request.action == "Stop" and request.uid is None for request in _done(world))
 
 
 def has_answered_start(world: World) -> bool:
-    """Tell whether a start is done: in the queue it would start another VMI after this one."""
+    """Tell whether a start is done: if it stayed in the queue, it would start another VMI after this one."""
     return any(request.action == "Start" for request in _done(world))
 
 
@@ -79,8 +79,8 @@ def _done(world: World) -> tuple[StateChangeRequest, ...]:
 
 
 def _unbuilt(request: StateChangeRequest) -> str:
-    """Return the options that this version does not know: to ignore one would start something else."""
-    understood = {GENERATION} | ({PAUSED} if asks_paused(request) else set())
+    """Return the options that this version does not know. Ignoring one would start another machine than requested."""
+    supported = {GENERATION} | ({PAUSED} if asks_paused(request) else set())
     options = request.data.items()
-    unknown = {name: value for name, value in options if value.lower() != "false" and name not in understood}
+    unknown = {name: value for name, value in options if value.lower() != "false" and name not in supported}
     return ", ".join(f"{name[:64]}={value[:64]}" for name, value in sorted(unknown.items())[:8])

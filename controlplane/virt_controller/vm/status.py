@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The status of a VirtualMachine: pure.
 
-One write for a start, one when it runs. A deleting VM gets only its printable status. A VMI that runs but is not
-declared ready yet (both are written within milliseconds) still counts as starting.
+A start costs one write, and one more when the VMI runs. A deleting VM gets only its printable status. A VMI that runs
+but is not declared ready yet (both are written within milliseconds) still counts as starting.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def printable_status(world: World, failure: StartFailure | None) -> str:
         return printable_statuses.TERMINATING
     if own is not None and not is_final(phase):
         return printable_statuses.STOPPING if world.is_stopping else _alive_status(world, own)
-    if waits := _what_it_waits_for(world, ()):
-        return waits
+    if cause := _what_it_waits_for(world, ()):
+        return cause
     if failure is not None and failure.consecutive_fail_count > 0 and world.vm.run_strategy in COUNTED:
         return printable_statuses.CRASH_LOOP_BACK_OFF
     return printable_statuses.STOPPED
@@ -83,10 +83,10 @@ def _alive_status(world: World, own: VirtualMachineInstance) -> str:
     if _is_migrating(own):
         return printable_statuses.MIGRATING
     if phase == RUNNING and not _is_readiness_late(own):
-        paused = conditions.is_true(listed, condition_types.PAUSED)
-        return printable_statuses.PAUSED if paused else printable_statuses.RUNNING
-    if waits := _what_it_waits_for(world, listed):
-        return waits
+        is_paused = conditions.is_true(listed, condition_types.PAUSED)
+        return printable_statuses.PAUSED if is_paused else printable_statuses.RUNNING
+    if cause := _what_it_waits_for(world, listed):
+        return cause
     if phase in ("", PENDING, SCHEDULING, SCHEDULED, RUNNING):
         return printable_statuses.STARTING
     return printable_statuses.UNKNOWN
@@ -98,27 +98,27 @@ def _is_migrating(own: VirtualMachineInstance) -> bool:
 
 def _what_it_waits_for(world: World, listed: conditions.Conditions) -> str:
     """Return the printable status for what keeps the VMI from running; "" if nothing is known."""
-    unsynced = conditions.find(listed, condition_types.SYNCHRONIZED)
-    unplaced = conditions.find(listed, condition_types.POD_SCHEDULED)
-    why = unsynced.reason if unsynced is not None else ""
-    is_unplaced = unplaced is not None and (unplaced.status, unplaced.reason) == (
+    synchronized = conditions.find(listed, condition_types.SYNCHRONIZED)
+    scheduled = conditions.find(listed, condition_types.POD_SCHEDULED)
+    reason = synchronized.reason if synchronized is not None else ""
+    is_unplaced = scheduled is not None and (scheduled.status, scheduled.reason) == (
         "False",
         condition_types.UNSCHEDULABLE,
     )
     is_unbound = world.is_volume_unbound and _is_set_to_start(world)
     rows = (
-        printable_statuses.PVC_NOT_FOUND if why == condition_types.FAILED_PVC_NOT_FOUND else "",
+        printable_statuses.PVC_NOT_FOUND if reason == condition_types.FAILED_PVC_NOT_FOUND else "",
         data_volumes.status_word(world, is_error=True),
         printable_statuses.UNSCHEDULABLE if is_unplaced else "",
         data_volumes.status_word(world, is_error=False),
         printable_statuses.WAITING_FOR_VOLUME_BINDING if is_unbound else "",
-        why if why in (condition_types.ERR_IMAGE_PULL, condition_types.IMAGE_PULL_BACK_OFF) else "",
+        reason if reason in (condition_types.ERR_IMAGE_PULL, condition_types.IMAGE_PULL_BACK_OFF) else "",
     )
     return next(filter(None, rows), "")
 
 
 def _is_set_to_start(world: World) -> bool:
-    """Tell whether the VM runs or will run: else nothing waits for its volumes."""
+    """Tell whether the VM runs or will run. Otherwise nothing waits for its volumes."""
     if world.own is not None:
         return not is_final(world.own.status.phase) or world.vm.run_strategy == ALWAYS
     return why_start(world) is not None
@@ -130,7 +130,7 @@ def _is_readiness_late(own: VirtualMachineInstance) -> bool:
 
 
 def _requests(world: World) -> tuple[StateChangeRequest, ...]:
-    """Take off what is done; a failed run under RerunOnFailure asks for the next one before it is deleted."""
+    """Remove the requests that are done; request the next run before a failed VMI is deleted (RerunOnFailure)."""
     if not world.is_strategy_known:
         return world.vm.status.state_change_requests
     if world.own is not None and needs_rerun_request(world, world.own):
@@ -139,9 +139,9 @@ def _requests(world: World) -> tuple[StateChangeRequest, ...]:
 
 
 def _recorded_strategy(world: World) -> str:
-    """Record a strategy when it was acted on: its instance exists and stays, or it wants none.
+    """Record a strategy once it has taken effect: its VMI exists and stays, or it wants none.
 
-    One that is on its way out is the strategy's before: what comes after it is a first start.
+    A stopping VMI belongs to the former strategy: the next start is the first one of the new strategy.
     """
     wants_instance = world.vm.run_strategy in COUNTED
     has_instance = world.own is not None and not world.is_stopping
@@ -151,9 +151,9 @@ def _recorded_strategy(world: World) -> str:
 
 
 def _observed_generation(world: World) -> int:
-    """Say which generation runs: it stays as recorded without an instance, and never goes back during a run.
+    """Return the generation that runs. Without a VMI it stays as recorded, and it never decreases during a run.
 
-    A template that changes after a change of the run strategy would have the later generation forgotten.
+    It could decrease when the template changes after the run strategy: the VMI has only the older generation.
     """
     generation, old, newest = _instance_generation(world), world.vm.status, world.vm.metadata.generation
     if not generation:
@@ -179,12 +179,12 @@ def _conditions(world: World, problem: RefusedStep[Action] | None) -> conditions
     stamp = format_timestamp(world.now)
     theirs = world.own.status.conditions if world.own is not None else ()
     listed = conditions.put(_mirrored(world.vm.status.conditions, theirs), _ready(world.own), stamp)
-    ours = {
+    own_conditions = {
         condition_types.FAILURE: _failure(world, problem),
         condition_types.RESTART_REQUIRED: restart_required(world),
     }
-    for kind, found in ours.items():
-        listed = conditions.put_or_remove(listed, kind, found, stamp)
+    for kind, condition in own_conditions.items():
+        listed = conditions.put_or_remove(listed, kind, condition, stamp)
     return listed
 
 
@@ -197,11 +197,11 @@ def _mirrored(listed: conditions.Conditions, source: conditions.Conditions) -> c
         if condition.type in KEPT or condition.type in theirs
     )
     kept_types = {condition.type for condition in kept}
-    return (*kept, *(one for kind, one in theirs.items() if kind not in kept_types))
+    return (*kept, *(mirrored for kind, mirrored in theirs.items() if kind not in kept_types))
 
 
 def _newer(ours: Condition, theirs: Condition | None) -> Condition:
-    """Keep our condition if the VMI's says the same."""
+    """Keep our condition if the VMI's is equivalent."""
     if theirs is None or conditions.is_equivalent(ours, theirs):
         return ours
     return theirs
@@ -219,7 +219,7 @@ def _ready(own: VirtualMachineInstance | None) -> Condition:
     if theirs is not None:
         return theirs
     if not own.status.phase:
-        return readiness("", None)  # equals its first status: saves a write
+        return readiness("", None)  # equals the VMI's first status, which saves a write
     return Condition(
         type=condition_types.READY,
         status="False",
@@ -241,9 +241,9 @@ def _failure(world: World, problem: RefusedStep[Action] | None) -> Condition | N
     if world.claim is Ownership.FOREIGN and why_start(world) is not None:
         message = "cannot create the instance: one of this name exists and belongs to another object; delete it first"
         return _failed(condition_types.FAILED_CREATE, message)
-    unmade = data_volumes.why_unusable(world)
-    if unmade is not None:
-        return _failed(condition_types.FAILED_DATA_VOLUME_CREATE, f"cannot make its DataVolumes: {unmade}")
+    obstacle = data_volumes.why_unusable(world)
+    if obstacle is not None:
+        return _failed(condition_types.FAILED_DATA_VOLUME_CREATE, f"cannot make its DataVolumes: {obstacle}")
     return _failed_start(world)
 
 
@@ -251,12 +251,16 @@ def _failed_start(world: World) -> Condition | None:
     """Return why the last start failed until the next one begins: its VMI may be gone by then."""
     own = world.own
     if own is not None and is_failed_start(world, own):
-        why = conditions.find(own.status.conditions, condition_types.SYNCHRONIZED)
-        text = f"{why.reason}: {why.message}" if why is not None else "its instance ended before the guest ran"
-        return _failed(condition_types.FAILED_START, text)
-    waits = (own is None or is_final(own.status.phase)) and next_start_failure(world) is not None
+        synchronized = conditions.find(own.status.conditions, condition_types.SYNCHRONIZED)
+        message = (
+            f"{synchronized.reason}: {synchronized.message}"
+            if synchronized is not None
+            else "its instance ended before the guest ran"
+        )
+        return _failed(condition_types.FAILED_START, message)
+    is_waiting = (own is None or is_final(own.status.phase)) and next_start_failure(world) is not None
     failure = conditions.find(world.vm.status.conditions, condition_types.FAILURE)
-    return failure if waits and failure is not None and failure.reason == condition_types.FAILED_START else None
+    return failure if is_waiting and failure is not None and failure.reason == condition_types.FAILED_START else None
 
 
 def _failed(reason: str, message: str) -> Condition:

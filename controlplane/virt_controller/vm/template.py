@@ -23,7 +23,7 @@ Json = dict[str, Any]
 PLACEMENT = ("nodeSelector", "affinity", "tolerations")
 """Fields that constrain the nodes."""
 KEPT = 256
-"""Size of the hash caches."""
+"""Number of entries in each hash cache."""
 
 
 class _Template(msgspec.Struct):

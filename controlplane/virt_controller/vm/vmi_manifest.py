@@ -21,7 +21,9 @@ from controlplane.api.objects.vm import VirtualMachine
 from controlplane.virt_controller.vm.template import fixed_hash, plain_template, template_hash
 
 FIRMWARE_NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")
-"""Namespace of the UUIDv5 of a machine without a firmware UUID, derived from the VM's name: stable across starts."""
+"""Namespace of the UUIDv5 for a machine without a firmware UUID. It is derived from the VM's name, so starts keep
+it.
+"""
 _START_PAUSED: dict[bool, dict[str, Any]] = {False: {}, True: {"startStrategy": "Paused"}}
 
 
@@ -34,8 +36,8 @@ def build_vmi(vm: VirtualMachine, template: bytes, *, is_paused: bool = False) -
     domain = spec.get("domain") or {}
     firmware = domain.get("firmware") or {}
     stable = str(uuid.uuid5(FIRMWARE_NAMESPACE, vm.metadata.name))
-    given = vm.spec.template.metadata
-    made_from = {
+    metadata = vm.spec.template.metadata
+    origin = {
         VM_GENERATION: str(vm.metadata.generation),
         TEMPLATE_HASH: template_hash(template),
         FIXED_TEMPLATE_HASH: fixed_hash(template),
@@ -46,8 +48,8 @@ def build_vmi(vm: VirtualMachine, template: bytes, *, is_paused: bool = False) -
         "metadata": {
             "name": vm.metadata.name,
             "namespace": vm.metadata.namespace,
-            "labels": dict(given.labels),
-            "annotations": {**given.annotations, **made_from},
+            "labels": dict(metadata.labels),
+            "annotations": {**metadata.annotations, **origin},
             "finalizers": [VMI_FINALIZER],
             "ownerReferences": [owner_reference(vm)],
         },

@@ -57,8 +57,8 @@ class World:
     configuration: KubeVirtConfiguration = UNCONFIGURED
     """Defaults for fields that the template does not set."""
     is_instance_known: bool = True
-    """`vmi`, or its absence, is no older than the VM: the cache has read that far, or the API server was asked. If not,
-    a VMI that a request names may be missing here, and one that seems to run may have ended."""
+    """`vmi`, or its absence, is no older than the VM: the cache has read that far, or the API server confirmed it.
+    Otherwise a VMI that a request names may be missing here, and a VMI that seems to run may have ended."""
 
     @property
     def claim(self) -> Ownership:
@@ -71,7 +71,7 @@ class World:
 
     @property
     def is_strategy_known(self) -> bool:
-        """Tell whether this version knows the run strategy; a newer API may have more."""
+        """Tell whether this version knows the run strategy. A newer API may have others."""
         return self.vm.run_strategy in BUILT
 
     @property
@@ -85,7 +85,7 @@ class World:
 
     @property
     def pending_requests(self) -> tuple[StateChangeRequest, ...]:
-        """Start and stop requests that are not done. In doubt all of them."""
+        """Start and stop requests that are not done; all requests if the state of the VMI may be outdated."""
         return self._left if self.is_instance_known else self.vm.status.state_change_requests
 
     @property
@@ -95,9 +95,9 @@ class World:
 
     @property
     def _left(self) -> tuple[StateChangeRequest, ...]:
-        # An orphan counts: it is about to be adopted, and a stop of it must not get lost before.
-        there = None if self.claim is Ownership.FOREIGN else self.vmi
-        uid = there.metadata.uid if there is not None else None
+        # An orphan counts: it is about to be adopted, and a stop request for it must not be lost before.
+        vmi = None if self.claim is Ownership.FOREIGN else self.vmi
+        uid = vmi.metadata.uid if vmi is not None else None
         return pending(self.vm.status.state_change_requests, uid=uid, is_own=self.own is not None)
 
     @property

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a refused write is reported: pure. The server's message, and what an administrator can do."""
+"""How a refused write is reported: the server's message, and what an administrator can do. Pure."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class WriteFailure:
 def explain_write_failure(problem: RefusedStep[Action]) -> WriteFailure:
     """Describe a refused action."""
     if isinstance(problem.step, CreateDataVolume | AdoptDataVolume):
-        text = explain_refusal(problem.error, is_create=False)
-        return WriteFailure(FAILED_DATA_VOLUME_CREATE, FAILED_DATA_VOLUME_CREATE, text)
-    text = explain_refusal(problem.error, is_create=isinstance(problem.step, CreateVmi))
+        message = explain_refusal(problem.error, is_create=False)
+        return WriteFailure(FAILED_DATA_VOLUME_CREATE, FAILED_DATA_VOLUME_CREATE, message)
+    message = explain_refusal(problem.error, is_create=isinstance(problem.step, CreateVmi))
     match problem.step:
         case CreateVmi():
-            return WriteFailure(FAILED_CREATE, FAILED_CREATE, text)
+            return WriteFailure(FAILED_CREATE, FAILED_CREATE, message)
         case DeleteVmi():
-            return WriteFailure(FAILED_DELETE, FAILED_DELETE, text)
-    return WriteFailure("FailedUpdateError", FAILED_UPDATE, text)
+            return WriteFailure(FAILED_DELETE, FAILED_DELETE, message)
+    return WriteFailure("FailedUpdateError", FAILED_UPDATE, message)
