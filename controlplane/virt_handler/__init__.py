@@ -1,4 +1,4 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The virt-handler process: one per node, turns Pods into running libvirt domains."""
+"""The virt-handler process: one per node. It starts a libvirt domain in each launcher Pod."""

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-handler's process: settings, wiring, tasks. What it does is in the packages beside this file."""
+"""The virt-handler process: settings, wiring and tasks. The packages beside this file do the work."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ _OFFERED_SECONDS = 0.5
 
 
 class Handler:
-    """Everything this process runs, wired."""
+    """The wired components of this process, and their tasks."""
 
     def __init__(
         self, settings: Settings, client: Client, pair: SelfSignedPair, migration_pair: SelfSignedPair
     ) -> None:
-        """pair: what the door serves with. migration_pair: what is shown to other virt-handlers."""
+        """pair: serves the endpoint for virt-api. migration_pair: authenticates to other virt-handlers."""
         self._migration_pair = migration_pair
         self._settings = settings
         self._pair = pair
@@ -91,16 +91,16 @@ class Handler:
         self._pods = WatchCache(client, self._select_pods(), self._clock)
         self._vmis = WatchCache(client, self._select_vmis(), self._clock)
         self._coming = WatchCache(client, self._select_coming(), self._clock)
-        known, coming = ReadYourWritesCache(self._vmis), ReadYourWritesCache(self._coming)
-        sending = Sender(
+        vmis, incoming_vmis = ReadYourWritesCache(self._vmis), ReadYourWritesCache(self._coming)
+        sender = Sender(
             *(migration_pair, self._node, client, self._clock),
             directory=settings.sockets,
             progressed=self._metrics.progressed,
             has_network=partial(has_network, settings.migration_network),
         )
-        tools = Tools(self._node, self._clock, _connect, started=self._metrics.started, send=sending.send)
+        tools = Tools(self._node, self._clock, _connect, started=self._metrics.started, send=sender.send)
         self._registry = Registry(self._pods, tools, self._enqueue)
-        doors = IncomingTunnels(
+        tunnels = IncomingTunnels(
             migration_pair,
             partial(waiting_address, settings.address, settings.migration_network),
             self._node,
@@ -111,22 +111,22 @@ class Handler:
             "incoming",
             IncomingReconciler(
                 settings.node,
-                coming,
+                incoming_vmis,
                 self._registry,
-                doors,
-                api=ReadYourWritesApi(client, {VIRTUAL_MACHINE_INSTANCE: coming}),
+                tunnels,
+                api=ReadYourWritesApi(client, {VIRTUAL_MACHINE_INSTANCE: incoming_vmis}),
                 clock=self._clock,
             ),
             WorkQueue(BackOff(random.random)),
             self._clock,
             observed=self._metrics.observed,
         )
-        coming.subscribe(lambda key, _before, _after: self._incoming.add(key))
+        incoming_vmis.subscribe(lambda key, _before, _after: self._incoming.add(key))
         self._reconciler = VmiReconciler(
             settings.node,
-            known,
+            vmis,
             self._registry,
-            ReadYourWritesApi(client, {VIRTUAL_MACHINE_INSTANCE: known}),
+            ReadYourWritesApi(client, {VIRTUAL_MACHINE_INSTANCE: vmis}),
             self._clock,
             tell=self._tell,
             held=lambda: self._clearing.held,
@@ -139,13 +139,13 @@ class Handler:
             limit=_WORKERS,
             observed=self._metrics.observed,
         )
-        known.subscribe(lambda key, _before, _after: self._enqueue(key))
+        vmis.subscribe(lambda key, _before, _after: self._enqueue(key))
         self._endpoint_tls = EndpointTls(pair)
         self._endpoint = ApiEndpoint(
             self._endpoint_tls,
             settings.namespace,
             {
-                Power: PowerRequests(settings.node, self._registry, known, self._clock, self._tell).answer,
+                Power: PowerRequests(settings.node, self._registry, vmis, self._clock, self._tell).answer,
                 Inquire: GuestInfo(settings.node, self._registry).answer,
             },
         )
@@ -213,7 +213,7 @@ class Handler:
             self._incoming.add(key)
 
     async def _work(self) -> None:
-        """Begin once everything is known: before that, absence means nothing."""
+        """Reconcile once the caches are synced: before that, absence proves nothing."""
         await self._wait_synced()
         self._enqueue_all()
         self._enqueue_coming()
@@ -226,7 +226,7 @@ class Handler:
         await self._clearing.run()
 
     def _cleared(self) -> None:
-        """Start what has waited, and be listed."""
+        """Start the VMIs that wait, and make the node schedulable without waiting for the next minute."""
         self._enqueue_all()
         self._heartbeat.resumed.set()
 
@@ -240,27 +240,27 @@ class Handler:
             self._runner.add(key)
 
     async def _offer_node(self, group: asyncio.TaskGroup) -> None:
-        """Say that this node can take machines once its devices are offered, and on what they would run; anew when a
-        virt-node that was started again finds something else.
+        """Keep the node schedulable once its devices are offered, with labels of KVM and CPU. Start over when a
+        restarted virt-node reports other values.
         """
-        state, known, listing = await self._node.wait_for_other_than(None), None, None
+        state, labelled, labelling = await self._node.wait_for_other_than(None), None, None
         while True:
-            if state.kvm is not None and (state.kvm, state.cpu) != known:
+            if state.kvm is not None and (state.kvm, state.cpu) != labelled:
                 offered = group.create_task(self._wait_until_offered())
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_PLUGINS_SECONDS):
                         await asyncio.shield(offered)
-                if listing is not None:
-                    listing.cancel()
-                known = (state.kvm, state.cpu)
-                listing = group.create_task(self._keep_listed(*known))
+                if labelling is not None:
+                    labelling.cancel()
+                labelled = (state.kvm, state.cpu)
+                labelling = group.create_task(self._keep_listed(*labelled))
             state = await self._node.wait_for_other_than(state)
 
     async def _wait_until_offered(self) -> None:
-        """Be ready only when the Node offers the devices, which the kubelet writes up to 10 s after a registration.
+        """Wait until the Node offers the devices. The kubelet writes them up to 10 s after a registration.
 
-        A machine that comes before that is unschedulable for as long. Asked, at starts only: a watch would need the
-        right to read every Node.
+        A VMI that is created before would be unschedulable until then. This polls, at the start only: a watch would
+        need permission to read every Node.
         """
         state: NodeState | None = None
         while state is None or not {*state.present} <= {*state.registered}:
@@ -278,7 +278,7 @@ class Handler:
 
     async def _keep_listed(self, kvm: KvmFinding, cpu: HostCpu | None) -> None:
         settings = self._settings
-        door = {
+        annotations = {
             **node.door_annotations(settings.address, settings.door_port, self._pair.der),
             **certificate_annotation(self._migration_pair),
             CONTROL_PLANE_IMAGE: settings.image,
@@ -289,7 +289,7 @@ class Handler:
             return node.serving_patch(
                 kvm,
                 self._clock.now(),
-                door,
+                annotations,
                 takes_machines=takes,
                 processor=node.processor_labels(found, cpu),
             )
@@ -299,16 +299,16 @@ class Handler:
     async def _leave(self) -> None:
         try:
             async with asyncio.timeout(_LEAVING_SECONDS):
-                mine = Key("", self._settings.node)
-                await self._client.patch(NODE, mine, node.leaving_patch(), subresource="status")
+                key = Key("", self._settings.node)
+                await self._client.patch(NODE, key, node.leaving_patch(), subresource="status")
         except (ApiError, TimeoutError) as error:
             log.warning("cannot label the node", extra={"node": self._settings.node, "error": str(error)})
 
     async def _tell(self, about: Json, told: Told) -> None:
-        kind: Literal["Normal", "Warning"] = "Warning" if told.is_warning else "Normal"
-        story = EventSpec(told.reason, told.message, kind, once=told.once)
+        event_type: Literal["Normal", "Warning"] = "Warning" if told.is_warning else "Normal"
+        event = EventSpec(told.reason, told.message, event_type, once=told.once)
         now = self._clock.now()
-        await create_event(self._client, about, story, component=COMPONENT, instance=self._settings.node, now=now)
+        await create_event(self._client, about, event, component=COMPONENT, instance=self._settings.node, now=now)
 
     def _waiting_for(self) -> list[str]:
         missing = sorted(self._missing if self._node.is_connected else {"virt-node"})
@@ -333,7 +333,7 @@ async def _serve(settings: Settings) -> None:
 
 
 def main() -> int:
-    """Run until told to stop; the exit code is for the kubelet."""
+    """Run until a signal; return the exit code."""
     try:
         settings = read_settings(os.environ)
         logs.configure(COMPONENT, settings.log_level)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-handler counts beside its passes, and how far the guests are that it sends away."""
+"""virt-handler's metrics: domain starts, and the progress of outgoing migrations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OF_A_MIGRATION: tuple[tuple[str, str, Callable[[Progress], int]], ...] = (
 
 
 class HandlerMetrics(Metrics):
-    """Passes, the domains that were started, and migrations that are under way from here."""
+    """Reconciles, domain starts, and outgoing migrations."""
 
     def __init__(self, node: str = "") -> None:
         super().__init__()
@@ -47,16 +47,16 @@ class HandlerMetrics(Metrics):
         )
 
     def started(self, seconds: float) -> None:
-        """Count a domain's start."""
+        """Record the duration of a domain's start."""
         self._starts.observe(seconds)
 
     def progressed(self, key: Key, progress: Progress | None) -> None:
-        """Note how far the migration of an instance is; None: it is over. Fits migration.sending.Sending."""
+        """Record the progress of a VMI's migration; None: it is over. Fits migration.sender.Progressed."""
         self._leaving.note(key, progress)
 
 
 class _Leaving(Collector):
-    """One for each guest that is being sent, for as long as that lasts; asked in another thread than it is told in."""
+    """The metrics of each outgoing migration. `collect` and `note` run in different threads."""
 
     def __init__(self, node: str) -> None:
         self._node = node
@@ -69,17 +69,17 @@ class _Leaving(Collector):
             self._known[key] = progress
 
     def collect(self) -> Iterator[Metric]:
-        known = list(self._known.copy().items())
+        migrations = list(self._known.copy().items())
         total = CounterMetricFamily(
             "kubevirt_vmi_migration_data_bytes",
             "What there is to be sent of a guest that is being migrated",
             labels=_LABELS,
         )
-        for key, progress in known:
+        for key, progress in migrations:
             total.add_metric((self._node, key.namespace, key.name), progress.total)
         yield total
         for name, text, value in _OF_A_MIGRATION:
             family = GaugeMetricFamily(f"kubevirt_vmi_migration_{name}", text, labels=_LABELS)
-            for key, progress in known:
+            for key, progress in migrations:
                 family.add_metric((self._node, key.namespace, key.name), value(progress))
             yield family

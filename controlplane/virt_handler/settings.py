@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-handler's settings: from the environment, once, in __main__. Every default stands here."""
+"""virt-handler's settings and their defaults, read from the environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controlplane.links.handler import PORT
 
 
 class SettingsError(Exception):
-    """The environment lacks something, or something in it cannot be right; all problems at once."""
+    """Variables are missing or invalid. The text lists all problems."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,31 +21,33 @@ class Settings:
     node: str
     """Name of the Node that this process serves."""
     namespace: str
-    """Where the control plane lives; the heartbeat's Lease is there."""
+    """The control plane's namespace, which also has the heartbeat's Lease."""
     pod_name: str = ""
-    """For the Lease's holder and for Events."""
+    """The holder of the Lease."""
     log_level: str = "INFO"
     port: int = 8080
     """Health and metrics, plain HTTP."""
     address: str = ""
-    """Where that is served; "" is every address. The role sets the Pod's."""
+    """The address of health, metrics and the endpoint for virt-api; "": all. The role sets the Pod's address."""
     door_port: int = PORT
-    """Where virt-api asks about guests, TLS, at the same address, which it must be able to call."""
+    """The endpoint for virt-api, TLS, at the same address. virt-api must be able to reach it."""
     node_socket: str = layout.NODE_SOCKET
-    """Where virt-node listens."""
+    """The path of virt-node's socket."""
     sockets: str = layout.HANDLER_RUN
-    """Where this process makes sockets that nobody else sees."""
+    """A directory for sockets that no other process sees."""
     migration_network: str = ""
-    """The network by which migrations come; "": by one that is named so if there is one, else the Pod's."""
+    """The migration network; "": the interface `migration0` if the Pod has one, else the Pod's network."""
     image: str = ""
-    """Of the control plane, as the role names it: the node says so, see kubevirt.io/control-plane-image."""
+    """The control plane's image, for the Node's annotation kubevirt.io/control-plane-image."""
     is_on_control_plane: bool = False
-    """Machines are taken also where the node is kept for the control plane of the cluster."""
+    """VMs may also run on a node that is reserved for the cluster's control plane."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read NODE_NAME and POD_NAMESPACE (both needed), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS, DOOR_PORT,
-    NODE_SOCKET, SOCKETS, MIGRATION_NETWORK, CONTROL_PLANE_IMAGE and ON_CONTROL_PLANE ("true"). SettingsError."""
+    """Read NODE_NAME and POD_NAMESPACE (both required), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS, DOOR_PORT,
+    NODE_SOCKET, SOCKETS, MIGRATION_NETWORK, CONTROL_PLANE_IMAGE and ON_CONTROL_PLANE ("true"). SettingsError.
+
+    """
     problems = [f"{name} is not set" for name in ("NODE_NAME", "POD_NAMESPACE") if not environment.get(name)]
     ports = {
         "HEALTH_PORT": environment.get("HEALTH_PORT", "8080"),

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The CA of virt-api's client certificates, read from the APIService of virt-api.
 
-virt-controller keeps the bundle there, in clear, also while the CA is rotated. So virt-handler reads no Secret.
+virt-controller keeps the CA bundle there, also during a rotation. So virt-handler needs no access to Secrets.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _decoder = msgspec.json.Decoder(_ApiService)
 
 
 def use_client_ca(tls: EndpointTls, raw: bytes | None) -> None:
-    """Take callers by the bundle that an APIService holds; an empty or broken one leaves the one that is in use."""
+    """Use the CA bundle of an APIService for client certificates. An empty or broken bundle changes nothing."""
     if raw is None:
         return
     try:

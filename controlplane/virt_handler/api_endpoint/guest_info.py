@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers questions of virt-api about a guest: finds the launcher, and asks the guest's agent.
+"""Answers virt-api's queries about a guest: finds the launcher, and queries the guest's agent.
 
-Nothing is kept or written. That the guest is the VMI's is proven as in power.py.
+It stores and writes nothing. The guest's identity is checked as in power.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class AgentSession(Protocol):
-    """A launcher whose guest's agent can be asked."""
+    """A launcher whose guest agent can be queried."""
 
     def launcher(self) -> Launcher: ...
 
@@ -38,19 +38,19 @@ class Launchers(Protocol):
 
 
 class GuestInfo:
-    """The row of the door's table for handler_link.Inquire."""
+    """Handles links.handler.Inquire."""
 
     def __init__(self, node: str, launchers: Launchers) -> None:
         self._node = node
         self._launchers = launchers
 
     async def answer(self, asked: Inquire) -> Answer:
-        """Ask, and answer with what was told. Cancelled, the question under way goes on."""
+        """Query the agent. Cancelling does not cancel a query that is under way."""
         session = self._find(asked.guest)
         if session is None:
             return NotDone("absent", f"node {self._node} has no launcher of this VirtualMachineInstance")
         try:
-            answers = await session.inquire(COMMANDS[asked.about])
+            responses = await session.inquire(COMMANDS[asked.about])
         except VerbRefused as error:
             return NotDone("refused", sanitize(str(error)))
         except NoContact as error:
@@ -58,7 +58,7 @@ class GuestInfo:
                 "an agent did not answer a person", extra={"pod": asked.guest.pod_uid, "error": sanitize(str(error))}
             )
             return NotDone("lost", sanitize(str(error)))
-        return Details(read_details(answers, DETAILS_LIMIT_BYTES))
+        return Details(read_details(responses, DETAILS_LIMIT_BYTES))
 
     def _find(self, guest: Guest) -> AgentSession | None:
         session = self._launchers.session(guest.pod_uid)

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Carries out power requests of virt-api: finds the launcher, and executes the request there.
+"""Executes power requests of virt-api: finds the launcher, and executes the request there.
 
-That the guest is the VMI's is proven as everywhere: the Pod of that UID is on this node, that VMI controls it, and the
-domain in it carries both. What a state allows: vmi/user_requests. Nothing is written here: the outcome is observed at
-the domain and reported in the VMI's status. A pause is answered once the status reports it.
+The guest's identity is checked: the Pod of that UID is on this node, the VMI controls it, and the domain carries both
+UIDs. vmi/user_requests decides which request a state allows. The outcome is observed at the domain and reported in the
+VMI's status; nothing is written here. A pause is answered once the status reports it.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from controlplane.virt_handler.vmi.world import Launcher
 log = logging.getLogger(__name__)
 
 _STORIES, _STORIES_RATE = 60, 0.5
-"""Events of verbs that a node tells at once, and how many more in a second: whoever may pause may pause without end."""
+"""Token bucket of Events: its size, and its refill per second. A user may repeat requests without end."""
 
 
 class UserRequestSession(Protocol):
-    """A launcher that does what a person asks."""
+    """A launcher that executes user requests."""
 
     def launcher(self) -> Launcher: ...
 
@@ -50,7 +50,7 @@ class Launchers(Protocol):
 
 
 class PowerRequests:
-    """The row of the door's table for handler_link.Power."""
+    """Handles links.handler.Power."""
 
     def __init__(self, node: str, launchers: Launchers, vmis: Cache, clock: Clock, tell: RecordEvent) -> None:
         self._node = node
@@ -63,7 +63,7 @@ class PowerRequests:
         self._telling: set[asyncio.Task[None]] = set()
 
     async def answer(self, asked: Power) -> Answer:
-        """Carry a verb out. Cancelled, it goes on."""
+        """Execute a request. Cancelling does not cancel a request that is under way."""
         session = self._find(asked.guest)
         if session is None:
             return NotDone("absent", f"node {self._node} has no launcher of this VirtualMachineInstance")
@@ -81,13 +81,13 @@ class PowerRequests:
             return NotDone("lost", "the guest was paused, but that was not written: it may go on")
         log.info("carried out", extra=extra)
         if vmi is not None and self._may_tell.take(1.0, self._clock.monotonic()):
-            task = asyncio.create_task(self._try_to_tell(vmi, asked.verb))  # whoever asked does not wait for it
+            task = asyncio.create_task(self._try_to_tell(vmi, asked.verb))  # the response does not wait for the Event
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
         return Done()
 
     async def _is_told(self, launcher: Launcher, asked: Power) -> bool:
-        """Wait until a pause is told; whoever waits for the word of an earlier one does so no longer."""
+        """Wait until the status reports a pause. Waits of earlier pauses end."""
         key = launcher.pod.vmi_key
         if key is None:
             return True

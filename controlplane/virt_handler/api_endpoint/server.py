@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The TLS endpoint at which virt-api asks about guests of this node. Nobody else is answered.
+"""The TLS endpoint for virt-api's requests about guests of this node. Other clients are rejected.
 
-The requests are in controlplane.links.handler; a table maps each to its handler. virt-api proves itself by a client
-certificate of the control plane's CA. One connection carries one request, so no connection outlives its certificate.
+controlplane.links.handler defines the requests; a table maps each to its handler. virt-api authenticates with a client
+certificate of the control plane's CA. One connection carries one request, so that no connection outlives a CA.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSigne
 log = logging.getLogger(__name__)
 
 CONNECTIONS = 64
-"""A virt-api asks for one user at a time, and of each node a few. Each costs a third of a MiB."""
+"""The most connections. A virt-api needs one for each user's request. Each costs a third of a MiB."""
 BODY_SECONDS = 5.0
 CLOSE_SECONDS = 2.0
 
 Answers = Mapping[type[Any], Callable[[Any], Awaitable[Answer]]]
-"""By the type of the question: who answers it. It never raises for what a launcher did."""
+"""Handlers by the type of the request. A failure of a launcher is a result, not an exception."""
 
 
 class EndpointTls:
-    """What is listened with: our pair, and the authority of those who may call, exchanged without a cut."""
+    """The TLS settings: the serving certificate, and the client CA, which is replaced without a new listener."""
 
     def __init__(self, pair: SelfSignedPair) -> None:
         self._pair = pair
         self._current: ssl.SSLContext | None = None
         self.listening = _context()
-        # A listening socket keeps its context; each handshake is answered by the one that is current.
+        # A listening socket keeps its context; this callback switches each handshake to the current one.
         self.listening.sni_callback = self._answer
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether an authority is known: before that nobody is let in."""
+        """Tell whether a client CA is set. Before that every handshake fails."""
         return self._current is not None
 
     def use_authority(self, authority: bytes) -> None:
-        """Take clients of this authority (PEM) only. ValueError when it is none; then the one before stays."""
+        """Accept only clients of this CA (PEM). ValueError when it is invalid; then the former CA stays."""
         context = _context()
         try:
             load_pair(context, self._pair.certificate, self._pair.key)
@@ -80,13 +80,13 @@ class ApiEndpoint:
     """Listens until closed."""
 
     def __init__(self, tls: EndpointTls, namespace: str, answers: Answers) -> None:
-        """namespace: that of the control plane, whose virt-api may ask."""
+        """namespace: the control plane's, whose virt-api may connect."""
         self._uri = role_uri(namespace, VIRT_API_CLIENT)
         self._answers = answers
         self._listener = Listener(self._serve, CONNECTIONS, tls.listening)
 
     async def open(self, address: str, port: int) -> int:
-        """Listen; returns the port. OSError when it is taken."""
+        """Listen; return the port. OSError when it is in use."""
         return await self._listener.listen(address, port)
 
     async def close(self) -> None:
@@ -130,7 +130,7 @@ def _context() -> ssl.SSLContext:
 
 
 async def _body(request: web.BaseRequest) -> bytes:
-    """Read the body. LinkError when it is longer than a question, TimeoutError."""
+    """Read the body. LinkError when it is longer than any request, TimeoutError."""
     body = bytearray()
     async with asyncio.timeout(BODY_SECONDS):
         async for chunk in request.content.iter_any():

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The self-signed key pairs of this process: one for the endpoint, one for migrations.
 
-Each process makes its own. A child makes them: the libraries for keys and certificates take 10 MiB, which no process on
-a node should hold for good. How others learn the certificate: controlplane.links.handler.
+Each virt-handler makes new ones, in a child process: the libraries for keys and certificates take 10 MiB, which should
+not stay in memory on each node. controlplane.links.handler describes how clients learn the certificate.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import Literal
 from controlplane.links.handler import server_name
 
 Usage = Literal["server", "peer"]
-"""server: what the door serves with. peer: what is shown in migrations, at either end."""
+"""server: for the endpoint. peer: for migrations, at both ends."""
 
 MAKE_SECONDS = 60.0
 BEGINS, ENDS = "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z"
-"""Whatever any clock says, ours while it is made among them: a certificate counts for as long as its Node's annotation
-says."""
+"""Valid at any time, because a node's clock may be wrong when the certificate is made. The Node's annotation decides
+which certificate is accepted."""
 _END = b"-----END CERTIFICATE-----\n"
 
 
 class PairError(Exception):
-    """The pair could not be made."""
+    """The key pair could not be made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,42 +39,42 @@ class SelfSignedPair:
     key: bytes
 
     def __repr__(self) -> str:
-        return "OwnPair(...)"  # a key must not get into a log by way of a dataclass's repr
+        return "OwnPair(...)"  # the generated repr would write the key to logs
 
     @property
     def der(self) -> bytes:
-        """The certificate as it is announced."""
+        """The certificate as it is published on the Node."""
         return ssl.PEM_cert_to_DER_cert(self.certificate.decode("ascii"))
 
 
 async def make_self_signed_pair(node: str, usage: Usage = "server") -> SelfSignedPair:
-    """Make a pair of this process. PairError."""
+    """Make a key pair in a child process. PairError."""
     isolated = ("-I",) if sys.flags.isolated else ()
     child = await asyncio.create_subprocess_exec(
         sys.executable, *isolated, "-B", "-m", __name__, node, usage, stdout=asyncio.subprocess.PIPE
     )
     try:
         async with asyncio.timeout(MAKE_SECONDS):
-            made, _unused = await child.communicate()
+            output, _unused = await child.communicate()
     except TimeoutError as error:
         child.kill()
         raise PairError(f"a pair to serve with was not made within {MAKE_SECONDS:.0f} s") from error
-    certificate, end, key = made.partition(_END)
+    certificate, end, key = output.partition(_END)
     if child.returncode != 0 or not key:
         raise PairError(f"a pair to serve with could not be made: exit code {child.returncode}; see above")
     return SelfSignedPair(certificate + end, key)
 
 
 def main(node: str, usage: Usage) -> None:
-    """Make a pair and print it, certificate first."""
-    from datetime import datetime  # noqa: PLC0415 -- the child's only
+    """Make a key pair and print it, certificate first."""
+    from datetime import datetime  # noqa: PLC0415 -- only the child imports it
 
-    from controlplane.tls.certificates import Subject, make_self_signed  # noqa: PLC0415  -- what this child is for
+    from controlplane.tls.certificates import Subject, make_self_signed  # noqa: PLC0415 -- only the child imports it
 
     subject = Subject("virt-handler", usage, (server_name(node),))
     begins, ends = datetime.fromisoformat(BEGINS), datetime.fromisoformat(ENDS)
-    made = make_self_signed(subject, begins.timestamp(), ends - begins)
-    sys.stdout.buffer.write(made.certificate + made.key)
+    pair = make_self_signed(subject, begins.timestamp(), ends - begins)
+    sys.stdout.buffer.write(pair.certificate + pair.key)
 
 
 if __name__ == "__main__":

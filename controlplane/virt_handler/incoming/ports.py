@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the target's reconciler needs: tunnels. controlplane.virt_handler.migration implements them."""
+"""The interface to tunnels. controlplane.virt_handler.migration implements it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controlplane.virt_handler.incoming.world import TunnelAddress
 
 
 class NoMigrationAddress(Invalid):
-    """This node has no address at which it may wait for a migration, and will have none by itself."""
+    """This node has no address to listen on for migrations, and waiting will not help."""
 
 
 class Tunnels(Protocol):
@@ -22,10 +22,10 @@ class Tunnels(Protocol):
     def door(self, migration_uid: str) -> TunnelAddress | None: ...
 
     def open_for(self, vmi_uid: str) -> frozenset[str]:
-        """Return the UIDs of the migrations of an instance for which a door is open."""
+        """Return the UIDs of the VMI's migrations with an open tunnel."""
 
     async def open(self, vmi_uid: str, moving: MigrationState) -> None:
-        """Open a door to the source that the migration names. ApiError when that one is not known,
-        NoPlace when this node has none for it."""
+        """Listen for the source that the migration names. ApiError when its certificate cannot be read,
+        NoMigrationAddress when this node has no address for migrations."""
 
     async def close(self, migration_uid: str) -> None: ...

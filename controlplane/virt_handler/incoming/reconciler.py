@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Instances that are on their way to this node: caches and launchers in, verbs and writes out. It chooses nothing."""
+"""Reconciles VMIs that migrate to this node: reads caches and sessions, applies actions, writes the status."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class IncomingReconciler:
     """Implements engine.plan.Reconciler."""
 
     def __init__(self, node: str, vmis: Cache, launchers: Sessions, doors: Tunnels, *, api: Api, clock: Clock) -> None:
-        """vmis: those whose migration names this node as target."""
+        """vmis: the VMIs whose migration names this node as target."""
         self._node = node
         self._vmis = vmis
         self._launchers = launchers
@@ -36,10 +36,10 @@ class IncomingReconciler:
         self._api = api
         self._clock = clock
         self._uids: dict[Key, str] = {}
-        """Of the instances that were looked at: what is open for one that is gone is closed."""
+        """UIDs of the observed VMIs, to close the tunnels of one that is gone."""
 
     def observe(self, key: Key) -> World | None:
-        """Read caches and sessions. Unavailable while they are not all known: absence means nothing then."""
+        """Read caches and sessions. Unavailable until the cache is synced: absence proves nothing before."""
         if not self._vmis.synced:
             raise Unavailable(f"cannot judge VirtualMachineInstance {key}: not everything is known yet")
         vmi = self._read(key)
@@ -51,7 +51,7 @@ class IncomingReconciler:
         return World(
             node=self._node,
             vmi=vmi,
-            launcher=next((one for one in launchers if one.pod.uid == moving.target_pod_uid), None),
+            launcher=next((launcher for launcher in launchers if launcher.pod.uid == moving.target_pod_uid), None),
             door=self._doors.door(moving.migration_uid),
             open_tunnels=self._doors.open_for(vmi.metadata.uid),
             now=self._clock.now(),
@@ -59,7 +59,7 @@ class IncomingReconciler:
         )
 
     def _gone(self, key: Key) -> World | None:
-        """Have the doors closed of an instance that is not to come any more."""
+        """Return a world that closes the tunnels of a VMI that no longer migrates to this node."""
         uid = self._uids.get(key, "")
         open_tunnels = self._doors.open_for(uid) if uid else frozenset()
         if not open_tunnels:
@@ -82,7 +82,7 @@ class IncomingReconciler:
         return derive_status(world, problem)
 
     async def apply(self, world: World, action: Action) -> None:
-        """Do one action; a verb of a launcher only begins. Unavailable: it cannot, from which nothing follows."""
+        """Apply one action; an operation of a launcher is only started. Unavailable when it cannot start now."""
         if isinstance(action, CloseTunnel):
             await self._doors.close(action.migration_uid)
         elif (vmi := world.vmi) is None:
@@ -105,7 +105,7 @@ class IncomingReconciler:
             raise Unavailable(str(error)) from error
 
     async def write_status(self, world: World, status: VirtualMachineInstanceStatus) -> None:
-        """Patch what differs, on exactly the version that it was derived from."""
+        """Patch the changed fields, only if the VMI still has the observed resourceVersion and UID."""
         if (vmi := world.vmi) is None:
             return
         meta = vmi.metadata
@@ -119,7 +119,7 @@ class IncomingReconciler:
         )
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
-        """Log it: the migration ends by its own time where nothing comes of it."""
+        """Log it. The migration's timeout ends a migration that makes no progress."""
         name = "" if world.vmi is None else world.vmi.metadata.name
         extra = {"vmi": name, "step": type(problem.step).__name__, "error": str(problem.error)}
         log.warning("refused", extra=extra)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a target says of an instance that is on its way: pure. Fields of status.migrationState, and only its own."""
+"""Derives the target's fields of status.migrationState. Pure."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from controlplane.virt_handler.incoming.world import Action, OpenTunnel, World
 from controlplane.virt_handler.vmi.status import format_stamp
 
 TRIES = 5
-"""So often a network is tried before the migration is given up."""
+"""Attempts to set up the network before the migration fails."""
 
 
 def derive_status(world: World, problem: RefusedStep[Action] | None = None) -> VirtualMachineInstanceStatus | None:
-    """Compute the status; None when the written one is right already. problem: the step that was refused, if any."""
+    """Derive the status; None when nothing changes. problem: the step that was refused, if any."""
     old, vmi = world.moving, world.vmi
     if vmi is None or not world.is_expected:
         return None
@@ -34,9 +34,9 @@ def derive_status(world: World, problem: RefusedStep[Action] | None = None) -> V
 
 
 def goes_on(state: State) -> bool:
-    """Tell whether a guest runs here: then nothing of it is left at the source.
+    """Tell whether the guest runs here: then it has left the source.
 
-    That all of it has come is not enough: while it has not been let go on, the source may yet have it run there.
+    A complete transfer is not enough: until the guest is resumed here, the source may still resume it there.
     """
     return state.life.is_going_on
 
@@ -51,7 +51,7 @@ def _with_domain(world: World, old: MigrationState) -> MigrationState:
 
 
 def _with_door(world: World, new: MigrationState) -> MigrationState:
-    """Say where the source is waited for, when the launcher can take the guest in. Once it has begun, it knows."""
+    """Publish the tunnel's address, once the launcher can receive the guest and until the source has begun."""
     can_take = world.launcher is not None and world.launcher.status.is_connected
     if world.door is None or not can_take or new.start_timestamp is not None:
         return new
@@ -74,7 +74,7 @@ def _is_own(world: World) -> bool:
 
 
 def _trouble(world: World, problem: RefusedStep[Action] | None) -> str:
-    """Say why it cannot come here: for good, before anything was sent."""
+    """Return why the migration to this node must fail before anything is sent; "" if it need not."""
     if problem is not None and isinstance(problem.step, OpenTunnel) and isinstance(problem.error, NoMigrationAddress):
         return f"the target cannot be prepared: {problem.error}"
     launcher = world.launcher

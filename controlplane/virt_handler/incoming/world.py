@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node knows of an instance that may come to it when it decides, and what it can do. Values only."""
+"""The observed world of a VMI that migrates to this node, and the actions. Values only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from controlplane.virt_handler.vmi.world import Destroy, Dial, Launcher, Prepare
 
 @dataclass(frozen=True, slots=True)
 class TunnelAddress:
-    """Where the source's virt-handler is waited for."""
+    """Where this node listens for the source's virt-handler."""
 
     address: str
     port: int
@@ -25,13 +25,13 @@ class TunnelAddress:
 class World:
     node: str
     vmi: VirtualMachineInstance | None
-    """Its migration names this node as target. None: it does not any more, and doors may be open yet."""
+    """Its migration names this node as target. None: no longer, but tunnels may still be open."""
     launcher: Launcher | None
-    """The Pod that it is to come to."""
+    """The target Pod of the migration."""
     door: TunnelAddress | None
-    """None: none is open for this migration."""
+    """Of the open tunnel; None: no tunnel is open for this migration."""
     open_tunnels: frozenset[str] = frozenset()
-    """UIDs of migrations of this instance for which one is open."""
+    """UIDs of this VMI's migrations with an open tunnel."""
     now: float
     """Seconds since the epoch."""
     monotonic: float
@@ -43,20 +43,20 @@ class World:
 
     @property
     def is_expected(self) -> bool:
-        """Tell whether the instance is on its way: it is another node's yet, and nothing has ended its migration."""
+        """Tell whether the VMI migrates to this node: another node still owns it, and the migration has not ended."""
         is_there = self.vmi is not None and self.vmi.status.node_name == self.node
         return self.moving.is_under_way and self.moving.target_node == self.node and not is_there
 
     @property
     def state(self) -> State | None:
-        """What its domain does here; None: there is none, or nobody knows."""
-        seen = None if self.launcher is None else self.launcher.status
-        return seen.state if seen is not None and seen.is_connected else None
+        """The state of the domain on this node; None: there is none, or it is not known."""
+        status = None if self.launcher is None else self.launcher.status
+        return status.state if status is not None and status.is_connected else None
 
 
 @dataclass(frozen=True, slots=True)
 class OpenTunnel:
-    """Wait for the source's virt-handler, for this migration alone."""
+    """Listen for the source's virt-handler, for this migration only."""
 
     migration_uid: str
     because: str
@@ -64,7 +64,7 @@ class OpenTunnel:
 
 @dataclass(frozen=True, slots=True)
 class CloseTunnel:
-    """Wait no more."""
+    """Stop listening."""
 
     migration_uid: str
     because: str

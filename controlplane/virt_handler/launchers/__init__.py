@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Contact with the launchers of this node: one session for each launcher Pod. Decisions are in vmi/.
+"""The launchers of this node: one session for each launcher Pod. Decisions are in vmi/.
 
 registry            adds and removes sessions as Pods come and go
 session             the parts below, and one operation at a time
 connection          socket, libvirt connection, looks at the domain
-operations          what the reconcilers have done: one method for each action (domain_start: the longest)
+operations          executes the reconcilers' actions, one method each (domain_start: the longest)
 user_requests       pause, reset, freeze and so on, and questions to the agent
 migration_transfer  sends the guest to a migration's target
-record              what is known of the launcher; ports: what all of this needs of libvirt and virt-node
+record              the launcher's status; ports: the interfaces to libvirt and virt-node
 """

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The agent of one launcher's guest: asked while it is there, in rounds that become rare; never while there is none.
+"""Queries the guest agent of one launcher in rounds while the agent is connected.
 
-A guest chooses when its agent comes, goes, answers and what it says, so all of that is bounded: one question at a time
-to a launcher, a few on the whole node, each with a deadline; after a round a pause (pace.py); and rounds out of turn,
-because the agent came or went, from a bucket. What an answer means is in domain/agent.py, what is said of it in
-vmi/guest_told.py.
+The guest controls when its agent connects, disconnects and responds, so everything is bounded: one query at a time for
+a launcher, a few for the node, each with a deadline. After each round there is a pause (pace.py). Extra rounds, when
+the agent connects or disconnects, take a token from a bucket. domain/agent.py parses the responses;
+vmi/agent_status.py writes them to the status.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 QUESTIONS = 4
-"""Questions under way at once on a node: an answer may take 4 MiB, and a silent agent takes its time."""
+"""Queries at the same time on a node: a response may take 4 MiB of memory, and a silent agent the whole deadline."""
 ANSWER_SECONDS = 5
 FRESH_SECONDS = 10.0
-"""So long an answer to a person is good for others; upstream asks an agent for its users so often."""
+"""How long a response to a user's query is reused. Upstream queries an agent for its users as often."""
 _ALL_EVERY = 15
-"""So many rounds after it was told, what seldom changes is asked again: half an hour at the usual pace."""
+"""Rounds between queries of what seldom changes: half an hour at the usual pace."""
 _TURNS, _TURNS_RATE = 30, 1 / 60
-"""Rounds that an agent can have out of turn by coming and going, and how many come back in a second. A guest that
-boots, is paused and goes on has five, and one that is reset two: who tries all verbs in a minute is told of each."""
+"""Extra rounds because an agent connects or disconnects: the bucket's size, and its refill per second. A guest that
+boots, is paused and resumes takes five, a reset takes two: a user may try all verbs in a minute."""
 
 
 class NoAgent(Exception):
-    """There is no agent to ask, or the guest does not run."""
+    """No agent is connected, or the guest does not run."""
 
 
 class Agent:
-    """What the agent tells, over one connection after the other. publish: gets what it has told, when that changed."""
+    """The agent of one guest, across libvirt connections."""
 
     def __init__(
         self,
@@ -56,34 +56,34 @@ class Agent:
         questions: asyncio.Semaphore,
         publish: Callable[[AgentState], None],
     ) -> None:
-        """random: numbers in [0, 1), for jitter. questions: the node's."""
+        """random: numbers in [0, 1), for jitter. questions: the node's limit. publish: called with each new state."""
         self._clock, self._random, self._questions, self._publish = clock, random, questions, publish
         self._turns = Looks(left=_TURNS, burst=_TURNS, rate=_TURNS_RATE)
         self._one_at_a_time = asyncio.Lock()
         self._guest: Guest | None = None
         self._is_connected: bool | None = None
-        """None: nobody has looked yet, on this connection."""
+        """None: not known yet on this connection."""
         self._news = asyncio.Event()
         self._told = AgentState()
         self._is_frozen: bool | None = None
-        """By its last word about that; a round that began before does not know."""
+        """From the last response about it. It may be newer than the state of a round that is under way."""
         self._inquiry = asyncio.Lock()
         self._silent_until = 0.0
-        """It did not answer a person, and is not asked for one until then."""
+        """Until then no user's query is sent, because the agent did not respond to one."""
         self._answers: dict[str, tuple[float, str | None]] = {}
-        """To what a person asked, by command: when, and what; None: the agent refuses it."""
+        """Responses to users' queries, by command: time and text; None: the agent refuses the command."""
 
     def look(self, guest: Guest | None, *, is_connected: bool) -> None:
-        """Take note of what was seen of the domain. guest: whom to ask; None while it does not run."""
+        """Record the state of the domain. guest: the guest to query; None while it does not run."""
         is_news = (self._is_connected, self._guest is None) != (is_connected, guest is None)
         self._guest, self._is_connected = guest, is_connected
         if is_news:
-            self._answers.clear()
+            self._answers.clear()  # the guest may have rebooted
             self._silent_until = 0.0
             self._news.set()
 
     async def follow(self) -> None:
-        """Ask, for as long as a connection lasts. A bug in here costs what this agent tells, and nothing else."""
+        """Query the agent while the connection lasts. A bug in here must not affect more than the agent's data."""
         self._guest, self._is_connected = None, None
         self._news.clear()
         try:
@@ -95,17 +95,17 @@ class Agent:
         rounds = Rounds()
         pause: float | None = None
         while True:
-            with suppress(TimeoutError):  # the next round is due, which takes no turn
+            with suppress(TimeoutError):  # the next regular round is due: it takes no token
                 async with asyncio.timeout(pause):
                     await self._news.wait()
-                rounds = Rounds(silences=rounds.silences)  # to come and go makes up for none
-                if (wait := self._turns.next(self._clock.monotonic())) > 0:
-                    await asyncio.sleep(wait)
+                rounds = Rounds(silences=rounds.silences)  # reconnecting does not reset the count of silences
+                if (delay := self._turns.next(self._clock.monotonic())) > 0:
+                    await asyncio.sleep(delay)
             self._news.clear()
             pause = await self._round(rounds)
 
     async def _round(self, rounds: Rounds) -> float | None:
-        """Ask what is due, and tell; return the seconds until the next round, None when there is nobody to ask."""
+        """Query what is due, and publish it. Return the seconds until the next round; None when there is no agent."""
         guest = self._guest
         if not self._is_connected:
             self._is_frozen = None
@@ -115,24 +115,24 @@ class Agent:
             self._tell(replace(self._told, is_connected=True))
             return None
         began, before, is_silent = self._clock.monotonic(), self._told, False
-        told = replace(before, is_connected=True)
+        state = replace(before, is_connected=True)
         try:
             with_rare = rounds.count % _ALL_EVERY == 0 or not before.is_whole
-            async for known in self._ask_all(guest, told, with_rare=with_rare):
-                told = known  # which is told, also when silence follows
+            async for partial in self._ask_all(guest, state, with_rare=with_rare):
+                state = partial  # it is published even if the agent is silent afterwards
         except (AgentSilent, ResponseTooLong, TimedOut, Disconnected) as error:
             is_silent = True
             log.debug("an agent does not answer", extra={"error": sanitize(str(error))})
-        self._tell(told)
-        told = self._told
+        self._tell(state)
+        state = self._told
         took = self._clock.monotonic() - began
-        pause = rounds.next(is_silent=is_silent, is_changed=told != before, took=took)
+        pause = rounds.next(is_silent=is_silent, is_changed=state != before, took=took)
         return pause * (0.9 + 0.2 * self._random())
 
     async def _ask_all(self, guest: Guest, told: AgentState, *, with_rare: bool) -> AsyncIterator[AgentState]:
-        """Ask one thing after the other, and yield what is known after each; what is not answered stays as it was.
+        """Send one query after the other, and yield the state after each. A refused query leaves its part as it was.
 
-        HypervisorError: no use to go on.
+        HypervisorError: the agent does not respond.
         """
         if with_rare:
             if (info := await self._read(guest, agent.INFO, agent.read_info)) is not None:
@@ -149,7 +149,7 @@ class Agent:
         yield told if interfaces is None else replace(told, interfaces=interfaces)
 
     async def _read(self, guest: Guest, command: str, read: Callable[[str], Answer]) -> Answer | None:
-        """Ask and read; None when the agent refuses the command, or answers what is no answer to it."""
+        """Query and parse; None when the agent refuses the command or its response is malformed."""
         try:
             return read(await self.ask(guest, command))
         except (AgentSilent, ResponseTooLong, TimedOut, Disconnected):
@@ -159,13 +159,13 @@ class Agent:
             return None
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
-        """Ask what a person wants to know; return the answers by command, without those that the agent refuses.
+        """Send a user's queries; return the responses by command, without those that the agent refuses.
 
-        What was answered a moment ago is answered again: whoever may look at a machine could else keep its launcher,
-        and us, busy. NoAgent: there is none to ask. HypervisorError: it does not answer.
+        Responses are reused for FRESH_SECONDS: a user who may read a VM must not keep its launcher busy. NoAgent.
+        HypervisorError: the agent does not respond.
         """
         async with self._inquiry:
-            answers: dict[str, str] = {}
+            responses: dict[str, str] = {}
             for command in commands:
                 guest, now = self._present(), self._clock.monotonic()
                 if now < self._silent_until:
@@ -174,18 +174,18 @@ class Agent:
                     )
                 if command not in self._answers or now - self._answers[command][0] >= FRESH_SECONDS:
                     self._answers[command] = (now, await self._ask_or_none(guest, command))
-                if (answer := self._answers[command][1]) is not None:
-                    answers[command] = answer
-            return answers
+                if (response := self._answers[command][1]) is not None:
+                    responses[command] = response
+            return responses
 
     async def order(
         self, command: str, seconds: int = ANSWER_SECONDS, arguments: Mapping[str, str] | None = None
     ) -> str:
-        """Have the agent do something; return its answer. NoAgent, HypervisorError."""
+        """Send the agent an order; return its response. NoAgent, HypervisorError."""
         return await self._ask_on(self._present(), agent.request(command, arguments), seconds)
 
     def note_frozen(self, is_frozen: bool | None) -> None:
-        """Tell what came of an order to freeze, or to thaw. None: nobody knows, it is asked in the next round."""
+        """Publish the result of a freeze or thaw. None: not known, the next round asks the agent."""
         self._is_frozen = is_frozen
         self._answers.clear()
         self._tell(replace(self._told, is_connected=self._is_connected is True))
@@ -209,13 +209,13 @@ class Agent:
             return None
 
     async def ask(self, guest: Guest, command: str, seconds: int = ANSWER_SECONDS) -> str:
-        """Put one question, when it is its turn. HypervisorError."""
+        """Send one query, after those that wait. HypervisorError."""
         return await self._ask_on(guest, agent.request(command), seconds)
 
     async def _ask_on(self, guest: Guest, question: str, seconds: int) -> str:
-        """Ask, and go on when the asker does not wait any more: what is under way is counted until it has ended."""
+        """Send a query. It continues when the caller is cancelled, and counts against the limits until it has ended."""
         task = asyncio.create_task(self._ask(guest, question, seconds))
-        task.add_done_callback(lambda done: None if done.cancelled() else done.exception())  # nobody may be there
+        task.add_done_callback(lambda done: None if done.cancelled() else done.exception())  # the caller may be gone
         return await asyncio.shield(task)
 
     async def _ask(self, guest: Guest, question: str, seconds: int) -> str:

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The connection to one launcher's libvirtd: found, kept, and followed by looks at the domain. It decides nothing.
+"""The connection to one launcher's libvirtd: opens it, reopens it, and observes the domain. It decides nothing.
 
-One task runs it. Without a connection only `is_connected` of the status changes: absence is not death.
+One task runs it. When the connection is lost only `is_connected` changes in the status: that does not prove that the
+guest has ended.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ OnLook = Callable[[Guest | None], None]
 
 
 class LauncherConnection:
-    """To one launcher, one libvirt connection after the other."""
+    """Keeps a libvirt connection to one launcher."""
 
     def __init__(
         self,
@@ -52,12 +53,12 @@ class LauncherConnection:
         self.current: Connection | None = None
         self.domain = DomainReader()
         self.look_lock = asyncio.Lock()
-        """Held from a domain's definition to the answer of its start: no look in between is published."""
+        """Locked from a domain's definition until its start has returned: no state in between is published."""
         self._looks = DomainLooks()
         self._pauses = Pauses(tools.random)
         self._connected_at: float | None = None
         self._crash_cause = ""
-        """Why QEMU ends, by libvirt's events: the domain's state does not say it."""
+        """Why QEMU ended, from libvirt's events: the domain's state does not contain it."""
 
     def admit(self) -> None:
         """Connect from now on: a VMI grants this Pod the run."""
@@ -81,15 +82,15 @@ class LauncherConnection:
             since, now = self._connected_at, self._tools.clock.monotonic()
             pause = self._pauses.next(0.0 if since is None else now - since)
             level = logging.WARNING if self._pauses.is_worth_a_warning else logging.DEBUG
-            extra = {**self._record.log_fields, "error": message, "pause_seconds": pause}
-            log.log(level, "no contact with a launcher", extra=extra)
+            fields = {**self._record.log_fields, "error": message, "pause_seconds": pause}
+            log.log(level, "no contact with a launcher", extra=fields)
             if message:
                 self._record.publish(trouble=message)
             if not self._record.is_over:
                 await asyncio.sleep(pause)
 
     async def refresh(self) -> None:
-        """Ask libvirt what the domain does, and publish it. NoContact."""
+        """Read the domain's state from libvirt, and publish it. NoContact."""
         async with self.look_lock:
             connection, record = self.require(), self._record
             try:
@@ -123,7 +124,7 @@ class LauncherConnection:
             raise NoContact(str(error)) from error
 
     async def run_if_up(self, call: Callable[[Guest], Awaitable[None]]) -> None:
-        """Call the domain; one that has ended in the meantime is only looked at. NoContact."""
+        """Call the domain; if it has ended meanwhile, only publish its state. NoContact."""
         try:
             await self.run_on_domain(call)
         except VerbRefused:
@@ -136,21 +137,21 @@ class LauncherConnection:
     async def _follow_once(self) -> None:
         """Wait for the socket and the grant; then connect, and publish looks until the connection ends."""
         record = self._record
-        found = await self._tools.node.open_socket(record.pod.uid)
+        launcher_socket = await self._tools.node.open_socket(record.pod.uid)
         try:
             record.publish(is_here=True)
             await self._admitted.wait()
-            connection = await self._tools.connect(found.path)
+            connection = await self._tools.connect(launcher_socket.path)
             self.current = connection
             record.status = replace(record.status, observed=None)  # read again, once per connection
             self.domain.begin()
             self._connected_at = self._tools.clock.monotonic()
             log.log(self._log_level, "launcher connected", extra=record.log_fields)
-            beside = [asyncio.ensure_future(follow()) for follow in self._followers]
+            followers = [asyncio.ensure_future(follow()) for follow in self._followers]
             try:
                 await self._follow(connection)
             finally:
-                for task in beside:
+                for task in followers:
                     task.cancel()
                 self.current = None
                 record.publish(is_connected=False)
@@ -158,10 +159,10 @@ class LauncherConnection:
                     await connection.close()
         finally:
             record.publish(is_here=False)
-            found.close()
+            launcher_socket.close()
 
     async def _follow(self, connection: Connection) -> None:
-        """Look at the domain after each event, and after a while without one."""
+        """Observe the domain after each event, and periodically."""
         while True:
             if (pause := self._looks.next(self._tools.clock.monotonic())) > 0:
                 await asyncio.sleep(pause)
@@ -182,7 +183,7 @@ class LauncherConnection:
         self.domain.note(events)
 
     async def _wait(self, connection: Connection) -> list[Event]:
-        """Wait for an event; return none when it is time to look without one."""
+        """Wait for an event; return none when the periodic look is due."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.resync_pause()):
                 return [await connection.events.get()]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a VMI, its Pod and what its launcher reported to the text that libvirt gets. Pure."""
+"""Builds the domain XML from a VMI, its Pod and its launcher's report. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from controlplane.virt_handler.vmi.guest_network import interface_mac, network_c
 
 
 def masquerade_of(vmi: VirtualMachineInstance, pod: Pod) -> Masquerade | None:
-    """Say what network the VMI's Pod needs; None when the machine has no interface. ValueError names what is wrong."""
+    """Return the network that the VMI's Pod needs; None when it has no interface. ValueError if the spec is invalid."""
     for interface in vmi.spec.domain.devices.interfaces:
         cidr = network_cidr(vmi, pod, interface)
         ports = tuple(Port("udp" if port.protocol.upper() == "UDP" else "tcp", port.port) for port in interface.ports)
@@ -37,7 +37,7 @@ def has_kvm(pod: Pod) -> bool:
 
 
 def describe_domain(vmi: VirtualMachineInstance, pod: Pod, report: bytes, interface: PodInterface | None) -> str:
-    """Render the domain. ValueError (NotBuildableError among them) names what stands in the way."""
+    """Return the domain XML. ValueError (or NotBuildableError) names the obstacle."""
     links = {
         nic.name: Link(
             mac=interface_mac(vmi, pod, nic), tap=layout.TAP, mtu=1500 if interface is None else interface.mtu

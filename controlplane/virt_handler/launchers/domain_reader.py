@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads a launcher's domain description: once in a connection, and again when its agent came or went.
+"""Reads a launcher's domain XML: once for each connection, and again when the guest agent connects or disconnects.
 
-When to look is decided in connection.py.
+connection.py decides when to look.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ log = logging.getLogger(__name__)
 
 
 class DomainReader:
-    """What is known of one launcher's domain, over one connection after the other."""
+    """Reads the domain of one launcher, across connections."""
 
     def __init__(self) -> None:
         self._is_unreadable = False
-        """The domain's description on this connection was bad: it is not read again."""
+        """The description was malformed: it is not read again on this connection."""
         self._is_stale = False
-        """Its agent may have come or gone since the description was asked for."""
+        """The agent may have connected or disconnected since the description was read."""
 
     def begin(self) -> None:
-        """Begin with another connection, or another domain."""
+        """Reset for a new connection or a new domain."""
         self._is_unreadable = self._is_stale = False
 
     def note(self, happened: Sequence[Event]) -> None:
-        """Take note of events that are about to be answered by a look; of none, when it is time to look without."""
-        self._is_stale = self._is_stale or not happened or any(isinstance(one, AgentChanged) for one in happened)
+        """Record the events before a look. An empty sequence (a periodic look) makes the description stale."""
+        self._is_stale = self._is_stale or not happened or any(isinstance(event, AgentChanged) for event in happened)
 
     async def read(self, guest: Guest, known: Observed | None, who: Mapping[str, str]) -> Observed | None:
-        """Read what the domain is, if that is not known; None when it cannot be read. HypervisorError.
+        """Read the domain unless `known` is current; None when it cannot be read. HypervisorError.
 
-        What came to be stale while libvirt answered is stale afterwards, too: several look at a time.
+        Several looks may run at a time: an event that arrives during a read leaves the description stale.
         """
         if self._is_unreadable or (known is not None and not self._is_stale):
             return known

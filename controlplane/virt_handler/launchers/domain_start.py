@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Defines and starts one launcher's domain, once the API server grants it."""
+"""Defines and starts one launcher's domain after the API server grants the run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class DomainStart:
-    """Of one launcher."""
+    """Starts the domain of one launcher."""
 
     def __init__(self, record: LauncherRecord, connection: LauncherConnection, tools: Tools) -> None:
         self._record = record
@@ -32,19 +32,19 @@ class DomainStart:
         self._tools = tools
         self._failed = FailedStarts()
         self._is_in_doubt = False
-        """A start was not answered, and nobody has looked since."""
+        """A start got no response, and the domain was not read since."""
 
     async def run(self, authorize: Granted) -> None:
         """Define the domain and start it. StartRefused, NoContact.
 
-        What may take long comes first and the grant last: nothing that is revoked meanwhile is started.
+        Slow steps come first and the grant last, so that a grant that is revoked meanwhile is noticed.
         """
         connection, record = self._connection.require(), self._record
         if self._is_in_doubt:
             await self._connection.refresh()
             self._is_in_doubt = False
             if not is_startable(record.status):
-                return  # the start took effect, and its guest may have ended: another start would be another run
+                return  # the start took effect and the guest may have ended: a second start would be a second run
         report = await self._read_report()
         async with self._connection.look_lock:
             vmi = await authorize()
@@ -52,9 +52,9 @@ class DomainStart:
         try:
             await self._connection.refresh()
         except NoContact:
-            record.publish(has_run=True)  # libvirt answered the start; the next libvirtd may not know the domain
+            record.publish(has_run=True)  # libvirt confirmed the start; a restarted libvirtd may not know the domain
             raise
-        if is_startable(record.status):  # without an error it would be started again at once, for ever
+        if is_startable(record.status):  # without an error it would be started again at once, in a loop
             raise self._refuse(
                 HypervisorError("libvirt answered that it has started the domain, but the domain is off")
             )

@@ -1,12 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Freezes the file systems of one launcher's guest at a person's word, and thaws them when their time is over.
+"""Freezes the file systems of one launcher's guest on a user's request, and thaws them after a timeout.
 
-A guest whose file systems are frozen hangs at its next write, so whoever freezes says for how long, and dies or forgets
-without harm. That time is kept here and nowhere else: a guest that is found frozen by a process that knows of none, as
-after a restart of virt-handler, has the usual time from then on. An agent that was restarted in its guest says itself
-what it is; one that is gone has nothing frozen that could be thawed.
+A guest with frozen file systems hangs at its next write. A freeze therefore has a timeout: a backup tool may crash
+before it thaws. The timeout is kept in this process only. A guest that is frozen when virt-handler restarts gets the
+default timeout. A restarted agent reports its state itself; without an agent nothing can be thawed.
 """
 
 from __future__ import annotations
@@ -29,32 +28,32 @@ from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 log = logging.getLogger(__name__)
 
 _FREEZE_SECONDS = 10
-"""An agent has this long to freeze or to thaw: what was not written yet is written first."""
+"""The agent's time to freeze or thaw: the guest first writes back its page cache."""
 
 
 class Freeze:
-    """Implements the verbs freeze and unfreeze, for as long as the launcher is there."""
+    """Implements the user requests freeze and unfreeze for one launcher."""
 
     def __init__(self, agent: Agent, clock: Clock) -> None:
         self._agent, self._clock = agent, clock
         self._until: float | None = None
-        """When to thaw (monotonic). None: nothing is frozen. Infinity: when a person says so."""
+        """When to thaw (monotonic). None: nothing is frozen. Infinity: on request only."""
         self._one_at_a_time = asyncio.Lock()
         self._news = asyncio.Event()
 
     def note(self, told: AgentState) -> None:
-        """Take note of what the agent has told. That nobody knows whether something is frozen, ends nothing."""
+        """Record the agent's state. An unknown freeze state does not change the timeout."""
         if told.is_frozen is False or not told.is_connected:
             self._thaw_at(None)
         elif told.is_frozen and self._until is None:
             self._thaw_at(self._clock.monotonic() + USUAL_THAW_SECONDS)
 
     async def freeze(self, thaw_after: int) -> None:
-        """Freeze; what is frozen stays so, and its end too. thaw_after: seconds; 0: never. VerbRefused, NoContact."""
+        """Freeze. A frozen guest keeps its timeout. thaw_after: seconds; 0: never. VerbRefused, NoContact."""
         async with self._one_at_a_time:
             if await self._is_frozen():
                 return
-            # First the end, then the beginning: that may take effect although no answer comes.
+            # Set the timeout before the freeze: the freeze may take effect although no response comes.
             self._thaw_at(self._clock.monotonic() + thaw_after if thaw_after else math.inf)
             self._agent.note_frozen(None)
             try:
@@ -65,12 +64,12 @@ class Freeze:
             self._agent.note_frozen(True)
 
     async def thaw(self) -> None:
-        """Thaw what is frozen. VerbRefused, NoContact."""
+        """Thaw if frozen. VerbRefused, NoContact."""
         async with self._one_at_a_time:
             await self._thaw()
 
     async def follow(self) -> None:
-        """Thaw when it is time, for as long as a connection lasts."""
+        """Thaw after the timeout, while the connection lasts."""
         while True:
             self._news.clear()
             with suppress(TimeoutError):
@@ -83,7 +82,7 @@ class Freeze:
         began = self._clock.monotonic()
         try:
             async with self._one_at_a_time:
-                if self._left() == 0.0:  # nobody has thawed it, or frozen it anew, in the meantime
+                if self._left() == 0.0:  # not thawed or frozen again in the meantime
                     await self._thaw()
                     log.warning("thawed a guest's file systems: their time was over")
         except (VerbRefused, NoContact) as error:
@@ -104,7 +103,7 @@ class Freeze:
             self._news.set()
 
     def _left(self) -> float | None:
-        """Return the seconds until it is time; None when it never will be."""
+        """Return the seconds until the timeout; None when there is none."""
         if self._until is None or self._until == math.inf:
             return None
         return max(0.0, self._until - self._clock.monotonic())

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sends one launcher's guest to the target of its migration, or has that given up. Its outcome is in the status."""
+"""Sends one launcher's guest to the target of its migration, or aborts the migration. Publishes the outcome."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class MigrationTransfer:
-    """Of one launcher."""
+    """The outgoing migration of one launcher's guest."""
 
     def __init__(self, record: LauncherRecord, connection: LauncherConnection, tools: Tools) -> None:
         self._record = record
@@ -36,15 +36,15 @@ class MigrationTransfer:
         self._clock = tools.clock
         self.send: Send = tools.send
         self._aborted = asyncio.Event()
-        """Set when the migration that is under way is to be given up."""
+        """Set when the current migration must be aborted."""
 
     def expect(self, moving: MigrationState) -> None:
-        """Publish that the guest is being sent from now on."""
+        """Publish that the transfer of the guest begins."""
         self._aborted = asyncio.Event()
         self._record.publish(transfer=Transfer(moving.migration_uid), has_gone_on=False)
 
     async def run(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
-        """Send the guest, and publish the outcome. Nothing is raised."""
+        """Send the guest, and publish the outcome. Never raises."""
         reason, has_moved, uid = "virt-handler is being stopped", False, moving.migration_uid
 
         def left() -> None:
@@ -90,11 +90,11 @@ class MigrationTransfer:
         try:
             await self._connection.refresh()
         except NoContact as error:
-            if not has_moved:  # the last look was before the transfer: it does not say where the guest is now
+            if not has_moved:  # the state from before the transfer does not show where the guest is
                 self._record.publish(is_connected=False, trouble=sanitize(str(error)))
 
     async def abort(self) -> None:
-        """Have libvirt give up the migration that is under way."""
+        """Abort the current migration."""
         transfer = self._record.status.transfer
         if transfer is None or transfer.is_over:
             return
@@ -102,6 +102,6 @@ class MigrationTransfer:
         self._aborted.set()
         try:
             await self._connection.run_on_domain(lambda guest: guest.abort_job())
-        except (VerbRefused, NoContact) as error:  # libvirt's job has not begun, or is over; the abort is repeated
+        except (VerbRefused, NoContact) as error:  # libvirt's job has not begun, or is over; the abort is retried
             extra = {**self._record.log_fields, "error": sanitize(str(error))}
             log.info("a migration is not given up", extra=extra)

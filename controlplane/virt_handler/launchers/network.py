@@ -1,15 +1,15 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The network of a Pod that was set up once, seen to again now and then.
+"""Repairs the network of a launcher Pod periodically after it was set up.
 
-Who flushes its rules or takes its bridge away (an administrator, a plugin of the cluster's network that starts anew)
-tells nobody. What is as it should be is looked at and left, by virt-node.
+An administrator or a restarted CNI plugin can flush the Pod's rules or delete its bridge, without an event. virt-node
+checks the network and changes only what differs.
 
-A tap that was deleted under its guest cannot be given back: QEMU holds the former one for as long as it runs, and that
-leads nowhere. The new one, which nobody has open, shows it.
+A tap that was deleted cannot be restored: QEMU keeps the deleted one open, and it is disconnected. It is detected by
+the new tap, which no process has open.
 
-Beside the verbs: what a person asks of a guest does not wait for it.
+Repairs run beside operations and user requests, which do not wait for them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from controlplane.virt_handler.launchers.ports import Node, NodeAway, NodeError,
 log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 30.0
-"""After a time of which nothing came."""
+"""The pause after a failed repair."""
 TAP_GONE = "the guest has lost its network: the tap that it was started with is gone from its Pod. Restart the machine"
 
 
 class Network:
-    """Of one Pod."""
+    """The network of one launcher Pod."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class Network:
         has_guest: Callable[[], bool],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """pause: the seconds until the next time. trouble: told why it cannot be seen to, and "" when it was.
+        """pause: returns the seconds until the next repair. trouble: called with the problem, "" for none.
 
-        has_guest: whether one is seen up.
+        has_guest: whether a guest is up.
         """
         self._node = node
         self._pod_uid = pod_uid
@@ -59,30 +59,30 @@ class Network:
         self._due_at = clock.monotonic() + pause()
 
     def keep(self, wanted: Masquerade | None) -> None:
-        """Take note of what was set up just now; None: the guest has no network."""
+        """Record what was just set up, to repair it from now on; None: the guest has no network."""
         self._wanted = wanted
         self._due_at = self._clock.monotonic() + self._pause()
 
     async def follow(self) -> None:
-        """See to it whenever it is due, for as long as a connection lasts."""
+        """Repair the network whenever it is due, while the connection lasts."""
         while True:
-            if (left := self._due_at - self._clock.monotonic()) > 0:
-                await self._sleep(left)
+            if (seconds := self._due_at - self._clock.monotonic()) > 0:
+                await self._sleep(seconds)
             else:
                 self._due_at = self._clock.monotonic() + await self._see_to_it()
 
     async def _see_to_it(self) -> float:
-        """Have what is missing made; return the seconds until the next time."""
+        """Repair the network; return the seconds until the next time."""
         if self._wanted is None:
             return self._pause()
         try:
-            told = await self._node.set_up_network(self._pod_uid, self._wanted)
-        except (NodeAway, NotThere):  # of virt-node, or of a Pod that goes: not of the network
+            interface = await self._node.set_up_network(self._pod_uid, self._wanted)
+        except (NodeAway, NotThere):  # virt-node or the Pod is away: no problem of the network
             return min(AGAIN_SECONDS, self._pause())
         except NodeError as error:
-            said = sanitize(f"cannot set up the Pod's network: {error}")
-            log.warning("a network cannot be seen to", extra={"pod_uid": self._pod_uid, "error": said})
-            self._trouble(said)
+            message = sanitize(f"cannot set up the Pod's network: {error}")
+            log.warning("a network cannot be seen to", extra={"pod_uid": self._pod_uid, "error": message})
+            self._trouble(message)
             return min(AGAIN_SECONDS, self._pause())
-        self._trouble(TAP_GONE if told.is_tap_open is False and self._has_guest() else "")
+        self._trouble(TAP_GONE if interface.is_tap_open is False and self._has_guest() else "")
         return self._pause()

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the reconcilers have done to one launcher: one method for each action. When it is done is decided in vmi/.
+"""Executes the reconcilers' actions on one launcher: one method for each action. The decisions are in vmi/.
 
-Errors of every operation: StartRefused and VerbRefused say why not; NoContact: it may or may not have happened.
+Errors of every operation: StartRefused and VerbRefused give the reason; NoContact: it may or may not have happened.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from controlplane.virt_handler.vmi.world import (
 
 
 class Operations:
-    """Of one launcher."""
+    """The operations of one launcher."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Operations:
         self._start = DomainStart(record, connection, tools)
 
     async def perform(self, action: Operation, inputs: OperationInputs) -> None:
-        """Carry an action out, and wait for its end."""
+        """Execute an action, and wait for its end."""
         await self._perform(action, inputs)
 
     @singledispatchmethod
@@ -62,7 +62,7 @@ class Operations:
 
     @_perform.register
     async def _prepare_network(self, _action: PrepareNetwork, inputs: OperationInputs) -> None:
-        """Set the Pod's network up; once per session, which repairs it from then on."""
+        """Set up the Pod's network once per session. The session repairs it from then on."""
         record, vmi = self._record, inputs.vmi
         if record.status.is_network_ready or vmi is None:
             return
@@ -111,13 +111,13 @@ class Operations:
         await self._connection.reread()
         observed = self._record.status.observed
         if observed is not None and observed.vcpus not in (0, action.count):
-            # Without this error the launcher would be asked again at once, for ever.
+            # Without an error the reconciler would repeat the action at once, in a loop.
             message = f"libvirt answered that the guest has {action.count} virtual CPUs, but it has {observed.vcpus}"
             raise NoContact(message)
 
     @_perform.register
     async def _plug_memory(self, action: PlugMemory, _inputs: OperationInputs) -> None:
-        self._connection.domain.note(())  # the description changes, even if no answer comes
+        self._connection.domain.note(())  # the description changes, even if no response comes
         await self._connection.run_if_up(lambda guest: guest.set_memory(action.requested_bytes))
         await self._connection.reread()
         self._memory.begin()

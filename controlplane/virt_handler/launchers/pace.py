@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How often a launcher is called and looked at, whatever it does. Pure: who measures and who waits is the session.
+"""Rate limits of connections, looks and agent queries. Pure: the session measures and waits.
 
-A launcher may be a tenant's own program: it must not be able to keep us busy, nor to fill our log.
+A tenant may control a launcher: it must not be able to keep virt-handler busy or to fill its log.
 """
 
 from __future__ import annotations
@@ -12,50 +12,50 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 PAUSES_SECONDS = (0.02, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-"""Between attempts to connect: libvirtd listens a moment after its socket is there."""
+"""Pauses between attempts to connect. libvirtd listens a moment after its socket exists."""
 STEADY_SECONDS = 10.0
-"""A contact that was good for so long makes up for the failures before it."""
+"""A connection that lasted this long resets the count of failures."""
 RESYNC_SECONDS = 300.0
-"""A domain is looked at again after so long without an event: one may be lost, or not sent."""
+"""Period of looks at a domain without an event: an event may be lost."""
 FIRST_SECONDS, USUAL_SECONDS, RARE_SECONDS = 10.0, 120.0, 600.0
-"""An agent is asked again after 10 s, then ever later up to two minutes, as upstream asks it for its interfaces; one
-that is silent, or says something else each time, up to ten."""
+"""Pauses between rounds of agent queries: the first, the usual longest (as upstream's for interfaces), and the longest
+for an agent that is silent or changes its responses each time."""
 _CHANGES, _SILENCES = 5, 2
-"""In a row they are no surprise: a guest that boots has addresses one after the other, and is slow in everything."""
+"""This many in a row are normal: a booting guest gets its addresses one by one, and is slow."""
 _SHARE = 0.05
-"""Of the time that an agent is being asked at most; one that answers slowly is asked seldom."""
+"""The largest share of time that queries to one agent may take. A slow agent is queried rarely."""
 _BURST, _RATE = 20, 2.0
-"""Looks that are taken as events come, and how many come back in a second."""
+"""Bucket of looks at a domain: its size, and its refill per second."""
 _LONG_BURST, _LONG_RATE = 100, 0.1
-"""The same for who goes on like that: each look may be a write, for as long as the machine is there."""
+"""The same in the long run: each look may cause a write of the VMI's status."""
 
 
 @dataclass(slots=True)
 class Pauses:
-    """Counts contacts that ended, or never began. random: numbers in [0, 1)."""
+    """Counts connections that failed or ended. random: numbers in [0, 1)."""
 
     random: Callable[[], float]
     failures: int = 0
 
     def next(self, good_for: float) -> float:
-        """Return the seconds to wait after the end of a contact that was good for so long."""
+        """Return the seconds to wait after a connection that lasted `good_for` seconds."""
         self.failures = 1 if good_for >= STEADY_SECONDS else self.failures + 1
         return PAUSES_SECONDS[min(self.failures, len(PAUSES_SECONDS)) - 1] * (0.5 + self.random() / 2)
 
     @property
     def is_worth_a_warning(self) -> bool:
-        """Say the trouble once it lasts, and then ever less often: a launcher that comes up fails a few times."""
+        """Warn once the failures last, then ever less often. A starting launcher fails a few times."""
         return self.failures >= len(PAUSES_SECONDS) and self.failures & (self.failures - 1) == 0
 
     @property
     def is_ordinary(self) -> bool:
-        """Tell whether the next contact is worth a line for operators."""
+        """Tell whether the next connection is logged at level INFO."""
         return self.failures < len(PAUSES_SECONDS)
 
 
 @dataclass(slots=True)
 class Looks:
-    """A bucket of looks (at a domain, unless said otherwise) that fills again slowly."""
+    """A token bucket of looks."""
 
     left: float = _BURST
     at: float = 0.0
@@ -63,7 +63,7 @@ class Looks:
     rate: float = _RATE
 
     def next(self, now: float) -> float:
-        """Take a look; return the seconds to wait before. now: monotonic seconds."""
+        """Take a token; return the seconds to wait before the look. now: monotonic seconds."""
         self.left = min(self.burst, self.left + (now - self.at) * self.rate) - 1
         self.at = now
         return 0.0 if self.left >= 0 else -self.left / self.rate
@@ -71,13 +71,13 @@ class Looks:
 
 @dataclass(slots=True)
 class DomainLooks:
-    """Looks at a domain: some as events come, and in the long run few."""
+    """Limits looks at a domain: a short burst after events, and few in the long run."""
 
     short: Looks = field(default_factory=Looks)
     long: Looks = field(default_factory=lambda: Looks(_LONG_BURST, 0.0, _LONG_BURST, _LONG_RATE))
 
     def next(self, now: float) -> float:
-        """Take a look; return the seconds to wait before. now: monotonic seconds."""
+        """Take a token; return the seconds to wait before the look. now: monotonic seconds."""
         return max(self.short.next(now), self.long.next(now))
 
 
@@ -87,21 +87,21 @@ def resync_pause(usual: float, random: float) -> float:
 
 
 def pause_after_silence(took: float) -> float:
-    """Return the seconds for which an agent that did not answer is not asked the like again. took: those of the try."""
+    """Return the pause in seconds after a query without a response. took: the seconds that the query took."""
     return max(FIRST_SECONDS, took / _SHARE)
 
 
 @dataclass(slots=True)
 class Rounds:
-    """Counts rounds of questions to an agent, and says when the next is due."""
+    """Counts rounds of queries to an agent, and schedules the next one."""
 
     count: int = 0
     silences: int = 0
     changes: int = 0
-    """Of each: how many in a row."""
+    """Silences and changes: how many in a row."""
 
     def next(self, *, is_silent: bool, is_changed: bool, took: float) -> float:
-        """Return the seconds until the next round. took: those of this one."""
+        """Return the seconds until the next round. took: the seconds that this round took."""
         usual = min(USUAL_SECONDS, FIRST_SECONDS * 2.0 ** min(self.count, 10))
         self.count += 1
         self.silences = self.silences + 1 if is_silent else 0

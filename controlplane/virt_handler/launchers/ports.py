@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a session needs of libvirt and of the node. controlplane.hypervisor and node_client implement it."""
+"""The interfaces to libvirt and virt-node. controlplane.hypervisor and node.virt_node_client implement them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Guest(Protocol):
 
 
 class Events(Protocol):
-    """What happened on a connection; the last one is ConnectionClosed."""
+    """The events of a connection; the last one is ConnectionClosed."""
 
     async def get(self) -> Event: ...
 
@@ -77,63 +77,63 @@ class Connection(Protocol):
 
 
 Connect = Callable[[str], Awaitable[Connection]]
-"""Open a connection to the libvirtd behind a socket's path; HypervisorError."""
+"""Opens a connection to libvirtd by its socket's path. HypervisorError."""
 
 
 class Failed(Exception):
-    """A guest was not sent, and stays where it is. The text says why."""
+    """A guest was not sent, and stays at the source. The text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransferRequest:
-    """A guest that is to be sent to the target of its migration."""
+    """A request to send a guest to the target of its migration."""
 
     vmi: VirtualMachineInstance
     moving: MigrationState
     pod_uid: str
-    """Of its launcher here."""
+    """Of the launcher at the source."""
     guest: Guest
     is_paused_by_user: bool
-    """A person has paused it: it stays paused there."""
+    """A user has paused the guest: it stays paused at the target."""
     writes: Writes
-    """Asked before the first byte is sent, and before the guest is stopped."""
+    """Writes to the status before the first byte is sent, and before the guest is stopped."""
     is_still: bool = False
-    """Its memory cannot be sent while it writes to it."""
+    """The guest must be paused during the transfer."""
     left: Callable[[], None] = lambda: None
-    """Told, where that is known before libvirt says it, that nothing of the guest is here: the target has it."""
+    """Called when the guest has left the source, if that is detected before libvirt reports it."""
     unwanted: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when nobody wants it to be sent any more."""
+    """Set when the migration is aborted."""
 
 
 Send = Callable[[TransferRequest], Awaitable[None]]
-"""Send a guest; it returns when QEMU here is gone for good. Failed, NoContact, NodeError, HypervisorError, ApiError."""
+"""Sends a guest; returns when QEMU at the source has ended. Failed, NoContact, NodeError, HypervisorError, ApiError."""
 
 
 class NodeError(Exception):
-    """virt-node did not do what was asked for. Its text says why."""
+    """virt-node did not do what was requested. The text is the reason."""
 
 
 class NodeAway(NodeError):
-    """There is no connection to virt-node, or it broke: what was asked for may or may not have been done."""
+    """There is no connection to virt-node, or it broke: the request may or may not have been carried out."""
 
 
 class NotThere(NodeError):
-    """What was asked for is not there, or not there any more."""
+    """The requested object does not exist, or no longer exists."""
 
 
 class Refused(NodeError):
-    """Something of the launcher is not what it has to be: a link, another type, another owner, too large."""
+    """A file of the launcher is not acceptable: a link, a wrong type, a wrong owner, or too large."""
 
 
 @dataclass(frozen=True, slots=True)
 class LauncherSocket:
-    """A descriptor of a launcher's libvirt socket, proven by virt-node."""
+    """A descriptor of a launcher's libvirt socket, which virt-node has checked."""
 
     descriptor: int
 
     @property
     def path(self) -> str:
-        """What to dial: it reaches the proven inode, whatever the directory says by now."""
+        """The path to dial. It leads to the checked inode, even if the directory has changed."""
         return f"/proc/self/fd/{self.descriptor}"
 
     def close(self) -> None:
@@ -141,14 +141,14 @@ class LauncherSocket:
 
 
 class Node(Protocol):
-    """What root does for a launcher of this node. Every method: NodeError."""
+    """Operations on this node that need root. Every method may raise NodeError."""
 
     @property
     def trouble(self) -> str:
-        """Why nothing is done now; "" while there is contact."""
+        """Why there is no connection; "" while there is one."""
 
     def subscribe(self, callback: Callable[[], None]) -> None:
-        """Call back whenever contact has come or gone."""
+        """Call back whenever the connection is made or lost."""
 
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
         """Wait for libvirtd's socket."""
@@ -157,13 +157,13 @@ class Node(Protocol):
         """Wait for the socket on which a target's QEMU listens."""
 
     async def listen_for_migration(self, pod_uid: str, channel: MigrationChannel) -> socket.socket:
-        """Make the socket that a source's QEMU dials, and listen on it."""
+        """Create a listening socket that the source's QEMU dials."""
 
     async def read_report(self, pod_uid: str) -> bytes:
         """Read the report; NotThere when there is none yet."""
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
-        """Save libvirt the half second of probing QEMU, if the node has probed it before."""
+        """Provide libvirt's capability cache, if the node has one: it saves half a second of probing QEMU."""
 
     async def set_up_network(self, pod_uid: str, wanted: Masquerade) -> PodInterface: ...
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is known of one launcher, shared by the parts of its session. `changed` is called when the status changes."""
+"""The status of one launcher, shared by the parts of its session. `changed` is called when the status changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controlplane.virt_handler.vmi.world import Expected, Launcher, LauncherStat
 
 
 class LauncherRecord:
-    """Of one launcher Pod. The registry keeps `pod` and `is_gone` up to date."""
+    """The record of one launcher Pod. The registry keeps `pod` and `is_gone` up to date."""
 
     def __init__(self, pod: Pod, vmi_uid: str, changed: Callable[[], None]) -> None:
         self.pod = pod
@@ -26,12 +26,12 @@ class LauncherRecord:
 
     @property
     def is_over(self) -> bool:
-        """Nothing will listen in this Pod any more."""
+        """No process of this Pod will listen any more."""
         return self.is_gone or self.pod.is_over
 
     @property
     def has_own_domain(self) -> bool:
-        """The domain was last seen to carry the identity of this VMI and this Pod."""
+        """The domain, as last observed, carries the identity of this VMI and this Pod."""
         return is_own(self.launcher(), self.vmi_uid)
 
     @property
@@ -39,15 +39,15 @@ class LauncherRecord:
         return {"key": str(self.pod.vmi_key), "uid": self.vmi_uid, "pod": self.pod.metadata.name}
 
     def launcher(self) -> Launcher:
-        """Return what is known now."""
+        """Return the launcher as known now."""
         return Launcher(self.pod, is_gone=self.is_gone, status=self.status, expected=self.expected)
 
     def publish(self, **changes: object) -> None:
-        """Change fields of the status."""
+        """Replace fields of the status."""
         self.replace(replace(self.status, **changes))  # type: ignore[arg-type]
 
     def replace(self, status: LauncherStatus) -> None:
-        """Take another status."""
+        """Replace the status, and call `changed` if it differs."""
         if status != self.status:
             self.status = status
             self.changed()

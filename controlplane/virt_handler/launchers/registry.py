@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sessions of this node: one per launcher Pod, by VMI. Pods come and go, sessions with them; no decisions."""
+"""The sessions of this node: adds and removes one for each launcher Pod. No decisions."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Registry:
     """Watches the cache of launcher Pods of this node. Implements vmi.ports.Sessions."""
 
     def __init__(self, pods: Cache, tools: Tools, changed: Callable[[Key], None]) -> None:
-        """changed is called with a VMI's key whenever something about one of its launchers changed."""
+        """changed: called with a VMI's key whenever one of its launchers has changed."""
         self._pods = pods
         self._tools = tools
         self._changed = changed
         self._sessions: dict[str, Session] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._shown: dict[Key, str] = {}
-        """By the key of a Pod: the UID of the launcher that is listed under it."""
+        """By a Pod's key: the UID of the launcher with that name."""
         self._is_following = False
         self._node_missed_since: float | None = tools.clock.monotonic()
         tools.node.subscribe(self._node_changed)
@@ -58,7 +58,7 @@ class Registry:
         return NodeTrouble(why, since) if why and since is not None else None
 
     async def find_traces(self, pod_uid: str) -> Traces:
-        """Look on the node itself. CannotLook."""
+        """Look for a Pod's directory and processes on the node. CannotLook."""
         try:
             return await self._tools.node.find_traces(pod_uid)
         except NodeError as error:
@@ -85,7 +85,7 @@ class Registry:
         }
 
     async def run(self) -> None:
-        """Keep the sessions going until cancelled."""
+        """Run the sessions until cancelled."""
         async with asyncio.TaskGroup() as group:
             self._pods.subscribe(lambda key, _before, after: self._take(group, key, after))
             for key in self._pods.keys():  # noqa: SIM118 - a Cache is no dict
@@ -94,17 +94,17 @@ class Registry:
             await asyncio.Event().wait()
 
     def _node_changed(self) -> None:
-        """Have every VMI looked at when virt-node has come or gone: what waits for it, or says that it does."""
+        """Enqueue every VMI when virt-node connects or disconnects: its status may depend on virt-node."""
         is_away = self._tools.node.trouble != ""
         self._node_missed_since = self._tools.clock.monotonic() if is_away else None
         for key in self.keys():
             self._changed(key)
 
     def _take(self, group: asyncio.TaskGroup, key: Key, after: bytes | None) -> None:
-        """Take in what is listed under a name now, whatever was told before: a deletion may have been missed."""
+        """Handle the current Pod of a name. The watch may have missed a deletion and a new creation."""
         pod, shown = _read(after), self._shown.get(key)
         if after is not None and pod is None:
-            return  # it is there, and no more is known
+            return  # an unreadable Pod still exists: keep its session
         if shown is not None and (pod is None or pod.uid != shown):
             del self._shown[key]
             self._gone(shown)
@@ -119,9 +119,9 @@ class Registry:
             session = self._add(group, pod, pod.owner.uid, pod.vmi_key)
             self._begin(group, session)
         else:
-            was_gone, session.record.is_gone = session.record.is_gone, False  # it may be listed again
+            was_gone, session.record.is_gone = session.record.is_gone, False  # a Pod may reappear in the list
             session.record.pod = pod if pod.owner is not None else _with_owners_of(session.record.pod, pod)
-            if was_gone and not _goes_on(task):  # a verb or its contact was coming to its end
+            if was_gone and not _goes_on(task):  # an operation or its connection was just ending
                 self._begin(group, session, after=task)
             else:
                 self._end_if_over(session)
@@ -151,19 +151,19 @@ class Registry:
             self._changed(key)
 
     def _drop_if_over(self, pod_uid: str) -> None:
-        """Forget a launcher that is gone, once contact and verb have ended: if it comes back, they go on."""
+        """Drop the session of a Pod that is gone, once its connection and its operation have ended."""
         session = self._sessions.get(pod_uid)
         if session is not None and session.record.is_gone and pod_uid not in self._tasks and not session.is_busy:
             del self._sessions[pod_uid]
 
     def _end_if_over(self, session: Session) -> None:
-        """Stop waiting for a launcher that will not come (back); one that is still there is listened to."""
+        """Stop waiting for a launcher that is over. A connected one keeps its connection until it closes."""
         task = self._tasks.get(session.record.pod.uid)
         if task is not None and session.record.is_over and not session.record.status.is_connected:
             task.cancel()
 
     def _begin(self, group: asyncio.TaskGroup, session: Session, after: asyncio.Task[None] | None = None) -> None:
-        """Keep contact. after: the task that did so until its Pod was gone, and has to end first."""
+        """Start a session's task. after: the former task of this session, which has to end first."""
         uid = session.record.pod.uid
 
         def ended(task: asyncio.Task[None]) -> None:
@@ -175,7 +175,7 @@ class Registry:
         self._tasks[uid].add_done_callback(ended)
 
     async def _keep(self, session: Session, after: asyncio.Task[None] | None) -> None:
-        """Run a session; a bug in it costs this VM's contact a pause, never the process."""
+        """Run a session. A bug in it must not end the process: the session is restarted after a pause."""
         if after is not None:
             await asyncio.wait({after})
         while not session.record.is_over:
@@ -190,12 +190,12 @@ class Registry:
 
 
 def _goes_on(task: asyncio.Task[None] | None) -> bool:
-    """Tell whether a task keeps contact. One that is done may not have been told of yet."""
+    """Tell whether a task still runs. The callback of a finished task may not have run yet."""
     return task is not None and not task.done() and not task.cancelling()
 
 
 def _with_owners_of(known: Pod, pod: Pod) -> Pod:
-    """Return a launcher that lost its owners (`kubectl delete vmi --cascade=orphan`) as the VMI's that it was."""
+    """Return a Pod that lost its owners (`kubectl delete vmi --cascade=orphan`) with its former owners."""
     owners = known.metadata.owner_references
     return structs.replace(pod, metadata=structs.replace(pod.metadata, owner_references=owners))
 

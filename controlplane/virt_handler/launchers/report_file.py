@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read a launcher's report from a descriptor that came from outside. Not what is in it.
+"""Reads the bytes of a launcher's report from an untrusted descriptor. It does not parse them.
 
-What is a regular file by its word may keep who reads it for ever (/proc/kmsg, a network's file), and nothing ends that
-but itself. So each is read in a thread of its own, of which there are so many at most, until a deadline.
+A read from a regular file can block for ever (/proc/kmsg, a file on a network), and cannot be cancelled. So each report
+is read in its own thread, with a deadline, and the number of threads is limited.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from controlplane.process import threads
 from controlplane.virt_handler.launchers.ports import NodeError, Refused
 
 AT_ONCE = 16
-"""Threads in all. One that does not end keeps its place, so a node gone wrong has no more than these."""
+"""The most threads. A thread that blocks counts until it ends."""
 _SECONDS = 10.0
 
 
 class Reports:
-    """Reads reports: those of one node."""
+    """Reads the reports of one node."""
 
     def __init__(self, read: Callable[[int], bytes] | None = None, seconds: float = _SECONDS) -> None:
-        """read: reads a descriptor and closes it, however long that takes. seconds: for each, with its wait."""
+        """read: reads a descriptor and closes it; it may block. seconds: timeout of each report, queueing included."""
         self._read = read_whole if read is None else read
         self._seconds = seconds
         self._places = asyncio.Semaphore(AT_ONCE)
         self._unwanted = DescriptorCloser()
 
     async def read(self, descriptor: int) -> bytes:
-        """Read a report, up to its limit; it is closed, whatever comes. NodeError."""
+        """Read a report up to the size limit. The descriptor is closed in any case. NodeError."""
         try:
             async with asyncio.timeout(self._seconds):
                 return await (await self._begin(descriptor))
@@ -49,7 +49,7 @@ class Reports:
         def settle(data: bytes | None, error: BaseException | None) -> None:
             self._places.release()
             if outcome.done():
-                return  # nobody waits for it any more
+                return  # the caller has given up
             if error is not None:
                 outcome.set_exception(error)
             else:
@@ -57,7 +57,7 @@ class Reports:
 
         try:
             await self._places.acquire()
-        except BaseException:
+        except BaseException:  # cancelled while all threads are busy
             self._unwanted.add(descriptor)
             raise
         try:
@@ -70,9 +70,9 @@ class Reports:
 
 
 def read_whole(descriptor: int) -> bytes:
-    """Read up to the limit and close. NodeError; Refused when it is no file, or longer.
+    """Read up to the size limit and close. NodeError; Refused when it is no regular file, or longer.
 
-    A file of Python's own is made of what is known to be one only.
+    A Python file object is only made after the check that it is a regular file.
     """
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

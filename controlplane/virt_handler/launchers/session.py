@@ -1,13 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The session with one launcher, as long as its Pod exists: its parts, and one operation at a time.
+"""The session with one launcher, while its Pod exists: its parts, and one operation at a time.
 
-A reconciler begins an operation and goes on: a launcher that hangs for a minute costs its own VMI that minute, and no
-worker. `launcher()` shows the operation while it runs, and whether it failed; its end enqueues the VMI. An operation
-begins at once or is refused: queued, it could begin when its reason no longer holds.
-
-connection: to libvirt. operations: the reconcilers' actions. user_requests. transfer: to a migration's target.
+A reconciler starts an operation and does not wait, so a launcher that hangs blocks no worker. `launcher()` shows the
+operation while it runs, and its failure. The end of an operation enqueues the VMI. An operation starts at once or is
+refused; a queued one might start after its reason no longer holds.
 """
 
 from __future__ import annotations
@@ -98,11 +96,11 @@ class Session:
         return self._operation != ""
 
     def launcher(self) -> Launcher:
-        """Return what is known now."""
+        """Return the launcher as known now."""
         return replace(self.record.launcher(), operation=self._operation, failed_operation=self._failed)
 
     def expect(self, expected: Expected) -> None:
-        """Keep what was read of the VMI before the hand-over."""
+        """Record what the VMI says before the hand-over."""
         self.record.expected = expected
         self.record.changed()
 
@@ -111,15 +109,15 @@ class Session:
         self.connection.admit()
 
     async def run(self) -> None:
-        """Keep contact until the Pod is over."""
-        giving = asyncio.create_task(self._give_capabilities())  # it may take long, and nothing waits for it
+        """Run the session until the Pod is over."""
+        capabilities = asyncio.create_task(self._give_capabilities())  # it may take long; nothing waits for it
         try:
             await self.connection.run()
         finally:
-            giving.cancel()
+            capabilities.cancel()
 
     def perform(self, action: Operation, inputs: OperationInputs = NO_INPUTS) -> None:
-        """Begin an operation. NoContact while another one runs."""
+        """Start an operation. NoContact while another one runs."""
         name = operation_name(action)
         if self._operation:
             raise NoContact(f"cannot {name}: the launcher is busy with another operation ({self._operation})")
@@ -129,10 +127,10 @@ class Session:
     async def execute_user_request(
         self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int = 0
     ) -> None:
-        """Carry out a user's request and wait for its end. Busy, VerbRefused, NoContact.
+        """Execute a user's request and wait for its end. Busy, VerbRefused, NoContact.
 
-        thaw_after: seconds after which frozen file systems are thawed; 0: never. A caller that gives up does not end
-        the request. A request that fails is no failed operation of the reconciler.
+        thaw_after: seconds after which frozen file systems are thawed; 0: never. Cancelling
+        the call does not cancel the request. A failed request is not reported as a failed operation.
         """
         if self._operation:
             raise Busy(f"the launcher is busy with another operation ({self._operation}); try again in a moment")
@@ -146,7 +144,7 @@ class Session:
         return await self.user_requests.inquire(commands)
 
     def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
-        """Begin to send the guest to its migration's target. It may last for hours, so operations run beside it.
+        """Start to send the guest to its migration's target. It may take hours, so operations run beside it.
 
         NoContact while an operation runs.
         """
@@ -158,7 +156,7 @@ class Session:
         self._spawn(self.migration.run(vmi, moving, writes))
 
     def abort_transfer(self) -> None:
-        """Have the migration given up that is under way."""
+        """Abort the current migration."""
         self._spawn(self.migration.abort())
 
     async def _perform(self, name: str, action: Operation, inputs: OperationInputs) -> None:
@@ -191,7 +189,7 @@ class Session:
         finally:
             if not ended.done():
                 ended.set_exception(raised)
-                ended.exception()  # the caller may have gone
+                ended.exception()  # marks it as retrieved: the caller may be gone
             self._operation = ""
             self._ended()
 
@@ -214,8 +212,8 @@ class Session:
 
     def _after_look(self, guest: Guest | None) -> None:
         status = self.record.status
-        is_there = is_guest_up(status.state) and status.observed is not None and status.observed.is_agent_connected
-        self.agent.look(guest, is_connected=is_there)
+        has_agent = is_guest_up(status.state) and status.observed is not None and status.observed.is_agent_connected
+        self.agent.look(guest, is_connected=has_agent)
 
     def _take_agent_info(self, told: AgentState) -> None:
         self.freeze.note(told)
@@ -223,5 +221,5 @@ class Session:
 
 
 def operation_name(action: Operation) -> str:
-    """Return what an action does, in words: "plug cpus" of PlugCpus."""
+    """Return the name of an action in words: "plug cpus" of PlugCpus."""
     return re.sub(r"(?<!^)(?=[A-Z])", " ", type(action).__name__).lower()

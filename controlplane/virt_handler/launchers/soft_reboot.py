@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Has one launcher's guest boot again by itself: its agent does it where there is one, else the power button.
+"""Reboots one launcher's guest from the inside: through its agent if there is one, else with the ACPI power button.
 
-An agent does it at once and always; whether a guest heeds the button is the guest's to say. QEMU's agent gives no
-answer to that order when it carries it out, so an agent that answered a moment before and is silent then has.
+The agent reboots at once; a guest may ignore the button. QEMU's agent sends no response to a shutdown order that it
+carries out. So an agent that has just answered a ping and is then silent has obeyed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from controlplane.virt_handler.launchers.agent import Agent, NoAgent
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 
 _REFUSES_SECONDS = 2
-"""An agent that refuses says so by then; that long does whoever asked wait for one that obeys."""
+"""How long to wait for a refusal. A successful request takes as long."""
 
 
 async def soft_reboot(agent: Agent, press: Callable[[], Awaitable[None]] | None) -> None:
-    """Carry it out. press: the power button; None where the guest has none. VerbRefused, NoContact."""
+    """Reboot the guest. press: presses the power button; None if the guest has none. VerbRefused, NoContact."""
     try:
         await agent.order(PING)
     except NoAgent as error:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all sessions of a node share."""
+"""What the sessions of a node share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def _send_nobody(request: TransferRequest) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Clients, the clock, and limits that hold for the whole node."""
+    """Clients, the clock, and limits for the whole node."""
 
     node: Node
     clock: Clock
@@ -34,4 +34,4 @@ class Tools:
     """Called with the seconds of each start (metrics)."""
     send: Send = _send_nobody
     questions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(QUESTIONS))
-    """Limits the questions to agents that are under way at once."""
+    """Limits the queries to agents at the same time."""

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Carries out what a user asks of one launcher's guest, and answers from its agent. Which request a state allows is
-decided in vmi/user_requests.py.
+"""Executes users' requests on one launcher's guest, and queries its agent for users.
+
+vmi/user_requests.py decides which request a state allows.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from controlplane.virt_handler.vmi.user_requests import (
 
 
 class UserRequests:
-    """Of one launcher."""
+    """The user requests of one launcher."""
 
     def __init__(self, record: LauncherRecord, connection: LauncherConnection, agent: Agent, freeze: Freeze) -> None:
         self._record = record
@@ -37,7 +38,7 @@ class UserRequests:
         self._freeze = freeze
 
     async def execute(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int = 0) -> None:
-        """Carry a request out on the guest as it is now. VerbRefused, NoContact.
+        """Execute a request on the guest in its current state. VerbRefused, NoContact.
 
         vmi: as the cache has it. thaw_after: seconds after which frozen file systems are thawed; 0: never.
         """
@@ -55,7 +56,7 @@ class UserRequests:
         match verb:
             case "pause":
                 await run(lambda guest: guest.pause())
-                await self._connection.refresh()  # an I/O error in between must not have the guest resumed
+                await self._connection.refresh()  # after an I/O error in between, the guest must not be resumed
                 record.publish(is_paused_by_user=user_pause_after(True, record.status.state))
             case "unpause":
                 if unpause_resumes_domain(record.status):
@@ -72,7 +73,7 @@ class UserRequests:
                 await self._freeze.thaw()
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
-        """Ask the guest's agent; return the answers by command. VerbRefused, NoContact."""
+        """Query the guest's agent; return the responses by command. VerbRefused, NoContact."""
         self._connection.require()
         if not self._record.has_own_domain:
             raise VerbRefused("VMI is not running")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Takes connections from a socket that listens, so many at a time and in all, closes those beyond, and leaves none."""
+"""Accepts connections on a listening socket, up to a limit at a time and in all. Closes those beyond the limits."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from math import inf
 log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 1.0
-"""After an accept(2) that failed: there may be no descriptor left."""
+"""The pause after accept(2) fails, for example for lack of descriptors."""
 
 
 class Acceptor:
-    """Of one socket, which is its own from now on; of the running event loop."""
+    """Accepts on one socket in the running event loop. It owns the socket from now on."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Acceptor:
         most: int,
         in_all: float = inf,
     ) -> None:
-        """serve: takes over the socket of a connection, and has closed it when it ends. most: at a time."""
+        """serve: handles one connection's socket. most: connections at a time. in_all: over its lifetime."""
         self._listening = listening
         self._serve = serve
         self._most = most
@@ -39,7 +39,7 @@ class Acceptor:
         self._accepting = asyncio.get_running_loop().create_task(self._accept())
 
     async def close(self) -> None:
-        """Listen no more, and end what is connected."""
+        """Stop listening, and end all connections."""
         self._accepting.cancel()
         await asyncio.gather(self._accepting, return_exceptions=True)
         self._listening.close()

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bytes from one connection to another and back, until both ways have ended. Bounded: who does not take gets no more.
+"""Copies bytes between two connections, both ways, until both ways have ended. One bounded buffer for each way.
 
-On the sockets themselves and not on asyncio's streams: those copy every byte five times, and take twice the processor
-time. What is awaited is only that a socket is ready.
+It uses sockets and not asyncio's streams: streams copy every byte five times and take twice the processor time. asyncio
+only waits until a socket is ready.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import threading
 from contextlib import suppress
 
 BUFFER_BYTES = 256 << 10
-"""Of each direction of a connection. More is not faster: it no longer fits into a processor's cache."""
+"""Buffer of each direction of a connection. A larger one is not faster: it does not fit into a processor's cache."""
 _WANTS_READ = (BlockingIOError, ssl.SSLWantReadError)
 
 
 class TunnelSocket:
-    """A connected socket, plain or TLS, of the running event loop. TLS is good for nothing before `prove`."""
+    """A connected socket, plain or TLS, in the running event loop. A TLS socket is unauthenticated before `prove`."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
@@ -30,10 +30,10 @@ class TunnelSocket:
         self._readable: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._lock = threading.Lock()
-        """Held while it is closed, and while it is cut: a descriptor may be another's as soon as it is closed."""
+        """Serializes `close` and `cut`: a closed descriptor's number may already belong to another file."""
 
     async def prove(self) -> None:
-        """Shake hands, where it is TLS. OSError."""
+        """Do the TLS handshake; nothing on a plain socket. OSError."""
         connection = self._socket
         while isinstance(connection, ssl.SSLSocket):
             try:
@@ -45,7 +45,7 @@ class TunnelSocket:
                 await self._until_writable()
 
     async def receive(self, into: memoryview) -> int:
-        """Read what there is, at least a byte; 0 at the end. OSError."""
+        """Read what is available, at least one byte; return 0 at the end. OSError."""
         while True:
             try:
                 return self._fill(into)
@@ -55,7 +55,7 @@ class TunnelSocket:
                 await self._until_writable()
 
     async def send(self, data: memoryview) -> None:
-        """Write all of it. OSError."""
+        """Write all data. OSError."""
         while data:
             try:
                 data = data[self._socket.send(data) :]
@@ -65,29 +65,29 @@ class TunnelSocket:
                 await self._until_writable()
 
     async def read_line(self, limit: int) -> bytes:
-        """Read up to the end of a line, and nothing after it. ValueError: it is longer, or does not end."""
+        """Read byte line, and nothing after it. ValueError if it is longer than the limit or does not end."""
         line = bytearray()
-        one = memoryview(bytearray(1))
+        byte = memoryview(bytearray(1))
         while not line.endswith(b"\n"):
-            if len(line) >= limit or not await self.receive(one):
+            if len(line) >= limit or not await self.receive(byte):
                 raise ValueError("it does not begin with a line")
-            line += one
+            line += byte
         return bytes(line)
 
     def finish(self) -> None:
-        """Say that nothing more comes, and go on reading. OSError.
+        """Shut down the sending side, and go on reading. OSError.
 
-        Below TLS, by TCP's own word: Python's TLS ends both ways at once. Who cuts a connection can say the same, so it
-        means no more than an end; whether all has come, those who speak through it know (QEMU, libvirt).
+        It shuts down TCP below TLS, because Python's TLS ends both directions at once. An attacker can forge such an
+        end. QEMU and libvirt detect truncated data themselves.
         """
         socket.socket.shutdown(self._socket, socket.SHUT_WR)
 
     def close(self) -> None:
-        """Close it; what is waited for on it is over."""
+        """Close the socket. Pending waits end with ConnectionAbortedError."""
         for waiting in (self._readable, self._writable):
             if waiting is not None and not waiting.done():
                 waiting.set_exception(ConnectionAbortedError("it is closed"))
-                waiting.exception()  # whether somebody waits or not
+                waiting.exception()  # marks it as retrieved, in case nobody waits
         if self._socket.fileno() >= 0:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
@@ -95,13 +95,13 @@ class TunnelSocket:
             self._socket.close()
 
     def cut(self) -> None:
-        """End the connection below TLS, from any thread: whoever reads it, or writes, finds that it has ended."""
+        """End the connection below TLS, from any thread. Reads and writes then see its end."""
         with suppress(OSError), self._lock:
             if self._socket.fileno() >= 0:
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def _fill(self, into: memoryview) -> int:
-        """Read until nothing is there or it is full: TLS gives a record at a time."""
+        """Read until nothing is available or the buffer is full: TLS returns one record at a time."""
         count = self._socket.recv_into(into)
         if isinstance(self._socket, ssl.SSLSocket):
             with suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError, OSError):
@@ -136,7 +136,7 @@ class TunnelSocket:
 
 
 class TunnelSockets:
-    """Those of one migration that somebody else is at the other end of: cut when they do not end by themselves."""
+    """The sockets of one migration with a remote peer, to cut them when they do not end by themselves."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -144,19 +144,19 @@ class TunnelSockets:
         self._is_cut = False
 
     def add(self, end: TunnelSocket) -> None:
-        """Have it cut with the others, at once if they are."""
+        """Cut this socket with the others: at once if they are cut already."""
         with self._lock:
             self._ends.add(end)
             if self._is_cut:
                 end.cut()
 
     def discard(self, end: TunnelSocket) -> None:
-        """Take note that it is closed."""
+        """Forget a socket that is closed."""
         with self._lock:
             self._ends.discard(end)
 
     def cut(self) -> None:
-        """Cut all, and whatever comes later. From any thread."""
+        """Cut all sockets, and those that are added later. From any thread."""
         with self._lock:
             self._is_cut = True
             for end in self._ends:
@@ -164,11 +164,11 @@ class TunnelSockets:
 
 
 def secure(connection: socket.socket, context: ssl.SSLContext, *, server_name: str | None = None) -> TunnelSocket:
-    """Wrap a connection, which is not proven yet. server_name: of the side that calls. OSError: it is closed."""
+    """Wrap a connection in TLS, without the handshake. server_name: None on the server. On OSError it is closed."""
     context.options |= ssl.OP_IGNORE_UNEXPECTED_EOF  # see `finish`
     try:
         if connection.family != socket.AF_UNIX:
-            # QEMU and libvirt ask and answer in small pieces; TCP would keep one until that before it is acknowledged.
+            # QEMU and libvirt send small packets. Nagle's algorithm would delay each second one by 40 ms.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         wrapped = context.wrap_socket(
             connection,
@@ -183,7 +183,7 @@ def secure(connection: socket.socket, context: ssl.SSLContext, *, server_name: s
 
 
 async def copy_both_ways(left: TunnelSocket, right: TunnelSocket) -> None:
-    """Copy both ways until both have ended, or one breaks; then close both. OSError is no news."""
+    """Copy both ways until both have ended or one breaks; then close both sockets. An OSError is not raised."""
     ways = {asyncio.ensure_future(_copy(left, right)), asyncio.ensure_future(_copy(right, left))}
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_EXCEPTION)
@@ -199,5 +199,5 @@ async def _copy(source: TunnelSocket, target: TunnelSocket) -> None:
     buffer = memoryview(bytearray(BUFFER_BYTES))
     while count := await source.receive(buffer):
         await target.send(buffer[:count])
-        await asyncio.sleep(0)  # others of this loop have their turn, however fast these two are
+        await asyncio.sleep(0)  # a fast connection must not starve the others of this loop
     target.finish()

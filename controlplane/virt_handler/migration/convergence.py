@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Looks at a migration while libvirt works, and sees to its end: given up, or its guest stopped so that it can be sent.
+"""Watches a migration while libvirt sends the guest: aborts it after a timeout, or stops the guest to converge.
 
-Where that is allowed, a guest that was not sent in its time is stopped: then nothing of it changes any more, and it has
-as long again. That it is to be stopped is written first (docs/adr/0016), for libvirt does not tell its pause from a
-person's when the migration has ended by then. A guest that was stopped for nothing goes on here.
+Where workload disruption is allowed, the guest is stopped after the completion timeout: its memory no longer changes,
+and the migration gets the same time again. The stop is written to the status before it happens (docs/adr/0016), because
+libvirt cannot tell it from a user's pause once the migration has ended. If the migration fails, the guest is resumed.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from controlplane.virt_handler.vmi.ports import NoContact, Write
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-"""Between looks at a migration's progress."""
+"""Between two reads of a migration's progress."""
 GIB = 1 << 30
 
 
 class Guest(Protocol):
-    """What is asked of the guest at its source. HypervisorError."""
+    """The guest at its source. Each call may raise HypervisorError."""
 
     @property
     def name(self) -> str: ...
@@ -47,68 +47,71 @@ class Guest(Protocol):
 
 
 class MonotonicClock(Protocol):
-    """Time that nobody sets."""
+    """A monotonic clock."""
 
     def monotonic(self) -> float: ...
 
 
 @dataclass(slots=True)
 class Pace:
-    """How a migration gets on, by what was seen of it."""
+    """The progress of a migration as observed so far."""
 
     settings: MigrationConfiguration
     began: float
     is_stoppable: bool = False
-    """Its guest may be stopped, and was not yet."""
+    """The guest may be stopped, and is not stopped yet."""
     spare: int = 0
-    """Bytes that QEMU counts and nobody sends: of the device by which the guest can come to have more memory."""
+    """Bytes that QEMU counts but does not send: the part of the virtio-mem device that is not plugged."""
     most: float = inf
-    """Bytes that it can have to send at all: whose launcher says that it is more gets no time for that."""
+    """The most bytes that there can be to send. A launcher that reports more gets no more time."""
     total: float = 0
     mark: float = inf
-    """Bytes that remained when it got on last; with a guest that may be stopped, at the last look."""
+    """Remaining bytes at the last progress; if the guest may be stopped, at the last look."""
     since: float = 0.0
-    """When it got on last."""
+    """Time of the last progress."""
     shares: int = 1
-    """Of the time that it may take, which it has got."""
+    """How many times the completion timeout it may take."""
 
     def __post_init__(self) -> None:
         self.since = self.began
 
     def note(self, progress: Progress, now: float) -> None:
-        """Take note of a look."""
+        """Record one read of the progress."""
         self.total = min(max(0, progress.total - self.spare), self.most)
         if 0 < progress.remaining < self.mark:
             self.since = now
         if self.is_stoppable or 0 < progress.remaining < self.mark:
-            # a busy guest's memory is sent again and again: it is stuck when nothing of it is sent
+            # A busy guest's memory is sent repeatedly, so more may remain than before. It is stuck if nothing is sent.
             self.mark = progress.remaining or self.mark
 
     @property
     def longest(self) -> int:
-        """Seconds that it may take; 0 is no bound."""
+        """Seconds that the migration may take; 0: no limit."""
         return self.settings.completion_timeout_per_gib * max(1, ceil(self.total / GIB)) * self.shares
 
     def is_stop_announced(self, now: float) -> bool:
-        """Tell whether the guest is to be stopped so that the rest of it can be sent."""
+        """Tell whether the guest is to be stopped now so that the rest can be sent."""
         return self.is_stoppable and 0 < self.longest < now - self.began
 
     def too_long(self, now: float) -> str:
-        """Say why it has taken too long; "" when it has not."""
-        longest, standing = self.longest * (2 if self.is_stoppable else 1), self.settings.progress_timeout
-        if longest and now - self.began > longest:
-            return f"was not done after {longest} s, {self.settings.completion_timeout_per_gib} for each GiB"
-        if standing and now - self.since > standing:
-            return f"did not get on for {standing} s"
+        """Return why the migration has taken too long; "" when it has not."""
+        completion_timeout, progress_timeout = (
+            self.longest * (2 if self.is_stoppable else 1),
+            self.settings.progress_timeout,
+        )
+        if completion_timeout and now - self.began > completion_timeout:
+            return f"was not done after {completion_timeout} s, {self.settings.completion_timeout_per_gib} for each GiB"
+        if progress_timeout and now - self.since > progress_timeout:
+            return f"did not get on for {progress_timeout} s"
         return ""
 
     def stopped(self) -> None:
-        """Take note that the guest is stopped: from now on less remains with each look, from what it is at the next."""
+        """Record that the guest is stopped: from the next look on, less must remain each time."""
         self.is_stoppable, self.shares, self.mark = False, 2, inf
 
 
 class Watch:
-    """One migration of a guest."""
+    """Watches one migration of a guest."""
 
     def __init__(
         self,
@@ -122,9 +125,9 @@ class Watch:
         most: float = inf,
         progressed: Callable[[Progress], None] = lambda _unused: None,
     ) -> None:
-        """write_stop: has it written that the guest is to be stopped. is_held: a person has paused it already.
+        """write_stop: writes to the status that the guest is to be stopped. is_paused_by_user: it is paused already.
 
-        spare: bytes of its memory that QEMU counts and nobody sends. most: bytes that there can be to send.
+        spare: bytes that QEMU counts but does not send. most: the most bytes that there can be to send.
         """
         self._guest = guest
         self._clock = clock
@@ -135,11 +138,11 @@ class Watch:
         self._stopping: asyncio.Task[None] | None = None
 
     async def run(self) -> str:
-        """Look at the progress; return why the migration is to be given up."""
+        """Watch the progress; return why the migration must be aborted."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             progress = None
-            with suppress(HypervisorError):  # the call that migrates says more; but time goes on
+            with suppress(HypervisorError):  # the migrate call reports the cause; the timeouts still run
                 progress = await self._guest.progress()
             now = self._clock.monotonic()
             if progress is not None:
@@ -151,7 +154,7 @@ class Watch:
                 await self.stop()
 
     async def stop(self) -> None:
-        """Stop the guest. Where that fails it is tried again at the next look."""
+        """Stop the guest. A failure is retried at the next look."""
         try:
             await self._write_stop()
             self._stopping = asyncio.create_task(self._guest.stop_to_send())
@@ -164,13 +167,13 @@ class Watch:
             self._pace.stopped()
 
     async def let_go_on(self) -> None:
-        """Have the guest go on that was stopped for a migration of which nothing came.
+        """Resume a guest that was stopped for a migration that failed.
 
-        libvirt does so itself, unless the migration had ended before the pause came to it.
+        libvirt resumes it itself, unless the migration ended before the guest was stopped.
         """
         if self._stopping is None:
             return
-        await asyncio.wait((self._stopping,))  # one that came later would be nobody's
+        await asyncio.wait((self._stopping,))  # a later stop would have nobody to resume the guest
         with suppress(HypervisorError):
             if await self._guest.state() == State(Life.PAUSED, "user"):
                 await self._guest.resume()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which migration a connection of a tunnel is of: the one line that it begins with. Pure."""
+"""The handshake: the first line of a tunnel's connection, which names its migration and channel. Pure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from controlplane.api.objects.migration_state import MigrationState
 LINE_LIMIT_BYTES = 512
 Channel = Literal["control", "memory", "disks"]
 MOST: dict[Channel, int] = {"control": 1, "memory": 1, "disks": 8}
-"""Connections of a channel at a time. QEMU has one for each disk that it sends."""
+"""The most connections of a channel at a time. QEMU opens one for each disk that it sends."""
 _Uid = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
 class HandshakeError(Exception):
-    """A connection does not begin with a line of its migration."""
+    """A connection does not begin with the handshake of its migration."""
 
 
 class MigrationIdentity(msgspec.Struct, frozen=True):
-    """Whom a tunnel is for."""
+    """The migration and the two Pods that a tunnel connects (UIDs)."""
 
     migration: _Uid
     source_pod: _Uid
@@ -41,21 +41,21 @@ _decoder = msgspec.json.Decoder(Handshake)
 
 
 def migration_identity(moving: MigrationState) -> MigrationIdentity:
-    """Return whom the tunnel of a migration is for."""
+    """Return the identity that both ends of a migration's tunnel must name."""
     return MigrationIdentity(moving.migration_uid, moving.source_pod_uid, moving.target_pod_uid)
 
 
 def render(greeting: Handshake) -> bytes:
-    """Return the line."""
+    """Encode a handshake as a line."""
     return msgspec.json.encode(greeting) + b"\n"
 
 
 def read(line: bytes, expected: MigrationIdentity) -> Channel:
-    """Return the channel that a line names. BindingError: it is none, or of another migration."""
+    """Return the channel that a line names. HandshakeError if it is malformed or names another migration."""
     try:
         greeting = _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise HandshakeError("it does not begin with a line that names its migration") from error
-    if greeting.binding != expected:
+    if greeting.binding != expected:  # the source of one migration must not reach the target of another
         raise HandshakeError("it is of another migration")
     return greeting.channel

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Opens and closes the tunnel servers of this node, each for one migration and for a bounded time."""
+"""Opens and closes the tunnel servers of this node. Each serves one migration, for a bounded time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from controlplane.virt_handler.migration.tunnel_server import TunnelServer, dial
 log = logging.getLogger(__name__)
 
 SOCKET_SECONDS = 30.0
-"""For QEMU to listen: it is being started while the source is about to call."""
+"""How long to wait until QEMU listens: it starts while the source connects."""
 DOOR_SECONDS = 86400.0
-"""The longest that one is open, whatever becomes of its migration."""
+"""The longest that a tunnel server is open, whatever becomes of its migration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class IncomingTunnels:
         *,
         changed: Callable[[str], None],
     ) -> None:
-        """address: says where to listen, and what is told to sources; NoPlace. changed: told the UID of the instance
-        of a door."""
+        """address: returns the address to listen on, which sources get (NoMigrationAddress). changed: called with the
+        VMI's UID when the timer closes a tunnel."""
         self._pair = pair
         self._address = address
         self._node = node
@@ -62,60 +62,60 @@ class IncomingTunnels:
         self._open: dict[str, _Open] = {}
 
     def door(self, migration_uid: str) -> TunnelAddress | None:
-        found = self._open.get(migration_uid)
-        return None if found is None else found.door
+        tunnel = self._open.get(migration_uid)
+        return None if tunnel is None else tunnel.door
 
     def open_for(self, vmi_uid: str) -> frozenset[str]:
         return frozenset(uid for uid, one in self._open.items() if one.vmi_uid == vmi_uid)
 
     async def open(self, vmi_uid: str, moving: MigrationState) -> None:
-        """Open a door to the source that the migration names. ApiError when that one is not known; NoPlace when
-        this node has none for it."""
+        """Listen for the source that the migration names. ApiError when its certificate cannot be read;
+        NoMigrationAddress when this node has no address for migrations."""
         uid, address = moving.migration_uid, self._address()
         peer = await read_peer_certificate(self._api, moving.source_node)
-        context, lane = server_tls_context(self._pair, peer), CopyThread()
+        context, thread = server_tls_context(self._pair, peer), CopyThread()
 
         async def dial(channel: Channel) -> socket:
-            return await lane.home(self._dial(moving.target_pod_uid, channel))
+            return await thread.home(self._dial(moving.target_pod_uid, channel))
 
-        entrance = TunnelServer(migration_identity(moving), context, dial)
+        server = TunnelServer(migration_identity(moving), context, dial)
         try:
-            port = await lane.run(entrance.open(address))
+            port = await thread.run(server.open(address))
         except OSError as error:
-            lane.end()
+            thread.end()
             raise Unavailable(f"cannot listen for a migration: {error}") from error
         timer = asyncio.get_running_loop().call_later(DOOR_SECONDS, self._end, uid)
-        self._open[uid] = _Open(vmi_uid, TunnelAddress(address, port), entrance, lane, timer)
+        self._open[uid] = _Open(vmi_uid, TunnelAddress(address, port), server, thread, timer)
         log.info("waiting for a migration", extra={"uid": uid, "port": port})
 
     async def close(self, migration_uid: str) -> None:
-        found = self._open.pop(migration_uid, None)
-        if found is not None:
-            found.timer.cancel()
-            found.entrance.cut()
+        tunnel = self._open.pop(migration_uid, None)
+        if tunnel is not None:
+            tunnel.timer.cancel()  # it would close a tunnel that is opened again
+            tunnel.entrance.cut()
             try:
-                await found.lane.run(found.entrance.close())
+                await tunnel.lane.run(tunnel.entrance.close())
             finally:
-                found.lane.end()
+                tunnel.lane.end()
 
     def _end(self, migration_uid: str) -> None:
-        found = self._open.get(migration_uid)
-        if found is not None:
+        tunnel = self._open.get(migration_uid)
+        if tunnel is not None:
             asyncio.get_running_loop().create_task(self.close(migration_uid))
-            self._changed(found.vmi_uid)
+            self._changed(tunnel.vmi_uid)
 
     async def _dial(self, pod_uid: str, channel: Channel) -> socket:
-        """Connect to what listens in the target's launcher. OSError, TimeoutError."""
+        """Connect to the socket of a channel in the target's launcher. OSError, TimeoutError."""
         try:
             async with asyncio.timeout(SOCKET_SECONDS):
                 if channel == "control":
-                    found = await self._node.open_socket(pod_uid)
+                    launcher_socket = await self._node.open_socket(pod_uid)
                 else:
-                    found = await self._node.open_migration_socket(pod_uid, channel)
+                    launcher_socket = await self._node.open_migration_socket(pod_uid, channel)
         except NodeError as error:
             raise OSError(str(error)) from error
         try:
-            return await dial_socket(found.path)
+            return await dial_socket(launcher_socket.path)
         finally:
             with suppress(OSError):
-                found.close()
+                launcher_socket.close()

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The virt-handler at the other end of a migration, and how either proves itself.
+"""How the virt-handlers at both ends of a migration authenticate each other.
 
-Each process makes a pair for migrations alone, and announces its certificate on its own Node, which no other node's
-virt-handler can write. So a captured node passes for itself and for no other, and there is no key that two have.
+Each process makes a key pair for migrations and publishes its certificate on its own Node, which no other node's
+virt-handler can write. So a captured node can only impersonate itself, and no key is shared.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from controlplane.tls.contexts import client_context, load_pair, server_context
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 
 CERTIFICATE = "kubevirt.io/migration-certificate"
-"""Annotation of a Node: by what its virt-handler is known in migrations (DER, base64). No other is taken for it."""
+"""Annotation of a Node: the certificate of its virt-handler for migrations (DER, base64). No other is accepted."""
 _CERTIFICATE_LIMIT = 4096
 
 
 def certificate_annotation(pair: SelfSignedPair) -> dict[str, str]:
-    """Say by which certificate this process is known."""
+    """Return the annotation that publishes this process's certificate."""
     return {CERTIFICATE: base64.b64encode(pair.der).decode("ascii")}
 
 
 async def read_peer_certificate(api: Api, node: str) -> bytes:
-    """Read by what another node's virt-handler is known (DER). ApiError; Invalid when it has not said so."""
+    """Read the certificate of another node's virt-handler (DER). ApiError; Invalid when the Node has none."""
     return peer_certificate(await api.get(NODE, Key("", node)), node)
 
 
 def peer_certificate(found: Mapping[str, Any], node: str) -> bytes:
-    """Read the same of a Node that was read already. Invalid."""
-    said = (found.get("metadata", {}).get("annotations") or {}).get(CERTIFICATE, "")
-    if not said or len(said) > _CERTIFICATE_LIMIT:
+    """Return the certificate (DER) that a Node object carries. Invalid when it has none."""
+    encoded = (found.get("metadata", {}).get("annotations") or {}).get(CERTIFICATE, "")
+    if not encoded or len(encoded) > _CERTIFICATE_LIMIT:
         raise Invalid(f"virt-handler of node {node} has not said by what it is known in migrations")
     try:
-        return base64.b64decode(said, validate=True)
+        return base64.b64decode(encoded, validate=True)
     except ValueError as error:
         raise Invalid(f"what virt-handler of node {node} is known by in migrations is no certificate") from error
 
 
 def server_tls_context(pair: SelfSignedPair, peer: bytes) -> ssl.SSLContext:
-    """Return a context that lets in one peer, known by its certificate (DER). Invalid."""
+    """Return a TLS context that accepts one peer, by its certificate (DER). Invalid."""
     context = server_context(ssl.TLSVersion.TLSv1_3, ssl.CERT_REQUIRED)
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # what is trusted is the peer's certificate itself
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # the trust anchor is the peer's certificate itself
     try:
         context.load_verify_locations(cadata=peer)
         load_pair(context, pair.certificate, pair.key)
@@ -60,7 +60,7 @@ def server_tls_context(pair: SelfSignedPair, peer: bytes) -> ssl.SSLContext:
 
 
 def client_tls_context(pair: SelfSignedPair, peer: bytes) -> ssl.SSLContext:
-    """Return a context to call one peer with, known by its certificate (DER). Invalid."""
+    """Return a TLS context to connect to one peer, authenticated by its certificate (DER). Invalid."""
     try:
         context = client_context(peer, pair.certificate, pair.key)
         context.set_alpn_protocols(["http/1.1"])

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sends a guest to the target of its migration: the source's part, from the tunnel to the guest that goes on there.
+"""Sends a guest to the target of its migration: the source's side, from the tunnel to the resumed guest at the target.
 
-What comes back is that QEMU here is gone for good, or a failure. In between libvirt decides; while it works its
-progress is looked at, and what is to be done about one that does not get on, or is not done in its time (converge).
+The result is that QEMU at the source has ended, or a failure. libvirt sends the guest; convergence.py watches the
+progress and the timeouts meanwhile.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ log = logging.getLogger(__name__)
 
 ABORTED = "Live migration has been aborted: it {}"
 GONE_SECONDS = 60.0
-"""QEMU takes a tenth of a second to end once its guest has left; and libvirt one to end what is given up."""
+"""How long to wait for QEMU's end, and for libvirt to abort. They usually take 0.1 s and 1 s."""
 CUT_SECONDS = 10.0
-"""For a call to end after that to the target was cut."""
+"""How long to wait for libvirt's call to end after the connection to the target is closed."""
 LEFT = State(Life.PAUSED, "migration")
-"""At the source, when all has been sent."""
+"""The state of the domain at the source when all of the guest is sent."""
 Progressed = Callable[[Key, Progress | None], None]
-"""Told how far the migration of an instance is, each time that it was looked at; None: it is over."""
+"""Called with the progress of a VMI's migration after each read; None: the migration is over."""
 
 
 def _tell_nobody(_unused: Key, __: Progress | None) -> None:
@@ -73,7 +73,7 @@ class Sender:
         progressed: Progressed = _tell_nobody,
         has_network: Callable[[], bool] = has_network,
     ) -> None:
-        """directory: where sockets may be made that nobody else sees. has_network: migrations have one of their own."""
+        """directory: for sockets that no other process sees. has_network: whether there is a migration network."""
         self._pair = pair
         self._node = node
         self._api = api
@@ -83,12 +83,12 @@ class Sender:
         self._has_network = has_network
 
     async def send(self, order: TransferRequest) -> None:
-        """Send a guest; it returns when QEMU here is gone for good."""
+        """Send a guest. Returns when QEMU at the source has ended."""
         moving = order.moving
-        passage = TunnelClient(migration_identity(moving), await self._target(moving), self._directory)
-        lane = CopyThread()
+        tunnel = TunnelClient(migration_identity(moving), await self._target(moving), self._directory)
+        thread = CopyThread()
         try:
-            path = await lane.run(passage.open(await self._listen(order.pod_uid)))
+            path = await thread.run(tunnel.open(await self._listen(order.pod_uid)))
             target = await _reach(path, order)
             try:
                 await self._send(order, target)
@@ -96,32 +96,32 @@ class Sender:
                 with suppress(HypervisorError):
                     await target.close()
         finally:
-            passage.cut()
+            tunnel.cut()
             try:
-                await lane.run(passage.close())
+                await thread.run(tunnel.close())
             finally:
-                lane.end()
+                thread.end()
 
     async def _target(self, moving: MigrationState) -> Target:
         ports = list(moving.target_direct_migration_node_ports)
         if len(ports) != 1 or not (ports[0].isascii() and ports[0].isdecimal()):
             raise Failed("the target has not said on which port it listens")
-        source, target = [await self._api.get(NODE, Key("", one)) for one in (moving.source_node, moving.target_node)]
+        source, target = [await self._api.get(NODE, Key("", node)) for node in (moving.source_node, moving.target_node)]
         address = address_of(moving, source, target, has_network=self._has_network())
         context = client_tls_context(self._pair, peer_certificate(target, moving.target_node))
         return Target(address, int(ports[0]), context, certificate_host(moving.target_node))
 
     async def _listen(self, pod_uid: str) -> dict[Channel, socket]:
-        made: dict[Channel, socket] = {}
+        sockets: dict[Channel, socket] = {}
         channels: tuple[MigrationChannel, ...] = ("memory", "disks")
         try:
             for channel in channels:
-                made[channel] = await self._node.listen_for_migration(pod_uid, channel)
+                sockets[channel] = await self._node.listen_for_migration(pod_uid, channel)
         except BaseException:
-            for one in made.values():
-                one.close()
+            for listener in sockets.values():
+                listener.close()
             raise
-        return made
+        return sockets
 
     async def _send(self, order: TransferRequest, target: Connection) -> None:
         guest = order.guest
@@ -139,29 +139,31 @@ class Sender:
             most=most_to_send(order.vmi),
             progressed=partial(self._progressed, key),
         )
-        departure = SourceExit(self._node, order.pod_uid, guest.name, target)
-        ahead = asyncio.create_task(_go_ahead(departure, order))
+        source_exit = SourceExit(self._node, order.pod_uid, guest.name, target)
+        early_resume = asyncio.create_task(_go_ahead(source_exit, order))
         try:
-            there = await _migrate(guest, target, _options(order, settings), watch, departure, unwanted=order.unwanted)
-            if there is None:
-                await ahead
+            moved = await _migrate(
+                guest, target, _options(order, settings), watch, source_exit, unwanted=order.unwanted
+            )
+            if moved is None:
+                await early_resume
                 return
             await self._until_gone(guest)
         except (Failed, HypervisorError):
             await watch.let_go_on()
             raise
         finally:
-            ahead.cancel()
+            early_resume.cancel()
             self._progressed(key, None)
         if not order.is_paused_by_user:
-            await _let_go_on(there)
+            await _let_go_on(moved)
 
     async def _until_gone(self, guest: Guest) -> None:
-        """Wait until QEMU here has ended: the guest must not go on at the target before. Failed.
+        """Wait until QEMU at the source has ended: the guest must not run at the target before. Failed.
 
-        One that runs was let go on meanwhile (a resume waits in libvirtd for the end of the job), and what it has done
-        since is nowhere else. One that libvirt here has left paused, as it did not hear the last word, goes on here:
-        to end it would leave the guest to a target that may be dead, with no more said than that it was ended.
+        A domain that runs was resumed after the transfer (a resume waits in libvirtd for the end of the job): the
+        target has an outdated copy. A domain that libvirt left paused, because the target's confirmation was lost,
+        stays at the source: the target may be dead, and destroying the source would lose the guest.
         """
         until = self._clock.monotonic() + GONE_SECONDS
         while not is_migrated(state := await guest.state()):
@@ -177,7 +179,7 @@ class Sender:
 
 
 async def _reach(path: str, order: TransferRequest) -> Connection:
-    """Connect to the target's libvirtd, and have it written meanwhile that the migration begins: both, or neither."""
+    """Connect to the target's libvirtd, and write meanwhile that the migration begins. Both succeed, or neither."""
     opening = asyncio.create_task(open_connection(socket_uri(path)))
     try:
         await order.writes.begin()
@@ -190,7 +192,7 @@ async def _reach(path: str, order: TransferRequest) -> Connection:
 
 
 async def _go_ahead(departure: SourceExit, order: TransferRequest) -> None:
-    """Have the guest go on at the target as soon as it has left, and say so, ahead of libvirt's word of it."""
+    """Resume the guest at the target as soon as it has left the source, and report it before libvirt does."""
     await departure.watch()
     if departure.there is None:
         return
@@ -202,31 +204,31 @@ async def _go_ahead(departure: SourceExit, order: TransferRequest) -> None:
 async def _migrate(
     guest: Guest, target: Connection, options: Options, watch: Watch, departure: SourceExit, *, unwanted: asyncio.Event
 ) -> Guest | None:
-    """Have libvirt send it, and look to its end; return it, or None when it has left already, whatever libvirt says.
+    """Send the guest with libvirt. Return the guest at the target; None if SourceExit has seen it leave. Failed.
 
-    Failed. It has an end whatever libvirt says at either side: a tenant may have taken that over.
+    It ends even if libvirtd at either side does not respond: a tenant may control it.
     """
     work = asyncio.create_task(migrate(guest, target, options))
-    looking, dropped = asyncio.create_task(watch.run()), asyncio.create_task(unwanted.wait())
+    watching, cancelling = asyncio.create_task(watch.run()), asyncio.create_task(unwanted.wait())
     try:
-        await asyncio.wait((work, looking, dropped), return_when=asyncio.FIRST_COMPLETED)
-        why = looking.result() if looking.done() else ""
+        await asyncio.wait((work, watching, cancelling), return_when=asyncio.FIRST_COMPLETED)
+        abort_reason = watching.result() if watching.done() else ""
         if not work.done():
             await _give_up(guest)
             await asyncio.wait((work,), timeout=GONE_SECONDS)
         if not work.done():
-            await target.close()  # which ends the call, whatever libvirt there does
+            await target.close()  # this ends the call, even if the target's libvirtd hangs
             await asyncio.wait((work,), timeout=CUT_SECONDS)
         if not work.done():
-            guest.cut()  # it is this side that does not end it
+            guest.cut()  # the source's own libvirtd does not end the call
         if departure.there is None:
-            return await _come_to(work, why)
+            return await _come_to(work, abort_reason)
         if work.done() and (error := work.exception()) is not None:
             log.warning("a guest has moved, though libvirt does not say so", extra={"error": str(error)})
         return None
     finally:
-        looking.cancel()
-        dropped.cancel()
+        watching.cancel()
+        cancelling.cancel()
         work.cancel()
 
 
@@ -243,7 +245,7 @@ async def _give_up(guest: Guest) -> None:
 
 
 async def _let_go_on(there: Guest) -> None:
-    """Have the guest go on at the target; where that fails, the target's virt-handler does so after the commit."""
+    """Resume the guest at the target. If that fails, the target's virt-handler resumes it after the commit."""
     try:
         await there.resume()
     except HypervisorError as error:
@@ -258,7 +260,7 @@ def _options(order: TransferRequest, settings: MigrationConfiguration) -> Option
         epoch=vmi.status.epoch + 1,
         memory_socket=layout.migration_socket("memory"),
         disks_socket=layout.migration_socket("disks"),
-        disks=tuple(names[one] for one in sent_disks(vmi) if one in names),
+        disks=tuple(names[disk] for disk in sent_disks(vmi) if disk in names),
         bytes_per_second=quantity.to_bytes(settings.bandwidth_per_migration),
         auto_converge=settings.allow_auto_converge,
         is_still=order.is_still,

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sees that a guest has left as soon as it has: libvirt looks for QEMU's end five times a second, and the guest waits.
+"""Detects at once that a guest has left the source. libvirt polls for QEMU's end five times a second; the guest waits.
 
-The proof is virt-node's: no QEMU is left in the launcher's Pod. It counts only between two looks that find the whole
-guest at the target, by the connection by which libvirt there answers whoever sends it. Where that answer is lost, the
-guest is let go on here, and may die thereafter; but then the connection was lost before, and the second look fails.
+The proof comes from virt-node: no QEMU is left in the launcher's Pod. It counts only between two looks that find the
+whole guest at the target, through the connection that also carries the target's confirmation. If the confirmation is
+lost, the guest resumes at the source and may exit later. Then that connection is lost too, and the second look fails.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from controlplane.virt_handler.launchers.ports import NodeError
 from controlplane.virt_handler.vmi.world import Traces
 
 WHOLE = State(Life.PAUSED, "user")
-"""At the target, when it has all of the guest."""
+"""The state of the domain at the target when it has all of the guest."""
 _FIRST_SECONDS, _LAST_SECONDS = 0.02, 0.5
-"""Between looks for QEMU, ever longer: it takes a tenth of a second to end."""
+"""Between looks for QEMU, growing. QEMU takes a tenth of a second to end."""
 
 
 class FindTraces(Protocol):
-    """Of virt-node's."""
+    """The part of virt-node's client that is needed here."""
 
     async def find_traces(self, pod_uid: str) -> Traces: ...
 
 
 class SourceExit:
-    """Of one guest. `there` is the guest at the target, once nothing of it is left here."""
+    """Watches one guest. `there` is the guest at the target, once QEMU at the source has ended."""
 
     def __init__(self, node: FindTraces, pod_uid: str, name: str, target: Connection) -> None:
-        """name: of the domain. target: the connection by which the guest is sent."""
+        """name: the domain's. target: the connection through which libvirt sends the guest."""
         self._node = node
         self._pod_uid = pod_uid
         self._name = name
@@ -45,7 +45,7 @@ class SourceExit:
         self.there: Guest | None = None
 
     async def watch(self) -> None:
-        """Wait until it has left; it returns without that where nobody can tell."""
+        """Wait until the guest has left. Returns early, without `there`, if that cannot be proven."""
         try:
             if await self._has_come():
                 await self._until_gone()
@@ -54,7 +54,7 @@ class SourceExit:
             return
 
     async def _has_come(self) -> bool:
-        """Wait until all of it is at the target; False where that can no longer be heard."""
+        """Wait until all of the guest is at the target; False when the connection is lost."""
         while not isinstance(event := await self._target.events.get(), ConnectionClosed):
             is_pause = isinstance(event, LifecycleChanged) and event.kind == "suspended"
             if is_pause and await self._whole() is not None:
@@ -68,5 +68,5 @@ class SourceExit:
             pause = min(pause * 1.5, _LAST_SECONDS)
 
     async def _whole(self) -> Guest | None:
-        found = await self._target.guest(self._name)
-        return found if found is not None and await found.state() == WHOLE else None
+        guest = await self._target.guest(self._name)
+        return guest if guest is not None and await guest.state() == WHOLE else None

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the source of a migration calls: what the target has written is taken only as far as the source can know it.
+"""The address to which the source of a migration connects. The source checks the address that the target has written.
 
-A captured node would have another node's virt-handler call whom it likes: that node itself, what listens beside it, or
-whoever a name means there. So it is the literal address of another host, and, unless migrations have a network of their
-own, the one by which the target's virt-handler is known on its Node.
+Without the checks a captured node could make another node's virt-handler connect to any service: on that node itself,
+or behind a host name. So the address must be a literal IP address of another host. Without a migration network it must
+be the address that the target's virt-handler publishes on its Node.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Node = Mapping[str, Any]
 
 
 def address_of(moving: MigrationState, source: Node, target: Node, *, has_network: bool) -> str:
-    """Return the address to call. Failed. has_network: migrations have one of their own."""
-    said = moving.target_node_address
-    if because := refuse_address(said, source, target, has_network=has_network):
-        raise Failed(f"node {moving.target_node} says that it listens at {said[:64]}: {because}")
-    return said
+    """Return the address to connect to. Failed. has_network: there is a migration network."""
+    announced = moving.target_node_address
+    if because := refuse_address(announced, source, target, has_network=has_network):
+        raise Failed(f"node {moving.target_node} says that it listens at {announced[:64]}: {because}")
+    return announced
 
 
 def refuse_address(said: str, source: Node, target: Node, *, has_network: bool) -> str:
-    """Say why the target is not called there; "" when it is."""
+    """Return why the address is refused; "" when it is accepted."""
     address = _read(said)
     if address is None:
         return "that is no IP address"
@@ -52,7 +52,7 @@ def _read(text: str) -> Address | None:
 
 
 def _known(node: Node) -> Address | None:
-    """Return where a node's virt-handler is, by its own announcement."""
+    """Return the address that a node's virt-handler publishes on its Node."""
     annotations = node.get("metadata", {}).get("annotations") or {}
     host = str(annotations.get(ADDRESS, "")).rpartition(":")[0]
     return _read(host.removeprefix("[").removesuffix("]"))
@@ -60,4 +60,4 @@ def _known(node: Node) -> Address | None:
 
 def _addresses(node: Node) -> set[Address | None]:
     listed = node.get("status", {}).get("addresses") or ()
-    return {_read(str(one.get("address", ""))) for one in listed}
+    return {_read(str(address.get("address", ""))) for address in listed}

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the source of one migration opens: sockets that QEMU and libvirt dial here, each carried to the target.
+"""The source's end of one migration's tunnel: forwards local sockets of QEMU and libvirt to the target.
 
-It runs in the lane. QEMU's are in its launcher, made by virt-node; libvirt's control connection is virt-handler's own,
-and in a directory that no launcher sees.
+It runs in the copy thread. virt-node makes QEMU's sockets in the launcher. The socket of libvirt's control connection
+belongs to virt-handler and is in a directory that no launcher sees.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 5.0
 CALLS = 8
-"""In all, for each that there may be at a time: QEMU calls once for each. Each has the target called, and proven."""
+"""Connections in all, for each that may exist at a time. QEMU needs one. Each costs a TLS handshake with the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the target's virt-handler listens for this migration, and how it is proven."""
+    """Where the target's virt-handler listens for this migration, and how it is authenticated."""
 
     host: str
     port: int
     context: ssl.SSLContext
     name: str
-    """In its certificate."""
+    """The host name in its certificate."""
 
 
 class TunnelClient:
-    """Of one migration."""
+    """The tunnel's end at the source of one migration."""
 
     def __init__(self, binding: MigrationIdentity, target: Target, directory: str) -> None:
-        """directory: where virt-handler may make files that nobody else sees."""
+        """directory: for sockets that only virt-handler sees."""
         self._binding = binding
         self._target = target
         self._home = directory
@@ -54,9 +54,9 @@ class TunnelClient:
         self._ends = TunnelSockets()
 
     async def open(self, listening: dict[Channel, socket.socket]) -> str:
-        """Serve sockets that listen in the launcher, by channel, and one of our own; return that one's path. OSError.
+        """Serve listening sockets of the launcher, by channel, and a control socket; return the latter's path. OSError.
 
-        They are closed in the end, whatever comes of it.
+        All sockets are closed at the end, also on an error.
         """
         try:
             path = self._own = f"{self._home}/{uuid4().hex[:8]}"
@@ -75,13 +75,13 @@ class TunnelClient:
         return path
 
     def cut(self) -> None:
-        """End what is connected to the target, from any thread: the lane may be held up by what comes from there."""
+        """End the connections to the target, from any thread: the target can block the copy thread."""
         self._ends.cut()
 
     async def close(self) -> None:
-        """Listen no more, and end what is connected."""
-        for reception in self._receptions:
-            await reception.close()
+        """Stop listening, and end all connections."""
+        for acceptor in self._receptions:
+            await acceptor.close()
         if self._own:
             with suppress(OSError):
                 os.unlink(self._own)
@@ -89,33 +89,33 @@ class TunnelClient:
     async def _carry(self, channel: Channel, connection: socket.socket) -> None:
         caller = TunnelSocket(connection)
         try:
-            there = await self._call()
+            remote = await self._call()
             try:
-                await there.send(memoryview(render(Handshake(self._binding, channel))))
-                await copy_both_ways(caller, there)
+                await remote.send(memoryview(render(Handshake(self._binding, channel))))
+                await copy_both_ways(caller, remote)
             finally:
-                self._ends.discard(there)
-                there.close()
+                self._ends.discard(remote)
+                remote.close()
         except (OSError, TimeoutError) as error:
             log.warning("a migration's connection broke", extra={"uid": self._binding.migration, "because": str(error)})
         finally:
             caller.close()
 
     async def _call(self) -> TunnelSocket:
-        """Reach the target's virt-handler, and know that it is. OSError, TimeoutError."""
+        """Connect to the target's virt-handler and authenticate it. OSError, TimeoutError."""
         target = self._target
         async with asyncio.timeout(CONNECT_SECONDS):
             connection = await dial_address(target.host, target.port)
-        there = secure(connection, target.context, server_name=target.name)
-        self._ends.add(there)
+        remote = secure(connection, target.context, server_name=target.name)
+        self._ends.add(remote)
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                await there.prove()
+                await remote.prove()
         except BaseException:
-            self._ends.discard(there)
-            there.close()
+            self._ends.discard(remote)
+            remote.close()
             raise
-        return there
+        return remote
 
 
 async def dial_address(host: str, port: int) -> socket.socket:

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the target of one migration listens with: TLS, one peer, connections of that migration and no others.
+"""The target's end of one migration's tunnel: accepts TLS connections of one peer, for this migration only.
 
-It runs in the lane. Whoever connects has five seconds to prove itself and to say what it is of; a launcher's socket is
-dialled only then. One host alone has no more than a sixth of the places while it has not done so, and cannot keep the
-source out. There is an end to it, whatever anybody does.
+It runs in the copy thread. A client has five seconds for the TLS handshake and five for the first line. Only then it is
+connected to a socket of the launcher. Unauthenticated connections of one host are limited to a sixth of all, so that no
+host can keep the source out.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from controlplane.virt_handler.migration.handshake import (
 log = logging.getLogger(__name__)
 
 PROOF_SECONDS = 5.0
-"""For the handshake, and as long again for the line."""
+"""The time for the TLS handshake, and again for the first line."""
 CONNECTIONS = 64
-"""At a time, those included that have proved nothing yet."""
+"""The most connections at a time, unauthenticated ones included."""
 UNPROVEN = sum(MOST.values())
-"""Of them from one address: all that the source can have, on a processor that others want as well."""
+"""The most unauthenticated connections from one address: as many as a source opens in all. Its CPU may be busy."""
 
 Dial = Callable[[Channel], Awaitable[socket.socket]]
-"""Connect to what listens in the target's launcher. OSError, TimeoutError."""
+"""Connects to the socket of a channel in the target's launcher. OSError, TimeoutError."""
 
 
 class TunnelServer:
-    """Of one migration."""
+    """The tunnel's end at the target of one migration."""
 
     def __init__(self, binding: MigrationIdentity, context: ssl.SSLContext, dial: Dial) -> None:
         self._binding = binding
@@ -55,7 +55,7 @@ class TunnelServer:
         self._ends = TunnelSockets()
 
     async def open(self, address: str) -> int:
-        """Listen on a port of its own; return it. OSError."""
+        """Listen on a free port; return it. OSError."""
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         listening = socket.create_server((address, 0), family=family, backlog=CONNECTIONS)
         port: int = listening.getsockname()[1]
@@ -63,11 +63,11 @@ class TunnelServer:
         return port
 
     def cut(self) -> None:
-        """End what is connected by TLS, from any thread: the lane may be held up by what comes from there."""
+        """End the TLS connections, from any thread: the peer can block the copy thread."""
         self._ends.cut()
 
     async def close(self) -> None:
-        """Listen no more, and end what is connected."""
+        """Stop listening, and end all connections."""
         if self._reception is not None:
             await self._reception.close()
 
@@ -80,7 +80,7 @@ class TunnelServer:
             log.warning("turned away from a migration", extra={"uid": self._binding.migration, "because": str(error)})
 
     async def _let_in(self, connection: socket.socket, host: str) -> None:
-        """Carry what it says. BindingError, TimeoutError, OSError, ValueError."""
+        """Authenticate a client, and connect it to its channel. HandshakeError, TimeoutError, OSError, ValueError."""
         caller = secure(connection, self._context)
         self._ends.add(caller)
         try:
@@ -101,7 +101,7 @@ class TunnelServer:
             caller.close()
 
     async def _prove(self, caller: TunnelSocket) -> Channel:
-        """Have it prove that it is the source, and say what it is of. As `_let_in`."""
+        """Authenticate the client as the source, and read its channel. Errors as for `_let_in`."""
         async with asyncio.timeout(PROOF_SECONDS):
             await caller.prove()
         async with asyncio.timeout(PROOF_SECONDS):

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keeps this node schedulable while this process serves. The content of the label is in labels.py.
+"""Keeps this node schedulable while this process serves. labels.py builds the labels.
 
-virt-controller makes a node unschedulable when its virt-handler is silent; only virt-handler undoes that.
-It looks at its label when it is heard again after a silence, and every minute, because virt-controller's write may come
-later. While its Lease does not get through it writes nothing: virt-controller would take that back, and the node would
-flap. It polls: a watch would need the right to read every Node.
+virt-controller makes a node unschedulable when its virt-handler does not renew its Lease; only virt-handler reverts
+that. It checks the label after the Lease is renewed again, and every minute, because virt-controller's write may come
+later. While the Lease is not renewed it writes nothing: virt-controller would revert the write, and the node would
+flap. It polls, because a watch would need permission to read every Node.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ async def keep_schedulable(
     held: Callable[[], str],
     wait: Callable[[asyncio.Event, float], Awaitable[None]] | None = None,
 ) -> None:
-    """Label the Node, and again whenever it says otherwise, until cancelled.
+    """Label the Node, and repair the label whenever it differs, until cancelled.
 
-    serving: what is said of a Node as it is. held: why it takes no machines yet; whoever takes that back sets the
-    heartbeat's event. wait: for that, so long at most.
+    serving: returns the patch for the current Node. held: returns why no VMI may start yet, or ""; on a change
+    the heartbeat's event is set. wait: waits for the event, with a timeout in seconds.
     """
     wait = wait or _wait
     pause = RETRY_SECONDS
@@ -64,6 +64,7 @@ async def _look(api: Api, name: str, serving: Callable[[Json], Json], heartbeat:
     key = Key("", name)
     node = await api.get(NODE, key)
     patch = serving(node)
+    # Many components watch Nodes, so an unchanged Node is not written.
     if is_needed(node, patch) and heartbeat.is_fresh:
         await api.patch(NODE, key, patch, subresource="status")
         log.info("serving", extra={"node": name})

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Labels and annotations that this process writes to its Node, of its own keys only. Pure; __main__ sends them.
+"""The labels and annotations that this process writes to its Node. Pure; heartbeat.py and __main__ send them.
 
-Liveness is shown by a Lease (controlplane.kube.lease), not by the Node: many components watch Nodes.
+A Lease (controlplane.kube.lease) shows liveness, not the Node: many components watch Nodes.
 """
 
 from __future__ import annotations
@@ -21,22 +21,24 @@ from controlplane.links.handler import ADDRESS, CERTIFICATE
 from controlplane.links.node.messages import HostCpu, KvmFinding
 
 KVM_USABLE = "kubevirt.io/kvm-usable"
-"""Label: "true" where a virtual processor was seen to run."""
+"""Label: "true" if a virtual CPU ran in a test."""
 KVM_REASON = "kubevirt.io/kvm-unusable-reason"
-"""Annotation: why not."""
+"""Annotation: why KVM is not usable."""
 HEARTBEAT = "kubevirt.io/heartbeat"
-"""Annotation that upstream's tools read: when virt-handler began to serve this node."""
+"""Annotation for upstream's tools: when virt-handler began to serve this node."""
 
 
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
-"""Label of a control-plane node, and key of the taint of one that is for nothing else."""
+"""Label of a control-plane node, and key of the taint that reserves such a node."""
 
 
 def is_for_control_plane(node: Mapping[str, Any]) -> bool:
-    """Tell whether a Node is kept for the control plane of the cluster: a toleration is a tenant's to name."""
+    """Tell whether a Node is reserved for the cluster's control plane. Tenants can tolerate the taint."""
     labels, taints = node.get("metadata", {}).get("labels") or {}, node.get("spec", {}).get("taints") or ()
-    kept = any(one.get("key") == CONTROL_PLANE and one.get("effect") in ("NoSchedule", "NoExecute") for one in taints)
-    return CONTROL_PLANE in labels and kept
+    is_reserved = any(
+        taint.get("key") == CONTROL_PLANE and taint.get("effect") in ("NoSchedule", "NoExecute") for taint in taints
+    )
+    return CONTROL_PLANE in labels and is_reserved
 
 
 def serving_patch(
@@ -47,9 +49,9 @@ def serving_patch(
     takes_machines: bool = True,
     processor: Mapping[str, str | None] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Say whether machines can be scheduled here, on what they would run, and where virt-api may ask about them.
+    """Return the patch of a serving node: whether it is schedulable, its CPU, and the address of the endpoint.
 
-    processor: labels of it, see processor_labels.
+    door: annotations of the endpoint. processor: see processor_labels.
     """
     stamp = datetime.fromtimestamp(int(now), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
@@ -65,8 +67,8 @@ def serving_patch(
 
 
 def processor_labels(node: Mapping[str, Any], cpu: HostCpu | None) -> dict[str, str | None]:
-    """Say what the processor is for guests that use it, and take back what it is not any more."""
-    said = of_processor(node.get("metadata", {}).get("labels") or {})
+    """Return the labels of the node's CPU, with None for labels to delete."""
+    current = of_processor(node.get("metadata", {}).get("labels") or {})
     wanted = (
         {}
         if cpu is None
@@ -74,34 +76,34 @@ def processor_labels(node: Mapping[str, Any], cpu: HostCpu | None) -> dict[str, 
             model=cpu.model, vendor=cpu.vendor, models=cpu.models, required=cpu.required, features=cpu.features
         )
     )
-    return {**dict.fromkeys(said), **wanted}
+    return {**dict.fromkeys(current), **wanted}
 
 
 def unschedulable(patch: dict[str, Any]) -> dict[str, Any]:
-    """Say the same of the Node, but that no new machines can be scheduled here yet."""
+    """Return the same patch, but with the node unschedulable."""
     meta = patch["metadata"]
     return {"metadata": {**meta, "labels": {**meta["labels"], SCHEDULABLE: "false"}}}
 
 
 def door_annotations(address: str, port: int, certificate: bytes) -> dict[str, str]:
-    """Say where the door is and by which certificate (DER) it is known. address: an IP address."""
+    """Return the annotations with the endpoint's address and certificate (DER). address: an IP address."""
     host = f"[{address}]" if ":" in address else address
     return {ADDRESS: f"{host}:{port}", CERTIFICATE: base64.b64encode(certificate).decode("ascii")}
 
 
 def leaving_patch() -> dict[str, Any]:
-    """Say that no new machines can be scheduled here; those that run are not touched."""
+    """Return the patch that makes the node unschedulable. Running guests are not affected."""
     return {"metadata": {"labels": {SCHEDULABLE: "false"}}}
 
 
 def offers(node: Mapping[str, Any], resources: Collection[str]) -> bool:
-    """Tell whether the scheduler, which goes by the Node's status, may place Pods that ask for these resources."""
+    """Tell whether the Node's status offers these resources, so that the scheduler can place Pods that request them."""
     allocatable = node.get("status", {}).get("allocatable") or {}
-    return all(allocatable.get(one, "0") != "0" for one in resources)
+    return all(allocatable.get(resource, "0") != "0" for resource in resources)
 
 
 def is_needed(node: Mapping[str, Any], patch: Mapping[str, Any]) -> bool:
-    """Tell whether a patch changes anything but the time of the heartbeat."""
+    """Tell whether a patch changes anything except the heartbeat annotation."""
     meta = node.get("metadata", {})
     labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
     wanted = patch["metadata"]

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The client of virt-node, for what needs root: one kept connection, requests and responses.
+"""The client of virt-node, for operations that need root: one persistent connection, requests and responses.
 
-Responses are checked before use: virt-node is root, but a socket can be anybody's. Requests are not retried here: the
-caller knows whether it still needs the result.
+Responses are checked before use: virt-node runs as root, but a compromised one must not exhaust virt-handler. Only
+requests that wait for a launcher are retried.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ A = TypeVar("A", NetworkReady, TracesFound, Done)
 AWAY = "virt-node is not there"
 _PAUSES_SECONDS = (0.1, 0.3, 1.0, 3.0)
 _DEADLINE_SECONDS = 30.0
-"""For what is not waited for on the launcher's behalf. virt-node's own deadlines are shorter."""
+"""Timeout of requests that do not wait for a launcher. virt-node's own timeouts are shorter."""
 _UNWANTED = 64
-"""Descriptors that wait to be closed while others are: of answers that came too late for whoever asked."""
+"""The most descriptors that may wait to be closed, from responses that nobody waits for."""
 
 
 class NodeClient:
@@ -90,7 +90,7 @@ class NodeClient:
         self._callbacks: list[Callable[[], None]] = []
 
     def subscribe(self, callback: Callable[[], None]) -> None:
-        """Call back whenever contact has come or gone."""
+        """Call back whenever the connection is made or lost."""
         self._callbacks.append(callback)
 
     @property
@@ -99,11 +99,11 @@ class NodeClient:
 
     @property
     def trouble(self) -> str:
-        """Why there is no contact, in the same words as long as that lasts; "" while there is."""
+        """Why there is no connection, in a stable text; "" while there is one."""
         return self._why_not if self._channel is None else ""
 
     async def wait_for_other_than(self, known: NodeState | None) -> NodeState:
-        """Return what the node offers as soon as it is another state than the known one."""
+        """Wait until the node's state differs from the known one, and return it."""
         return await self._offer.wait_for_other_than(known)
 
     async def run(self) -> None:
@@ -121,7 +121,7 @@ class NodeClient:
             failures += 1
 
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
-        """Wait for a launcher's socket, for as long as it takes. NodeError."""
+        """Wait for a launcher's socket, without a timeout. NodeError."""
         return self._proven(*await self._ask_patiently(lambda number: OpenSocket(number, pod_uid)))
 
     async def open_migration_socket(self, pod_uid: str, channel: MigrationChannel) -> LauncherSocket:
@@ -132,29 +132,29 @@ class NodeClient:
         """Return a socket that listens where a source's QEMU dials. NodeError."""
         answer = await self._ask(lambda number: ListenForMigration(number, pod_uid, channel))
         descriptor = self._descriptor(*answer)
-        found = os.fstat(descriptor)
+        status = os.fstat(descriptor)
         is_open = not fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_PATH
-        given = socket.socket(fileno=descriptor) if stat.S_ISSOCK(found.st_mode) and is_open else None
-        if given is None:
+        listener = socket.socket(fileno=descriptor) if stat.S_ISSOCK(status.st_mode) and is_open else None
+        if listener is None:
             self._drop(descriptor)
-        elif given.family == socket.AF_UNIX and given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-            return given
+        elif listener.family == socket.AF_UNIX and listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            return listener
         else:
-            self._drop(given.detach())
+            self._drop(listener.detach())
         raise Refused("virt-node gave something else than a Unix socket that listens")
 
     def _proven(self, answer: Answer, given: int | None) -> LauncherSocket:
-        """Take a socket of the launcher's user, by its name alone. Refused."""
+        """Accept an O_PATH descriptor of a socket that the launcher's user owns. Refused."""
         descriptor = self._descriptor(answer, given)
-        found = os.fstat(descriptor)
-        is_named = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_PATH  # and not open: whoever closes it does not wait
-        if not stat.S_ISSOCK(found.st_mode) or found.st_uid != layout.UID or not is_named:
+        status = os.fstat(descriptor)
+        is_named = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_PATH  # an open descriptor could block in close(2)
+        if not stat.S_ISSOCK(status.st_mode) or status.st_uid != layout.UID or not is_named:
             self._drop(descriptor)
             raise Refused(f"virt-node gave something else than a socket of uid {layout.UID}")
         return LauncherSocket(descriptor)
 
     async def read_report(self, pod_uid: str) -> bytes:
-        """Read a launcher's report, up to its limit. NodeError; NotThere when there is none yet."""
+        """Read a launcher's report, up to the size limit. NodeError; NotThere when there is none yet."""
         descriptor = self._descriptor(*await self._ask(lambda number: OpenReport(number, pod_uid)))
         return await self._reports.read(descriptor)
 
@@ -164,18 +164,18 @@ class NodeClient:
         self._expect(Done, answer, descriptor)
 
     async def set_up_network(self, pod_uid: str, wanted: Masquerade) -> PodInterface:
-        """Make a Pod's network ready for its guest. NodeError."""
+        """Set up a Pod's network for its guest. NodeError."""
         answer, descriptor = await self._ask(lambda number: SetUpNetwork(number, pod_uid, wanted))
         return self._expect(NetworkReady, answer, descriptor).interface
 
     async def find_traces(self, pod_uid: str) -> Traces:
-        """Look on the node itself for a Pod's directory and processes. NodeError."""
+        """Look on the node for a Pod's directory and processes. NodeError."""
         answer, descriptor = await self._ask(lambda number: FindTraces(number, pod_uid))
-        found = self._expect(TracesFound, answer, descriptor)
-        return Traces(found.has_directory, found.processes, found.emulators)
+        traces = self._expect(TracesFound, answer, descriptor)
+        return Traces(traces.has_directory, traces.processes, traces.emulators)
 
     async def _ask_patiently(self, make: Callable[[int], Request]) -> tuple[Answer, int | None]:
-        """Ask for what is waited for there, again when virt-node went away meanwhile."""
+        """Send a request that waits in virt-node, and repeat it when the connection is lost."""
         while True:
             await self._here.wait()
             try:
@@ -199,7 +199,7 @@ class NodeClient:
                 await channel.send(packet)
                 answer, descriptor = await answered
         except Closed as error:
-            self._lose(channel)  # before the one who receives has noticed: whoever asks again has to wait
+            self._lose(channel)  # at once, before the receiver notices: a retry has to wait for a new connection
             raise NodeAway(str(error)) from error
         except (TimeoutError, asyncio.CancelledError) as error:
             self._give_up(channel, number, answered)
@@ -214,10 +214,10 @@ class NodeClient:
         return answer, descriptor
 
     def _give_up(self, channel: Channel, number: int, answered: asyncio.Future[tuple[Answer, int | None]]) -> None:
-        """Drop an answer that has come, or say that nobody waits for it any more; never wait for that.
+        """Drop a response that has arrived, or cancel the request in virt-node. This never waits.
 
-        An answer that is on its way is dropped when it comes. Where there is no room for even that, virt-node stands
-        still: the connection is ended, which takes everything back.
+        A response that is under way is dropped when it arrives. If the socket's buffer is full, virt-node hangs: the
+        connection is closed, which cancels all requests.
         """
         if answered.done() and not answered.cancelled() and answered.exception() is None:
             self._drop(answered.result()[1])
@@ -231,9 +231,9 @@ class NodeClient:
             await self._receive_all(channel)
         finally:
             self._lose(channel)
-            for one in self._waiting.values():
-                if not one.done():
-                    one.set_exception(NodeAway("virt-node went away"))
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(NodeAway("virt-node went away"))
             channel.close()
 
     def _lose(self, channel: Channel) -> None:
@@ -261,7 +261,7 @@ class NodeClient:
                     self._settle(message, descriptor)
             if len(self._unwanted) > _UNWANTED:
                 raise ProtocolError("virt-node sends descriptors that nobody asked for")
-            await asyncio.sleep(0)  # whoever talks without a pause does not keep the loop to itself
+            await asyncio.sleep(0)  # a virt-node that sends without a pause must not starve the event loop
 
     def _welcome(self, channel: Channel, first: tuple[FromNode, int | None]) -> None:
         greeting, descriptor = first

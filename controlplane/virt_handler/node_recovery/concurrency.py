@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs one job for many things with a limit, and a background job with a bounded wait. No decisions."""
+"""Calls a function for each of many items, a few at once, and runs a background job with a bounded wait."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 async def for_each(things: Iterable[T], do: Callable[[T], Awaitable[None]], at_once: int) -> None:
-    """Do it for each of them, in their order, for so many at once. They are taken when it is their turn."""
+    """Call `do` for each item in order, for `at_once` items at a time. An item is read when its turn comes."""
     waiting = iter(things)
 
     async def work() -> None:
-        for one in waiting:
-            await do(one)
+        for item in waiting:
+            await do(item)
 
     async with asyncio.TaskGroup() as group:
         for _unused in range(at_once):
@@ -26,7 +26,7 @@ async def for_each(things: Iterable[T], do: Callable[[T], Awaitable[None]], at_o
 
 
 class BackgroundJob:
-    """Something that is under way once at most."""
+    """A job of which at most one run is under way."""
 
     def __init__(self, do: Callable[[], Awaitable[None]]) -> None:
         self._do = do
@@ -37,7 +37,7 @@ class BackgroundJob:
         return self._task is not None
 
     async def go_on(self, group: asyncio.TaskGroup, seconds: float, *, is_due: bool) -> None:
-        """Begin it if it is due and not under way; wait so long at most for its end."""
+        """Start the job if it is due and not under way. Wait at most `seconds` for its end."""
         if self._task is None and is_due:
             self._task = group.create_task(self._run())
         if self._task is None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ends the orphans that were found when the node came back, until they are down. What is done: orphans.py."""
+"""Ends the orphans of a recovered node until they are down. The decisions are in orphans.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from controlplane.virt_handler.vmi.world import Destroy, Launcher, Traces
 log = logging.getLogger(__name__)
 
 AT_ONCE = 16
-"""Looks."""
+"""How many orphans are looked for at the same time."""
 
 
 class Launchers(Protocol):
@@ -33,14 +33,14 @@ class Launchers(Protocol):
 
 
 class OrphanTermination:
-    """The orphans of this node that may run yet."""
+    """The orphans of this node that may still run."""
 
     def __init__(self, launchers: Launchers, clock: Clock) -> None:
         self._launchers = launchers
         self._clock = clock
         self._left: dict[str, Orphan] = {}
         self._since: dict[str, float] = {}
-        """From when each of them holds the node. Both by the UID of the Pod."""
+        """When each orphan began to block starts on this node (monotonic). Both by Pod UID."""
 
     def __len__(self) -> int:
         return len(self._left)
@@ -51,26 +51,33 @@ class OrphanTermination:
 
     @property
     def holding(self) -> int:
-        """How many of them hold the node."""
+        """How many orphans block starts on this node.
+
+        Each blocks for DEADLINE_SECONDS at most: a guest that hangs must not block the node for ever.
+        """
         return sum(self.is_in_time(self._since[uid]) for uid in self._left)
 
     def is_in_time(self, since: float) -> bool:
         return self._clock.monotonic() - since < DEADLINE_SECONDS
 
     def find(self, orphan: Orphan, since: float) -> None:
-        """Take an orphan in and end it. since: when the node came back; one that came to light too late counts anew."""
+        """Add an orphan and end it at once.
+
+        since: when the node came back. An orphan that is detected after its deadline blocks the node from now on.
+        """
         uid = orphan.pod_uid
         self._left[uid] = orphan
+        # A later silence of the API server does not extend the deadline of an orphan.
         self._since.setdefault(uid, since if self.is_in_time(since) else self._clock.monotonic())
         self._end((orphan,))
 
     def end(self) -> None:
-        """Tell those again that are up yet."""
+        """End again the orphans that are still up."""
         self._end(self.left)
 
     def _end(self, orphans: Iterable[Orphan]) -> None:
-        """Tell those to end that can be told: it takes no look at the node."""
-        seen = [Seen(one, self.launcher(one.pod_uid), None) for one in orphans]
+        """End the orphans that are in contact. This does not look at the node."""
+        seen = [Seen(candidate, self.launcher(candidate.pod_uid), None) for candidate in orphans]
         for orphan in decide_orphans(seen, self._clock.monotonic()).end:
             self._destroy(orphan)
 
@@ -89,7 +96,7 @@ class OrphanTermination:
             log.warning("cannot end an orphan", extra={**who(session.launcher()), "error": str(error)})
 
     async def look(self) -> None:
-        """Look at the node for every orphan, at those first that can be ended."""
+        """Look for every orphan on the node: first for those in contact, which can be ended."""
         await for_each(sorted(self._left.values(), key=self._is_out_of_contact), self._look_for, AT_ONCE)
 
     def _is_out_of_contact(self, orphan: Orphan) -> bool:
@@ -97,16 +104,16 @@ class OrphanTermination:
         return launcher is None or not launcher.status.is_connected
 
     async def _look_for(self, orphan: Orphan) -> None:
-        """Forget an orphan that is down; see that one can be told to end that runs yet."""
+        """Forget an orphan that is down. Connect to one that still runs, so that it can be ended."""
         uid = orphan.pod_uid
         try:
             traces = await self._launchers.find_traces(uid)
         except CannotLook as error:
             log.warning("cannot look for an orphan", extra={"pod_uid": uid, "error": str(error)})
             traces = None
-        turn = decide_orphans([Seen(orphan, self.launcher(uid), traces)], self._clock.monotonic())
-        if turn.dial and (session := self._launchers.session(uid)) is not None:
+        round_ = decide_orphans([Seen(orphan, self.launcher(uid), traces)], self._clock.monotonic())
+        if round_.dial and (session := self._launchers.session(uid)) is not None:
             session.admit()
-        if not turn.left:
+        if not round_.left:
             self._left.pop(uid, None)
             self._since.pop(uid, None)

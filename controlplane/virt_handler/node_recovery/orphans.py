@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which launchers of a node that comes back are its own no more, and how they are ended before anything starts. Pure.
+"""Decides which launchers of a recovered node are orphans, and how to end them before anything starts. Pure.
 
-Only what the API server answers makes a launcher an orphan. It stays one: a UID that is gone does not come back, a
-grant is for good, and a run that is over does not go on. What is not answered changes nothing.
+Only a response of the API server makes a launcher an orphan. It stays one: a deleted UID does not return, a grant is
+permanent, and a finished run does not continue. Without a response nothing changes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from controlplane.virt_handler.vmi.world import Launcher, Traces
 
 END_AGAIN_SECONDS = 10.0
 DEADLINE_SECONDS = 60.0
-"""So long an orphan that does not end keeps its node from starting machines: libvirt is told to end it three times."""
+"""How long an orphan that does not end blocks starts on its node. Long enough to destroy its domain three times."""
 
 
 class Moving(Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class RunStatus(Struct, frozen=True, kw_only=True):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """Of a VMI what makes a launcher an orphan, and no more: whatever else of it cannot be read hides none."""
+    """The fields of a VMI that decide about orphans. An unreadable other field must not hide an orphan."""
 
     metadata: ObjectMeta = ObjectMeta()
     status: RunStatus = RunStatus()
@@ -44,7 +44,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A launcher whose VMI has no use for it any more, by the API server's own word."""
+    """A launcher that its VMI no longer needs, as the API server reports."""
 
     pod_uid: str
     because: str
@@ -52,29 +52,29 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An orphan as it is now."""
+    """An orphan as observed now."""
 
     orphan: Orphan
     launcher: Launcher | None
-    """None: it is not known any more."""
+    """None: the registry no longer has it."""
     traces: Traces | None
-    """What a look at the node itself found; None: nobody could look."""
+    """What virt-node found on the node; None: it could not look."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What to do about orphans now."""
+    """What to do about the orphans now."""
 
     dial: tuple[Orphan, ...] = ()
     end: tuple[Orphan, ...] = ()
     left: tuple[Orphan, ...] = ()
-    """Those that may run yet."""
+    """The orphans that may still run."""
 
 
 def orphan_reason(launcher: Launcher, vmi: Run | None) -> str:
-    """Say why a launcher is not this node's to run any more; "" when it may be.
+    """Return why a launcher is an orphan; "" when it is none.
 
-    vmi: what the API server has under the name that the launcher's Pod gives; None: it says that there is none.
+    vmi: the VMI of the name that the launcher's Pod carries; None: the API server answered that there is none.
     """
     owner, uid = launcher.pod.owner, launcher.pod.uid
     if owner is None:
@@ -88,28 +88,28 @@ def orphan_reason(launcher: Launcher, vmi: Run | None) -> str:
 
 
 def _may_run(vmi: Run) -> tuple[str, ...]:
-    """Name the Pods whose guest is the instance's, or may come to be: a migration's target is no orphan."""
+    """Return the UIDs of the Pods that may run the guest. The target of a migration is no orphan."""
     moving = vmi.status.migration_state
-    coming = () if moving is None or moving.failed or not moving.target_pod_uid else (moving.target_pod_uid,)
-    return (*vmi.status.active_pods, *coming)
+    targets = () if moving is None or moving.failed or not moving.target_pod_uid else (moving.target_pod_uid,)
+    return (*vmi.status.active_pods, *targets)
 
 
 def decide_orphans(seen: Collection[Seen], now: float) -> Round:
-    """Dial an orphan that cannot be told to end, and tell it; again now and then, until it is known to be down."""
-    left = [one for one in seen if not _is_down(one)]
-    there = [(one.orphan, one.launcher) for one in left if one.launcher is not None]
+    """Connect to orphans that are not admitted, and end those that are up, repeatedly until they are down."""
+    left = [candidate for candidate in seen if not _is_down(candidate)]
+    known = [(candidate.orphan, candidate.launcher) for candidate in left if candidate.launcher is not None]
     return Round(
-        dial=tuple(orphan for orphan, launcher in there if not launcher.status.is_admitted),
-        end=tuple(orphan for orphan, launcher in there if _is_to_be_told(launcher, now)),
-        left=tuple(one.orphan for one in left),
+        dial=tuple(orphan for orphan, launcher in known if not launcher.status.is_admitted),
+        end=tuple(orphan for orphan, launcher in known if _is_to_be_told(launcher, now)),
+        left=tuple(candidate.orphan for candidate in left),
     )
 
 
 def _is_down(seen: Seen) -> bool:
-    """Tell whether no guest is in there, nor comes: by the node itself, and by libvirt where that is reached.
+    """Tell whether the launcher has no guest and starts none, as virt-node and (when connected) libvirt report.
 
-    Not by its Pod's phase, which others than the kubelet write of a node that is away. While a verb is under way, a
-    start may be it, whose guest is not there yet.
+    The Pod's phase proves nothing: others than the kubelet write it while the node is away. An operation that is
+    under way may be a start.
     """
     may_be_up = seen.launcher is not None and (_is_up(seen.launcher) or seen.launcher.operation != "")
     return seen.traces is not None and seen.traces.emulators == 0 and not may_be_up
@@ -121,6 +121,6 @@ def _is_up(launcher: Launcher) -> bool:
 
 
 def _is_to_be_told(launcher: Launcher, now: float) -> bool:
-    asked = launcher.status.destroy_asked_at
-    is_due = asked is None or now - asked >= END_AGAIN_SECONDS
+    asked_at = launcher.status.destroy_asked_at
+    is_due = asked_at is None or now - asked_at >= END_AGAIN_SECONDS
     return _is_up(launcher) and is_due and not launcher.operation

@@ -1,13 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node that comes back ends what is no longer its own before it starts anything, or is listed again.
+"""Recovers a node: ends its orphans before it starts a guest and before it is schedulable again.
 
-It comes back when this process begins, and when the API server has not heard from it for as long as its Lease lasts:
-meanwhile its machines may have been given to others. Each launcher's VMI is asked for; which of them are orphans, and
-what is done about them, is decided in vmi/orphans. An answer counts at once and by itself; what is not answered ends
-nothing, and is asked again. Until all is answered and down `held` says why nothing starts: for DEADLINE_SECONDS at most
-where the API server is reached, for ever where nobody answers. A start asks the same server for its grant.
+A node recovers when this process begins, and after its Lease was not renewed for the Lease's duration: meanwhile other
+nodes may have got its VMIs. The VMI of each launcher is read from the API server; orphans.py decides. Each response is
+used at once. A request without a response ends nothing and is retried.
+
+`held` is the reason why nothing starts until all VMIs are read and all orphans are down: for DEADLINE_SECONDS at most
+while the API server answers, without limit while it does not. A start needs a grant from the same server anyway.
 """
 
 from __future__ import annotations
@@ -39,16 +40,17 @@ from controlplane.virt_handler.vmi.world import Launcher
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-"""Between looks at orphans that hold the node."""
+"""Between looks for orphans that block the node."""
 ASK_SECONDS, LONGEST_ASK_SECONDS, PATIENT_ASK_SECONDS = 1.0, 8.0, 64.0
-"""Before asking again what was not answered, doubling; the last once that does not hold the node any more."""
+"""Before unanswered requests are retried: the first pause, which doubles, and the longest while the node is blocked and
+while it is not."""
 AT_ONCE = 8
-"""Questions: half of this process's connections, so that a start's grant is asked for beside them. After so many
-failures without an answer the others are left for the next time."""
+"""Requests at the same time: half of this process's connections, so that a start can read its grant meanwhile. After
+as many failures without a response the other requests wait for the next retry: a struggling API server is spared."""
 
 
 class HeartbeatHistory(Protocol):
-    """When the API server has heard from this node (kube.lease.Heartbeat)."""
+    """When this node last renewed its Lease (kube.lease.Heartbeat)."""
 
     @property
     def last_beat(self) -> float | None: ...
@@ -64,20 +66,20 @@ class HeartbeatHistory(Protocol):
 
 @dataclass(slots=True)
 class OwnershipCheck:
-    """Questions that are asked in one go."""
+    """One pass of requests for the VMIs of launchers."""
 
     at: float
     silences: int
     missing: dict[str, float]
-    """From when what is not answered holds the node, by the UID of its Pod."""
+    """Since when each unanswered launcher blocks the node, by Pod UID."""
     is_reached: bool = False
-    """Whether the API server is known to be there: only then does the time run of what it does not answer."""
+    """Whether the API server answers at all. Only then does the deadline of unanswered launchers run."""
     has_answers: bool = False
     failures: int = 0
 
 
 class NodeRecovery:
-    """Holds the node until it is clear. `changed` is called when it is not held any more."""
+    """Blocks the node until it is recovered. Calls `changed` when it no longer blocks."""
 
     def __init__(
         self,
@@ -90,7 +92,7 @@ class NodeRecovery:
         tell: RecordEvent,
         wait: Callable[[asyncio.Event, float], Awaitable[None]] | None = None,
     ) -> None:
-        """wait: for the event, so long at most."""
+        """wait: waits for the event, with a timeout in seconds."""
         self._launchers = launchers
         self._api = api
         self._clock = clock
@@ -100,25 +102,25 @@ class NodeRecovery:
         self._wait = wait or _wait
         self._wake = asyncio.Event()
         self._asked_at: float | None = None
-        """When (monotonic) the last questions about all launchers were begun, by a node that was heard."""
+        """When (monotonic) the last check of all launchers began with a renewed Lease."""
         self._silences = 0
-        """How many of them that was after."""
+        """The heartbeat's count of silences at that time."""
         self._rested_at, self._pause = -inf, ASK_SECONDS
-        """Since when nothing is asked, and for how long."""
+        """When the last check ended, and the pause after it."""
         self._missing: dict[str, float] = {}
         self._unreached = 0
-        """About how many the last questions were, where nobody answered any."""
+        """The number of launchers in the last check if the API server did not answer at all."""
         self._failures: dict[str, int] = {}
-        """Of the questions about a launcher, in a row. Both by the UID of the Pod."""
+        """Failed requests in a row. Both by Pod UID."""
         self._ending = OrphanTermination(launchers, clock)
         self._told: set[tuple[str, str]] = set()
-        """What was said of which Pod."""
+        """The Events that were created: reason and Pod UID."""
         self._was_held = True
         heard.subscribe(self.wake)
 
     @property
     def held(self) -> str:
-        """Why nothing is started here now; "" when it may be."""
+        """Why no guest may start on this node now; "" when it may."""
         if self._is_to_ask or any(map(self._ending.is_in_time, self._missing.values())):
             return "the API server is yet to say which guests on this node are still its own"
         if holding := self._ending.holding:
@@ -134,41 +136,42 @@ class NodeRecovery:
         return self._unreached or len(self._missing)
 
     def wake(self) -> None:
-        """Ask and look again now."""
+        """Check and look again now."""
         self._rested_at, self._pause = -inf, ASK_SECONDS
         self._wake.set()
 
     async def run(self) -> None:
-        """Clear the node whenever it comes back, until cancelled. The launchers are all known when this begins."""
-        asking, looking, telling = BackgroundJob(self._ask), BackgroundJob(self._ending.look), BackgroundJob(self._say)
+        """Recover the node whenever it comes back, until cancelled. The registry must be synced before."""
+        checks, looks, events = BackgroundJob(self._ask), BackgroundJob(self._ending.look), BackgroundJob(self._say)
         async with asyncio.TaskGroup() as group:
             while True:
                 self._wake.clear()
                 self._was_held = self._was_held or self.held != ""
-                await asking.go_on(group, LOOK_SECONDS, is_due=self._ask_in() <= 0)
+                await checks.go_on(group, LOOK_SECONDS, is_due=self._ask_in() <= 0)
                 self._ending.end()
-                await looking.go_on(group, LOOK_SECONDS, is_due=len(self._ending) > 0)
+                await looks.go_on(group, LOOK_SECONDS, is_due=len(self._ending) > 0)
                 if not self.held:
                     self._be_clear()
-                await telling.go_on(group, LOOK_SECONDS, is_due=not self.held)
-                await self._wait(self._wake, 0.0 if asking.is_under_way else self._rest())
+                await events.go_on(group, LOOK_SECONDS, is_due=not self.held)
+                await self._wait(self._wake, 0.0 if checks.is_under_way else self._rest())
 
     def _be_clear(self) -> None:
         if not self._was_held:
             return
         self._was_held = False
-        left = {"left": self.orphans, "unanswered": self.unanswered}
-        log.info("the node is not clear" if any(left.values()) else "the node is clear", extra=left)
+        remaining = {"left": self.orphans, "unanswered": self.unanswered}
+        log.info("the node is not clear" if any(remaining.values()) else "the node is clear", extra=remaining)
         self._changed()
 
     @property
     def _is_to_ask(self) -> bool:
+        # The count shows a silence that nobody observed: the host was suspended, and the next renewal hid the gap.
         if self._asked_at is None or self._heard.silences != self._silences:
             return True
         return self._silent_in() <= 0
 
     def _silent_in(self) -> float:
-        """Tell in how many seconds this node has not been heard for as long as its Lease lasts."""
+        """Return the seconds until the Lease's duration without a renewal is over."""
         last = max(self._asked_at or 0.0, self._heard.last_beat or 0.0)
         return last + self._heard.duration_seconds - self._clock.monotonic()
 
@@ -178,28 +181,30 @@ class NodeRecovery:
         return last is not None and self._clock.monotonic() - last < self._heard.duration_seconds
 
     async def _ask(self) -> None:
-        """Ask about every launcher if the node has come back, else where there is no answer yet."""
-        known = {one.pod.uid: one for one in self._launchers.launchers() if one.pod.vmi_key is not None}
-        asking = self._come_back(known) if self._is_to_ask else self._ask_on(known)
-        self._failures = {uid: count for uid, count in self._failures.items() if uid in known}
-        turns = sorted((known[uid] for uid in asking.missing), key=self._turn)
-        await for_each(turns, lambda one: self._settle(one, asking), AT_ONCE)
-        self._unreached = 0 if asking.is_reached else len(asking.missing)
-        if not asking.is_reached:
+        """Check every launcher if the node has come back, else the unanswered ones."""
+        launchers = {
+            launcher.pod.uid: launcher for launcher in self._launchers.launchers() if launcher.pod.vmi_key is not None
+        }
+        check = self._come_back(launchers) if self._is_to_ask else self._ask_on(launchers)
+        self._failures = {uid: count for uid, count in self._failures.items() if uid in launchers}
+        ordered = sorted((launchers[uid] for uid in check.missing), key=self._turn)
+        await for_each(ordered, lambda launcher: self._settle(launcher, check), AT_ONCE)
+        self._unreached = 0 if check.is_reached else len(check.missing)
+        if not check.is_reached:  # the time without an API server does not count against a deadline
             self._missing = self._given_up()
-        longest = LONGEST_ASK_SECONDS if self.held else PATIENT_ASK_SECONDS
-        is_answered = asking.is_reached and not asking.missing
-        self._pause = ASK_SECONDS if is_answered else min(self._pause * 2, longest)
+        longest_pause = LONGEST_ASK_SECONDS if self.held else PATIENT_ASK_SECONDS
+        is_answered = check.is_reached and not check.missing
+        self._pause = ASK_SECONDS if is_answered else min(self._pause * 2, longest_pause)
         self._rested_at = self._clock.monotonic()
 
     def _come_back(self, known: Iterable[str]) -> OwnershipCheck:
-        """Begin anew. A launcher that had its time and is not answered yet does not hold the node once more."""
+        """Begin a check of all launchers. A launcher whose deadline is over does not block the node again."""
         now, silences = self._clock.monotonic(), self._heard.silences
         since = self._missing if silences == self._silences else self._given_up()
-        asking = OwnershipCheck(now, silences, {uid: since.get(uid, now) for uid in known})
-        if self._is_heard or not asking.missing:
-            self._reach(asking)
-        return asking
+        check = OwnershipCheck(now, silences, {uid: since.get(uid, now) for uid in known})
+        if self._is_heard or not check.missing:
+            self._reach(check)
+        return check
 
     def _ask_on(self, known: Mapping[str, Launcher]) -> OwnershipCheck:
         self._missing = {uid: since for uid, since in self._missing.items() if uid in known}
@@ -213,11 +218,11 @@ class NodeRecovery:
         return {uid: at for uid, at in self._missing.items() if (UNANSWERED.reason, uid) in self._told}
 
     def _turn(self, launcher: Launcher) -> tuple[int, bool]:
-        """Put those first that were answered so far, and of them those with contact, which can be ended."""
+        """Sort key: launchers with few failures first, then those in contact, which can be ended."""
         return self._failures.get(launcher.pod.uid, 0), not launcher.status.is_connected
 
     async def _settle(self, launcher: Launcher, asking: OwnershipCheck) -> None:
-        """Ask about one, and end it at once if it is an orphan."""
+        """Check one launcher, and end it at once if it is an orphan."""
         uid = launcher.pod.uid
         if asking.failures >= AT_ONCE and not asking.has_answers:
             return
@@ -244,16 +249,16 @@ class NodeRecovery:
             return orphan_reason(launcher, decode(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key), Run))
         except NotFound:
             return orphan_reason(launcher, None)
-        except DecodeError as error:
+        except DecodeError as error:  # an unreadable VMI does not end a guest
             log.warning("a VMI cannot be read", extra={**who(launcher), "error": str(error)})
             return ""
 
     async def _say(self) -> None:
-        """Say once what is left where the node is held no more."""
-        left = [(one.pod_uid, orphan_event(one)) for one in self._ending.left]
-        left += [(uid, UNANSWERED) for uid in self._missing]
-        told, self._told = self._told, {(said.reason, uid) for uid, said in left}
-        await for_each([one for one in left if (one[1].reason, one[0]) not in told], self._say_of, AT_ONCE)
+        """Create one Event for each guest that is remaining once the node is no longer blocked."""
+        remaining = [(item.pod_uid, orphan_event(item)) for item in self._ending.left]
+        remaining += [(uid, UNANSWERED) for uid in self._missing]
+        reported, self._told = self._told, {(event.reason, uid) for uid, event in remaining}
+        await for_each([item for item in remaining if (item[1].reason, item[0]) not in reported], self._say_of, AT_ONCE)
 
     async def _say_of(self, left: tuple[str, Told]) -> None:
         uid, said = left
@@ -267,19 +272,19 @@ class NodeRecovery:
             log.warning("cannot tell an Event", extra={"reason": said.reason, "error": str(error)})
 
     def _ask_in(self) -> float:
-        """Tell in how many seconds something is to be asked."""
+        """Return the seconds until the next check."""
         if not self._is_to_ask:
             return self._rested_at + self._pause - self._clock.monotonic() if self._missing else inf
         return self._rested_at + min(self._pause, LONGEST_ASK_SECONDS) - self._clock.monotonic()
 
     def _rest(self) -> float:
-        """Tell in how many seconds something is due: a question, a look, the end of the Lease or of a time."""
+        """Return the seconds until something is due: a check, a look, the end of the Lease or of a deadline."""
         due = [self._ask_in()]
         if len(self._ending):
             due.append(LOOK_SECONDS if self.held else END_AGAIN_SECONDS)
         if not self._is_to_ask:
-            over = (since + DEADLINE_SECONDS - self._clock.monotonic() for since in self._missing.values())
-            due += [max(self._silent_in(), LOOK_SECONDS), *(seconds for seconds in over if seconds > 0)]
+            deadlines = (since + DEADLINE_SECONDS - self._clock.monotonic() for since in self._missing.values())
+            due += [max(self._silent_in(), LOOK_SECONDS), *(seconds for seconds in deadlines if seconds > 0)]
         return min(due)
 
 

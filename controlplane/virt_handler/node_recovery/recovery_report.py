@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Events about launchers that a node did not get rid of in time, and the objects of these Events. Pure."""
+"""The Events about guests that node recovery did not end in time. Pure."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ UNANSWERED = Told(
     "it runs on, machines start beside it, and the API server is asked again",
     is_warning=True,
 )
-"""Nobody knows whose a guest is."""
+"""The API server has not answered whether the guest is an orphan."""
 
 
 def orphan_event(orphan: Orphan) -> Told:
-    """Say that an orphan may run yet."""
-    said = f"{orphan.because}, and its guest is not known to have ended in {_SO_LONG}: machines start beside it"
-    return Told("OrphanLeft", said, is_warning=True)
+    """Return the Event for an orphan that may still run."""
+    message = f"{orphan.because}, and its guest is not known to have ended in {_SO_LONG}: machines start beside it"
+    return Told("OrphanLeft", message, is_warning=True)
 
 
 def who(launcher: Launcher) -> Mapping[str, str]:
-    """Name a launcher in the log."""
+    """Return the log fields of a launcher."""
     owner = launcher.pod.owner
     return {
         "key": str(launcher.pod.vmi_key),
@@ -41,8 +41,8 @@ def who(launcher: Launcher) -> Mapping[str, str]:
 
 
 def about(launcher: Launcher) -> Json:
-    """Name the instance that a launcher was made for, whether or not it still exists."""
+    """Return a reference to the launcher's VMI, whether or not the VMI still exists."""
     pod, kind = launcher.pod, VIRTUAL_MACHINE_INSTANCE
     key, uid = pod.vmi_key, "" if pod.owner is None else pod.owner.uid
-    named = {"name": "" if key is None else key.name, "namespace": pod.metadata.namespace, "uid": uid}
-    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": named}
+    metadata = {"name": "" if key is None else key.name, "namespace": pod.metadata.namespace, "uid": uid}
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
