@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the policies' tests play on: an API server with our kinds, roles, policies, and some of everything."""
+"""The API server of the policy tests: our CRDs, roles, policies and sample objects."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ CANARIES = (
     PART_ROWS["a plain Pod says whose it is with its status"],
     PLACING_ROWS["a plain Pod placed as a launcher"],
 )
-"""One of each policy: the API server takes them up a moment after they were made."""
+"""A refused request for each policy: the API server enforces a policy a moment after its creation."""
 TAKEN = (
     NODE_ROWS["it says that it serves"],
     CONTROLLER_ROWS["no machines there"],
@@ -148,10 +148,10 @@ def populate(send: Replay) -> None:
 
 
 def make_pods(send: Replay) -> None:
-    known = {f"{VMIS}/running": send.admin("GET", f"{VMIS}/running")}
+    facts = {f"{VMIS}/running": send.admin("GET", f"{VMIS}/running")}
     for name in ("launcher", "unplaced"):
-        answer = send(Request(CONTROLLER, "POST", PODS, launcher(known, name)), for_real=True)
-        assert answer.is_taken, answer.message
+        response = send(Request(CONTROLLER, "POST", PODS, launcher(facts, name)), for_real=True)
+        assert response.is_taken, response.message
     send.admin("POST", f"{LAUNCHER}/binding", {"metadata": {"name": "launcher"}, "target": {"name": "node-1"}})
     send.admin("POST", PODS, plain("plain", labels={"app": "x"}))
     send.admin("POST", PODS, plain("waiting"))
@@ -160,9 +160,9 @@ def make_pods(send: Replay) -> None:
 
 
 def in_force(send: Replay) -> bool:
-    known = read(send)
-    return all(words in send(request, known).message for request, words in CANARIES if words) and all(
-        send(request, known).is_taken for request, _unused in TAKEN
+    facts = read(send)
+    return all(words in send(request, facts).message for request, words in CANARIES if words) and all(
+        send(request, facts).is_taken for request, _unused in TAKEN
     )
 
 

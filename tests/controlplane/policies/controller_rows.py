@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-controller may write of a Node, and of a Pod's status: a word or two of each. None: it is taken."""
+"""What virt-controller may write to a Node and to a Pod's status, as a table.
+
+The second value of a row is text of the expected refusal. None: the request is accepted.
+"""
 
 from __future__ import annotations
 
@@ -65,11 +68,11 @@ def told(words: str | None, path: str = LAUNCHER, **changed: Any) -> Row:
 
 
 def beside(words: str | None, *more: Json, without: str = "") -> Row:
-    """Write conditions beside those that are there."""
+    """Write these conditions in addition to the existing ones."""
 
     def build(facts: Facts) -> Json:
-        there = [one for one in facts[LAUNCHER]["status"]["conditions"] if one["type"] != without]
-        return {"status": {"conditions": [*there, *more]}}
+        existing = [item for item in facts[LAUNCHER]["status"]["conditions"] if item["type"] != without]
+        return {"status": {"conditions": [*existing, *more]}}
 
     return patch(build, words, f"{LAUNCHER}/status")
 

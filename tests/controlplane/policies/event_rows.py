@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-handler of node-1 may tell in Events, and what a captured one may not. None: it is taken.
+"""Which Events virt-handler of node-1 may create, and which a captured one may not. None: the request is accepted.
 
-virt-controller believes an Event about why a Pod does not start, and people believe them all.
+virt-controller uses Events to find out why a Pod does not start, and users trust all Events.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ONLY_MAKES = "may only make Events"
 
 
 def told(**changed: Any) -> Json:
-    """Return the very Event that virt-handler makes, and what is changed in it."""
+    """Return an Event exactly as virt-handler makes it, with these changes."""
     vmi = {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstance",
@@ -52,7 +52,7 @@ KUBELETS = {
     "reason": "FailedMount",
 }
 TO_BE_CHANGED = "told"
-"""Name of an Event that is there."""
+"""The name of an existing Event."""
 
 EVENT_ROWS: dict[str, Row] = {
     "a guest's story": row(told(), None),

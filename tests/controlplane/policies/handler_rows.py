@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-handler of node-1 may write, and what a captured one may not: a table. None: it is taken.
+"""What virt-handler of node-1 may write, and what a captured one may not, as a table. None: the request is accepted.
 
-Where a row is refused, RBAC would often refuse it first; those are sent with all rights, so that the policy is what
-refuses.
+RBAC would refuse many of the refused requests first. These are sent with all rights so that the policy refuses them.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ from tests.controlplane.virt_handler.builders import RUNNING, a_launcher, a_pod,
 HANDLER = Who(f"system:serviceaccount:{NAMESPACE}:{HANDLER_ACCOUNT}", node="node-1")
 CAPTURED = HANDLER.unbound
 NOBODYS = Who(HANDLER.user).unbound
-"""With a token that names no node."""
+"""virt-handler with a token that names no node."""
 WHOLE = f"{NODES}/node-1"
 MINE, THEIRS = f"{WHOLE}/status", f"{NODES}/node-2/status"
-"""Where a body cannot say who wrote what: metadata are written with the status, which stays as it is."""
+"""Metadata are written through the status subresource, where a body cannot set managedFields."""
 WEB, NEW, LOST, OTHERS = (f"{VMIS}/{name}/status" for name in ("running", "scheduled", "unknown", "others"))
 
 Row = tuple[Request, str | None]
@@ -60,7 +59,7 @@ NOT_STATUS = "may not change what a node says of itself"
 FAR = {"metadata": {"labels": {"kubevirt.io/schedulable": "false"}}}
 NO_KVM = KvmFinding(is_usable=False, reason="the node has no /dev/kvm")
 LONGEST = bytes(768)
-"""A certificate for which there is just room."""
+"""The longest certificate that fits."""
 DOOR = {
     **node.door_annotations("2001:db8:1111:2222:3333:4444:5555:6666", 65535, LONGEST),
     CERTIFICATE: base64.b64encode(LONGEST).decode(),
@@ -72,13 +71,13 @@ PROCESSOR = {
         "labels": label_processor(
             model="EPYC",
             vendor="AMD",
-            models=[f"m{one}" for one in range(100)],
-            required=[f"r{one}" for one in range(60)],
-            features=[f"f{one}" for one in range(200)],
+            models=[f"m{number}" for number in range(100)],
+            required=[f"r{number}" for number in range(60)],
+            features=[f"f{number}" for number in range(200)],
         )
     }
 }
-"""More than libvirt has ever told of one."""
+"""More models and features than libvirt has ever reported for a CPU."""
 
 NODE_ROWS: dict[str, Row] = {
     "it says that it serves": patch(MINE, node.serving_patch(NO_KVM, 0, DOOR), None),
@@ -189,15 +188,15 @@ LEASE_ROWS: dict[str, Row] = {
 
 
 def written(path: str, state: State, told: AgentState | None = None) -> Callable[[Facts], Json]:
-    """Return the very status that virt-handler writes when it has seen its guest so, and heard this of its agent."""
+    """Return the status that virt-handler writes for this observed state and this state of the agent."""
 
     def body(facts: Facts) -> Json:
         vmi = decode_vmi(facts[path.removesuffix("/status")])
         (pod_uid,), uid = vmi.status.active_pods, vmi.metadata.uid
         status = seen(state, observed=observed(uid=uid, pod_uid=pod_uid), told=told)
-        said = derive_status(a_world(vmi, a_launcher(status, a_pod(pod_uid, owner_uid=uid))), None)
-        assert said is not None
-        return {"status": merge_patch(encode(vmi.status), encode(said))}
+        derived = derive_status(a_world(vmi, a_launcher(status, a_pod(pod_uid, owner_uid=uid))), None)
+        assert derived is not None
+        return {"status": merge_patch(encode(vmi.status), encode(derived))}
 
     return body
 
@@ -210,7 +209,7 @@ TOLD = AgentState(
         tuple(Interface("\u20ac" * 64, "02:00:00:00:00:01", ("10.0.0.1",) * 8) for _unused in range(64)), is_cut=True
     ),
 )
-"""As much as there can be."""
+"""The largest possible report of an agent."""
 
 
 def condition(kind: str, value: str = "False", **more: str) -> Json:
@@ -219,7 +218,7 @@ def condition(kind: str, value: str = "False", **more: str) -> Json:
 
 STARTED = {"phase": "Scheduled", "phaseTransitionTimestamp": "2026-01-01T00:00:00Z"}
 READY, CUSTOM = condition("Ready", "True"), condition("Custom", "True")
-"""What the VMIs of the tests have; see the module's objects."""
+"""The conditions of the sample VMIs."""
 THEIR_FIELD = "virt-controller's"
 ONLY_KINDS = "conditions virt-handler may only change Synchronized"
 ONLY_STATUS = "may only write the status of a VMI"
@@ -316,7 +315,7 @@ VMI_ROWS: dict[str, Row] = {
         ONLY_STATUS,
     ),
     "one deleted": (Request(CAPTURED, "DELETE", f"{VMIS}/running"), ONLY_STATUS),
-    # Bounds are the CRD's.
+    # The CRD has these limits.
     "epoch beyond its bounds": status(WEB, "less than or equal to 10000", epoch=2_000_000_000),
     "very many conditions": status(
         WEB, "Too many", conditions=[READY, CUSTOM, *(condition(f"Paused{number}") for number in range(31))]

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who says that they wrote it: each name of a writer is kept with what it wrote, in the object that everybody watches.
+"""Field managers: the API server stores each manager's name and fields in the object, and all watchers get them.
 
-A captured virt-handler that wrote by ever new names made its Node hundreds of kilobytes large. None: it is taken.
+With ever new names a captured virt-handler could make its Node hundreds of kilobytes large. None: the request is
+accepted.
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ SAID = {"status": {"guestOSInfo": {"name": "CirrOS"}}}
 
 
 def managers(api_version: str, number: int) -> list[Json]:
-    """Return what a body may say of who wrote what: so many managers, each of fields that there need not be."""
-    fields: Json = {"f:metadata": {"f:labels": {f"f:kubevirt.io/{one}": {} for one in range(200)}}}
+    """Return managedFields with so many managers, each with fields that need not exist."""
+    fields: Json = {"f:metadata": {"f:labels": {f"f:kubevirt.io/{index}": {} for index in range(200)}}}
     return [
         {
-            "manager": f"manager-{one}",
+            "manager": f"manager-{index}",
             "operation": "Apply",
             "apiVersion": api_version,
             "time": "2026-01-01T00:00:00Z",
             "fieldsType": "FieldsV1",
             "fieldsV1": fields,
         }
-        for one in range(number)
+        for index in range(number)
     ]
 
 
@@ -66,16 +67,20 @@ APPLIED = {
 }
 LEASED = managers("coordination.k8s.io/v1", 2)
 OTHERS_LEASE = f"{LEASES}/{lease_name('node-2')}"
-"""Of which an administrator has applied a label: LABEL_APPLIED."""
+"""An administrator has applied a label to this Lease: LABEL_APPLIED."""
 LABEL_APPLIED = {**lease(""), "metadata": {"name": lease_name("node-2"), "labels": {"a": "b"}}}
 del LABEL_APPLIED["spec"]
 
 
 def claimed(manager: str, operation: str = "Apply", **fields: Any) -> Json:
-    """Return what makes it said that somebody has written these fields of a Lease."""
+    """Return a patch which claims that this manager has written these fields of a Lease."""
     (entry,) = managers("coordination.k8s.io/v1", 1)
-    told = {"manager": manager, "operation": operation, "fieldsV1": {f"f:{key}": one for key, one in fields.items()}}
-    return {"metadata": {"managedFields": [{**entry, **told}]}}
+    claim = {
+        "manager": manager,
+        "operation": operation,
+        "fieldsV1": {f"f:{key}": value for key, value in fields.items()},
+    }
+    return {"metadata": {"managedFields": [{**entry, **claim}]}}
 
 
 def forging(body: Any) -> Row:
@@ -86,22 +91,22 @@ APPLIED_TO_NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "app
 
 
 def with_more(entry: Json) -> Json:
-    """Return an entry of a Node as if its manager had written taints and an annotation, too."""
+    """Return a managedFields entry of a Node that also claims taints and an annotation."""
     fields = entry["fieldsV1"]
     noted = {**fields["f:metadata"], "f:annotations": {"f:a": {}}}
     return {**entry, "fieldsV1": {**fields, "f:spec": {"f:taints": {}}, "f:metadata": noted}}
 
 
 def ways(who: Who, path: str, found: Json, said: list[Json] | None) -> list[Request]:
-    """Return each way to say who wrote what of an object, with this account's rights and with all."""
+    """Return each way to set an object's managedFields, with this account's rights and with all rights."""
     body = {"metadata": {"managedFields": said}}
     whole = {**found, "metadata": {**found["metadata"], "managedFields": said}}
     del whole["metadata"]["resourceVersion"]
     operations = [{"op": "add", "path": "/metadata/managedFields", "value": said}]
     return [
-        Request(one, verb, path, told)
-        for one in (who, who.unbound)
-        for verb, told in (("PATCH", body), ("STRATEGIC", body), ("JSON", operations), ("PUT", whole))
+        Request(account, verb, path, value)
+        for account in (who, who.unbound)
+        for verb, value in (("PATCH", body), ("STRATEGIC", body), ("JSON", operations), ("PUT", whole))
     ]
 
 

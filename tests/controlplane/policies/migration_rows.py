@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-handler of node-1 may write of a migration, as the one left and the one gone to: a table.
+"""What virt-handler of node-1 may write about a migration, as its source and as its target, as a table.
 
-Who writes which field is docs/adr/0016's. The columns are instances: on which node, whether it has begun.
+The writers of the fields: docs/adr/0016. The names are VMIs: on which node they are, whether the migration has begun.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOVING: dict[str, tuple[str, Json]] = {
     "gone-by": ("node-2", {**HANDED, "sourceNode": "node-2", "targetNode": "node-3"}),
     "never-handed": ("node-1", {}),
 }
-"""Instances that migrate: their node, and how it stands."""
+"""Migrating VMIs: their node and their migration state."""
 ENDED: Json = {"completed": True, "failed": True, "failureReason": "x", "endTimestamp": STAMP}
 TELLS: Json = {
     "targetNodeAddress": "10.0.0.1",
@@ -49,7 +49,7 @@ def says(name: str, words: str | None, **changed: Any) -> Row:
 
 
 def both(words: str, **changed: Any) -> dict[str, Row]:
-    """Refuse it to the one that is left and to the one that is gone to, before and after the start."""
+    """The source and the target are refused, before and after the start of the migration."""
     names = ("leaving", "half-gone", "coming", "half-here")
     return {f"{', '.join(changed)} of one {name}": says(name, words, **changed) for name in names}
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How much a captured virt-handler may write about its Node, in labels and annotations that it may write."""
+"""How much a captured virt-handler may write into the labels and annotations of its Node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TOO_LONG = "have at most 8192 bytes together"
 
 
 def _notes(count: int, value: str) -> dict[str, str]:
-    return {f"kubevirt.io/{one}": value for one in range(count)}
+    return {f"kubevirt.io/{number}": value for number in range(count)}
 
 
 NOTE_ROWS: dict[str, Row] = {

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What whoever writes a part of a Pod that is no launcher, as its status, may say of it. None: it is taken."""
+"""What a write to the status of a Pod that is no launcher may change. None: the request is accepted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What whoever places a Pod may write of it: labels and annotations of a Binding go to its Pod. None: it is taken."""
+"""What a Binding may write to its Pod: its labels and annotations are copied there. None: the request is accepted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OLD_DOOR = PODS.replace("/pods", "/bindings")
 
 
 def placed(words: str | None, name: str = "unplaced", who: Who | None = None, **metadata: Any) -> Row:
-    """Bind a Pod to a node: what a Binding says of itself is written to its Pod."""
+    """Bind a Pod to a node. The API server copies the Binding's metadata to the Pod."""
     return row(who or ROOT, "POST", f"{PODS}/{name}/binding", binding(name, **metadata), words)
 
 

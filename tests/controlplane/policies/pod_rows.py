@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may do what with Pods that are launchers, or would be: a table. None: it is taken."""
+"""Who may do what with launcher Pods and with Pods that imitate them, as a table. None: the request is accepted."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from tests.controlplane.policies.replay import NAMESPACE, NODES, PODS, VMIS, Fac
 
 CONTROLLER = Who(f"system:serviceaccount:{NAMESPACE}:{CONTROLLER_ACCOUNT}")
 EDITOR = Who("erin", groups=("system:authenticated",))
-"""Bound to Kubernetes' ClusterRole edit in the namespace of the VMIs."""
+"""A user with Kubernetes' ClusterRole edit in the namespace of the VMIs."""
 ROOT = Who("root").unbound
 KUBELET = Who("system:node:node-1", groups=("system:nodes", "system:authenticated"))
 SCHEDULER = Who("system:kube-scheduler", groups=("system:authenticated",))
 
 
 def manager(account: str) -> Who:
-    """One of the controller manager's controllers, by its own account."""
+    """A controller of the controller manager, with its own account."""
     return Who(f"system:serviceaccount:kube-system:{account}")
 
 
 COLLECTOR = manager("generic-garbage-collector")
 LAUNCHER, UNPLACED, PLAIN = f"{PODS}/launcher", f"{PODS}/unplaced", f"{PODS}/plain"
 PLACED_PLAIN = f"{PODS}/placed"
-"""On the kubelet's node, with a label of ours that makes it no launcher."""
+"""A Pod on the kubelet's node with a label of ours that does not make it a launcher."""
 
 
 def launcher(facts: Facts, name: str) -> Json:
-    """Build the Pod that virt-controller makes of the VMI that runs."""
+    """Build the Pod that virt-controller makes for the running VMI."""
     vmi, settings = decode_vmi(facts[f"{VMIS}/running"]), KubeVirtConfiguration()
     pod = build_launcher_pod(vmi, attempt=1, image="registry.example/virt-launcher:1", configuration=settings)
     pod["metadata"]["name"] = name
@@ -72,7 +72,7 @@ def another_owner(facts: Facts) -> Json:
 
 
 def mirror(facts: Facts) -> Json:
-    """Return a static Pod's image in the API, as the kubelet makes it."""
+    """Return the mirror Pod of a static Pod, as the kubelet makes it."""
     node = facts[f"{NODES}/node-1"]["metadata"]
     reference = {"apiVersion": "v1", "kind": "Node", "name": node["name"], "uid": node["uid"], "controller": True}
     pod = plain(
@@ -98,7 +98,7 @@ def resources(facts: Facts) -> Json:
 def asking(*limits: dict[str, str]) -> Json:
     """Return a Pod whose containers have these limits."""
     containers = [
-        {"name": f"c{number}", "image": "x", "resources": {"limits": one}} for number, one in enumerate(limits)
+        {"name": f"c{number}", "image": "x", "resources": {"limits": limit}} for number, limit in enumerate(limits)
     ]
     return {**plain("devices"), "spec": {"containers": containers}}
 
@@ -154,7 +154,7 @@ LOOKS = {"kubevirt.io": "virt-launcher"}
 REPLICAS = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "x", "uid": "1", "controller": True}
 
 POD_ROWS: dict[str, Row] = {
-    # Our own.
+    # The control plane itself.
     "virt-controller makes a launcher": row(CONTROLLER, "POST", PODS, lambda facts: launcher(facts, "next"), None),
     "virt-controller claims what lost its label and owner": row(CONTROLLER, "PATCH", PLAIN, claim, None),
     "virt-controller deletes a launcher": row(CONTROLLER, "DELETE", LAUNCHER, None, None),
@@ -162,7 +162,7 @@ POD_ROWS: dict[str, Row] = {
     "a captured virt-handler makes one": row(
         HANDLER.unbound, "POST", PODS, lambda facts: launcher(facts, "next"), MAKES
     ),
-    # A tenant makes one.
+    # A tenant makes a launcher.
     "a tenant's plain Pod": row(EDITOR, "POST", PODS, plain("p", labels={"app": "x", "kubevirt.io": "x"}), None),
     "a tenant's Pod that goes with a VMI": row(EDITOR, "POST", PODS, owned("p", controller=None), None),
     "a tenant's Pod of another kind's controller": row(
@@ -189,13 +189,13 @@ POD_ROWS: dict[str, Row] = {
     ),
     "the label, by a kubelet": row(KUBELET, "POST", PODS, mirror, MAKES),
     "the label, by whoever may do anything": row(ROOT, "POST", PODS, plain("p", labels=LOOKS), MAKES),
-    # A tenant takes devices that machines share.
+    # A tenant requests devices that launchers share.
     "a Pod with a device of each kind": row(EDITOR, "POST", PODS, asking({KVM: "1", TUN: "1"}), None),
     "a Pod with another's devices": row(EDITOR, "POST", PODS, asking({"example.com/gpu": "4"}), None),
     "a Pod with all devices": row(EDITOR, "POST", PODS, asking({TUN: "1k"}), DEVICES),
     "a Pod with two devices": row(EDITOR, "POST", PODS, asking({KVM: "1", TUN: "2"}), DEVICES),
     "a Pod with a device in each container": row(EDITOR, "POST", PODS, asking({TUN: "1"}, {TUN: "1"}), DEVICES),
-    # A tenant makes one of a Pod.
+    # A tenant turns a Pod into a launcher.
     "a plain Pod's label": labels(EDITOR, PLAIN, None, app="y"),
     "a plain Pod's owner": row(EDITOR, "PATCH", PLAIN, owners(controller=None), None),
     "a plain Pod's ephemeral container": row(ROOT, "STRATEGIC", f"{PLAIN}/ephemeralcontainers", ephemeral(), None),
@@ -205,7 +205,7 @@ POD_ROWS: dict[str, Row] = {
     "a plain Pod is given the label with its status": labels(
         ROOT, f"{PLAIN}/status", LABELS + "kubevirt.io", role="virt-launcher"
     ),
-    # A tenant takes from a launcher, or adds to it.
+    # A tenant changes a launcher.
     "a launcher's own label": labels(EDITOR, LAUNCHER, None, app="y"),
     "a launcher's label that only looks like ours": labels(EDITOR, LAUNCHER, None, **{"x.kubevirt.io/y": "z"}),
     "a launcher's own annotation": row(EDITOR, "PATCH", LAUNCHER, {"metadata": {"annotations": {"a": "b"}}}, None),

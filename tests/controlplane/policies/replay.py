@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests replayed on a real API server as anybody: by impersonation, the node of a token included."""
+"""Requests to a real API server as any user, by impersonation that includes the node of a token."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from lab import Lab
 
 Json = dict[str, Any]
 Facts = Mapping[str, Json]
-"""The objects that rows speak of, as the API server has them, by their path."""
+"""The objects that rows refer to, as the API server has them, by path."""
 
 NAMESPACE = "virt"
-"""Of the control plane."""
+"""The namespace of the control plane."""
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
@@ -43,47 +43,47 @@ _METHODS = {"STRATEGIC": "PATCH", "APPLY": "PATCH", "JSON": "PATCH"}
 
 @dataclass(frozen=True)
 class Who:
-    """Somebody who sends requests."""
+    """A user or service account that sends requests."""
 
     user: str
     node: str = ""
-    """Node that the token names."""
+    """The node that the token names."""
     groups: tuple[str, ...] = ()
 
     @property
     def unbound(self) -> Who:
-        """The same account where RBAC allows everything, so that only the policies are left to refuse."""
+        """The same account with all RBAC rights, so that only the policies can refuse."""
         return Who(self.user, self.node, ("system:masters", "system:authenticated"))
 
     @property
     def manager(self) -> str:
-        """As which field manager its own program writes; "": it names none."""
+        """The field manager of the account's program; empty if it sets none."""
         return COMPONENT if self.user.endswith(f":{HANDLER_ACCOUNT}") else ""
 
     def headers(self) -> list[tuple[str, str]]:
-        said = [("Impersonate-User", self.user), *(("Impersonate-Group", one) for one in self.groups)]
+        headers = [("Impersonate-User", self.user), *(("Impersonate-Group", group) for group in self.groups)]
         key = quote("authentication.kubernetes.io/node-name", safe="")
-        return [*said, (f"Impersonate-Extra-{key}", self.node)] if self.node else said
+        return [*headers, (f"Impersonate-Extra-{key}", self.node)] if self.node else headers
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request. The body may depend on what is there."""
+    """One request. The body may depend on existing objects."""
 
     who: Who
     verb: str
     path: str
     body: Json | list[Json] | Callable[[Facts], Json] | None = None
     manager: str | None = None
-    """Another field manager than who it is from has; "": none."""
+    """Overrides the field manager of the sender; empty: none."""
 
     def query(self, *, for_real: bool) -> str:
-        """Return the query, which a dry run has always."""
+        """Return the query string. A dry run always has one."""
         manager = self.who.manager if self.manager is None else self.manager
-        said = {} if for_real else {"dryRun": "All"}
-        said |= {"fieldManager": manager} if manager and self.verb != "DELETE" else {}
-        said |= {"force": "true"} if self.verb == "APPLY" else {}
-        return f"?{urlencode(said)}" if said else ""
+        parameters = {} if for_real else {"dryRun": "All"}
+        parameters |= {"fieldManager": manager} if manager and self.verb != "DELETE" else {}
+        parameters |= {"force": "true"} if self.verb == "APPLY" else {}
+        return f"?{urlencode(parameters)}" if parameters else ""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Answer:
 
 
 class Replay:
-    """One connection of the lab's administrator."""
+    """A connection of the lab's administrator."""
 
     def __init__(self, lab: Lab) -> None:
         parts = urlsplit(lab.describe().addresses.server)
@@ -113,24 +113,24 @@ class Replay:
         self._connection = http.client.HTTPSConnection(self._host, self._port, timeout=20, context=self._tls)
 
     def __call__(self, request: Request, facts: Facts | None = None, *, for_real: bool = False) -> Answer:
-        """Send it as who it is from; nothing is stored unless it is for real."""
+        """Send the request as its sender. Without `for_real` it is a dry run."""
         body = request.body(facts or {}) if callable(request.body) else request.body
         path = request.path + request.query(for_real=for_real)
         if request.verb == "DELETE" and isinstance(body, dict) and not for_real:
-            body = {**body, "dryRun": ["All"]}  # A body's options count, and not the query's.
+            body = {**body, "dryRun": ["All"]}  # The options in a body override the query.
         return self._send(self._connection, request.verb, path, body, request.who.headers())
 
     def admin(self, verb: str, path: str, body: Json | None = None) -> Json:
-        """Do it, whatever it is; the object that comes back."""
-        answer = self._send(self._connection, verb, path, body, [])
-        assert answer.is_taken, f"{verb} {path}: {answer.message}"
-        return answer.body
+        """Send a request as administrator, assert its success and return the object."""
+        response = self._send(self._connection, verb, path, body, [])
+        assert response.is_taken, f"{verb} {path}: {response.message}"
+        return response.body
 
     def exists(self, path: str) -> bool:
         return self._send(self._connection, "GET", path, None, []).status != 404
 
     def with_token(self, token: str, request: Request) -> Answer:
-        """Send a request as whoever a token says, with the field manager of who it is from."""
+        """Send a request with a token and with the field manager of its sender."""
         assert isinstance(request.body, dict)
         connection = http.client.HTTPSConnection(self._host, self._port, timeout=20, context=self._anonymous)
         try:
@@ -158,7 +158,7 @@ class Replay:
             connection.putheader("Content-Type", _TYPES[verb])
         connection.endheaders(text.encode())
         response = connection.getresponse()
-        said = response.read()
+        content = response.read()
         if response.getheader("Content-Type", "").startswith("text/plain"):
-            return Answer(response.status, {"message": said.decode()})
-        return Answer(response.status, json.loads(said or b"{}"))
+            return Answer(response.status, {"message": content.decode()})
+        return Answer(response.status, json.loads(content or b"{}"))

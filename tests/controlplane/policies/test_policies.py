@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role's admission policies on a real API server, with Kubernetes' own controllers: hundreds of requests replayed.
+"""The role's admission policies on a real API server with Kubernetes' own controllers: hundreds of requests.
 
-Rows are sent as dry runs, which pass through admission and store nothing; what Kubernetes does by itself is for real.
+Rows are sent as dry runs, which pass admission and store nothing. The tests of Kubernetes' own behaviour store objects.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def send() -> Iterator[Replay]:
         replay = Replay(lab)
         install(replay)
         wait("VMIs are served", lambda: replay.exists(VMIS))
-        lab.up(0)  # Controllers that come after the CRDs know them at once, and not after half a minute.
+        lab.up(0)  # Controllers that start after the CRDs see them at once instead of after half a minute.
         wait("Pods can be made", lambda: replay.exists("/api/v1/namespaces/default/serviceaccounts/default"))
         populate(replay)
         make_pods(replay)
@@ -83,129 +83,134 @@ def check(answer: Answer, words: str | None) -> None:
 
 
 @pytest.mark.parametrize("name", NOTE_ROWS)
-def test_what_a_node_says_of_itself_stays_small(name: str, send: Replay, facts: Facts) -> None:
-    """Everybody who watches Nodes gets all of it, each time that one changes."""
+def test_labels_and_annotations_of_a_node_stay_small(name: str, send: Replay, facts: Facts) -> None:
+    """Every watcher of Nodes gets all of them with each change."""
     request, words = NOTE_ROWS[name]
     check(send(request, facts), words)
 
 
 @pytest.mark.parametrize("name", NODE_ROWS)
-def test_a_node_writes_only_our_labels_and_annotations_of_itself(send: Replay, facts: Facts, name: str) -> None:
+def test_virt_handler_writes_only_our_labels_and_annotations_of_its_node(send: Replay, facts: Facts, name: str) -> None:
     request, words = NODE_ROWS[name]
     check(send(request, facts), words)
 
 
 @pytest.mark.parametrize("name", CONTROLLER_ROWS)
-def test_virt_controller_says_of_a_node_only_that_no_machines_go_there(send: Replay, facts: Facts, name: str) -> None:
+def test_virt_controller_may_only_make_a_node_unschedulable_or_quarantine_it(
+    send: Replay, facts: Facts, name: str
+) -> None:
     request, words = CONTROLLER_ROWS[name]
     check(send(request, facts), words)
 
 
 @pytest.mark.parametrize("name", SERVING_ROWS)
-def test_virt_controller_says_of_a_pod_only_that_its_guest_is_there(send: Replay, facts: Facts, name: str) -> None:
+def test_virt_controller_writes_only_one_condition_of_a_launcher(send: Replay, facts: Facts, name: str) -> None:
     request, words = SERVING_ROWS[name]
     check(send(request, facts), words)
 
 
 @pytest.mark.parametrize("name", LEASE_ROWS)
-def test_a_node_writes_only_its_own_lease(send: Replay, facts: Facts, name: str) -> None:
+def test_virt_handler_writes_only_the_lease_of_its_node(send: Replay, facts: Facts, name: str) -> None:
     request, words = LEASE_ROWS[name]
     check(send(request, facts), words)
 
 
 @pytest.mark.parametrize("name", EVENT_ROWS)
-def test_a_node_tells_only_of_its_machines_and_in_its_own_name(send: Replay, facts: Facts, name: str) -> None:
+def test_virt_handler_creates_only_events_about_vmis_in_its_own_name(send: Replay, facts: Facts, name: str) -> None:
     request, words = EVENT_ROWS[name]
     check(send(request, facts), words)
 
 
 @pytest.mark.parametrize("name", VMI_ROWS)
-def test_a_node_says_only_what_is_its_to_say_of_its_machines(send: Replay, facts: Facts, name: str) -> None:
+def test_virt_handler_writes_only_its_own_fields_of_vmis_on_its_node(send: Replay, facts: Facts, name: str) -> None:
     request, words = VMI_ROWS[name]
     check(send(request, facts), words)
 
 
 @pytest.mark.parametrize("name", MIGRATION_ROWS)
-def test_a_node_says_of_a_migration_what_is_its_to_say_at_its_end_of_it(send: Replay, facts: Facts, name: str) -> None:
+def test_virt_handler_writes_only_the_migration_fields_of_its_end(send: Replay, facts: Facts, name: str) -> None:
     request, words = MIGRATION_ROWS[name]
     check(send(request, facts), words)
 
 
 @pytest.mark.parametrize("name", MANAGER_ROWS)
-def test_a_node_writes_by_one_name_and_says_nothing_of_who_wrote_what(send: Replay, facts: Facts, name: str) -> None:
+def test_virt_handler_writes_with_one_field_manager_and_no_managed_fields(
+    send: Replay, facts: Facts, name: str
+) -> None:
     request, words = MANAGER_ROWS[name]
     check(send(request, facts), words)
 
 
 @pytest.mark.parametrize("name", POD_ROWS)
-def test_only_virt_controller_says_what_is_a_launcher(send: Replay, facts: Facts, name: str) -> None:
+def test_only_virt_controller_makes_launchers(send: Replay, facts: Facts, name: str) -> None:
     request, words = POD_ROWS[name]
     check(send(request, facts), words)
 
 
 @pytest.mark.parametrize("name", PART_ROWS)
-def test_what_is_written_of_a_part_of_a_pod_makes_no_launcher_of_it(send: Replay, facts: Facts, name: str) -> None:
+def test_a_write_to_a_pods_status_does_not_make_it_a_launcher(send: Replay, facts: Facts, name: str) -> None:
     request, words = PART_ROWS[name]
     check(send(request, facts), words)
 
 
 @pytest.mark.parametrize("part", ["ephemeralcontainers", "resize"])
-def test_what_is_written_of_a_part_of_a_pod_says_nothing_else_of_it(send: Replay, part: str) -> None:
-    """Kubernetes' own rule, on which those of ours rest that see what of a write is left."""
+def test_other_subresources_of_a_pod_do_not_write_its_metadata(send: Replay, part: str) -> None:
+    """Kubernetes' own rule. Our policies rely on it."""
     mark = {"kubevirt.io/created-by": "1"}
     spec = ephemeral()["spec"] if part == "ephemeralcontainers" else {}
     body = {"metadata": {"labels": mark, "annotations": mark}, "spec": spec}
     before = send.admin("GET", PLAIN)["metadata"]
-    answer = send(Request(ROOT, "STRATEGIC", f"{PLAIN}/{part}", body))
+    response = send(Request(ROOT, "STRATEGIC", f"{PLAIN}/{part}", body))
 
-    assert answer.is_taken, answer.message
-    assert answer.body["metadata"]["labels"] == before["labels"]
-    assert "annotations" not in answer.body["metadata"]
+    assert response.is_taken, response.message
+    assert response.body["metadata"]["labels"] == before["labels"]
+    assert "annotations" not in response.body["metadata"]
 
 
 @pytest.mark.parametrize("name", PLACING_ROWS)
-def test_whoever_places_a_pod_makes_no_launcher_of_it_and_changes_none(send: Replay, facts: Facts, name: str) -> None:
+def test_a_binding_neither_makes_nor_changes_a_launcher(send: Replay, facts: Facts, name: str) -> None:
     request, words = PLACING_ROWS[name]
     check(send(request, facts), words)
 
 
 @pytest.mark.parametrize("before", PHASES)
-def test_a_node_moves_phases_as_the_one_table_says(send: Replay, before: str) -> None:
-    """Unknown is virt-controller's word: a node that can say so knows better."""
-    moved = {}
+def test_virt_handler_changes_phases_according_to_the_table(send: Replay, before: str) -> None:
+    """Only virt-controller sets Unknown: a virt-handler that can write knows the phase."""
+    accepted = {}
     for after in PHASES.values():
         request, _unused = status(f"{VMIS}/{before.lower()}/status", None, phase=after)
-        moved[after] = send(request).is_taken
+        accepted[after] = send(request).is_taken
     is_handlers = OWNERS[PHASES[before]] is Owner.HANDLER
     expected = {
         after: is_handlers and is_allowed_transition(PHASES[before], after) and (after != UNKNOWN or before == UNKNOWN)
         for after in PHASES.values()
     }
 
-    assert moved == expected
+    assert accepted == expected
 
 
-def test_the_api_server_finds_nothing_wrong_with_the_policies(send: Replay) -> None:
-    listed: Any = []
+def test_the_api_server_reports_no_warnings_about_the_policies(send: Replay) -> None:
+    policies: Any = []
 
     def is_checked() -> bool:
-        listed[:] = send.admin("GET", WHERE["ValidatingAdmissionPolicy"])["items"]
-        return all(one.get("status", {}).get("observedGeneration") for one in listed)
+        policies[:] = send.admin("GET", WHERE["ValidatingAdmissionPolicy"])["items"]
+        return all(policy.get("status", {}).get("observedGeneration") for policy in policies)
 
     wait("policies are checked", is_checked)
-    warned = {
-        one["metadata"]["name"]: one["status"].get("typeChecking", {}).get("expressionWarnings") for one in listed
+    warnings_by_name = {
+        policy["metadata"]["name"]: policy["status"].get("typeChecking", {}).get("expressionWarnings")
+        for policy in policies
     }
-    assert not any(warned.values()), warned
+    assert not any(warnings_by_name.values()), warnings_by_name
 
 
-def test_a_token_that_the_kubelet_asks_for_names_its_node(send: Replay) -> None:
-    """What the rows do by impersonation, with real tokens: one bound to a Pod of the node, one to nothing."""
+def test_a_token_that_the_kubelet_requests_names_its_node(send: Replay) -> None:
+    """The rows use impersonation. This test uses real tokens: one bound to a Pod of the node, one unbound."""
     pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
     pod = plain("virt-handler")
     pod["spec"] |= {"nodeName": "node-1", "serviceAccountName": "kubevirt-handler"}
-    made = send.admin("POST", pods, pod)
-    reference = {"apiVersion": "v1", "kind": "Pod", "name": "virt-handler", "uid": made["metadata"]["uid"]}
+    created = send.admin("POST", pods, pod)
+    reference = {"apiVersion": "v1", "kind": "Pod", "name": "virt-handler", "uid": created["metadata"]["uid"]}
     account = f"{WHERE['ServiceAccount']}/kubevirt-handler/token"
 
     def token(**spec: Any) -> str:
@@ -219,50 +224,50 @@ def test_a_token_that_the_kubelet_asks_for_names_its_node(send: Replay) -> None:
 @pytest.mark.parametrize(
     "said", [managers("kubevirt.io/v1", 9), [{}], [], None], ids=["others", "nobody", "none", "null"]
 )
-def test_a_status_brings_no_managers_of_its_own(send: Replay, said: Any) -> None:
-    """Of an object itself a body can say who wrote what, which the policies bound; of a status the API server knows."""
+def test_a_status_write_does_not_set_managed_fields(send: Replay, said: Any) -> None:
+    """A write to an object itself can set managedFields, and the policies limit them. A status write cannot."""
     body = {"metadata": {"managedFields": said}, "status": {"guestOSInfo": {"name": "x"}}}
     before = send.admin("GET", f"{VMIS}/running")["metadata"]["managedFields"]
-    answer = send(Request(HANDLER, "PATCH", f"{VMIS}/running/status", body))
+    response = send(Request(HANDLER, "PATCH", f"{VMIS}/running/status", body))
 
-    assert answer.is_taken, answer.message
-    told = answer.body["metadata"]["managedFields"]
-    assert [one for one in told if one["manager"] != HANDLER.manager] == before
+    assert response.is_taken, response.message
+    entries = response.body["metadata"]["managedFields"]
+    assert [entry for entry in entries if entry["manager"] != HANDLER.manager] == before
 
 
 @pytest.mark.parametrize("said", ["more", "nobody", "none", "null"])
 @pytest.mark.parametrize("who", [Who(HANDLER.user, "applied"), CONTROLLER], ids=["virt-handler", "virt-controller"])
-def test_nothing_that_is_written_of_a_node_makes_anothers_apply_take_something_off(
-    send: Replay, who: Who, said: str
-) -> None:
-    """Whose fields these are decides what an apply that does not say them takes off: a taint, by the same apply."""
+def test_forged_managed_fields_of_a_node_do_not_make_an_apply_remove_fields(send: Replay, who: Who, said: str) -> None:
+    """An apply removes the fields that its manager owns and that it omits, here a taint."""
     path = f"{NODES}/applied"
-    kept = {"metadata": {"name": "applied", "annotations": {"a": "b"}}, "spec": {"taints": [TAINT]}}
-    send.admin("PATCH" if send.exists(path) else "POST", path if send.exists(path) else NODES, kept)
-    as_ever = Request(ROOT, "APPLY", path, APPLIED_TO_NODE, "kubectl")
-    check(send(as_ever, for_real=True), None)
-    kubectls = next(one for one in send.admin("GET", path)["metadata"]["managedFields"] if one["manager"] == "kubectl")
-    telling: Any = {"more": [with_more(kubectls)], "nobody": [{}], "none": [], "null": None}[said]
-    for where in (path, f"{path}/status"):
-        for request in ways(who, where, send.admin("GET", path), telling):
+    node_body = {"metadata": {"name": "applied", "annotations": {"a": "b"}}, "spec": {"taints": [TAINT]}}
+    send.admin("PATCH" if send.exists(path) else "POST", path if send.exists(path) else NODES, node_body)
+    apply = Request(ROOT, "APPLY", path, APPLIED_TO_NODE, "kubectl")
+    check(send(apply, for_real=True), None)
+    kubectl_entry = next(
+        entry for entry in send.admin("GET", path)["metadata"]["managedFields"] if entry["manager"] == "kubectl"
+    )
+    forged: Any = {"more": [with_more(kubectl_entry)], "nobody": [{}], "none": [], "null": None}[said]
+    for target in (path, f"{path}/status"):
+        for request in ways(who, target, send.admin("GET", path), forged):
             send(request, for_real=True)
-    told = send.admin("GET", path)["metadata"].get("managedFields", ())
-    check(send(as_ever, for_real=True), None)
-    found = send.admin("GET", path)
+    entries = send.admin("GET", path)["metadata"].get("managedFields", ())
+    check(send(apply, for_real=True), None)
+    node = send.admin("GET", path)
 
-    assert TAINT in found["spec"].get("taints", ())
-    assert found["metadata"]["annotations"]["a"] == "b"
-    assert [one["fieldsV1"] for one in told if one["manager"] == "kubectl"] == [kubectls["fieldsV1"]]
+    assert TAINT in node["spec"].get("taints", ())
+    assert node["metadata"]["annotations"]["a"] == "b"
+    assert [entry["fieldsV1"] for entry in entries if entry["manager"] == "kubectl"] == [kubectl_entry["fieldsV1"]]
 
 
-def test_kubernetes_ends_launchers_as_ever(send: Replay) -> None:
-    """A graceful delete, a forced one, an eviction; an owner that is deleted, and one that orphans."""
+def test_kubernetes_can_still_delete_launchers(send: Replay) -> None:
+    """A graceful delete, a forced delete, an eviction, a deleted owner, and a deleted owner that orphans."""
     for name in ("kept", "collected"):
         make_instance(send, name, "Running", "node-1")
 
     def begin(name: str, vmi: str) -> str:
-        known = {f"{VMIS}/running": send.admin("GET", f"{VMIS}/{vmi}")}
-        assert send(Request(CONTROLLER, "POST", PODS, launcher(known, name)), for_real=True).is_taken
+        facts = {f"{VMIS}/running": send.admin("GET", f"{VMIS}/{vmi}")}
+        assert send(Request(CONTROLLER, "POST", PODS, launcher(facts, name)), for_real=True).is_taken
         send.admin("POST", f"{PODS}/{name}/binding", {"metadata": {"name": name}, "target": {"name": "node-1"}})
         return f"{PODS}/{name}"
 
