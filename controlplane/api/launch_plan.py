@@ -150,8 +150,8 @@ class LaunchPlan:
 
 def group_disk_sources(steps: Iterable[DiskSource]) -> dict[str, Any]:
     """Group steps by the field of LaunchPlan for their type."""
-    listed = tuple(steps)
-    return {member: tuple(entry for entry in listed if isinstance(entry, kind)) for member, kind in _STEPS.items()}
+    entries = tuple(steps)
+    return {member: tuple(entry for entry in entries if isinstance(entry, kind)) for member, kind in _STEPS.items()}
 
 
 def render_plan(plan: LaunchPlan) -> str:
@@ -251,10 +251,10 @@ def parse_report(data: bytes, *, mounts: dict[str, str], claims: Collection[str]
 
 
 def _block_claims(raw: Any, claims: Collection[str]) -> tuple[str, ...]:
-    listed = [] if raw is None else raw
-    if not isinstance(listed, list) or any(not isinstance(entry, str) or entry not in claims for entry in listed):
+    volumes = [] if raw is None else raw
+    if not isinstance(volumes, list) or any(not isinstance(entry, str) or entry not in claims for entry in volumes):
         raise ValueError("launcher report names a device that is no volume of a claim")
-    return tuple(listed)
+    return tuple(volumes)
 
 
 def _parse_json(data: bytes, what: str) -> Any:

@@ -171,7 +171,9 @@ def _name_if_enabled(command: Any) -> str:
 def _addresses(reported: list[Any]) -> Iterator[str]:
     for item in reported:
         address = item.get("ip-address") if isinstance(item, dict) else None
-        if not isinstance(address, str) or len(address) > _ADDRESS_LIMIT or "%" in address:
+        if (
+            not isinstance(address, str) or len(address) > _ADDRESS_LIMIT or "%" in address
+        ):  # a zone is free text of the guest
             continue
         try:
             yield str(ipaddress.ip_address(address))

@@ -96,6 +96,7 @@ def _system(responses: Mapping[str, str]) -> GuestOsInfo:
 
 def _time_zone(value: dict[str, Any]) -> str:
     """Return it as upstream does: the zone's name, a comma, the seconds from UTC."""
+    # A JSON integer can have thousands of digits.
     zone, offset = text(value.get("zone"), _WORD_LIMIT), value.get("offset")
     return f"{zone}, {offset}" if isinstance(offset, int) and abs(offset) <= _DAY_SECONDS else zone
 

@@ -79,16 +79,16 @@ def read_domain(text: str) -> Observed:
     metadata, machine, acpi = ("domain", "metadata", _OURS), ("domain", "os", "type"), ("domain", "features", "acpi")
     vcpu = ("domain", "vcpu")
     reader = _Reader(("domain",), metadata, machine, acpi, vcpu)
-    seen = reader.read(text)
-    if ("domain",) not in seen:
+    attributes = reader.read(text)
+    if ("domain",) not in attributes:
         raise UnreadableError("expected a domain")
     return Observed(
-        identity=_identity(seen[metadata]) if metadata in seen else None,
-        is_kvm=seen[("domain",)].get("type") == "kvm",
-        machine=seen.get(machine, {}).get("machine", "")[:_WORD_LIMIT],
-        has_acpi=acpi in seen,
-        is_agent_connected=seen.get(_CHANNEL, {}).get("state") == "connected",
-        vcpus=_count(seen.get(vcpu, {}).get("current", "")),
+        identity=_identity(attributes[metadata]) if metadata in attributes else None,
+        is_kvm=attributes[("domain",)].get("type") == "kvm",
+        machine=attributes.get(machine, {}).get("machine", "")[:_WORD_LIMIT],
+        has_acpi=acpi in attributes,
+        is_agent_connected=attributes.get(_CHANNEL, {}).get("state") == "connected",
+        vcpus=_count(attributes.get(vcpu, {}).get("current", "")),
         requested_bytes=_kibibytes(reader.texts.get(_REQUESTED)),
         taken_bytes=_kibibytes(reader.texts.get(_TAKEN)) or 0,
     )
@@ -142,6 +142,7 @@ class _Reader:
         data = text.encode("utf-8", "replace")[: LIMIT_BYTES + 1]
         if len(data) > LIMIT_BYTES:
             raise UnreadableError(f"the domain's XML has more than {LIMIT_BYTES} bytes")
+        # With an explicit encoding, or the XML would choose one of Python's codecs.
         parser = expat.ParserCreate(encoding="utf-8", intern=None)
         parser.StartElementHandler = self._begin
         parser.EndElementHandler = self._end

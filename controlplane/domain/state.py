@@ -62,6 +62,7 @@ def explain_crash(state: State, cause: str) -> State:
 
     cause: "panicked", "watchdog", or "" when it is unknown.
     """
+    # A guest that survives its panic (kdump) still runs, or shuts down in order.
     is_crash = state.life is Life.SHUT_OFF and state.reason == "crashed"
     return State(Life.CRASHED, cause) if is_crash and cause else state
 

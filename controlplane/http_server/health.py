@@ -61,9 +61,10 @@ class Health:
         return web.Response(text="ok\n")
 
     async def _readyz(self) -> web.Response:
-        missing = self._waiting_for()
+        waiting_for = self._waiting_for()
         return web.Response(
-            text="ok\n" if not missing else f"waiting for {', '.join(missing)}\n", status=503 if missing else 200
+            text="ok\n" if not waiting_for else f"waiting for {', '.join(waiting_for)}\n",
+            status=503 if waiting_for else 200,
         )
 
     async def _serve_metrics(self) -> web.Response:

@@ -32,7 +32,7 @@ first, a request could be under way to a closed connection."""
 LINGERING_SECONDS = 1.0
 """How long the rest of a refused body is read, so that the peer can read the response."""
 READ_BUFFER_BYTES = 32 * 1024
-"""Of a body that nobody reads yet; aiohttp stops reading at twice as much."""
+"""Of a body that the handler has not read yet; aiohttp stops reading at twice as much."""
 BACKLOG = 512
 PAUSE_SECONDS = 1.0
 """After a failed accept, mostly for lack of descriptors: the connection stays in the backlog."""

@@ -15,7 +15,7 @@ class BusyError(Exception):
 
 
 class Quota:
-    """A bounded quantity, e.g. of connections or bytes. A peer is whatever the caller counts by, e.g. an address."""
+    """A bounded quantity, e.g. of connections or bytes. The caller chooses what identifies a peer, e.g. an address."""
 
     def __init__(self, limit: int, peer_limit: int) -> None:
         self._limit, self._peer_limit = limit, peer_limit

@@ -82,8 +82,8 @@ class CallbackRunner:
 
     def _blocked(self) -> list[int]:
         """Return the blocked threads: this one, and those of the connection's calls, which may hold libvirt's locks."""
-        others = self._transport.threads() if self._transport is not None else ()
-        return [thread for thread in (self._thread, *others) if is_blocked_by_peer(thread)]
+        call_threads = self._transport.threads() if self._transport is not None else ()
+        return [thread for thread in (self._thread, *call_threads) if is_blocked_by_peer(thread)]
 
     def _charge(self, used: float) -> None:
         amount, self._charged = used - self._charged, used

@@ -102,7 +102,7 @@ class Connection:
         )
 
     async def ping(self, deadline_seconds: float) -> None:
-        """Check that libvirtd answers, without a domain. TimedOut ends the connection."""
+        """Check that libvirtd responds. Needs no domain. TimedOut ends the connection."""
         await call("ping", self._handle.getLibVersion, deadline_seconds=deadline_seconds, transport=self._transport)
 
     async def close(self) -> None:

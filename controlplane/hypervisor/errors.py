@@ -7,10 +7,10 @@ HypervisorError
  +-- NoSuchDomain    libvirt has no domain of that name
  +-- InvalidDomain   libvirt or QEMU cannot make a domain of this XML; trying again does not help
  +-- WrongState      the domain's state does not allow it (already running, not running)
- +-- AgentSilent     the guest's agent is absent or does not answer
+ +-- AgentSilent     the guest's agent is absent or does not respond
  +-- ResponseTooLong the guest's agent sends more than is read
- +-- NotText         libvirt answered in bytes that are not UTF-8
- +-- TimedOut        no answer within the deadline; the call may still take effect
+ +-- NotText         libvirt's response is not UTF-8
+ +-- TimedOut        no response within the deadline; the call may still take effect
  +-- Disconnected    the connection is gone or was never made; the guest may well be running
 """
 
@@ -23,7 +23,7 @@ FAILURES = (libvirt.libvirtError, UnicodeDecodeError, SystemError)
 
 
 class HypervisorError(Exception):
-    """libvirt did not do what it was asked to. The text names the attempt and libvirt's reason."""
+    """libvirt failed. The text names the attempt and libvirt's reason."""
 
 
 class NoSuchDomain(HypervisorError):
@@ -47,11 +47,11 @@ class ResponseTooLong(HypervisorError):
 
 
 class NotText(HypervisorError):
-    """libvirt's answer is not text. Whether the call took effect is unknown."""
+    """libvirt's response is not text. Whether the call took effect is unknown."""
 
 
 class TimedOut(HypervisorError):
-    """No answer within the deadline; the effect is unknown."""
+    """No response within the deadline; the effect is unknown."""
 
 
 class Disconnected(HypervisorError):

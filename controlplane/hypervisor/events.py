@@ -96,10 +96,12 @@ def subscriptions(put: Callable[[Event], None]) -> tuple[tuple[int, Callable[...
     """Return libvirt's kinds of events that we need, each with its callback."""
 
     def on_lifecycle(_unused: Any, domain: Any, event: int, detail: int, __: Any) -> None:
+        # Not PANICKED with a loaded crash kernel: that guest continues, and its later end has another cause.
         is_panic = (event, detail) == (libvirt.VIR_DOMAIN_EVENT_CRASHED, libvirt.VIR_DOMAIN_EVENT_CRASHED_PANICKED)
         put(LifecycleChanged(name_of(domain), _lifecycle_word(event), "panicked" if is_panic else ""))
 
     def on_watchdog(_unused: Any, domain: Any, action: int, __: Any) -> None:
+        # After the other actions, e.g. a reset, the guest continues: a later crash has another cause.
         is_end = action == libvirt.VIR_DOMAIN_EVENT_WATCHDOG_POWEROFF
         put(LifecycleChanged(name_of(domain), "watchdog", "watchdog" if is_end else ""))
 

@@ -190,7 +190,7 @@ class Guest:
         """Send a command (JSON, one line) to the guest's agent; return the response, which is untrusted and unparsed.
 
         seconds: how long the agent has; an agent that was silent before gets 5 s more. AgentSilent: there is no agent,
-        or it does not answer, while libvirtd works. ResponseTooLong: more than RESPONSE_LIMIT characters.
+        or it does not respond, while libvirtd works. ResponseTooLong: more than RESPONSE_LIMIT characters.
         HypervisorError: the agent refuses the command. A cancelled call leaves its request running: a limit on running
         requests must count it until it has ended.
         """

@@ -96,6 +96,7 @@ class MessageFilter:
         self.is_over = True
         for direction in self._directions:
             direction.stop()
+        # Closing is charged to the connection, which may cut it again. So cutting stops first.
         with self._lock:
             self._may_be_cut = False
         for end in (self._far, self._ours):
@@ -139,6 +140,7 @@ class MessageFilter:
     def _may_come(self, length: int, program: int, kind: int) -> bool:
         if program == _KEEPALIVE:
             return kind == _EVENT and length == _HEADER.size
+        # See the module's docstring for the two messages that break libvirt's client.
         if kind == _EVENT:
             return self._is_open and program == _PROGRAM
         return kind == _REPLY and program in _PROGRAMS and (self._is_open or length <= _MESSAGE_LIMIT)

@@ -60,6 +60,7 @@ async def migrate(guest: Guest, target: Connection, options: Options) -> Guest:
         libvirt.VIR_MIGRATE_PARAM_PERSIST_XML: with_identity,
     }
     flags = libvirt.VIR_MIGRATE_PERSIST_DEST | libvirt.VIR_MIGRATE_PAUSED
+    # Under emulation (TCG), QEMU can crash while it sends memory that its guest writes.
     if not options.is_still:
         flags |= libvirt.VIR_MIGRATE_LIVE
     if options.disks:

@@ -8,7 +8,7 @@ send most of such a message at once need more memory than virt-handler has. An o
 some tens of kilobytes and events of a hundred bytes. Only responses of a guest's agent can have megabytes; a few agents
 are asked at a time, and `extended` raises the limit for them.
 
-The client also buffers what it cannot send, and answers each keepalive of 28 bytes with a message that takes 4 KB of
+The client also buffers what it cannot send, and replies to each keepalive of 28 bytes with a message that takes 4 KB of
 memory. A peer that sends hundreds of keepalives a second and reads no reply exceeds neither quota, so `UnreadLimit`
 counts what comes in while our replies are unread. An ordinary libvirtd reads; one that hangs does not send either.
 

@@ -109,6 +109,6 @@ def _look_at(watched: Watched) -> float | None:
 
 def _set_timer(timer: int, seconds: float) -> None:
     """Set a timer to expire once; 0 stops it."""
-    whole = int(seconds)
-    once = (ctypes.c_long * 4)(0, 0, whole, int((seconds - whole) * 1e9))
+    full_seconds = int(seconds)
+    once = (ctypes.c_long * 4)(0, 0, full_seconds, int((seconds - full_seconds) * 1e9))
     _LIBC.timerfd_settime(timer, 0, once, None)

@@ -16,5 +16,5 @@
     errors           HTTP status codes to engine.errors
 
 Objects are JSON: bytes in caches, plain dicts in calls. No generated model and no exception of a library leaves this
-package. No policy in here: no retries of writes, no decisions about virtual machines.
+package. No policy: no retries of writes, no decisions about virtual machines.
 """

@@ -209,7 +209,7 @@ class Store:
         self._version_callbacks.append(callback)
 
     def move(self, resource_version: int) -> None:
-        """Say that every change up to position was taken in. A position that was passed before changes nothing."""
+        """Note that all changes up to this resourceVersion are stored. An older one changes nothing."""
         if resource_version <= self.resource_version:
             return
         self.resource_version = resource_version

@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The verbs: quorum reads, precise writes, pages of lists, watch streams. Implements engine.ports.Api.
+"""The API verbs: quorum reads, writes with preconditions, pages of lists, watch streams. Implements engine.ports.Api.
 
-No retries and no read-modify-write in here: writes carry preconditions, and after a conflict the reconciler decides
-again.
+No retries and no read-modify-write: after a conflict the reconciler decides again.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML
 PAGE_ITEMS = 500
 SHORTEST_STREAM_SECONDS = 1.0  # an empty stream that ends sooner is a fault, not the end of a watch
 LEAST_ITEMS = 10
-PAGE_BYTES = 8 * 1024 * 1024  # the wanted size of a page, which is in memory twice while a cache takes it in
+PAGE_BYTES = 8 * 1024 * 1024  # target size of a page, which is in memory twice while a cache stores it
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects of a kind: all, of one namespace, and by selectors as the API spells them."""
+    """Which objects of a kind: all, or of a namespace, or by label and field selectors."""
 
     resource: Resource
     namespace: str = ""
@@ -122,7 +121,7 @@ class Client:
         try:
             return await self._object(request)
         except Invalid as error:
-            # The API server has no UID precondition for patches: it answers that metadata.uid is immutable.
+            # Patches have no UID precondition: the API server refuses another UID as a change of an immutable field.
             if uid is not None and causes_field(error, "metadata.uid"):
                 raise Conflict(str(error), reason="Conflict", details=error.details) from error
             raise

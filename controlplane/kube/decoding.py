@@ -6,7 +6,7 @@
 API servers store 10,000 levels of nesting, also in managedFields, which no schema bounds. msgspec stops at the
 interpreter's recursion limit, also in values that it skips. Such JSON is cut: what lies below CUT_LEVELS becomes null.
 Then the other objects of a page can be decoded, and the metadata of the deep object, too. A cut object still has more
-than MAX_LEVELS, so that no cache takes it for the whole one.
+than MAX_LEVELS, so no cache mistakes it for the complete object.
 """
 
 from __future__ import annotations

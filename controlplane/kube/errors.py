@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Translate HTTP answers of the API server into controlplane.engine.errors."""
+"""Translate HTTP responses of the API server into controlplane.engine.errors."""
 
 from __future__ import annotations
 
@@ -63,9 +63,10 @@ _decoder = msgspec.json.Decoder(_Status)
 
 
 def translate(code: int, body: bytes, attempt: str, retry_after: str | None = None) -> ApiError:
-    """Return the error for an answer that is not 2xx. attempt names the request and the object.
+    """Return the error for a response that is not 2xx. attempt names the request and the object.
 
-    Unknown codes, and answers that are no Status (a proxy's HTML), are Unavailable: they say nothing about the object.
+    Unknown codes, and responses that are no Status (a proxy's HTML), are Unavailable: they say nothing about the
+    object.
     """
     status = _parse(body)
     kind = _BY_CODE.get(code, Unavailable)
@@ -75,7 +76,7 @@ def translate(code: int, body: bytes, attempt: str, retry_after: str | None = No
     if code == 500 and _WEBHOOK in status.message:
         kind = WebhookFailed
     if kind is NotFound and status.kind != "Status":
-        # A 404 without a Status says nothing about the object: its group is not served (yet), or a proxy answered.
+        # A 404 without a Status says nothing about the object: its group is not served (yet), or a proxy responded.
         # It must not count as "the object is gone".
         kind, reason = Unavailable, NOT_SERVED
     details = dict(status.details or {})

@@ -33,6 +33,7 @@ class EventSpec:
 def event_body(about: Json, spec: EventSpec, *, component: str, instance: str, now: float) -> Json:
     """Return the Event about an object (with apiVersion, kind and metadata)."""
     meta = about["metadata"]
+    # With the UID: a new object of the same name gets Events of its own.
     identity = "\0".join((meta.get("uid", ""), component, spec.reason, spec.message, spec.once))
     digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
     namespace = meta.get("namespace") or "default"

@@ -19,7 +19,7 @@ async def evict(client: Client, pod: Key, uid: str) -> None:
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": {"name": pod.name, "namespace": pod.namespace},
-        "deleteOptions": {"preconditions": {"uid": uid}},
+        "deleteOptions": {"preconditions": {"uid": uid}},  # not a newer Pod of the same name
     }
     path = f"{object_path(POD, pod)}/eviction"
     await client.transport.send(Request("POST", path, f"evict Pod {pod}", msgspec.json.encode(body)))

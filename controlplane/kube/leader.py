@@ -89,10 +89,10 @@ def decide(lease: LeaseState | None, identity: str, unchanged_for: float, terms:
         return TakeLease("", 0)
     if lease.holder == identity:
         return TakeLease(lease.version, lease.transitions)
-    rest = min(lease.duration_seconds, LONGEST_SECONDS) - unchanged_for
-    if not lease.holder or rest <= 0:
+    remaining = min(lease.duration_seconds, LONGEST_SECONDS) - unchanged_for
+    if not lease.holder or remaining <= 0:
         return TakeLease(lease.version, lease.transitions + 1)
-    return Wait(min(terms.retry_seconds, rest))
+    return Wait(min(terms.retry_seconds, remaining))
 
 
 class Stoppable(Protocol):
@@ -210,7 +210,7 @@ class Leadership:
         return False
 
     async def _look(self) -> None:
-        """Read the version again: a renewal may have been stored without an answer, or the Lease edited.
+        """Read the version again: a renewal may have been stored without a response, or the Lease edited.
 
         Raises LeadershipLostError when another process holds it: its version must never be used for a renewal.
         """
@@ -260,6 +260,7 @@ class Leadership:
 
     def _note(self, stored: Json, sent: float) -> None:
         self._seen = (stored["metadata"]["resourceVersion"], self._clock.monotonic())
+        # From the time of sending: a slow response must not extend the leadership.
         self._until = sent + self._terms.renew_deadline_seconds
 
     async def _release(self) -> None:

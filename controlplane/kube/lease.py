@@ -106,6 +106,7 @@ class Heartbeat:
             await self._api.patch(LEASE, self._key, {"spec": spec})
         except NotFound:
             await self._api.create(LEASE, self._key.namespace, lease_body(self._key, spec, self._labels))
+        # After the response, because a slow one may itself have let the Lease expire.
         was_fresh = self.is_fresh
         was_silent = self._clock.monotonic() - (self.last_beat or self._begun) >= self._duration_seconds
         self.last_beat = sent

@@ -19,7 +19,7 @@ from controlplane.kube.watch import WatchCache
 
 
 class OptionalWatch:
-    """Runs two caches: of one definition for ever, and of its kind while `is_served(definition)` is true."""
+    """Runs two caches: of the definition always, and of its kind while `is_served(definition)` is true."""
 
     def __init__(
         self, definition: WatchCache, cache: WatchCache, name: str, is_served: Callable[[bytes | None], bool]

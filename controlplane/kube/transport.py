@@ -50,7 +50,7 @@ class Request:
     """Connection pool. Leases have their own, so that a slow API server that blocks all other requests does not cost
     this process the leadership."""
     most_bytes: int = 0
-    """A longer answer is not read to its end; 0: no limit."""
+    """A longer response is not read to its end; 0: no limit."""
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class Transport:
             await session.close()
 
     async def send(self, request: Request) -> bytes:
-        """Return the body of a 2xx answer. Raises ApiError; Unavailable when there was no usable answer."""
+        """Return the body of a 2xx response. Raises ApiError; Unavailable without a usable response."""
         limits = aiohttp.ClientTimeout(total=self.request_seconds, sock_connect=CONNECT_SECONDS)
         async with self._answer(request, request.pool, limits) as response:
             return await _read(response, request) if request.most_bytes else await response.read()
@@ -155,7 +155,7 @@ class Transport:
 
 
 async def _read(response: aiohttp.ClientResponse, request: Request) -> bytes:
-    """Read an answer up to its limit. Leaving early closes the connection."""
+    """Read a response up to its limit. Leaving early closes the connection."""
     body = bytearray()
     async for chunk in response.content.iter_chunked(CHUNK_BYTES):
         body += chunk
@@ -193,9 +193,9 @@ async def _lines(content: aiohttp.StreamReader, attempt: str) -> AsyncIterator[b
                 why = f"a line of the stream is longer than {MAX_LINE_BYTES} bytes"
                 raise Unavailable(f"cannot {attempt}: {why}", reason=ANSWER_TOO_LARGE)
             continue
-        *whole, last = bytes(rest).split(b"\n")
+        *complete, last = bytes(rest).split(b"\n")
         rest = bytearray(last)
-        for line in whole:
+        for line in complete:
             if line:
                 yield line
     if rest:

@@ -4,7 +4,8 @@
 """Watch a resource without keeping its objects: a callback gets each new or changed object, from now on.
 
 Where every change counts, use watch.py. Here only the newest counts: changes from before the watch, or from a time
-without a connection, are not read later. So nobody can create many objects and make this process read them for ever.
+without a connection, are not read later. So a user who creates many objects cannot keep this process busy with old
+ones.
 """
 
 from __future__ import annotations

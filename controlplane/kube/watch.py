@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keep a Store equal to the API server: list, then watch, for ever.
+"""Keep a Store equal to the API server: list, then watch, until cancelled.
 
     list   in pages of bounded size: the first time from the quorum, later from any server that has reached this
            cache's resourceVersion. Each page is stored as it comes. Only a complete list moves the resourceVersion and
            removes objects; then `synced` becomes true.
     watch  from the resourceVersion, which every event and bookmark moves. A stream that ends, breaks, falls silent or
            holds half a line is opened again at the same resourceVersion.
-    410    in an answer, an ERROR event or a continue token: list again and compare.
+    410    in a response, an ERROR event or a continue token: list again and compare.
 
 An object that cannot be read (nested too deep, say) is skipped, by the key of its event: its cached copy stays until
 the object is deleted, and all other objects go on. A line of a watch that is no event, or too long, is passed by a list
@@ -158,21 +158,21 @@ class WatchCache(Store):
                 await self._pause(error)
 
     async def _list(self) -> None:
-        listed: set[Key | None] = set()
+        keys: set[Key | None] = set()
         watched_to, token, version = self.resource_version, "", 0
         self.counters.lists += 1
         while True:
             page = await self._page(token)
             version = version or self._check(page)
-            listed.update([await self._store_item(raw, watched_to) for raw in page.items])
+            keys.update([await self._store_item(raw, watched_to) for raw in page.items])
             token = page.continue_token
             if not token:
                 break
-        if None not in listed:  # an item without a key may be any of the objects that the list lacks
+        if None not in keys:  # an item without a key may be any of the objects that the list lacks
             stale = (key for key in self.keys() if parse_resource_version(self.version(key)) <= version)
-            for key in [key for key in stale if key not in listed]:
+            for key in [key for key in stale if key not in keys]:
                 self.remove(key)
-        self._unreadable.intersection_update(listed)
+        self._unreadable.intersection_update(keys)
         self._from_quorum = False
         self._list_at = self._clock.monotonic() + self._timing.compare_every * (0.5 + self._jitter())
         self.synced = True

@@ -4,7 +4,7 @@
 """Requests of virt-api to virt-handler about a guest: typed, bounded, JSON. Values only, no transport.
 
 One request, one response, one connection. A new kind of request is a struct in `Question` and, if its response has
-content, a struct in `Answer`; virt-handler answers it by a row of its API endpoint's table. Neither end trusts the
+content, a struct in `Answer`; virt-handler handles it by a row of its API endpoint's table. Neither end trusts the
 other: what does not decode, or is too long, is refused. Text in a response is for people. virt-api bounds it again,
 because a compromised node may send anything.
 

@@ -16,9 +16,9 @@ WANTED = 65536
 def raise_descriptor_limit() -> None:
     """Raise the soft limit to WANTED, or as far as allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    limit = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def connection_limit(connections: int) -> int:

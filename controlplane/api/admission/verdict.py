@@ -111,10 +111,10 @@ def _judge(request: Request, given: Json, kind: Kind, settings: Settings) -> Ver
     obj = given if kind.rules.default is None else spell(given, kind.root)  # a kind without defaults is never patched
     warnings = tuple(kind.rules.warn(obj)) if isinstance(obj.get("spec"), dict) else ()
     problems = [*_metadata(request, kind), *_spec(request, obj, kind, settings)]
-    missing = list(_data_volumes(request, obj, kind, settings))
-    if problems or missing:
+    data_volume_problems = list(_data_volumes(request, obj, kind, settings))
+    if problems or data_volume_problems:
         is_unsure = not problems and settings.serves_data_volumes is None
-        return Verdict(problems=(*problems, *missing), warnings=warnings, code=503 if is_unsure else 422)
+        return Verdict(problems=(*problems, *data_volume_problems), warnings=warnings, code=503 if is_unsure else 422)
     filled = _filled(request, obj, kind, settings)
     return Verdict(patched=None if filled is given else filled, warnings=warnings)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a guest tells when it is asked: the answers of guestosinfo, userlist and filesystemlist. Types only.
+"""Details that a guest's agent reports: responses of guestosinfo, userlist and filesystemlist. Types only.
 
 Nothing here is stored, and nothing is a kind of its own; the names of the fields are upstream's.
 """

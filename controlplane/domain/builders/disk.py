@@ -76,7 +76,7 @@ def _build_disk(facts: Facts, spec: DiskSpec, volume: Volume, *, device: str, wh
             name="qemu",
             type=image.format,
             cache=_cache(spec, facts, where),
-            error_policy="stop",
+            error_policy="stop",  # pause the guest on an I/O error: its file systems stay intact
             discard=None if spec.cdrom else "unmap",
         ),
         source=DeviceSource(device=image.path) if image.is_block else FileSource(file=image.path),
@@ -123,6 +123,6 @@ def _letters(number: int) -> str:
     letters = ""
     number += 1
     while number:
-        number, rest = divmod(number - 1, 26)
-        letters = chr(ord("a") + rest) + letters
+        number, remainder = divmod(number - 1, 26)
+        letters = chr(ord("a") + remainder) + letters
     return letters

@@ -25,7 +25,9 @@ _NETWORK_DATA = "networkdata"
 
 def _in_pod(name: str, source: CloudInitNoCloud, _claims: Claims) -> InPod:
     parts = ((_USER_DATA, source.secret_ref), (_NETWORK_DATA, source.network_data_secret_ref))
-    return InPod(mounted=tuple(_secret(name, part, one.name) for part, one in parts if one is not None))
+    return InPod(
+        mounted=tuple(_secret(name, part, reference.name) for part, reference in parts if reference is not None)
+    )
 
 
 def _secret(volume: str, part: str, secret: str) -> Mounted:

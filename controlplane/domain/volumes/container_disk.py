@@ -29,7 +29,7 @@ def _takes(_source: ContainerDisk, largest: int) -> int:
 
 
 def _in_domain(name: str, _source: ContainerDisk, report: launch_plan.LauncherReport) -> DiskImage:
-    """The backing chain is written out, so that no header of an image is trusted."""
+    """The backing chain is explicit, because an image's header is not trusted."""
     for image in report.container_disks:
         if image.volume == name:
             return DiskImage(layout.overlay(name), "qcow2", below=BackingImage(image.path, image.format))

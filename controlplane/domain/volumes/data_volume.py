@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""dataVolume: the disk is the claim of the same name, which CDI has filled by then."""
+"""dataVolume: the disk is the claim of the same name. CDI has filled it before the machine starts."""
 
 from __future__ import annotations
 

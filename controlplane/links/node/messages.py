@@ -212,8 +212,8 @@ class TracesFound(msgspec.Struct, frozen=True, tag=True):
 class Failed(msgspec.Struct, frozen=True, tag=True):
     """Response to any request that failed.
 
-    refused: something of the launcher is not what it must be. missing: it does not exist (yet). gone: the launcher has
-    ended. failed: the node cannot do it.
+    refused: a file or process of the launcher is not as expected. missing: it does not exist (yet). gone: the launcher
+    has ended. failed: the node cannot do it.
     """
 
     id: Id

@@ -57,9 +57,9 @@ def _readable(spec: Any, kind: type[T], found: list[Problem]) -> T | None:
     try:
         return decode(spec, kind)
     except DecodeError:
-        rest = without(spec, [problem.path.removeprefix("spec.") for problem in found])
+        pruned = without(spec, [problem.path.removeprefix("spec.") for problem in found])
     try:
-        return decode(rest, kind)
+        return decode(pruned, kind)
     except DecodeError:
         return None
 
