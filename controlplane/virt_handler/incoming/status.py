@@ -26,9 +26,9 @@ def derive_status(world: World, problem: RefusedStep[Action] | None = None) -> V
     if vmi is None or not world.is_expected:
         return None
     new = _with_door(world, _with_domain(world, old))
-    if old.start_timestamp is None and (trouble := _trouble(world, problem)):
+    if old.start_timestamp is None and (failure := _trouble(world, problem)):
         new = msgspec.structs.replace(
-            old, failed=True, completed=True, failure_reason=sanitize(trouble), end_timestamp=format_stamp(world.now)
+            old, failed=True, completed=True, failure_reason=sanitize(failure), end_timestamp=format_stamp(world.now)
         )
     return None if new == old else msgspec.structs.replace(vmi.status, migration_state=new)
 

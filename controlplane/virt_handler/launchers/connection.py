@@ -102,8 +102,8 @@ class LauncherConnection:
                 raise NoContact(str(error)) from error
             if self.current is connection:
                 record.replace(status_after_look(record.status, state, observed))
-                seen = record.status.state
-                self._on_look(guest if seen is not None and seen.life.is_going_on else None)
+                state_after = record.status.state
+                self._on_look(guest if state_after is not None and state_after.life.is_going_on else None)
 
     async def reread(self) -> None:
         """Look, and read the domain's description again. NoContact."""
@@ -191,5 +191,5 @@ class LauncherConnection:
 
     @property
     def _log_level(self) -> int:
-        """A launcher whose contact flaps does not fill the log."""
+        """DEBUG for a launcher whose connection flaps: it must not fill the log."""
         return logging.INFO if self._pauses.is_ordinary else logging.DEBUG

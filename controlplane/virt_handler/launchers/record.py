@@ -26,7 +26,7 @@ class LauncherRecord:
 
     @property
     def is_over(self) -> bool:
-        """No process of this Pod will listen any more."""
+        """The Pod has ended: no process of it will listen again."""
         return self.is_gone or self.pod.is_over
 
     @property

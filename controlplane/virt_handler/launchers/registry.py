@@ -167,7 +167,7 @@ class Registry:
         uid = session.record.pod.uid
 
         def ended(task: asyncio.Task[None]) -> None:
-            if self._tasks.get(uid) is task:
+            if self._tasks.get(uid) is task:  # not if the Pod came back and has a newer task
                 del self._tasks[uid]
                 self._drop_if_over(uid)
 

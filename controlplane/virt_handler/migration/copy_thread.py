@@ -38,7 +38,7 @@ class CopyThread:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._home))
 
     def end(self) -> None:
-        """End the thread. Nothing may run in it any more."""
+        """End the thread. No coroutine may run in it now."""
         loop, self._loop = self._loop, None
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)

@@ -66,7 +66,7 @@ class IncomingTunnels:
         return None if tunnel is None else tunnel.door
 
     def open_for(self, vmi_uid: str) -> frozenset[str]:
-        return frozenset(uid for uid, one in self._open.items() if one.vmi_uid == vmi_uid)
+        return frozenset(uid for uid, tunnel in self._open.items() if tunnel.vmi_uid == vmi_uid)
 
     async def open(self, vmi_uid: str, moving: MigrationState) -> None:
         """Listen for the source that the migration names. ApiError when its certificate cannot be read;

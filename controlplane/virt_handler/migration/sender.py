@@ -204,7 +204,7 @@ async def _go_ahead(departure: SourceExit, order: TransferRequest) -> None:
 async def _migrate(
     guest: Guest, target: Connection, options: Options, watch: Watch, departure: SourceExit, *, unwanted: asyncio.Event
 ) -> Guest | None:
-    """Send the guest with libvirt. Return the guest at the target; None if SourceExit has seen it leave. Failed.
+    """Send the guest with libvirt. Return the guest at the target; None if SourceExit has detected its exit. Failed.
 
     It ends even if libvirtd at either side does not respond: a tenant may control it.
     """

@@ -60,17 +60,19 @@ class TunnelClient:
         """
         try:
             path = self._own = f"{self._home}/{uuid4().hex[:8]}"
-            own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-            listening = {**listening, "control": own}
-            own.bind(path)
-            own.listen(MOST["control"])
-            for channel, one in listening.items():
-                most = MOST[channel]
-                self._receptions.append(Acceptor(one, partial(self._carry, channel), most=most, in_all=most * CALLS))
+            control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+            listening = {**listening, "control": control}
+            control.bind(path)
+            control.listen(MOST["control"])
+            for channel, listener in listening.items():
+                limit = MOST[channel]
+                self._receptions.append(
+                    Acceptor(listener, partial(self._carry, channel), most=limit, in_all=limit * CALLS)
+                )
         except BaseException:
             await self.close()
-            for one in listening.values():
-                one.close()
+            for listener in listening.values():
+                listener.close()
             raise
         return path
 

@@ -115,6 +115,7 @@ class NodeClient:
             except (OSError, Closed, ProtocolError) as error:
                 log.warning("no contact with virt-node", extra={"error": str(error)})
                 self._why_not = str(error) if isinstance(error, ProtocolError) else AWAY
+            # Only a full handshake resets the pause: a virt-node of another release refuses each connection at once.
             failures = 0 if self._offer.state is not None else failures
             await self._offer.update(None)
             await self._sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])

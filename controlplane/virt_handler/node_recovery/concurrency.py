@@ -26,7 +26,7 @@ async def for_each(things: Iterable[T], do: Callable[[T], Awaitable[None]], at_o
 
 
 class BackgroundJob:
-    """A job of which at most one run is under way."""
+    """A job that never runs twice at the same time."""
 
     def __init__(self, do: Callable[[], Awaitable[None]]) -> None:
         self._do = do

@@ -77,8 +77,8 @@ class OrphanTermination:
 
     def _end(self, orphans: Iterable[Orphan]) -> None:
         """End the orphans that are in contact. This does not look at the node."""
-        seen = [Seen(candidate, self.launcher(candidate.pod_uid), None) for candidate in orphans]
-        for orphan in decide_orphans(seen, self._clock.monotonic()).end:
+        observed = [Seen(candidate, self.launcher(candidate.pod_uid), None) for candidate in orphans]
+        for orphan in decide_orphans(observed, self._clock.monotonic()).end:
             self._destroy(orphan)
 
     def launcher(self, pod_uid: str) -> Launcher | None:

@@ -96,19 +96,19 @@ def _may_run(vmi: Run) -> tuple[str, ...]:
 
 def decide_orphans(seen: Collection[Seen], now: float) -> Round:
     """Connect to orphans that are not admitted, and end those that are up, repeatedly until they are down."""
-    left = [candidate for candidate in seen if not _is_down(candidate)]
-    known = [(candidate.orphan, candidate.launcher) for candidate in left if candidate.launcher is not None]
+    running = [candidate for candidate in seen if not _is_down(candidate)]
+    reachable = [(candidate.orphan, candidate.launcher) for candidate in running if candidate.launcher is not None]
     return Round(
-        dial=tuple(orphan for orphan, launcher in known if not launcher.status.is_admitted),
-        end=tuple(orphan for orphan, launcher in known if _is_to_be_told(launcher, now)),
-        left=tuple(candidate.orphan for candidate in left),
+        dial=tuple(orphan for orphan, launcher in reachable if not launcher.status.is_admitted),
+        end=tuple(orphan for orphan, launcher in reachable if _is_to_be_told(launcher, now)),
+        left=tuple(candidate.orphan for candidate in running),
     )
 
 
 def _is_down(seen: Seen) -> bool:
     """Tell whether the launcher has no guest and starts none, as virt-node and (when connected) libvirt report.
 
-    The Pod's phase proves nothing: others than the kubelet write it while the node is away. An operation that is
+    The Pod's phase proves nothing: other components write it while the node is away. An operation that is
     under way may be a start.
     """
     may_be_up = seen.launcher is not None and (_is_up(seen.launcher) or seen.launcher.operation != "")

@@ -108,10 +108,11 @@ class NodeRecovery:
         self._rested_at, self._pause = -inf, ASK_SECONDS
         """When the last check ended, and the pause after it."""
         self._missing: dict[str, float] = {}
+        """The unanswered launchers, as in OwnershipCheck."""
         self._unreached = 0
         """The number of launchers in the last check if the API server did not answer at all."""
         self._failures: dict[str, int] = {}
-        """Failed requests in a row. Both by Pod UID."""
+        """Failed requests in a row, by Pod UID."""
         self._ending = OrphanTermination(launchers, clock)
         self._told: set[tuple[str, str]] = set()
         """The Events that were created: reason and Pod UID."""
@@ -200,9 +201,10 @@ class NodeRecovery:
     def _come_back(self, known: Iterable[str]) -> OwnershipCheck:
         """Begin a check of all launchers. A launcher whose deadline is over does not block the node again."""
         now, silences = self._clock.monotonic(), self._heard.silences
+        # After a new silence, for example of a suspended host, the deadlines start again.
         since = self._missing if silences == self._silences else self._given_up()
         check = OwnershipCheck(now, silences, {uid: since.get(uid, now) for uid in known})
-        if self._is_heard or not check.missing:
+        if self._is_heard or not check.missing:  # an isolated node stays blocked until it gets a response
             self._reach(check)
         return check
 
@@ -212,6 +214,7 @@ class NodeRecovery:
 
     def _reach(self, asking: OwnershipCheck) -> None:
         asking.is_reached = True
+        # The values from the check's beginning: a silence during the check makes another check due.
         self._asked_at, self._silences, self._missing = asking.at, asking.silences, asking.missing
 
     def _given_up(self) -> dict[str, float]:
@@ -255,21 +258,23 @@ class NodeRecovery:
 
     async def _say(self) -> None:
         """Create one Event for each guest that is remaining once the node is no longer blocked."""
-        remaining = [(item.pod_uid, orphan_event(item)) for item in self._ending.left]
+        remaining = [(entry.pod_uid, orphan_event(entry)) for entry in self._ending.left]
         remaining += [(uid, UNANSWERED) for uid in self._missing]
         reported, self._told = self._told, {(event.reason, uid) for uid, event in remaining}
-        await for_each([item for item in remaining if (item[1].reason, item[0]) not in reported], self._say_of, AT_ONCE)
+        await for_each(
+            [entry for entry in remaining if (entry[1].reason, entry[0]) not in reported], self._say_of, AT_ONCE
+        )
 
     async def _say_of(self, left: tuple[str, Told]) -> None:
-        uid, said = left
+        uid, event = left
         launcher = self._ending.launcher(uid)
         if launcher is None:
             return
-        log.error("a guest is left", extra={**who(launcher), "because": said.message})
+        log.error("a guest is left", extra={**who(launcher), "because": event.message})
         try:
-            await self._tell(about(launcher), said)
+            await self._tell(about(launcher), event)
         except ApiError as error:
-            log.warning("cannot tell an Event", extra={"reason": said.reason, "error": str(error)})
+            log.warning("cannot tell an Event", extra={"reason": event.reason, "error": str(error)})
 
     def _ask_in(self) -> float:
         """Return the seconds until the next check."""
