@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from libvirt_domain.namespace import NAMESPACE
+from ..namespace import NAMESPACE
 
 from ..codec import attribute, child, element
 
