@@ -13,8 +13,8 @@ import pytest
 
 from tests.controlplane.simulation.run import Simulation
 
-SEEDS = range(1, 11)
-"""Of 10,000 steps each: about seven seconds of a processor."""
+SEEDS = [*range(1, 5), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(5, 11))]
+"""Of 10,000 steps each."""
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,9 @@ import pytest
 
 from tests.controlplane.simulation.transit import TransitPlay
 
-SEEDS, STEPS = range(1, 17), 6_250
-"""About three seconds of a processor each."""
+STEPS = 6_250
+SEEDS = [*range(1, 6), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(6, 17))]
+"""About twenty seconds of a processor each."""
 AT_LEAST = 10
 """Of either end, and of what went wrong just where it mattered: what never happens proves little."""
 
