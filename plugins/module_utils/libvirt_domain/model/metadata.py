@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..namespace import NAMESPACE
-
 from ..codec import attribute, child, element
+from ..namespace import NAMESPACE
 
 
 @element
