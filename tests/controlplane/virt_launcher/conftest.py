@@ -18,7 +18,7 @@ from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod, b
 
 @pytest.fixture(scope="session")
 def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
-    """The launcher's image with the code of this tree, and the test guest's."""
+    """Build the launcher image from this tree and the test guest image."""
     home = tmp_path_factory.mktemp("images")
     yield built_images(home)
     shutil.rmtree(home, ignore_errors=True)
@@ -26,24 +26,24 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
 
 @pytest.fixture
 def keep_pod(tmp_path: pathlib.Path) -> Iterator[Callable[[LauncherPod], LauncherPod]]:
-    """Register a Pod so that nothing of it is left."""
-    made: list[LauncherPod] = []
+    """Return a function that registers a Pod for removal at the end."""
+    pods: list[LauncherPod] = []
 
     def keep(pod: LauncherPod) -> LauncherPod:
-        made.append(pod)
+        pods.append(pod)
         return pod
 
     yield keep
-    for pod in made:
+    for pod in pods:
         pod.remove()
 
 
 @pytest.fixture
 def pod(images: Images, tmp_path: pathlib.Path, keep_pod: Callable[[LauncherPod], LauncherPod]) -> LauncherPod:
-    """A launcher that has begun, with what `launched.VMI` asks for."""
-    made = keep_pod(LauncherPod(tmp_path, images, PLAN, {layout.image_mount("root"): images.guest}))
-    made.start()
-    return made
+    """A started launcher for `launched.VMI`."""
+    started = keep_pod(LauncherPod(tmp_path, images, PLAN, {layout.image_mount("root"): images.guest}))
+    started.start()
+    return started
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

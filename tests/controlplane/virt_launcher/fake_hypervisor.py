@@ -17,12 +17,12 @@ RUNNING = State(Life.RUNNING, "booted")
 
 @dataclass
 class FakeLibvirtd:
-    """state None: no domain is defined. obeys: what the guest does when the power button is pressed."""
+    """state_now None: no domain is defined. obeys: the guest shuts down when the power button is pressed."""
 
     state_now: State | None = None
     obeys: bool = True
     refusals: int = 0
-    """So many connections fail first."""
+    """Number of connections that fail first."""
     told: list[str] = field(default_factory=list)
     connections: list[FakeConnection] = field(default_factory=list)
     is_watched: asyncio.Event = field(default_factory=asyncio.Event)
@@ -30,9 +30,9 @@ class FakeLibvirtd:
     pings: int = 0
     is_hung: bool = False
     is_mute: bool = False
-    """It says nothing of its domain."""
+    """It does not answer questions about its domain."""
     is_stuck: bool = False
-    """It cannot switch its domain off."""
+    """It cannot destroy its domain."""
 
     async def open_connection(self, uri: str, **_unused: object) -> FakeConnection:
         if self.refusals:

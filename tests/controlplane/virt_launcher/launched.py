@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A VM in a launcher Pod without a cluster: what virt-controller and virt-handler do for it."""
+"""A VM in a launcher Pod without a cluster: the parts of virt-controller and virt-handler."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ PLAN = LaunchPlan(
 
 
 async def until(condition: Callable[[], object], what: str, pod: LauncherPod, seconds: float = 60) -> None:
-    """Wait for something outside of this process, which tells nobody when it happens."""
+    """Poll a condition outside of this process."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline or pod.process is None or pod.process.poll() is not None:
@@ -81,7 +81,7 @@ async def connect(pod: LauncherPod) -> Connection:
 
 
 def domain(pod: LauncherPod, memory: dict[str, str] | None = None) -> str:
-    """Build what virt-handler defines, of what the launcher reports. memory: other than the usual."""
+    """Build the domain XML that virt-handler defines. memory: other than the default."""
     mounts = {"root": layout.image_mount("root")}
     report = parse_report((pod.run / layout.REPORT).read_bytes(), mounts=mounts)
     facts = Facts(pod_uid="pod", epoch=1, is_kvm=False, report=report, links={"default": Link(MAC, layout.TAP, 1500)})
@@ -92,13 +92,13 @@ def domain(pod: LauncherPod, memory: dict[str, str] | None = None) -> str:
 
 
 async def define(pod: LauncherPod, connection: Connection, text: str = "") -> Guest:
-    """Do virt-handler's part, up to the start."""
+    """Do what virt-handler does before the start."""
     pod.make_network("10.0.2.1/24")
     return await connection.define(text or domain(pod))
 
 
 async def boot(pod: LauncherPod, connection: Connection, text: str = "") -> Guest:
-    """Do virt-handler's part, and wait until the guest is up."""
+    """Do what virt-handler does, and wait until the guest is up."""
     guest = await define(pod, connection, text)
     await guest.start()
     await until(lambda: "virtops-guest: ready" in pod.console, "guest that is ready", pod)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A launcher Pod without a cluster: runc, the real image, user 107, no capability, read-only root, own network.
+"""A launcher Pod without a cluster: runc, the real image, user 107, no capabilities, read-only root, own network.
 
-What virt-handler does to a Pod from outside (bridge and tap, the domain over libvirt's socket) the test does by hand.
+The test does what virt-handler does from outside the Pod (bridge, tap, the domain over libvirt's socket).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IMAGE_ENVIRONMENT = ["LANG=C", "PATH=/usr/local/bin:/usr/bin:/usr/sbin"]
 
 @dataclass(frozen=True)
 class Images:
-    """The unpacked root file systems of the two images, and how the launcher's is run."""
+    """The unpacked root file systems of two images, and the launcher's entrypoint."""
 
     launcher: pathlib.Path
     guest: pathlib.Path
@@ -36,8 +36,8 @@ class Images:
 
 
 def built_images(home: pathlib.Path) -> Images:
-    """Build the launcher's image with the code of this tree, and the test guest's; unpack them below home."""
-    from images.build import Options, build  # noqa: PLC0415 - only these tests need the builder
+    """Build the launcher image from this tree and the test guest image. Unpack both below home."""
+    from images.build import Options, build  # noqa: PLC0415 - only these tests need the image builder
     from images.store import Store, cache_directory  # noqa: PLC0415
 
     store = Store(cache_directory(), lambda text: None)
@@ -49,7 +49,7 @@ def built_images(home: pathlib.Path) -> Images:
 
 
 def unpack(archive: pathlib.Path, target: pathlib.Path) -> dict[str, Any]:
-    """Unpack an OCI archive's layers; return its configuration."""
+    """Unpack the layers of an OCI archive. Return its configuration."""
     target.mkdir(parents=True, exist_ok=True)
     with tarfile.open(archive) as whole:
 
@@ -59,7 +59,7 @@ def unpack(archive: pathlib.Path, target: pathlib.Path) -> dict[str, Any]:
         index = json.load(whole.extractfile("index.json"))  # type: ignore[arg-type]
         manifest = json.load(blob(index["manifests"][0]["digest"]))
         for layer in manifest["layers"]:
-            # tar and not tarfile, whose `filter` Python 3.11 has only from 3.11.4 on
+            # not tarfile: its `filter` needs Python 3.11.4
             subprocess.run(["tar", "--extract", "--directory", target], input=blob(layer["digest"]).read(), check=True)
         config: dict[str, Any] = json.load(blob(manifest["config"]["digest"]))["config"]
         return config
@@ -67,17 +67,17 @@ def unpack(archive: pathlib.Path, target: pathlib.Path) -> dict[str, Any]:
 
 @dataclass
 class LauncherPod:
-    """One Pod. `start` runs it; `run` is its emptyDir as the node sees it."""
+    """One Pod. `start` runs it. `run` is its emptyDir as the node sees it."""
 
     home: pathlib.Path
     images: Images
     plan: LaunchPlan
     mounts: dict[str, pathlib.Path] = field(default_factory=dict)
-    """Read-only, by where they are in the Pod."""
+    """Read-only mounts, by path in the Pod."""
     shared: dict[str, pathlib.Path] = field(default_factory=dict)
-    """Writable ones."""
+    """Writable mounts."""
     group: str = ""
-    """The control group that its own is made in; the root of each hierarchy unless said."""
+    """Parent of its control group. The default is the root of each hierarchy."""
     cpu_shares: int = 1024
     name: str = field(default_factory=lambda: f"virtops-{uuid.uuid4().hex[:8]}")
     process: subprocess.Popen[bytes] | None = None
@@ -122,7 +122,7 @@ class LauncherPod:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
 
     def make_network(self, gateway: str) -> None:
-        """Do what virt-handler does: bridge, address, tap."""
+        """Create bridge, address and tap, as virt-handler does."""
         inside = ("ip", "-n", self.name)
         _run(*inside, "link", "add", layout.BRIDGE, "address", "02:00:00:00:00:00", "type", "bridge")
         _run(*inside, "addr", "add", gateway, "dev", layout.BRIDGE)
@@ -132,31 +132,31 @@ class LauncherPod:
         _run(*inside, "link", "set", layout.BRIDGE, "up")
 
     def pids(self, program: str) -> list[int]:
-        """Find the Pod's processes by their program's name."""
+        """Return the process IDs of a program in the Pod."""
         return [pid for pid, path in self.programs().items() if path.endswith(program)]
 
     def programs(self) -> dict[int, str]:
-        """List all of the Pod's processes, each with its program's path."""
-        told = subprocess.run(["runc", "ps", "--format", "json", self.name], capture_output=True, check=True)
-        found = {}
-        for pid in json.loads(told.stdout):
-            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended since it was listed
-                found[pid] = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode()
-        return found
+        """Return the program path of each process in the Pod."""
+        listed = subprocess.run(["runc", "ps", "--format", "json", self.name], capture_output=True, check=True)
+        programs = {}
+        for pid in json.loads(listed.stdout):
+            with suppress(FileNotFoundError, ProcessLookupError):  # it may have ended since it was listed
+                programs[pid] = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode()
+        return programs
 
     def terminate(self) -> None:
-        """Do what the kubelet does first."""
+        """Send SIGTERM, as the kubelet does first."""
         _run("runc", "kill", self.name, "TERM")
 
     def wait(self, timeout: float = 60) -> int:
-        """Wait for the Pod's end, which no trouble of ours may garble; return the exit code."""
+        """Wait for the Pod's end, and check that the launcher logged no exception. Return the exit code."""
         assert self.process is not None
         code = self.process.wait(timeout)
         assert "Traceback" not in self.log, self.log
         return code
 
     def remove(self) -> None:
-        """Leave nothing."""
+        """Remove the Pod with all its resources."""
         subprocess.run(["runc", "delete", "--force", self.name], capture_output=True, check=False)
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
@@ -199,11 +199,11 @@ class LauncherPod:
         bound = {layout.RUN: (self.run, "rw"), "/dev/termination-log": (self.home / "termination-log", "rw")}
         bound["/etc/resolv.conf"] = (self.home / "resolv.conf", "ro")
         bound[layout.PLAN_DIRECTORY] = (self.home / "plan", "ro")
-        bound |= {where: (what, "ro") for where, what in self.mounts.items()}
-        bound |= {where: (what, "rw") for where, what in self.shared.items()}
+        bound |= {path: (source, "ro") for path, source in self.mounts.items()}
+        bound |= {path: (source, "rw") for path, source in self.shared.items()}
         return [
-            {"destination": where, "type": "bind", "source": str(what), "options": ["rbind", mode]}
-            for where, (what, mode) in bound.items()
+            {"destination": path, "type": "bind", "source": str(source), "options": ["rbind", mode]}
+            for path, (source, mode) in bound.items()
         ]
 
 

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two launchers with a guest in one of them, and the tunnel of virt-handler between them, without a cluster.
+"""Two launchers with a guest in one of them, and virt-handler's tunnel between them, without a cluster.
 
-What the two virt-nodes do (the sockets in the launchers) is done by hand. Between the client and either libvirtd is a
-toll (see there), and the memory on its way can be held up.
+The test opens the launchers' sockets, as the two virt-nodes do. A relay (toll.py) sits between the client and each
+libvirtd, and a valve can hold up the memory.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ while :; do
     sleep 1
 done
 """
-"""Writes on its disks, and says what is on them and how many CPUs it has, ever again; it takes those that come."""
+"""Writes on its disks, and prints their checksums and its number of CPUs for ever. It brings new CPUs online."""
 BUSY = """#!/bin/sh
 mkdir /busy && mount -t tmpfs none /busy
 for name in a b; do dd if=/dev/urandom of=/busy/$name bs=1M count=16; done
@@ -57,14 +57,14 @@ while :; do cp /busy/a /busy/c; cp /busy/b /busy/c; done
 """
 """Writes 16 MiB of its memory again and again."""
 SOME_BYTES = 8 << 20
-"""Of a guest's memory: much has been sent, and most has not."""
+"""Part of a guest's memory: much of it is sent, and most of it is not."""
 
 
 States = tuple[State | None, State | None]
 
 
 class Valve:
-    """Dials in the target's launcher, and lets no more of a guest's memory through than it is told."""
+    """Dials the target's launcher, and limits how much guest memory passes."""
 
     def __init__(self, pod: LauncherPod) -> None:
         self._pod = pod
@@ -73,7 +73,7 @@ class Valve:
         self.is_open = asyncio.Event()
         self.is_open.set()
         self.is_full = asyncio.Event()
-        """So much has come as may pass while it is not open."""
+        """Set when the limit of a closed valve is reached."""
 
     async def dial(self, channel: Channel) -> socket.socket:
         if channel == "control":
@@ -82,15 +82,15 @@ class Valve:
         if channel == "disks":
             return there
         near, far = socket.socketpair()
-        for item in (near, far):
-            item.setblocking(False)
+        for end in (near, far):
+            end.setblocking(False)
         self._connections += [far, there]
         for way in ((far, there), (there, far)):
             self._pumps.add(asyncio.create_task(self._pump(*way)))
         return near
 
     def cut(self) -> None:
-        """Break what carries the memory."""
+        """Break the memory connection."""
         for connection in self._connections:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -111,34 +111,34 @@ class Valve:
                 if passed >= SOME_BYTES and not self.is_open.is_set():
                     self.is_full.set()
                     await self.is_open.wait()
-        for item in (source, target):
+        for end in (source, target):
             with suppress(OSError):
-                item.shutdown(socket.SHUT_RDWR)
+                end.shutdown(socket.SHUT_RDWR)
 
 
 @dataclasses.dataclass
 class Moving:
-    """A guest that is at its source, and all that it needs to get to its target."""
+    """A guest at its source, and everything that its migration needs."""
 
     source: LauncherPod
     target: LauncherPod
     at_source: Connection
-    """Of an onlooker; so with at_target."""
+    """Connections of an observer, not of the migrating client."""
     at_target: Connection
     calls: dict[str, Toll]
-    """Of the one who sends the guest, by whose libvirtd they go to: source, target."""
+    """Relays of the migrating client, by libvirtd: source, target."""
     valve: Valve
     connections: list[Connection] = dataclasses.field(default_factory=list)
 
     async def dial(self) -> tuple[Guest, Connection]:
-        """Come as a client that sends: the guest at its source, and the target's libvirtd."""
+        """Connect as a migrating client. Return the guest at its source, and the target's libvirtd."""
         source, target = [await self._dial(toll) for toll in self.calls.values()]
         guest = await source.guest(UID)
         assert guest is not None
         return guest, target
 
     async def send(self, *, is_still: bool = False) -> Guest:
-        """Send the guest, as a client that has just come: its connections are closed when it has."""
+        """Send the guest as a new client. Its connections close if the migration fails."""
         guest, target = await self.dial()
         options = Options(
             pod_uid=POD_UID,
@@ -155,7 +155,7 @@ class Moving:
             raise
 
     async def hang_up(self) -> None:
-        """Close the connections of whoever sends."""
+        """Close the connections of the migrating client."""
         while self.connections:
             with suppress(HypervisorError):
                 await self.connections.pop().close()
@@ -164,17 +164,17 @@ class Moving:
         deadline = time.monotonic() + 10
         while True:
             try:
-                made = await open_connection(socket_uri(str(toll.path)))
-            except HypervisorError:  # the one before is not let go yet, and there is place for one
+                connection = await open_connection(socket_uri(str(toll.path)))
+            except HypervisorError:  # the previous connection may not be released yet, and only one is allowed
                 if time.monotonic() > deadline:
                     raise
                 await asyncio.sleep(0.05)
             else:
-                self.connections.append(made)
-                return made
+                self.connections.append(connection)
+                return connection
 
     async def states(self) -> States:
-        """What the guest does at its source and at its target; None where libvirt knows none."""
+        """Return the guest's state at its source and at its target; None without a domain."""
         return await _state(self.at_source), await _state(self.at_target)
 
     async def until_source(self, life: Life) -> None:
@@ -184,7 +184,7 @@ class Moving:
         await self._until(lambda states: states[1] == state, str(state))
 
     async def until_given_up(self) -> None:
-        """Wait until the source's libvirt has done with a migration."""
+        """Wait until the source's libvirt has ended the migration."""
         guest = await self.at_source.guest(UID)
         assert guest is not None
         deadline = time.monotonic() + 60
@@ -193,11 +193,11 @@ class Moving:
             await asyncio.sleep(0.02)
 
     async def _until(self, is_right: Callable[[States], bool], wanted: str) -> None:
-        """Wait for libvirt, which tells of some of it and not of all."""
+        """Poll libvirt, which does not send an event for every change."""
         deadline = time.monotonic() + 60
-        while not is_right(found := await self.states()):
+        while not is_right(states := await self.states()):
             if time.monotonic() > deadline:
-                raise AssertionError(f"{found} and not {wanted}\n{self.source.log}\n{self.target.log}")
+                raise AssertionError(f"{states} and not {wanted}\n{self.source.log}\n{self.target.log}")
             await asyncio.sleep(0.02)
 
     def qemus(self) -> tuple[int, int]:
@@ -205,7 +205,7 @@ class Moving:
 
 
 async def _state(connection: Connection) -> State | None:
-    with suppress(HypervisorError):  # it goes while it is asked
+    with suppress(HypervisorError):  # it may disappear meanwhile
         guest = await connection.guest(UID)
         return None if guest is None else await guest.state()
     return None
@@ -219,9 +219,9 @@ async def moving(
     data_bytes: int = 1 << 30,
     memory: dict[str, str] | None = None,
 ) -> AsyncIterator[Moving]:
-    """Boot a guest that runs a script, and make its target and the way there.
+    """Boot a guest that runs a script. Prepare its target and the tunnel.
 
-    data_bytes: of its empty disk. memory: as in a spec, if it is to have other than usual.
+    data_bytes: size of its empty disk. memory: as in a spec, other than the default.
     """
     pods = [_begin(images, home / name, script, data_bytes) for name in ("source", "target")]
     closing: list[Connection] = []
@@ -233,26 +233,26 @@ async def moving(
         target.make_network("10.0.2.1/24")
         await boot(source, at_source, domain(source, memory) if memory else "")
         valve = Valve(target)
-        entrance = TunnelServer(BINDING, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der), valve.dial)
+        server = TunnelServer(BINDING, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der), valve.dial)
         context = client_tls_context(pair_of(SOURCE), pair_of(TARGET).der)
-        passage = TunnelClient(
-            BINDING, Target("127.0.0.1", await entrance.open("127.0.0.1"), context, certificate_host(TARGET)), str(home)
+        client = TunnelClient(
+            BINDING, Target("127.0.0.1", await server.open("127.0.0.1"), context, certificate_host(TARGET)), str(home)
         )
-        with patch.object(passage_module, "CALLS", 100):  # a dozen migrations go through, and not one
-            control = await passage.open({"memory": _listen(source, "memory"), "disks": _listen(source, "disks")})
+        with patch.object(passage_module, "CALLS", 100):  # the tests migrate a dozen times
+            control = await client.open({"memory": _listen(source, "memory"), "disks": _listen(source, "disks")})
         calls |= {
             "source": Toll(home / "source.sock", source.socket),
             "target": Toll(home / "target.sock", pathlib.Path(control)),
         }
         for toll in calls.values():
             await toll.open()
-        made = Moving(source, target, at_source, at_target, calls, valve)
+        migration = Moving(source, target, at_source, at_target, calls, valve)
         try:
-            yield made
+            yield migration
         finally:
-            await made.hang_up()
-            await passage.close()
-            await entrance.close()
+            await migration.hang_up()
+            await client.close()
+            await server.close()
             await valve.close()
     finally:
         for connection in closing:
@@ -280,6 +280,6 @@ def _begin(images: Images, home: pathlib.Path, script: str, data_bytes: int) -> 
 
 def _listen(pod: LauncherPod, channel: str) -> socket.socket:
     path = pod.run.joinpath(*layout.MIGRATION_SOCKETS[channel])
-    made = listen_at(path)
+    server = listen_at(path)
     os.chown(path, layout.UID, layout.UID)
-    return made
+    return server

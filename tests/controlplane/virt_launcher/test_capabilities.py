@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The capability probe, without a libvirtd: it never fails its Pod. With one it is part of every test on a lab."""
+"""The capability probe without a libvirtd: it never fails its Pod. Lab tests cover it with one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from controlplane.virt_launcher import capabilities
 
 @pytest.fixture
 def nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A container without libvirtd and without /dev/kvm."""
+    """A container without libvirtd and /dev/kvm."""
     monkeypatch.setattr(capabilities, "_LIBVIRTD", str(tmp_path / "libvirtd"))
     monkeypatch.setattr(capabilities, "_KVM", str(tmp_path / "kvm"))
     return tmp_path
 
 
-def test_without_libvirtd_it_ends_well_and_leaves_nothing_wrong(nothing: Path) -> None:
+def test_without_libvirtd_the_probe_succeeds_with_no_result(nothing: Path) -> None:
     assert capabilities.main([str(nothing / "out")]) == 0
     assert [path.name for path in (nothing / "out").iterdir()] == ["emulation"]
     assert list((nothing / "out" / "emulation").iterdir()) == []
@@ -36,10 +36,10 @@ def test_without_libvirtd_it_ends_well_and_leaves_nothing_wrong(nothing: Path) -
     ],
     ids=["the container's", "the node's", "none"],
 )
-def test_only_devices_of_the_container_s_own_are_closed_and_opened(
+def test_only_the_containers_own_kvm_device_is_closed_and_opened(
     nothing: Path, monkeypatch: pytest.MonkeyPatch, mounts: str, is_private: bool
 ) -> None:
-    """/dev/kvm of a node is everybody's: to close it for a moment would fail whatever starts then."""
+    """The node's /dev/kvm is shared: closing it for a moment would fail other starts."""
     (nothing / "kvm").touch()
     modes: list[int] = []
     monkeypatch.setattr(capabilities.os, "geteuid", lambda: 0)
@@ -51,7 +51,7 @@ def test_only_devices_of_the_container_s_own_are_closed_and_opened(
     assert modes == ([0o600, 0o666] if is_private else [])
 
 
-def test_libvirtd_gets_the_directories_of_a_launcher_below_another_root() -> None:
+def test_libvirtd_gets_the_launchers_directories_below_another_root() -> None:
     environment = capabilities._environment(Path("/scratch"))
     assert environment["XDG_RUNTIME_DIR"] == "/scratch"
     assert environment["XDG_CACHE_HOME"] == "/scratch/cache"
@@ -68,7 +68,7 @@ SAID = """<qemuCaps>
 
 
 class Probe:
-    """A libvirtd that has written down what QEMU can do."""
+    """A libvirtd that has written its QEMU capabilities."""
 
     def __init__(self, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         async def probe(run: Path, *, with_cpu: bool) -> dict[str, str] | None:
@@ -83,20 +83,18 @@ class Probe:
         self.left = {path.name: path.read_text() for path in target.iterdir()}
 
 
-def test_an_emulated_cpu_is_asked_for_all_its_features_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or libvirt asks for each of 463 properties, which is most of what a start takes."""
-    left = Probe(tmp_path / "emulation", monkeypatch).left["926803a9.xml"]
+def test_an_emulated_cpu_is_queried_for_all_features_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise libvirt queries each of 463 properties, which takes most of a start."""
+    capabilities_xml = Probe(tmp_path / "emulation", monkeypatch).left["926803a9.xml"]
 
-    assert left == SAID.replace("  <flag name='cpu-unavailable-features'/>\n", "")
+    assert capabilities_xml == SAID.replace("  <flag name='cpu-unavailable-features'/>\n", "")
 
 
-def test_what_is_found_with_kvm_stays_as_libvirt_has_written_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """There the features of a guest's CPU are compared with the host's, those of model-specific registers too."""
+def test_capabilities_with_kvm_are_kept_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With KVM, libvirt compares the features of guest and host CPUs, including model-specific registers."""
     assert Probe(tmp_path / "kvm", monkeypatch).left["926803a9.xml"] == SAID
 
 
-def test_what_the_processor_is_is_said_for_guests_that_use_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_host_cpu_is_written_for_guests_with_kvm_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Probe(tmp_path / "kvm", monkeypatch).left["cpu.json"] == '{"model": "EPYC"}'
     assert "cpu.json" not in Probe(tmp_path / "emulation", monkeypatch).left

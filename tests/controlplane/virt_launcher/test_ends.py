@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a launcher makes of guests that panic, reboot, or let a watchdog expire: real guests, under emulation."""
+"""How a launcher ends when its guest panics, reboots or lets its watchdog expire. Real guests, under emulation."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Keep = Callable[[LauncherPod], LauncherPod]
 PANICS = "#!/bin/sh\necho c >/proc/sysrq-trigger\n"
 REBOOTS = "#!/bin/sh\nreboot -f\n"
 HANGS = "#!/bin/sh\nwatchdog -F -t 1 -T 2 /dev/watchdog &\nsleep 2\nkill -9 $!\n"
-"""Serves its watchdog, and then does so no more."""
+"""Serves its watchdog for a while and then stops."""
 
 
 @pytest.fixture
 def launch(images: Images, tmp_path: pathlib.Path, keep_pod: Keep) -> Callable[[str], LauncherPod]:
-    """Begin a launcher of a guest that runs a script."""
+    """Return a function that starts a launcher whose guest runs a script."""
 
     def begin(script: str) -> LauncherPod:
         (seed,) = PLAN.cloud_init
@@ -48,7 +48,7 @@ def launch(images: Images, tmp_path: pathlib.Path, keep_pod: Keep) -> Callable[[
 
 
 def a_domain(pod: LauncherPod, devices: dict[str, Any], **domain: Any) -> str:
-    """Build what virt-handler defines for a machine with these devices."""
+    """Build the XML that virt-handler defines for a VMI with these devices."""
     vmi = copy.deepcopy(VMI)
     vmi["spec"]["domain"].update(domain)  # type: ignore[index]
     vmi["spec"]["domain"]["devices"].update(devices)  # type: ignore[index]
@@ -108,7 +108,7 @@ async def test_a_guest_ends_its_own_run(
 
 
 @pytest.mark.parametrize("press", [Guest.reset, Guest.reboot], ids=["reset", "soft reboot"])
-async def test_a_reboot_that_somebody_else_wants_is_one_too(
+async def test_a_reboot_from_outside_ends_the_run_too(
     launch: Callable[[str], LauncherPod], press: Callable[[Guest], Awaitable[None]]
 ) -> None:
     pod = launch("#!/bin/sh\n")
@@ -124,7 +124,7 @@ async def test_a_reboot_that_somebody_else_wants_is_one_too(
     await connection.close()
 
 
-async def test_a_guest_that_its_watchdog_resets_boots_again_in_its_pod(launch: Callable[[str], LauncherPod]) -> None:
+async def test_a_guest_reset_by_its_watchdog_boots_again_in_its_pod(launch: Callable[[str], LauncherPod]) -> None:
     pod = launch(HANGS)
     connection = await connect(pod)
     guest = await define(pod, connection, a_domain(pod, {"watchdog": {"name": "dog"}}))
@@ -138,10 +138,10 @@ async def test_a_guest_that_its_watchdog_resets_boots_again_in_its_pod(launch: C
     await connection.close()
 
 
-async def test_qemu_takes_every_model_of_a_panic_device_at_once(launch: Callable[[str], LauncherPod]) -> None:
+async def test_qemu_accepts_all_panic_device_models_at_once(launch: Callable[[str], LauncherPod]) -> None:
     pod = launch("#!/bin/sh\n")
     connection = await connect(pod)
-    every = [{"model": item} for item in ("isa", "pvpanic", "hyperv")]
+    every = [{"model": model} for model in ("isa", "pvpanic", "hyperv")]
     guest = await define(pod, connection, a_domain(pod, {"panicDevices": every}))
 
     await guest.start()

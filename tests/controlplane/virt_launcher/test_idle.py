@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A launcher whose guest wants nothing: who wakes up, and that its console is there when something happens."""
+"""A launcher with an idle guest: how often its threads wake up, and whether its console still works."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ pytestmark = [pytest.mark.guest, pytest.mark.asyncio(loop_scope="session"), pyte
 
 IDLE_SECONDS = 15.0
 LOOKS = 4
-"""Whoever else is busy on the machine wakes threads more often than they need to be, never less often."""
+"""Measurements. A busy machine causes additional wake-ups, never fewer."""
 
 
 def on_node(pod: LauncherPod, path: str) -> pathlib.Path:
-    """Where a file of the launcher's emptyDir is for the node."""
+    """Return the node's path of a file in the launcher's emptyDir."""
     return pod.run / pathlib.Path(path).relative_to(layout.RUN)
 
 
 def opened(pod: LauncherPod, program: str) -> set[str]:
-    """What a program of the Pod has open, by the names in there."""
+    """Return the paths of the descriptors of a program in the Pod."""
     (pid,) = pod.pids(program)
     return {os.readlink(path) for path in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
 
 
 async def test_an_idle_launcher_wakes_at_most_twice_a_second(pod: LauncherPod) -> None:
-    """In all: init, supervisor, libvirtd and QEMU. The guest is paused, so that nothing is its own."""
+    """Counts init, supervisor, libvirtd and QEMU. The guest is paused and causes no wake-ups itself."""
     connection = await connect(pod)
     guest = await define(pod, connection)
     await guest.start(is_paused=True)
-    await asyncio.sleep(IDLE_SECONDS)  # whoever is busy with the start comes to rest
+    await asyncio.sleep(IDLE_SECONDS)  # let the start settle
     for _unused in range(LOOKS):
-        seen = await wakes(pod, IDLE_SECONDS)
-        if seen.per_second <= 2:
+        measured = await wakes(pod, IDLE_SECONDS)
+        if measured.per_second <= 2:
             break
     await connection.close()
     assert {path.rpartition("/")[2] for path in pod.programs().values()} == {
@@ -54,17 +54,17 @@ async def test_an_idle_launcher_wakes_at_most_twice_a_second(pod: LauncherPod) -
         "libvirtd",
         "qemu-system-x86_64",
     }
-    assert seen.per_second <= 2, seen.by_thread
+    assert measured.per_second <= 2, measured.by_thread
 
 
-async def test_whoever_could_wait_for_an_event_does(pod: LauncherPod) -> None:
-    """QEMU has no terminal, which it would have to look at every second; the supervisor is told what is written."""
+async def test_the_launcher_waits_for_events_instead_of_polling(pod: LauncherPod) -> None:
+    """QEMU has no terminal, which it would poll every second. Signals tell the supervisor about log writes."""
     connection = await connect(pod)
     guest = await define(pod, connection)
     await guest.start(is_paused=True)
     listened = {layout.RUN, layout.QEMU_LOGS}
     await until(lambda: listened <= opened(pod, "python3"), "supervisor that listens", pod)
-    assert not [item for item in opened(pod, "qemu-system-x86_64") if re.search(r"/dev/(ptmx|pts/)", item)]
+    assert not [path for path in opened(pod, "qemu-system-x86_64") if re.search(r"/dev/(ptmx|pts/)", path)]
 
     with on_node(pod, layout.SERIAL_LOG).open("ab") as file:
         file.write(b"a word in silence\n")
@@ -88,7 +88,7 @@ async def closed_at_the_end(writer: asyncio.StreamWriter) -> AsyncIterator[None]
 
 
 async def press_enter_until_asked_who(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """As a person does: a getty that begins throws away what was typed before, and login waits after a wrong name."""
+    """Press Enter repeatedly, because a starting getty drops earlier input and login pauses after a wrong name."""
     while True:
         writer.write(b"\n")
         with suppress(TimeoutError):
@@ -97,8 +97,8 @@ async def press_enter_until_asked_who(reader: asyncio.StreamReader, writer: asyn
                 return
 
 
-async def test_whoever_connects_to_the_console_speaks_with_the_guest_and_the_next_one_too(pod: LauncherPod) -> None:
-    """The log has all of it, whoever is there."""
+async def test_console_clients_talk_to_the_guest_one_after_another(pod: LauncherPod) -> None:
+    """The log has everything, with or without a client."""
     connection = await connect(pod)
     await boot(pod, connection)
     for name in ("first", "second"):
@@ -111,8 +111,8 @@ async def test_whoever_connects_to_the_console_speaks_with_the_guest_and_the_nex
     await connection.close()
 
 
-async def test_a_console_of_the_version_before_is_copied_as_well(pod: LauncherPod) -> None:
-    """A virt-handler that is not exchanged yet asks for a terminal."""
+async def test_a_console_of_the_previous_version_is_copied_too(pod: LauncherPod) -> None:
+    """A virt-handler that is not upgraded yet configures a terminal."""
     connection = await connect(pod)
     socket = f'<source mode="bind" path="{layout.SERIAL_SOCKET}" />'
     text = domain(pod)

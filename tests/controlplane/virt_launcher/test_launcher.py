@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The launcher as it will run: its image, its user, its guest. Needs root; the guest runs under emulation."""
+"""The real launcher: its image, its user and its guest. Needs root. The guest runs under emulation."""
 
 from __future__ import annotations
 
@@ -66,13 +66,18 @@ KERNEL_PLAN = dataclasses.replace(
 Keep = Callable[[LauncherPod], LauncherPod]
 
 
-async def test_a_guest_boots_and_goes_when_the_pod_is_told_to(pod: LauncherPod) -> None:
+async def test_a_guest_boots_and_shuts_down_with_its_pod(pod: LauncherPod) -> None:
     connection = await connect(pod)
     guest = await boot(pod, connection)
     assert await guest.state() == State(Life.RUNNING, "booted")
-    seen = await guest.described(read_domain)
-    assert seen.identity is not None
-    assert (seen.is_kvm, seen.has_acpi, seen.identity.uid, seen.identity.epoch) == (False, True, UID, 1)
+    described = await guest.described(read_domain)
+    assert described.identity is not None
+    assert (described.is_kvm, described.has_acpi, described.identity.uid, described.identity.epoch) == (
+        False,
+        True,
+        UID,
+        1,
+    )
     await until(lambda: "user-data exited with 0" in pod.console, "end of the user's script", pod)
     for expected in ("seed says hello to named-by-seed", "10.0.2.2/24", "via 10.0.2.1", "nameserver 10.96.0.10"):
         assert expected in pod.console
@@ -80,7 +85,7 @@ async def test_a_guest_boots_and_goes_when_the_pod_is_told_to(pod: LauncherPod) 
     pod.terminate()
     assert pod.wait() == 0
     assert pod.termination_message == "the guest shut down"
-    assert "reboot: Power down" in pod.console.splitlines()[-1]  # nothing of the console is lost at the end
+    assert "reboot: Power down" in pod.console.splitlines()[-1]  # nothing of the console's end is lost
     await connection.close()
 
 
@@ -100,7 +105,7 @@ async def test_a_kernel_boots_from_an_image_with_disks_on_every_bus(
     await connection.close()
 
 
-async def test_a_flooded_log_of_qemu_is_cut_and_a_failed_start_still_says_why(
+async def test_a_flooded_qemu_log_is_cut_and_a_failed_start_still_has_its_reason(
     images: Images, tmp_path: pathlib.Path, keep_pod: Keep
 ) -> None:
     pod = keep_pod(LauncherPod(tmp_path, images, KERNEL_PLAN, {layout.KERNEL_BOOT: images.guest}))
@@ -119,7 +124,7 @@ async def test_a_flooded_log_of_qemu_is_cut_and_a_failed_start_still_says_why(
 
 
 async def test_libvirt_defines_every_golden_domain(pod: LauncherPod) -> None:
-    """The real one with the real QEMU, which checks more than the schema. Without KVM here, so of the other type."""
+    """libvirt and QEMU check more than the schema does. Without KVM here, so with type qemu."""
     connection = await connect(pod)
     for case in CASES:
         built = dataclasses.replace(case.build(), type="qemu", name=case.name)
@@ -130,9 +135,9 @@ async def test_libvirt_defines_every_golden_domain(pod: LauncherPod) -> None:
 
 
 async def outlive_libvirtd(pod: LauncherPod, signal_number: signal.Signals) -> float:
-    """Boot a guest and send its libvirtd a signal: another one comes and finds the guest, which goes when it is asked.
+    """Boot a guest and send its libvirtd a signal: a new libvirtd finds the guest and can shut it down.
 
-    Return the seconds until there was another one.
+    Return the seconds until the new libvirtd started.
     """
     connection = await connect(pod)
     await boot(pod, connection)
@@ -154,7 +159,7 @@ async def outlive_libvirtd(pod: LauncherPod, signal_number: signal.Signals) -> f
     return waited
 
 
-async def test_libvirtd_may_die_and_the_guest_does_not_notice(pod: LauncherPod) -> None:
+async def test_a_killed_libvirtd_does_not_disturb_the_guest(pod: LauncherPod) -> None:
     await outlive_libvirtd(pod, signal.SIGKILL)
 
 
@@ -168,9 +173,9 @@ async def test_a_killed_qemu_fails_the_pod(pod: LauncherPod) -> None:
     await connection.close()
 
 
-async def test_a_libvirtd_that_hangs_is_replaced_and_the_guest_does_not_notice(pod: LauncherPod) -> None:
+async def test_a_hung_libvirtd_is_replaced_without_disturbing_the_guest(pod: LauncherPod) -> None:
     waited = await outlive_libvirtd(pod, signal.SIGSTOP)
-    # It may have answered for the last time just before it was asked again: while the guest was still booting.
+    # Its last answer may be as old as a ping interval when the signal arrives.
     assert waited > HUNG_SECONDS - PING_SECONDS - 1
 
 
@@ -184,14 +189,14 @@ async def test_libvirtd_and_qemu_killed_together_fail_the_pod(pod: LauncherPod) 
     await connection.close()
 
 
-async def test_a_pod_that_goes_before_its_guest_ran_does_not_wait(pod: LauncherPod) -> None:
+async def test_a_pod_terminated_before_the_start_ends_at_once(pod: LauncherPod) -> None:
     await until(pod.socket.exists, "libvirt socket", pod)
     pod.terminate()
     assert pod.wait() == 1
     assert pod.termination_message == "the Pod was ended before its guest ran"
 
 
-async def test_an_image_that_cannot_be_attached_fails_the_pod_with_a_reason(
+async def test_an_unusable_image_fails_the_pod_with_a_reason(
     images: Images, tmp_path: pathlib.Path, keep_pod: Keep
 ) -> None:
     bad = tmp_path / "bad"

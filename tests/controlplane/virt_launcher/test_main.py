@@ -38,25 +38,25 @@ def test_the_plan_comes_from_a_file(tmp_path: Path) -> None:
         pytest.param(b" " * (PLAN_LIMIT_BYTES + 1), f"more than {PLAN_LIMIT_BYTES} bytes", id="long"),
     ],
 )
-def test_what_is_no_plan_is_refused(tmp_path: Path, data: bytes | None, message: str) -> None:
+def test_an_invalid_plan_is_refused(tmp_path: Path, data: bytes | None, message: str) -> None:
     if data is not None:
         (tmp_path / "plan").write_bytes(data)
     with pytest.raises(ValueError, match=message):
         Settings.read({}, str(tmp_path / "plan"))
 
 
-def test_last_words_are_left_whatever_names_an_image_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file name need not be text: Python has it with a surrogate, which UTF-8 has not."""
+def test_the_termination_message_may_contain_any_file_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file name may not be UTF-8. Python represents it with surrogates, which cannot be encoded."""
     monkeypatch.setattr(__main__, "TERMINATION_LOG", str(tmp_path / "log"))
     assert __main__._end("InvalidDisk: \udcff" + "x" * 10_000, 1) == 1
-    said = (tmp_path / "log").read_bytes()
-    assert said.startswith(b"InvalidDisk: \\udcffxx")
-    assert len(said) == 4096
+    message = (tmp_path / "log").read_bytes()
+    assert message.startswith(b"InvalidDisk: \\udcffxx")
+    assert len(message) == 4096
 
 
 @pytest.fixture
 def last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where a launcher leaves them that has a plan and no libvirtd."""
+    """The termination message of a launcher with a plan and no libvirtd."""
     monkeypatch.setattr(__main__, "TERMINATION_LOG", str(tmp_path / "log"))
     monkeypatch.setattr(__main__, "never_block_on_stderr", lambda: None)
     monkeypatch.setattr(__main__.logs, "configure", lambda *_unused: None)
@@ -83,7 +83,7 @@ def last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
         ),
     ],
 )
-def test_a_guest_that_cannot_be_prepared_fails_its_pod_and_says_why(
+def test_a_failed_preparation_fails_the_pod_with_the_reason(
     trouble: Exception, said: str, last_words: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_unused: LaunchPlan) -> None:
@@ -94,10 +94,10 @@ def test_a_guest_that_cannot_be_prepared_fails_its_pod_and_says_why(
     assert last_words.read_text() == said
 
 
-def test_a_pod_that_is_ended_while_disks_are_made_ends_at_once(
+def test_a_pod_terminated_during_the_preparation_ends_at_once(
     last_words: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A container's first process that takes no SIGTERM hears of none: the kubelet would wait, then kill."""
+    """The kernel drops an unhandled SIGTERM for PID 1, so the kubelet would wait and then kill the Pod."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     monkeypatch.setattr(__main__, "prepare", lambda _unused: os.kill(os.getpid(), signal.SIGTERM))
 
@@ -105,7 +105,9 @@ def test_a_pod_that_is_ended_while_disks_are_made_ends_at_once(
     assert last_words.read_text() == "the Pod was ended before its guest ran"
 
 
-def test_what_it_makes_is_for_its_own_group_at_most(last_words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_created_files_are_accessible_to_the_own_group_at_most(
+    last_words: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = last_words.parent / "made"
 
     def make(_unused: LaunchPlan) -> None:
@@ -117,8 +119,8 @@ def test_what_it_makes_is_for_its_own_group_at_most(last_words: Path, monkeypatc
     assert made.stat().st_mode & 0o027 == 0
 
 
-def test_a_log_that_nobody_reads_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pipe to the container runtime is full when that one stands still, and the guest must not."""
+def test_a_log_without_a_reader_blocks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hung container runtime stops reading the pipe. The guest must go on."""
     read, write = os.pipe()
     with open(read, "rb"), open(write, "w") as full:
         monkeypatch.setattr(sys, "stderr", full)
@@ -130,11 +132,11 @@ def test_a_log_that_nobody_reads_holds_nothing_up(monkeypatch: pytest.MonkeyPatc
         os.dup2(os.open(os.devnull, os.O_WRONLY), write)
 
 
-def test_nothing_slow_is_imported_before_libvirtd_runs() -> None:
-    """The image has neither msgspec nor a Kubernetes client; asyncio and libvirt load while libvirtd starts."""
+def test_no_slow_module_is_imported_before_libvirtd_runs() -> None:
+    """The image has no msgspec and no Kubernetes client. asyncio and libvirt are imported while libvirtd starts."""
     program = "import sys; sys.path[:0] = sys.argv[1:]; import controlplane.virt_launcher.__main__"
     root = Path(__file__).parents[3]
-    # -S: an environment's own start-up files would load modules that the image does not
+    # -S: start-up files of this environment may import modules that the image does not have
     command = [sys.executable, "-I", "-S", "-c", f"{program}; print(sorted(sys.modules))"]
     command += [str(root), str(root / "plugins/module_utils")]
     done = subprocess.run(command, capture_output=True, check=True, text=True)

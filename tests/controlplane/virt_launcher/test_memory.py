@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A guest with room for more memory than it begins with: what libvirt and QEMU make of that, before and after it moves.
+"""Memory hot-plug with real libvirt and QEMU, before and after a migration.
 
-The test guest's kernel has no driver for the device: what is seen is what it is asked to have (docs/adr/0017).
+The test guest's kernel has no driver for the device: only the requested size is visible (docs/adr/0017).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def last_count(console: str) -> int:
 
 
 @pytest.mark.parametrize("is_still", [False, True], ids=["while it runs", "while it is still"])
-async def test_a_guest_that_has_moved_is_asked_to_have_other_memory(
+async def test_a_migrated_guest_can_be_asked_for_other_memory(
     images: Images, tmp_path: pathlib.Path, is_still: bool
 ) -> None:
     async with moving(images, tmp_path, memory={"guest": "1Gi", "maxGuest": "4Gi"}) as moved:

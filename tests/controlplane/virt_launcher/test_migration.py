@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A guest goes from one launcher to another, or stays where it is: what libvirt and QEMU make of every way to break it.
+"""A migration between two launchers, complete or broken: how libvirt and QEMU react to each kind of failure.
 
-What docs/adr/0016 rests on: while the source's QEMU exists, the target's guest has never run.
+docs/adr/0016 relies on this: while the source's QEMU exists, the target's guest has never run.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ RUNS, GOES_ON = State(Life.RUNNING, "booted"), State(Life.RUNNING, "unpaused")
 CANCELED = State(Life.RUNNING, "migration_canceled")
 MIGRATES, MIGRATED = State(Life.PAUSED, "migration"), State(Life.SHUT_OFF, "migrated")
 WHOLE = State(Life.PAUSED, "user")
-"""At the target, whatever the source knows of it."""
+"""State at the target, whatever the source knows."""
 SECONDS = 60.0
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def moved(images: Images, tmp_path: pathlib.Path) -> AsyncIterator[Moving]:
-    async with moving(images, tmp_path) as made:
-        yield made
+    async with moving(images, tmp_path) as migration:
+        yield migration
 
 
 def last_count(console: str) -> int:
@@ -52,13 +52,13 @@ def last_count(console: str) -> int:
 
 
 async def counts_on(moved: Moving) -> None:
-    """The source's guest lives, and the target's never has."""
+    """Check that the source's guest runs and the target's has never run."""
     before = last_count(moved.source.console)
     await until(lambda: last_count(moved.source.console) > before, "guest that counts on", moved.source)
     assert moved.target.console == ""
 
 
-async def test_a_guest_goes_on_where_it_was_with_its_memory_and_its_disks_and_gets_another_cpu(moved: Moving) -> None:
+async def test_a_migrated_guest_keeps_memory_and_disks_and_can_plug_a_cpu(moved: Moving) -> None:
     await until(lambda: "on sda: " in moved.source.console, "guest that has written", moved.source)
     (root,) = set(re.findall(r"on vda: [0-9a-f]{64}", moved.source.console))
     (data,) = set(re.findall(r"on sda: [0-9a-f]{64}", moved.source.console))
@@ -76,8 +76,8 @@ async def test_a_guest_goes_on_where_it_was_with_its_memory_and_its_disks_and_ge
     await there.resume()
     assert await moved.states() == (MIGRATED, GOES_ON)
     await until(lambda: last_count(moved.target.console) > last_count(moved.source.console), "count", moved.target)
-    found = re.findall(r"counter ([0-9]+)", moved.target.console)
-    assert int(found[0]) in (last_count(moved.source.console), last_count(moved.source.console) + 1)
+    counts = re.findall(r"counter ([0-9]+)", moved.target.console)
+    assert int(counts[0]) in (last_count(moved.source.console), last_count(moved.source.console) + 1)
     console = len(moved.target.console)
     for disk in (root, data):
         await until(lambda disk=disk: disk in moved.target.console[console:], f"what was {disk}", moved.target)
@@ -90,13 +90,13 @@ async def test_a_guest_goes_on_where_it_was_with_its_memory_and_its_disks_and_ge
 
 @dataclasses.dataclass(frozen=True)
 class Break:
-    """How a migration is broken, at a message or when some of the memory has been sent, and what comes of it."""
+    """How a migration is broken, at a message or with part of the memory sent, and the result."""
 
     name: str
     at: tuple[str, str, bool] | None = None
-    """Whose libvirtd; the step, and whether it is its answer that is lost."""
+    """Whose libvirtd, which step, and whether the answer is lost and not the call."""
     is_client: bool = False
-    """The client ends: both its connections are cut, and not one."""
+    """The client ends: both of its connections are cut."""
     source: State = RUNS
     target: State | None = None
 
@@ -117,11 +117,11 @@ LATE_BREAKS = (
     Break("the target has all, and cannot say so", ("target", "finish", True), source=CANCELED, target=WHOLE),
     Break("and the client ends at that", ("target", "finish", True), is_client=True, source=MIGRATES, target=WHOLE),
 )
-"""There is a whole guest at the target then, with which its launcher ends."""
+"""The target has a complete guest, which ends with its launcher."""
 
 
-async def test_one_that_breaks_before_the_target_has_all_stays(moved: Moving) -> None:
-    """In each way there is, one after another, and then it moves."""
+async def test_a_migration_broken_before_the_target_is_complete_stays_at_the_source(moved: Moving) -> None:
+    """Each kind of failure in turn. In the end the guest migrates."""
     for case in BREAKS:
         await stays(moved, case)
     let_pass(moved)
@@ -130,7 +130,7 @@ async def test_one_that_breaks_before_the_target_has_all_stays(moved: Moving) ->
 
 
 @pytest.mark.parametrize("case", LATE_BREAKS, ids=lambda case: case.name)
-async def test_one_that_breaks_before_the_source_hears_that_the_target_has_all_stays(
+async def test_a_migration_broken_before_the_source_hears_of_completion_stays_at_the_source(
     moved: Moving, case: Break
 ) -> None:
     await stays(moved, case)
@@ -142,7 +142,7 @@ async def stays(moved: Moving, case: Break) -> None:
     await until_broken(moved, case)
     source, target = await moved.states()
     if source is not None and source.life is Life.RUNNING:
-        source = dataclasses.replace(source, reason=case.source.reason)  # of an earlier one
+        source = dataclasses.replace(source, reason=case.source.reason)  # the reason may be left from an earlier case
     assert (source, target) == (case.source, case.target), case
     assert moved.qemus() == (1, int(target is not None)), case
     if source == MIGRATES:
@@ -151,7 +151,7 @@ async def stays(moved: Moving, case: Break) -> None:
 
 
 async def until_broken(moved: Moving, case: Break) -> None:
-    """Break it, and wait until libvirt has made of it what it will."""
+    """Break the migration, and wait for libvirt's final state."""
     let_pass(moved)
     tolls = moved.calls
     if case.is_client:
@@ -176,14 +176,14 @@ async def until_broken(moved: Moving, case: Break) -> None:
 
 
 def let_pass(moved: Moving) -> None:
-    for toll in moved.calls.values():
-        toll.rule = lambda _passing: ""
-        toll.also = []
+    for relay in moved.calls.values():
+        relay.rule = lambda _passing: ""
+        relay.also = []
     moved.valve.is_open.set()
 
 
 async def break_off(moved: Moving, what: str) -> None:
-    """Break one of which some memory has been sent."""
+    """Break a migration that has sent part of the memory."""
     if what == "given up":
         guest = await guest_at(moved.at_source)
         progress = await guest.progress()
@@ -201,16 +201,16 @@ async def break_off(moved: Moving, what: str) -> None:
 
 
 async def guest_at(connection: Connection) -> Guest:
-    found = await connection.guest(UID)
-    assert found is not None
-    return found
+    guest = await connection.guest(UID)
+    assert guest is not None
+    return guest
 
 
 @pytest.mark.parametrize("is_client", [False, True], ids=["its connection breaks", "the client ends"])
-async def test_a_source_that_does_not_hear_that_the_target_has_all_waits_though_the_call_is_done(
+async def test_a_source_without_the_confirmation_stays_paused_though_the_call_succeeded(
     moved: Moving, is_client: bool
 ) -> None:
-    """libvirt's call says nothing of it: whether the source's QEMU is gone has to be asked."""
+    """libvirt's call does not tell: whether the source's QEMU is gone has to be checked."""
     moved.calls["source"].rule = lambda passing: "cut" if passing == Passing("confirm", False) else ""
     if is_client:
         moved.calls["source"].also = [moved.calls["target"]]
@@ -224,24 +224,24 @@ async def test_a_source_that_does_not_hear_that_the_target_has_all_waits_though_
     assert moved.target.console == "", "it has never run there"
 
 
-async def test_one_that_has_left_is_seen_to_have(moved: Moving) -> None:
-    """By what libvirt says at the target, and by the processes of its source."""
+async def test_source_exit_notices_that_a_guest_has_left(moved: Moving) -> None:
+    """It uses libvirt's state at the target and the processes at the source."""
 
     class Node:
         async def find_traces(self, _unused: str) -> Traces:
             return Traces(True, 1, moved.qemus()[0])
 
-    departure = SourceExit(Node(), "source-pod", UID, moved.at_target)
-    watch = asyncio.create_task(departure.watch())
+    source_exit = SourceExit(Node(), "source-pod", UID, moved.at_target)
+    watch = asyncio.create_task(source_exit.watch())
     await moved.send()
     async with asyncio.timeout(SECONDS):
         await watch
-    assert departure.there is not None
+    assert source_exit.there is not None
     assert moved.qemus() == (0, 1)
     assert await moved.states() == (MIGRATED, WHOLE)
 
 
-async def test_a_source_that_has_heard_it_is_gone_whether_it_can_say_so_or_not(moved: Moving) -> None:
+async def test_a_confirmed_source_is_gone_even_if_its_answer_is_lost(moved: Moving) -> None:
     moved.calls["source"].rule = lambda passing: "cut after" if passing == Passing("confirm", False) else ""
     await moved.send()
     await moved.until_source(Life.SHUT_OFF)

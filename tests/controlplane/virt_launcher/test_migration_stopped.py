@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A guest that writes its memory faster than it is sent: it is stopped for that, and goes on whatever comes of it."""
+"""A guest that writes memory faster than it is sent: its migration pauses it, and it resumes whatever happens."""
 
 from __future__ import annotations
 
@@ -55,22 +55,22 @@ STOPPED_BY_PERSON = State(Life.PAUSED, "user")
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def moved(images: Images, tmp_path: pathlib.Path) -> AsyncIterator[Moving]:
-    async with moving(images, tmp_path, BUSY, data_bytes=1 << 20) as made:
-        await until(lambda: "\nbusy" in made.source.console, "guest that is busy", made.source)
-        yield made
+    async with moving(images, tmp_path, BUSY, data_bytes=1 << 20) as migration:
+        await until(lambda: "\nbusy" in migration.source.console, "guest that is busy", migration.source)
+        yield migration
 
 
 async def nobody() -> None:
     return None
 
 
-async def test_a_guest_that_cannot_be_sent_while_it_runs_is_stopped_and_goes_on_at_its_target(moved: Moving) -> None:
+async def test_a_guest_that_cannot_be_sent_while_running_is_paused_and_resumes_at_its_target(moved: Moving) -> None:
     guest, target = await moved.dial()
-    told: list[State] = []
+    states: list[State] = []
     remaining: list[int] = []
 
     async def write_stop() -> None:
-        told.append(await guest.state())
+        states.append(await guest.state())
 
     def progressed(_key: Key, seen: Progress | None) -> None:
         remaining.append(0 if seen is None else seen.remaining)
@@ -78,10 +78,10 @@ async def test_a_guest_that_cannot_be_sent_while_it_runs_is_stopped_and_goes_on_
     order = TransferRequest(
         decode_vmi(VMI), SLOWLY, "source-pod", guest, is_held=False, writes=Writes(nobody, write_stop)
     )
-    made: Any = Sender
-    await made(None, None, None, time, directory="", progressed=progressed)._send(order, target)
+    sender: Any = Sender
+    await sender(None, None, None, time, directory="", progressed=progressed)._send(order, target)
 
-    assert [state.life for state in told] == [Life.RUNNING]
+    assert [state.life for state in states] == [Life.RUNNING]
     assert any(later > earlier > 0 for earlier, later in itertools.pairwise(remaining)), "it was sent more than once"
     assert await moved.states() == (MIGRATED, GOES_ON)
     assert moved.qemus() == (0, 1)
@@ -91,18 +91,18 @@ async def test_a_guest_that_cannot_be_sent_while_it_runs_is_stopped_and_goes_on_
 BREAKS = ("given up", "memory", "control", "client", "QEMU of the target")
 
 
-async def test_one_that_was_stopped_for_nothing_goes_on(moved: Moving) -> None:
-    """Whatever has broken: libvirt lets it go on, or says that it is its migration that has paused it.
+async def test_a_guest_paused_by_a_failed_migration_resumes(moved: Moving) -> None:
+    """After each kind of failure libvirt resumes it, or reports that its migration paused it.
 
-    A pause that comes after the end is a person's for libvirt; and one that is a person's stays.
+    libvirt takes a pause after the end for a user's. A guest that a user paused stays paused.
     """
     guest = await guest_at(moved.at_source)
-    for what in BREAKS:
-        await stopped_halfway(moved, what)
+    for failure in BREAKS:
+        await stopped_halfway(moved, failure)
         source, target = await moved.states()
         assert source is not None
-        assert source == MIGRATES or source.life is Life.RUNNING, (what, source)
-        assert (target, moved.qemus()) == (None, (1, 0)), what
+        assert source == MIGRATES or source.life is Life.RUNNING, (failure, source)
+        assert (target, moved.qemus()) == (None, (1, 0)), failure
         if source == MIGRATES:
             await guest.resume()
         await counts_on(moved)
@@ -119,7 +119,7 @@ async def test_one_that_was_stopped_for_nothing_goes_on(moved: Moving) -> None:
 
 
 async def stopped_halfway(moved: Moving, what: str) -> None:
-    """Stop a guest of which some memory has been sent, break that, and wait until libvirt has done with it."""
+    """Pause a guest with part of its memory sent, break the migration, and wait until libvirt has ended it."""
     let_pass(moved)
     moved.calls["target"].also = [moved.calls["source"]] if what == "client" else []
     moved.valve.is_full.clear()

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A relay between a client of libvirt and its libvirtd that knows one message from another, and can break at any.
+"""A relay between a libvirt client and its libvirtd. It recognizes RPC messages and can break the connection at each.
 
-So a migration is broken at a step of it and not at a time: before a call gets there, or before its answer is heard.
+So a test breaks a migration at a step and not at a time: before a call arrives, or before its answer does.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 REMOTE = 0x20008086
-"""libvirt's program for everything but keep-alives."""
+"""libvirt's RPC program for everything except keep-alives."""
 STEPS = {302: "begin", 303: "prepare", 305: "perform", 306: "finish", 307: "confirm"}
-"""By the number of the procedure: the five of a migration that a client manages."""
+"""Procedure numbers of the five steps of a client-managed migration."""
 _CALL, _ANSWER = 0, 1
 _HEADER = struct.Struct(">IIIiiIi")
 _LONGEST = 32 << 20
@@ -34,18 +34,18 @@ class Passing:
 
 
 Rule = Callable[[Passing], str]
-"""Of a message that is about to pass: "" lets it, "cut" breaks the connection without it, "cut after" with it."""
+"""Decides about a message: "" forwards it, "cut" breaks the connection before it, "cut after" after it."""
 
 
 @dataclass
 class Toll:
-    """Serves at path what listens at target."""
+    """Listens at path and forwards to target."""
 
     path: pathlib.Path
     target: pathlib.Path
     rule: Rule = lambda passing: ""
     also: list[Toll] = field(default_factory=list)
-    """Broken as well: both connections of one client end when that one dies."""
+    """Relays that break together with this one: a client that ends closes all its connections."""
     _server: asyncio.Server | None = None
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -64,7 +64,7 @@ class Toll:
             os.unlink(self.path)
 
     def cut(self) -> None:
-        """End all connections, as a broken tunnel does."""
+        """Close all connections, as a broken tunnel does."""
         for writer in tuple(self._writers):
             writer.transport.abort()
         self._writers.clear()
@@ -91,8 +91,8 @@ class Toll:
                 await writer.drain()
                 if verdict == "cut after":
                     break
-            for item in (self, *self.also):
-                item.cut()
+            for relay in (self, *self.also):
+                relay.cut()
             return
         writer.close()
 

@@ -35,7 +35,7 @@ def question(
 
 
 def read(given: Reply | None) -> tuple[int, bytes, dict[int, bytes]]:
-    """Return kind, address and options of an answer."""
+    """Return message type, address and options of a reply."""
     assert given is not None
     options: dict[int, bytes] = {}
     rest = given.packet[240:]
@@ -45,7 +45,7 @@ def read(given: Reply | None) -> tuple[int, bytes, dict[int, bytes]]:
     return options[53][0], given.packet[16:20], options
 
 
-def test_an_offer_tells_the_guest_all_it_needs() -> None:
+def test_an_offer_has_all_that_the_guest_needs() -> None:
     kind, address, options = read(reply_to(question(DISCOVER), LEASE))
     assert (kind, address) == (OFFER, GUEST)
     assert options == {
@@ -62,11 +62,11 @@ def test_an_offer_tells_the_guest_all_it_needs() -> None:
     }
 
 
-def test_an_answer_belongs_to_its_question() -> None:
-    given = reply_to(question(DISCOVER), LEASE)
-    assert given is not None
-    assert given.packet[:8] == b"\2\1\6\0" + (0xABCD).to_bytes(4, "big")
-    assert given.packet[28:34] == MAC
+def test_a_reply_matches_its_request() -> None:
+    reply = reply_to(question(DISCOVER), LEASE)
+    assert reply is not None
+    assert reply.packet[:8] == b"\2\1\6\0" + (0xABCD).to_bytes(4, "big")
+    assert reply.packet[28:34] == MAC
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_an_answer_belongs_to_its_question() -> None:
         pytest.param(99, NOWHERE, b"", None, id="nonsense"),
     ],
 )
-def test_each_question_gets_its_answer(
+def test_each_request_gets_its_reply(
     kind: int, current: bytes, options: bytes, expected: tuple[int, bytes] | None
 ) -> None:
-    given = reply_to(question(kind, current=current, options=options), LEASE)
-    assert (None if given is None else (read(given)[0], given.destination)) == expected
+    reply = reply_to(question(kind, current=current, options=options), LEASE)
+    assert (None if reply is None else (read(reply)[0], reply.destination)) == expected
 
 
 @pytest.mark.parametrize(
@@ -103,36 +103,36 @@ def test_each_question_gets_its_answer(
         pytest.param(question(DISCOVER)[:240] + b"\x35\xff\1", id="an option longer than the packet"),
     ],
 )
-def test_what_is_not_a_question_of_our_guest_gets_no_answer(packet: bytes) -> None:
+def test_an_invalid_or_foreign_packet_gets_no_reply(packet: bytes) -> None:
     assert reply_to(packet, LEASE) is None
 
 
-def test_an_inform_is_given_no_lease() -> None:
+def test_an_inform_gets_no_lease() -> None:
     _unused, address, options = read(reply_to(question(INFORM, current=GUEST), LEASE))
     assert (address, 51 in options) == (NOWHERE, False)
 
 
-def test_an_answer_always_fits() -> None:
+def test_a_reply_always_fits() -> None:
     long = dataclasses.replace(LEASE, search=tuple(f"{'x' * 60}{n}.{'y' * 60}.example" for n in range(32)))
     for kind in (DISCOVER, INFORM):
-        given = reply_to(question(kind), long)
-        assert given is not None
-        assert 300 <= len(given.packet) <= MESSAGE_LIMIT - 28
+        reply = reply_to(question(kind), long)
+        assert reply is not None
+        assert 300 <= len(reply.packet) <= MESSAGE_LIMIT - 28
 
 
-def test_a_search_domain_that_is_none_is_left_out() -> None:
+def test_an_invalid_search_domain_is_left_out() -> None:
     many = encode_search(tuple(f"{'x' * 40}{number:02}.example" for number in range(9)))
     assert 200 < len(many) <= 255
     assert encode_search(("a..b", "x" * 64, "", "cluster.local.")) == b"\x07cluster\x05local\0"
 
 
 @given(st.binary(max_size=600))
-def test_no_options_of_a_guest_break_the_server(noise: bytes) -> None:
+def test_no_packet_breaks_the_server(noise: bytes) -> None:
     reply_to(question(DISCOVER)[:240] + noise, LEASE)
     reply_to(noise, LEASE)
 
 
-def test_what_is_longer_than_an_option_can_be_is_left_out() -> None:
+def test_a_value_too_long_for_an_option_is_left_out() -> None:
     long = dataclasses.replace(LEASE, hostname="h" * 256, servers=())
     _unused, _unused2, options = read(reply_to(question(DISCOVER), long))
     assert 12 not in options

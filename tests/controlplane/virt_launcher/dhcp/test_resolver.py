@@ -24,5 +24,5 @@ from controlplane.virt_launcher.dhcp.resolver import Resolver, parse_resolver
         pytest.param("nameserver 10.0.0.1\n" * 9, Resolver((b"\x0a\0\0\1",) * 3, ()), id="at most three"),
     ],
 )
-def test_the_pods_resolver_is_read(text: str, expected: Resolver) -> None:
+def test_the_pods_resolver_configuration_is_read(text: str, expected: Resolver) -> None:
     assert parse_resolver(text) == expected

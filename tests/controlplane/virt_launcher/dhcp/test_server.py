@@ -26,7 +26,7 @@ def test_the_lease_joins_the_plan_and_the_pods_resolver(tmp_path: Path) -> None:
     )
 
 
-def test_a_flood_gets_the_rate_and_no_more() -> None:
+def test_a_flood_is_limited_to_the_rate() -> None:
     limit = RateLimit(100, now=0.0)
     assert sum(limit.allows(0.0) for _unused in range(1000)) == 100
     assert sum(limit.allows(0.5) for _unused in range(1000)) == 50

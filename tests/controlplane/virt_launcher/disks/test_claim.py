@@ -18,7 +18,7 @@ from controlplane.virt_launcher.errors import PreparationError
 
 @pytest.fixture
 def volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The volume of claim "data"; what it has room for is said with `has_room`."""
+    """The volume of claim "data". `has_room` sets its free space."""
     monkeypatch.setattr(layout, "CLAIMS", str(tmp_path))
     (tmp_path / "data").mkdir()
     return tmp_path / "data"
@@ -33,15 +33,15 @@ def a_plan(size: int = 8 * MIB, **options: Any) -> ClaimDisk:
     return ClaimDisk("data", size_bytes=size, **{**plain, **options})
 
 
-def test_an_empty_volume_gets_a_sparse_disk_of_what_the_claim_asks_for(volume: Path) -> None:
+def test_an_empty_volume_gets_a_sparse_disk_of_the_claims_size(volume: Path) -> None:
     assert prepare_claim(a_plan()) == str(volume / "disk.img")
 
-    made = (volume / "disk.img").stat()
-    assert (made.st_size, made.st_blocks) == (8 * MIB, 0)
-    assert made.st_mode & 0o007 == 0
+    status = (volume / "disk.img").stat()
+    assert (status.st_size, status.st_blocks) == (8 * MIB, 0)
+    assert status.st_mode & 0o007 == 0
 
 
-def test_a_disk_that_is_there_keeps_what_is_on_it(volume: Path) -> None:
+def test_an_existing_disk_keeps_its_content(volume: Path) -> None:
     (volume / "disk.img").write_bytes(b"data" * MIB)
 
     prepare_claim(a_plan(4 * MIB))
@@ -58,7 +58,7 @@ def test_a_disk_grows_with_its_claim(volume: Path) -> None:
     assert (len(content), content[:MIB], set(content[MIB:])) == (3 * MIB, b"x" * MIB, {0})
 
 
-def test_a_disk_is_never_made_smaller(volume: Path) -> None:
+def test_a_disk_never_shrinks(volume: Path) -> None:
     (volume / "disk.img").write_bytes(b"x" * 2 * MIB)
 
     prepare_claim(a_plan(MIB))
@@ -67,7 +67,7 @@ def test_a_disk_is_never_made_smaller(volume: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{"is_shared": True}, {"is_read_only": True}])
-def test_a_disk_that_others_may_have_open_is_left_as_it_is(options: dict[str, bool], volume: Path) -> None:
+def test_a_shared_or_read_only_disk_is_not_resized(options: dict[str, bool], volume: Path) -> None:
     (volume / "disk.img").write_bytes(b"x" * MIB)
 
     prepare_claim(a_plan(**options))
@@ -83,15 +83,15 @@ def test_a_file_system_may_take_a_tenth_of_a_volume(volume: Path, monkeypatch: p
     assert (volume / "disk.img").stat().st_size == 92 * MIB
 
 
-def test_an_empty_volume_that_others_may_write_to_gets_its_disk(volume: Path) -> None:
-    """Nobody has it open yet: there is none."""
+def test_an_empty_shared_volume_gets_its_disk(volume: Path) -> None:
+    """No other guest can have the missing disk open."""
     prepare_claim(a_plan(is_shared=True))
 
     assert (volume / "disk.img").stat().st_size == 8 * MIB
 
 
-def test_a_disk_grows_into_what_is_left_of_its_volume(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it takes itself is its own room."""
+def test_a_disk_grows_into_the_free_space_of_its_volume(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The space that it already takes counts as free."""
     (volume / "disk.img").write_bytes(b"x" * 4 * MIB)
     has_room(3 * MIB, monkeypatch)
 
@@ -100,7 +100,7 @@ def test_a_disk_grows_into_what_is_left_of_its_volume(volume: Path, monkeypatch:
     assert (volume / "disk.img").stat().st_size == 6 * MIB
 
 
-def test_a_volume_with_much_less_room_than_its_claim_is_refused_and_left_empty(
+def test_a_volume_much_smaller_than_its_claim_is_refused_and_left_empty(
     volume: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     has_room(50 * MIB, monkeypatch)
@@ -110,7 +110,7 @@ def test_a_volume_with_much_less_room_than_its_claim_is_refused_and_left_empty(
     assert list(volume.iterdir()) == []
 
 
-def test_a_full_volume_does_not_keep_its_disk_from_being_used(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_disk_of_a_full_volume_is_usable(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (volume / "disk.img").write_bytes(b"x" * MIB)
     has_room(0, monkeypatch)
 
@@ -126,13 +126,13 @@ def test_a_read_only_volume_needs_a_disk(volume: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "fifo", "directory"])
-def test_what_is_no_plain_file_is_refused(kind: str, volume: Path, tmp_path: Path) -> None:
-    """Whoever filled the volume may have had the launcher in mind."""
-    other = tmp_path / "other"
-    other.write_bytes(b"secret")
+def test_only_a_regular_file_is_accepted_as_a_disk(kind: str, volume: Path, tmp_path: Path) -> None:
+    """The content of the volume may be an attack on the launcher."""
+    secret = tmp_path / "other"
+    secret.write_bytes(b"secret")
     disk = volume / "disk.img"
     if kind == "link":
-        disk.symlink_to(other)
+        disk.symlink_to(secret)
     elif kind == "dangling":
         disk.symlink_to(tmp_path / "new")
     elif kind == "fifo":
@@ -142,11 +142,11 @@ def test_what_is_no_plain_file_is_refused(kind: str, volume: Path, tmp_path: Pat
 
     with pytest.raises(PreparationError, match="volume data: "):
         prepare_claim(a_plan())
-    assert other.read_bytes() == b"secret"
+    assert secret.read_bytes() == b"secret"
     assert not (tmp_path / "new").exists()
 
 
-def test_a_device_that_is_none_is_refused(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_device_that_is_no_block_device_is_refused(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "claim_device", lambda _unused: str(volume / "device"))
     (volume / "device").write_bytes(b"")
 
@@ -154,15 +154,17 @@ def test_a_device_that_is_none_is_refused(volume: Path, monkeypatch: pytest.Monk
         prepare_claim(a_plan(is_block=True))
 
 
-def test_a_device_that_is_not_there_is_said(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_claim_device_is_reported(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "claim_device", lambda _unused: str(volume / "device"))
 
     with pytest.raises(PreparationError, match=r"volume data: cannot open its device: No such file or directory$"):
         prepare_claim(a_plan(is_block=True))
 
 
-def test_a_device_of_another_user_is_said_with_what_to_do(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is a setting of the node's runtime; nobody would look for it there."""
+def test_a_claim_device_without_permission_is_reported_with_the_fix(
+    volume: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cause is a setting of the node's container runtime, which users do not expect."""
 
     def refuse(*_unused: object) -> int:
         raise PermissionError(13, "Permission denied")

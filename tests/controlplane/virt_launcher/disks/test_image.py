@@ -27,12 +27,12 @@ def mount(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_one_file_in_disk_is_found(mount: Path) -> None:
+def test_the_only_file_in_disk_is_the_image(mount: Path) -> None:
     (mount / "disk" / "guest.img").write_bytes(b"\xeb\x63" + bytes(510))
     assert find_image("root", str(mount), "", LIMIT) == Image(f"{mount}/disk/guest.img", "raw", 512)
 
 
-def test_a_path_is_taken_as_given(mount: Path) -> None:
+def test_a_given_path_is_used(mount: Path) -> None:
     (mount / "disk" / "a.qcow2").write_bytes(qcow2(version=2, size=4096))
     (mount / "disk" / "b.qcow2").write_bytes(qcow2())
     assert find_image("root", str(mount), "/disk/a.qcow2", LIMIT) == Image(f"{mount}/disk/a.qcow2", "qcow2", 4096)
@@ -72,25 +72,25 @@ Make = Callable[[Path], object]
         pytest.param(lambda disk: (disk / "a").write_bytes(qcow2(version=9)), "", "has version 9", id="version"),
     ],
 )
-def test_an_image_that_cannot_be_trusted_is_refused(mount: Path, make: Make, path: str, message: str) -> None:
+def test_an_untrustworthy_image_is_refused(mount: Path, make: Make, path: str, message: str) -> None:
     make(mount / "disk")
     with pytest.raises(PreparationError, match=rf"InvalidDisk: volume root: .*{message}"):
         find_image("root", str(mount), path, LIMIT)
 
 
 @pytest.mark.parametrize("size", [LIMIT + 512, 64 << 40, 8 << 60])
-def test_a_disk_that_the_pod_has_no_room_for_is_not_attached(mount: Path, size: int) -> None:
+def test_a_disk_above_the_size_limit_is_refused(mount: Path, size: int) -> None:
     (mount / "disk" / "a").write_bytes(qcow2(size=size))
     with pytest.raises(PreparationError, match=f"DiskTooLarge: volume root: .* {size} bytes, at most {LIMIT} .*Limit"):
         find_image("root", str(mount), "", LIMIT)
 
 
-def test_a_disk_as_large_as_there_is_room_is_attached(mount: Path) -> None:
+def test_a_disk_at_the_size_limit_is_accepted(mount: Path) -> None:
     (mount / "disk" / "a").write_bytes(qcow2(size=LIMIT))
     assert find_image("root", str(mount), "", LIMIT).virtual_bytes == LIMIT
 
 
-def test_a_raw_image_counts_as_large_as_it_is(mount: Path) -> None:
+def test_the_size_of_a_raw_image_is_its_file_size(mount: Path) -> None:
     with (mount / "disk" / "a").open("wb") as file:
         file.truncate(LIMIT + 1)
     with pytest.raises(PreparationError, match="DiskTooLarge"):

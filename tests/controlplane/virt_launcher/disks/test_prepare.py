@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What needs no image and no layout; the whole is in test_launcher.py."""
+"""Preparation without an image and the real layout. test_launcher.py covers the whole."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PLAN = LaunchPlan(
 )
 
 
-def test_the_report_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_the_report_is_written_atomically(tmp_path: Path) -> None:
     report = LauncherReport((ImageFile("root", "/img/volumes/root/disk/a", "raw"),), direct_io=False)
     write_report(report, str(tmp_path / "report.json"))
     data = (tmp_path / "report.json").read_bytes()
@@ -49,7 +49,7 @@ def test_the_report_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
 
-def test_a_report_that_is_not_written_to_its_end_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_report_does_not_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_unused: int, *_others: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -59,32 +59,32 @@ def test_a_report_that_is_not_written_to_its_end_is_not_there(tmp_path: Path, mo
     assert not (tmp_path / "report.json").exists()
 
 
-def test_of_a_file_that_was_there_nothing_stays(tmp_path: Path) -> None:
+def test_an_existing_file_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "disk").write_bytes(b"what a launcher that was ended here has left")
     write_file(str(tmp_path / "disk"), b"new")
     assert (tmp_path / "disk").read_bytes() == b"new"
 
 
-def test_a_sparse_file_takes_no_room(tmp_path: Path) -> None:
+def test_a_sparse_file_takes_no_space(tmp_path: Path) -> None:
     write_file(str(tmp_path / "disk"), b"", size=1 << 34)
     status = (tmp_path / "disk").stat()
     assert (status.st_size, status.st_blocks, status.st_mode & 0o777 & ~0o640) == (1 << 34, 0, 0)
 
 
-def test_a_planted_link_is_not_written_through(tmp_path: Path) -> None:
+def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "target")
     with pytest.raises(OSError, match="symbolic link"):
         write_file(str(tmp_path / "link"), b"x")
 
 
-def test_direct_io_is_tried_not_assumed(tmp_path: Path) -> None:
+def test_direct_io_is_tried_and_not_assumed(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x")
     assert can_do_direct_io([]) is True
     assert can_do_direct_io([str(tmp_path / "file"), str(tmp_path / "none")]) is False
     assert can_do_direct_io(["/proc/self/status"]) is False
 
 
-def test_what_qemu_img_said_reaches_the_user() -> None:
+def test_the_error_of_qemu_img_reaches_the_user() -> None:
     program = "import sys; sys.exit('qemu-img: Image is corrupt')"
     process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE)
     with pytest.raises(
@@ -93,14 +93,14 @@ def test_what_qemu_img_said_reaches_the_user() -> None:
         finish_overlay("root", process)
 
 
-def test_a_qemu_img_that_is_killed_has_made_nothing() -> None:
-    """By its limits, or by the kernel for want of memory: half an overlay is none."""
+def test_a_killed_qemu_img_is_an_error() -> None:
+    """Its limits or the OOM killer may end it. A half-written overlay is useless."""
     process = subprocess.Popen(["sh", "-c", "kill -KILL $$"], stderr=subprocess.PIPE)
     with pytest.raises(PreparationError, match="volume root: qemu-img cannot use the image: exit code -9"):
         finish_overlay("root", process)
 
 
-def test_a_qemu_img_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_qemu_img_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_QEMU_IMG_SECONDS", 0.01)
     process = subprocess.Popen(["sleep", "5"], stderr=subprocess.PIPE)
     with pytest.raises(PreparationError, match=r"volume root: qemu-img did not end within 0.01 s"):
@@ -110,7 +110,7 @@ def test_a_qemu_img_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directories of a launcher, with images and claims in them, and a qemu-img that notes how it was called."""
+    """The directories of a launcher with images and claims, and a qemu-img that records its arguments and limits."""
     for name, directory in (("DISKS", "disks"), ("IMAGES", "images"), ("CLAIMS", "claims")):
         monkeypatch.setattr(layout, name, str(tmp_path / directory))
     for volume in ("root", "tools"):
@@ -126,19 +126,19 @@ def pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_every_disk_of_the_plan_is_made(pod: Path) -> None:
+def test_every_disk_of_the_plan_is_created(pod: Path) -> None:
     report = prepare(PLAN)
 
-    made = {path.name for path in (pod / "disks").iterdir() if path.suffix != ".limits"}
-    assert made == {"root.qcow2", "tools.qcow2", "scratch.img", "swap.img", "seed.iso", "other.iso"}
+    created = {path.name for path in (pod / "disks").iterdir() if path.suffix != ".limits"}
+    assert created == {"root.qcow2", "tools.qcow2", "scratch.img", "swap.img", "seed.iso", "other.iso"}
     assert (pod / "claims" / "data" / "disk.img").stat().st_size == MIB
     assert [
         (container_disk.volume, container_disk.path, container_disk.format) for container_disk in report.container_disks
     ] == [(volume, str(pod / "images" / volume / "disk" / f"{volume}.img"), "raw") for volume in ("root", "tools")]
 
 
-def test_qemu_img_is_told_what_it_reads_and_has_limits(pod: Path) -> None:
-    """An image is a tenant's: its format is never guessed, and reading it takes no more than so much."""
+def test_qemu_img_gets_the_format_and_limits(pod: Path) -> None:
+    """A tenant's image: its format is never probed, and reading it is limited in memory and CPU time."""
     prepare(PLAN)
 
     below, overlay = pod / "images" / "root" / "disk" / "root.img", pod / "disks" / "root.qcow2"
@@ -146,7 +146,7 @@ def test_qemu_img_is_told_what_it_reads_and_has_limits(pod: Path) -> None:
     assert Path(f"{overlay}.limits").read_text().split() == ["1048576", "30"]
 
 
-def test_direct_io_is_tried_on_everything_that_is_opened(pod: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_direct_io_is_tried_on_every_opened_file(pod: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
     def refuse(paths: list[str]) -> bool:
@@ -156,5 +156,5 @@ def test_direct_io_is_tried_on_everything_that_is_opened(pod: Path, monkeypatch:
     monkeypatch.setattr(module, "can_do_direct_io", refuse)
     assert prepare(PLAN).direct_io is False
     overlays = ["disks/root.qcow2", "disks/tools.qcow2", "images/root/disk/root.img", "images/tools/disk/tools.img"]
-    others = ["disks/scratch.img", "disks/swap.img", "claims/data/disk.img"]
-    assert sorted(tried) == sorted(str(pod / name) for name in (*overlays, *others))
+    plain_files = ["disks/scratch.img", "disks/swap.img", "claims/data/disk.img"]
+    assert sorted(tried) == sorted(str(pod / name) for name in (*overlays, *plain_files))

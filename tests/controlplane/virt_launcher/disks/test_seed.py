@@ -16,14 +16,14 @@ from controlplane.virt_launcher.errors import PreparationError
 META = "{}"
 
 
-def test_inline_parts_are_carried() -> None:
+def test_inline_parts_are_in_the_seed() -> None:
     plan = CloudInit("seed", META, user_data="#!/bin/sh", network_data="version: 2")
     expected = {"meta-data": b"{}", "user-data": b"#!/bin/sh", "network-config": b"version: 2"}
     assert build_seed(plan) == write_iso("cidata", expected)
 
 
-def test_without_user_data_there_is_an_empty_one() -> None:
-    """cloud-init takes a seed without the file for no seed at all."""
+def test_missing_user_data_becomes_an_empty_file() -> None:
+    """cloud-init ignores a seed without the file."""
     assert build_seed(CloudInit("seed", META)) == write_iso("cidata", {"meta-data": b"{}", "user-data": b""})
 
 
@@ -32,29 +32,29 @@ def test_a_mounted_secret_is_read_through_the_kubelets_link(tmp_path: Path, key:
     (tmp_path / "..data").mkdir()
     (tmp_path / "..data" / key).write_bytes(b"\x1f\x8b\x08 gzip is opaque")
     (tmp_path / key).symlink_to(f"..data/{key}")
-    made = build_seed(CloudInit("seed", META, user_data_file=f"{tmp_path}/userdata"))
-    assert made == write_iso("cidata", {"meta-data": b"{}", "user-data": b"\x1f\x8b\x08 gzip is opaque"})
+    seed = build_seed(CloudInit("seed", META, user_data_file=f"{tmp_path}/userdata"))
+    assert seed == write_iso("cidata", {"meta-data": b"{}", "user-data": b"\x1f\x8b\x08 gzip is opaque"})
 
 
-def test_a_network_configuration_that_is_empty_is_carried(tmp_path: Path) -> None:
-    """It is one: without it cloud-init would make up its own."""
+def test_an_empty_network_configuration_is_in_the_seed(tmp_path: Path) -> None:
+    """Without the file, cloud-init generates its own configuration."""
     (tmp_path / "networkdata").write_bytes(b"")
-    made = build_seed(CloudInit("seed", META, user_data="x", network_data_file=f"{tmp_path}/networkdata"))
-    assert made == write_iso("cidata", {"meta-data": b"{}", "user-data": b"x", "network-config": b""})
+    seed = build_seed(CloudInit("seed", META, user_data="x", network_data_file=f"{tmp_path}/networkdata"))
+    assert seed == write_iso("cidata", {"meta-data": b"{}", "user-data": b"x", "network-config": b""})
 
 
-def test_a_part_as_large_as_a_seed_carries_is_carried_whole(tmp_path: Path) -> None:
+def test_a_part_at_the_size_limit_is_in_the_seed(tmp_path: Path) -> None:
     (tmp_path / "userdata").write_bytes(b"x" * PART_LIMIT_BYTES)
-    made = build_seed(CloudInit("seed", META, user_data_file=f"{tmp_path}/userdata"))
-    assert made == write_iso("cidata", {"meta-data": b"{}", "user-data": b"x" * PART_LIMIT_BYTES})
+    seed = build_seed(CloudInit("seed", META, user_data_file=f"{tmp_path}/userdata"))
+    assert seed == write_iso("cidata", {"meta-data": b"{}", "user-data": b"x" * PART_LIMIT_BYTES})
 
 
-def test_a_secret_without_the_key_is_named(tmp_path: Path) -> None:
+def test_a_missing_key_of_a_secret_is_named(tmp_path: Path) -> None:
     with pytest.raises(PreparationError, match=r"volume seed: .* has no key networkdata nor networkData"):
         build_seed(CloudInit("seed", META, network_data_file=f"{tmp_path}/networkdata"))
 
 
-def test_a_part_of_any_size_is_not_read(tmp_path: Path) -> None:
+def test_a_part_above_the_size_limit_is_refused(tmp_path: Path) -> None:
     (tmp_path / "userdata").write_bytes(b"x" * (PART_LIMIT_BYTES + 1))
     with pytest.raises(PreparationError, match="CloudInitTooLarge") as raised:
         build_seed(CloudInit("seed", META, user_data_file=f"{tmp_path}/userdata"))

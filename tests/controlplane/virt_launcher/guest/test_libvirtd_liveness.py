@@ -14,7 +14,7 @@ class Time:
         return self.seconds
 
 
-def test_libvirtd_is_hung_when_it_was_silent_for_fifteen_seconds() -> None:
+def test_libvirtd_is_hung_after_fifteen_silent_seconds() -> None:
     time = Time()
     liveness = LibvirtdLiveness(time)
     time.seconds += 10
@@ -25,17 +25,17 @@ def test_libvirtd_is_hung_when_it_was_silent_for_fifteen_seconds() -> None:
     assert liveness.seconds_left() <= 0
 
 
-def test_a_new_libvirtd_has_ever_more_time_until_one_answers() -> None:
-    """On a node that is too slow for any, killing them would be all that happens."""
-    liveness, given = LibvirtdLiveness(Time()), []
+def test_the_timeout_doubles_until_a_libvirtd_answers() -> None:
+    """On a node too slow for the timeout, every libvirtd would be killed."""
+    liveness, timeouts = LibvirtdLiveness(Time()), []
     for _unused in range(5):
-        given.append(liveness.seconds_left())
+        timeouts.append(liveness.seconds_left())
         liveness.killed()
     liveness.answered()
-    assert [*given, liveness.seconds_left()] == [15, 30, 60, 120, 120, 15]
+    assert [*timeouts, liveness.seconds_left()] == [15, 30, 60, 120, 120, 15]
 
 
-def test_one_that_was_given_up_takes_nothing_of_the_next_ones_time() -> None:
+def test_a_killed_libvirtd_leaves_its_successor_the_whole_timeout() -> None:
     time = Time()
     liveness = LibvirtdLiveness(time)
     time.seconds += 40
@@ -43,7 +43,7 @@ def test_one_that_was_given_up_takes_nothing_of_the_next_ones_time() -> None:
     assert liveness.seconds_left() == 30
 
 
-def test_an_idle_libvirtd_is_asked_ten_seconds_after_its_last_answer() -> None:
+def test_an_idle_libvirtd_is_pinged_ten_seconds_after_its_last_answer() -> None:
     time = Time()
     liveness = LibvirtdLiveness(time)
     time.seconds += 4

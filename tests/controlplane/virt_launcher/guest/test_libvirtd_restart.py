@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""On processes that are not libvirtd: what matters is only whether they live, and whether they were heard."""
+"""Restarts of libvirtd, with other processes in its place: only their life and their silence matter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from controlplane.virt_launcher.guest.libvirtd_liveness import LibvirtdLiveness
 
 
 class Libvirtd:
-    """Spawns processes that do nothing, in the place of libvirtd. refusals: so many fail first."""
+    """Starts idle processes instead of libvirtd. refusals: number of starts that fail first."""
 
     def __init__(self) -> None:
         self.made: list[subprocess.Popen[bytes]] = []
@@ -33,20 +33,20 @@ class Libvirtd:
 
     async def has_made(self, count: int) -> None:
         async with asyncio.timeout(5):
-            while len(self.made) < count:  # noqa: ASYNC110 - a process tells nobody
+            while len(self.made) < count:  # noqa: ASYNC110 - there is no event for it
                 await asyncio.sleep(0.005)
 
 
 @pytest.fixture
 def libvirtd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Libvirtd]:
-    made = Libvirtd()
-    monkeypatch.setattr(restart, "spawn", made.spawn)
-    yield made
-    for item in made.made:
-        item.kill()
-        item.wait()
-        if item.stderr is not None:
-            item.stderr.close()
+    fake = Libvirtd()
+    monkeypatch.setattr(restart, "spawn", fake.spawn)
+    yield fake
+    for process in fake.made:
+        process.kill()
+        process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
 
 
 async def end(task: asyncio.Task[None]) -> None:
@@ -81,8 +81,8 @@ async def test_a_libvirtd_that_answers_is_left_alone(libvirtd: Libvirtd) -> None
     await end(task)
 
 
-async def test_a_new_libvirtd_has_all_the_time_that_there_is(libvirtd: Libvirtd) -> None:
-    """Whatever time has passed since the one before it was heard."""
+async def test_a_new_libvirtd_has_the_whole_timeout(libvirtd: Libvirtd) -> None:
+    """However long its predecessor was silent."""
     now = [0.0]
     liveness = LibvirtdLiveness(lambda: now[0])
     now[0] += 1000
@@ -96,7 +96,7 @@ async def test_a_new_libvirtd_has_all_the_time_that_there_is(libvirtd: Libvirtd)
 
 @pytest.fixture
 def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What is waited for before each start; nothing is."""
+    """Record the delays before starts, and shorten them."""
     noted: list[float] = []
     sleep = asyncio.sleep
 
@@ -109,9 +109,7 @@ def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return noted
 
 
-async def test_one_that_cannot_be_started_is_tried_again_ever_less_often(
-    libvirtd: Libvirtd, delays: list[float]
-) -> None:
+async def test_a_failing_start_is_retried_with_back_off(libvirtd: Libvirtd, delays: list[float]) -> None:
     first = libvirtd.spawn()
     libvirtd.refusals = 9
     task = asyncio.create_task(restart.keep_libvirtd(first, LibvirtdLiveness(lambda: 0.0)))
@@ -121,7 +119,7 @@ async def test_one_that_cannot_be_started_is_tried_again_ever_less_often(
     await end(task)
 
 
-async def test_one_that_has_lived_for_long_is_replaced_soon(
+async def test_a_libvirtd_that_lived_long_is_replaced_soon(
     libvirtd: Libvirtd, delays: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(restart, "_SHORT_LIFE_SECONDS", 0.0)
@@ -132,10 +130,8 @@ async def test_one_that_has_lived_for_long_is_replaced_soon(
     await end(task)
 
 
-async def test_one_that_says_nothing_more_and_lives_costs_nothing(
-    libvirtd: Libvirtd, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It has closed its end of the pipe, which can be read for ever since."""
+async def test_a_closed_stderr_is_read_once(libvirtd: Libvirtd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe without a writer stays readable for ever."""
     reads: list[bytes] = []
     log_lines = restart._log_lines
 
@@ -147,7 +143,7 @@ async def test_one_that_says_nothing_more_and_lives_costs_nothing(
     libvirtd.command = ["sh", "-c", "exec sleep 3600 2>&-"]
     task = asyncio.create_task(restart.keep_libvirtd(libvirtd.spawn(), LibvirtdLiveness(lambda: 0.0)))
     async with asyncio.timeout(5):
-        while not reads:  # noqa: ASYNC110 - a process tells nobody
+        while not reads:  # noqa: ASYNC110 - there is no event for it
             await asyncio.sleep(0.005)
     for _unused in range(20):
         await asyncio.sleep(0)

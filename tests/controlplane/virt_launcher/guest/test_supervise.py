@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What runs beside the guest, and who says how it ended. The whole, with a guest, is in test_launcher.py."""
+"""The services beside the guest, and how its exit is decided. test_launcher.py covers the whole with a guest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEEN, BROUGHT_ABOUT = GuestExit(0, "the guest shut down"), GuestExit(1, "the Pod
 
 
 class Watch:
-    """A guest whose end is seen, or brought about, or neither. Notes what it was asked."""
+    """A guest watch whose results the test sets. It records its arguments."""
 
     made: Watch
 
@@ -47,11 +47,11 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def begin(plan: LaunchPlan = PLAN, *, is_told: bool) -> asyncio.Task[GuestExit]:
-    """Wait for the end of a guest, until that has begun; told to end it, or not."""
-    told = asyncio.Event()
+    """Start waiting for the guest's exit. is_told: the Pod is terminating."""
+    terminating = asyncio.Event()
     if is_told:
-        told.set()
-    task = asyncio.create_task(supervise._wait_for_exit(plan, told, LibvirtdLiveness(lambda: 0.0)))
+        terminating.set()
+    task = asyncio.create_task(supervise._wait_for_exit(plan, terminating, LibvirtdLiveness(lambda: 0.0)))
     for _unused in range(5):
         await asyncio.sleep(0)
     return task
@@ -65,7 +65,7 @@ async def test_a_guest_that_ends_by_itself_is_not_brought_down() -> None:
     assert Watch.made.grace_seconds is None
 
 
-async def test_once_the_pod_is_to_go_the_guest_has_its_grace_period() -> None:
+async def test_a_terminating_pod_gives_its_guest_the_grace_period() -> None:
     task = await begin(is_told=True)
     assert Watch.made.grace_seconds == 30
     assert not task.done()
@@ -74,7 +74,7 @@ async def test_once_the_pod_is_to_go_the_guest_has_its_grace_period() -> None:
     assert await task == BROUGHT_ABOUT
 
 
-async def test_what_was_seen_goes_before_what_was_brought_about() -> None:
+async def test_an_observed_exit_wins_over_a_forced_one() -> None:
     task = await begin(is_told=True)
     Watch.made.brought_about.set_result(BROUGHT_ABOUT)
     Watch.made.seen.set_result(SEEN)
@@ -84,20 +84,20 @@ async def test_what_was_seen_goes_before_what_was_brought_about() -> None:
 
 @pytest.mark.parametrize(("grace", "expected"), [(30, True), (1, True), (0, False)])
 async def test_only_a_guest_with_a_grace_period_is_expected_to_obey(grace: int, expected: bool) -> None:
-    """Switched off at once, as was asked for, it has succeeded."""
+    """A guest without one is destroyed at once, as requested, and has succeeded."""
     task = await begin(replace(PLAN, grace_period_seconds=grace), is_told=False)
     assert Watch.made.is_acpi_expected is expected
     Watch.made.seen.set_result(SEEN)
     await task
 
 
-async def test_where_nobody_can_say_it_the_pod_ends_some_time_after_the_grace_period(
+async def test_without_a_verdict_the_pod_ends_some_time_after_the_grace_period(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     limits: list[float | None] = []
     wait = asyncio.wait
 
-    async def at_once(tasks: Any, *, timeout: float | None = None, **options: Any) -> Any:  # noqa: ASYNC109 - its own
+    async def at_once(tasks: Any, *, timeout: float | None = None, **options: Any) -> Any:  # noqa: ASYNC109 - the signature of asyncio.wait
         limits.append(timeout)
         return await wait(tasks, timeout=timeout and 0.001, **options)
 
@@ -109,7 +109,7 @@ async def test_where_nobody_can_say_it_the_pod_ends_some_time_after_the_grace_pe
 
 
 @pytest.mark.parametrize("trouble", [OSError("no such device"), ValueError("no address"), None], ids=str)
-async def test_a_service_that_ends_is_begun_again_and_ends_nobody_else(
+async def test_a_service_that_ends_is_restarted_and_ends_no_other(
     trouble: Exception | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervise, "_RETRY_SECONDS", 0)

@@ -30,7 +30,7 @@ from tests.controlplane.virt_launcher.fake_hypervisor import RUNNING, FakeGuest,
         pytest.param(State(Life.SHUT_OFF, "migrated"), None, None, id="went on elsewhere"),
     ],
 )
-def test_the_exit_code_tells_how_the_guest_ended(
+def test_the_exit_code_shows_how_the_guest_ended(
     state: State, with_grace: int | None, without_grace: int | None
 ) -> None:
     def code(verdict: GuestExit | None) -> int | None:
@@ -48,7 +48,7 @@ def test_the_exit_code_tells_how_the_guest_ended(
         ("", "QEMU ended unexpectedly: shut off, crashed"),
     ],
 )
-async def test_the_last_words_name_the_cause_that_was_told(libvirtd: FakeLibvirtd, cause: str, message: str) -> None:
+async def test_the_exit_message_names_the_reported_cause(libvirtd: FakeLibvirtd, cause: str, message: str) -> None:
     libvirtd.state_now = RUNNING
     task = asyncio.create_task(a_watch().wait_for_exit())
     async with asyncio.timeout(5):
@@ -58,8 +58,8 @@ async def test_the_last_words_name_the_cause_that_was_told(libvirtd: FakeLibvirt
     assert await task == GuestExit(1, message)
 
 
-async def test_the_cause_is_heard_though_the_end_was_seen_at_an_event_before_it(libvirtd: FakeLibvirtd) -> None:
-    """libvirt tells of a panicked guest's pause, panic and end in one breath: whoever looks late sees the end first."""
+async def test_the_cause_is_reported_though_the_end_was_read_at_an_earlier_event(libvirtd: FakeLibvirtd) -> None:
+    """libvirt sends pause, panic and end of a panicked guest at once. A late read of the state sees the end first."""
     libvirtd.state_now = RUNNING
     task = asyncio.create_task(a_watch().wait_for_exit())
     async with asyncio.timeout(5):
@@ -72,11 +72,11 @@ async def test_the_cause_is_heard_though_the_end_was_seen_at_an_event_before_it(
 
 @pytest.fixture
 def libvirtd(monkeypatch: pytest.MonkeyPatch) -> FakeLibvirtd:
-    made = FakeLibvirtd()
-    monkeypatch.setattr(guest_module, "open_connection", made.open_connection)
+    fake = FakeLibvirtd()
+    monkeypatch.setattr(guest_module, "open_connection", fake.open_connection)
     monkeypatch.setattr(guest_module, "Guest", FakeGuest)
     monkeypatch.setattr(guest_module, "_RETRY_SECONDS", 0)
-    return made
+    return fake
 
 
 def a_watch(liveness: LibvirtdLiveness | None = None) -> GuestWatch:
@@ -85,7 +85,7 @@ def a_watch(liveness: LibvirtdLiveness | None = None) -> GuestWatch:
 
 
 class Time:
-    """A clock that goes on when it is asked."""
+    """A clock that moves on with each read."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -95,15 +95,13 @@ class Time:
         return self.seconds
 
 
-async def test_an_idle_libvirtd_is_asked_whether_it_is_there(
-    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_idle_libvirtd_is_pinged(libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulse_module, "PING_SECONDS", 0.001)
     libvirtd.state_now = RUNNING
     liveness = LibvirtdLiveness(Time())
     task = asyncio.create_task(a_watch(liveness).wait_for_exit())
     async with asyncio.timeout(5):
-        while libvirtd.pings < 20:  # noqa: ASYNC110 - the fake tells nobody
+        while libvirtd.pings < 20:  # noqa: ASYNC110 - the fake has no event for it
             await asyncio.sleep(0.001)
     assert liveness.seconds_left() > 10
     libvirtd.change(State(Life.SHUT_OFF, "shutdown"), "stopped")
@@ -111,14 +109,14 @@ async def test_an_idle_libvirtd_is_asked_whether_it_is_there(
     assert len(libvirtd.connections) == 1
 
 
-async def test_a_libvirtd_that_does_not_answer_is_called_again_and_its_guest_runs_on(
+async def test_a_hung_libvirtd_is_reconnected_and_its_guest_keeps_running(
     libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pulse_module, "PING_SECONDS", 0.001)
     libvirtd.state_now, libvirtd.is_hung = RUNNING, True
     task = asyncio.create_task(a_watch(LibvirtdLiveness(time.monotonic)).wait_for_exit())
     async with asyncio.timeout(5):
-        while len(libvirtd.connections) < 3:  # noqa: ASYNC110 - the fake tells nobody
+        while len(libvirtd.connections) < 3:  # noqa: ASYNC110 - the fake has no event for it
             await asyncio.sleep(0.001)
     assert not task.done()
     libvirtd.is_hung = False
@@ -126,8 +124,8 @@ async def test_a_libvirtd_that_does_not_answer_is_called_again_and_its_guest_run
     assert await task == GuestExit(0, "the guest shut down")
 
 
-async def test_events_put_no_question_off(libvirtd: FakeLibvirtd) -> None:
-    """The agent of a guest that boots comes 8 s after the start: libvirtd was killed 15 s after it."""
+async def test_events_delay_no_ping(libvirtd: FakeLibvirtd) -> None:
+    """The agent of a booting guest connects 8 s after the start. libvirtd was killed 15 s after that event."""
     libvirtd.state_now = RUNNING
     now = [0.0]
     liveness = LibvirtdLiveness(lambda: now[0])
@@ -143,7 +141,7 @@ async def test_events_put_no_question_off(libvirtd: FakeLibvirtd) -> None:
     task.cancel()
 
 
-async def test_the_end_is_seen_whenever_the_domain_appears(libvirtd: FakeLibvirtd) -> None:
+async def test_the_exit_is_seen_whenever_the_domain_appears(libvirtd: FakeLibvirtd) -> None:
     libvirtd.refusals = 3
     task = asyncio.create_task(a_watch().wait_for_exit())
     await libvirtd.is_watched.wait()
@@ -154,7 +152,7 @@ async def test_the_end_is_seen_whenever_the_domain_appears(libvirtd: FakeLibvirt
     assert [connection.is_closed for connection in libvirtd.connections] == [True]
 
 
-async def test_a_death_of_libvirtd_is_no_end(libvirtd: FakeLibvirtd) -> None:
+async def test_the_death_of_libvirtd_is_no_exit(libvirtd: FakeLibvirtd) -> None:
     libvirtd.state_now = RUNNING
     task = asyncio.create_task(a_watch().wait_for_exit())
     await libvirtd.is_watched.wait()
@@ -167,10 +165,10 @@ async def test_a_death_of_libvirtd_is_no_end(libvirtd: FakeLibvirtd) -> None:
     assert len(libvirtd.connections) == 2
 
 
-async def test_a_libvirtd_that_is_not_there_is_looked_for_once_a_second_at_least(
+async def test_a_missing_libvirtd_is_dialled_at_least_once_a_second(
     libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may be away for long, and its guest end at any time after."""
+    """It may be away for long, and its guest may end at any time."""
     waits: list[float] = []
     sleep = asyncio.sleep
 
@@ -189,33 +187,33 @@ async def bring_down(libvirtd: FakeLibvirtd, grace_seconds: float) -> GuestExit:
     watch = a_watch()
     ended = asyncio.create_task(watch.wait_for_exit())
     await libvirtd.is_watched.wait()
-    told = asyncio.create_task(watch.bring_down(grace_seconds))
-    done, pending = await asyncio.wait((ended, told), return_when=asyncio.FIRST_COMPLETED)
+    bringing_down = asyncio.create_task(watch.bring_down(grace_seconds))
+    done, pending = await asyncio.wait((ended, bringing_down), return_when=asyncio.FIRST_COMPLETED)
     for task in pending:
         task.cancel()
     return done.pop().result()
 
 
-async def test_a_guest_that_obeys_is_only_asked(libvirtd: FakeLibvirtd) -> None:
+async def test_a_guest_that_obeys_is_only_shut_down(libvirtd: FakeLibvirtd) -> None:
     libvirtd.state_now = RUNNING
     assert await bring_down(libvirtd, 3600) == GuestExit(0, "the guest shut down")
     assert libvirtd.told == ["shutdown"]
 
 
-async def test_a_guest_without_grace_is_switched_off_at_once(libvirtd: FakeLibvirtd) -> None:
+async def test_a_guest_without_grace_period_is_destroyed_at_once(libvirtd: FakeLibvirtd) -> None:
     libvirtd.state_now = RUNNING
     assert (await bring_down(libvirtd, 0)).exit_code == 1
     assert libvirtd.told == ["destroy"]
 
 
-async def test_a_guest_that_does_not_obey_is_switched_off_after_its_grace(libvirtd: FakeLibvirtd) -> None:
+async def test_a_guest_that_does_not_obey_is_destroyed_after_its_grace_period(libvirtd: FakeLibvirtd) -> None:
     libvirtd.state_now, libvirtd.obeys = RUNNING, False
     verdict = await bring_down(libvirtd, 0.01)
     assert verdict == GuestExit(1, "the guest did not shut down within its grace period and was ended")
     assert libvirtd.told == ["shutdown", "destroy"]
 
 
-async def test_the_plug_is_pulled_at_the_end_of_the_grace_period_however_seldom_the_button_is_pressed(
+async def test_a_guest_is_destroyed_at_the_end_of_its_grace_period_between_two_shutdown_requests(
     libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guest_module, "POWER_BUTTON_SECONDS", 3600)
@@ -225,7 +223,7 @@ async def test_the_plug_is_pulled_at_the_end_of_the_grace_period_however_seldom_
     assert libvirtd.told == ["shutdown", "destroy"]
 
 
-async def test_a_guest_that_libvirt_cannot_switch_off_is_killed(
+async def test_a_guest_that_libvirt_cannot_destroy_is_killed(
     libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guest_module, "_LAST_RETRY_SECONDS", 0)
@@ -236,10 +234,10 @@ async def test_a_guest_that_libvirt_cannot_switch_off_is_killed(
 
 
 @pytest.mark.parametrize("trouble", ["gone", "mute"])
-async def test_a_libvirtd_that_says_nothing_is_no_end_of_the_guest(
+async def test_a_silent_libvirtd_is_no_exit(
     libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
-    """Its QEMU may run on: an exit code of ours would be a verdict on what nobody has seen."""
+    """QEMU may still run. An exit code would be a verdict without evidence."""
     monkeypatch.setattr(guest_module, "_LAST_RETRY_SECONDS", 0.001)
     monkeypatch.setattr(guest_module, "POWER_BUTTON_SECONDS", 0.001)
     libvirtd.state_now, libvirtd.obeys = RUNNING, False
@@ -254,25 +252,25 @@ async def test_a_libvirtd_that_says_nothing_is_no_end_of_the_guest(
             await asyncio.sleep(0)
     libvirtd.is_mute = trouble == "mute"
 
-    told = asyncio.create_task(watch.bring_down(0.01))
-    await asyncio.wait({told}, timeout=0.05)
-    assert not told.done()
+    bringing_down = asyncio.create_task(watch.bring_down(0.01))
+    await asyncio.wait({bringing_down}, timeout=0.05)
+    assert not bringing_down.done()
 
     libvirtd.refusals, libvirtd.is_mute = 0, False
     async with asyncio.timeout(5):
         assert (await ended).message == "the guest did not shut down within its grace period and was ended"
-    told.cancel()
+    bringing_down.cancel()
 
 
 @pytest.mark.parametrize("state", [None, State(Life.SHUT_OFF, "unknown")], ids=["no domain", "only defined"])
-async def test_where_nothing_runs_nothing_is_waited_for(libvirtd: FakeLibvirtd, state: State | None) -> None:
+async def test_without_a_running_guest_there_is_no_wait(libvirtd: FakeLibvirtd, state: State | None) -> None:
     libvirtd.state_now = state
     assert await bring_down(libvirtd, 3600) == GuestExit(1, "the Pod was ended before its guest ran")
     assert libvirtd.told == []
 
 
-async def test_a_start_that_failed_unseen_is_not_waited_for(libvirtd: FakeLibvirtd) -> None:
-    """QEMU was there for a moment when the domain was looked at, and libvirt sends no event of a start that fails."""
+async def test_a_start_that_failed_without_an_event_is_not_awaited(libvirtd: FakeLibvirtd) -> None:
+    """QEMU existed for a moment when the state was read, and libvirt sends no event for a failed start."""
     libvirtd.state_now = RUNNING
     watch = a_watch()
     ended = asyncio.create_task(watch.wait_for_exit())

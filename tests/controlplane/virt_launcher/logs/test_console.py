@@ -36,20 +36,20 @@ def pipe() -> Iterator[tuple[int, int]]:
         pytest.param(b"\n\n", b"\n\n", id="empty lines"),
     ],
 )
-def test_only_text_reaches_the_terminal(raw: bytes, expected: bytes) -> None:
+def test_only_printable_text_is_copied(raw: bytes, expected: bytes) -> None:
     assert LineCleaner().feed(raw) == expected
 
 
 def test_a_line_without_end_is_cut() -> None:
     cleaner = LineCleaner()
-    made = cleaner.feed(b"x" * (3 * LINE_LIMIT + 5))
-    assert [len(line) for line in made.splitlines()] == [LINE_LIMIT] * 3
+    lines = cleaner.feed(b"x" * (3 * LINE_LIMIT + 5))
+    assert [len(line) for line in lines.splitlines()] == [LINE_LIMIT] * 3
     assert cleaner.flush() == b"x" * 5 + b"\n"
 
 
 @pytest.mark.parametrize("cut", [1, 7, 4095, 4096, 4097, 65536])
-def test_how_the_bytes_arrive_changes_nothing(cut: int) -> None:
-    """Nor does a line that is cut, or an escape that a line's end cuts off."""
+def test_the_result_does_not_depend_on_the_chunks(cut: int) -> None:
+    """Not even for a cut line, or for an escape sequence that a line break ends."""
     words = [
         b"x" * 5000,
         b"\n",
@@ -61,18 +61,18 @@ def test_how_the_bytes_arrive_changes_nothing(cut: int) -> None:
     ]
     data = b"".join(words) * 3
     whole, pieces = LineCleaner(), LineCleaner()
-    made = b"".join(pieces.feed(data[at : at + cut]) for at in range(0, len(data), cut))
-    assert made + pieces.flush() == whole.feed(data) + whole.flush()
-    assert max(map(len, made.splitlines())) <= 4 * LINE_LIMIT
-    assert b"\x1b" not in made
+    result = b"".join(pieces.feed(data[at : at + cut]) for at in range(0, len(data), cut))
+    assert result + pieces.flush() == whole.feed(data) + whole.flush()
+    assert max(map(len, result.splitlines())) <= 4 * LINE_LIMIT
+    assert b"\x1b" not in result
 
 
-def test_lines_may_come_in_pieces() -> None:
+def test_a_line_may_come_in_pieces() -> None:
     cleaner = LineCleaner()
     assert cleaner.feed(b"he") + cleaner.feed(b"llo\nwo") + cleaner.flush() + cleaner.flush() == b"hello\nwo\n"
 
 
-def test_a_reader_that_stands_still_costs_lines_not_time(pipe: tuple[int, int]) -> None:
+def test_a_blocked_reader_costs_lines_and_no_time(pipe: tuple[int, int]) -> None:
     read, write = pipe
     output = Output(write)
     for _unused in range(300):
@@ -86,23 +86,23 @@ def test_a_reader_that_stands_still_costs_lines_not_time(pipe: tuple[int, int]) 
     assert all(len(line) == 999 for line in whole.splitlines()[:-2])
 
 
-def test_what_was_dropped_is_said_once_with_how_much_it_was(pipe: tuple[int, int]) -> None:
+def test_dropped_bytes_are_reported_once_with_their_number(pipe: tuple[int, int]) -> None:
     read, write = pipe
     output = Output(write)
     output.write(b"x" * (1 << 20) + b"\n")
     for _unused in range(3):
         output.write(b"y" * 99 + b"\n")
     assert output.is_stuck
-    seen = b""
-    for line in [b""] * 20 + [b"after\n", b""]:  # a pipe holds a sixteenth of what was written
+    received = b""
+    for line in [b""] * 20 + [b"after\n", b""]:  # a pipe holds a sixteenth of the first write
         output.write(line)
         with contextlib.suppress(BlockingIOError):
-            seen += os.read(read, 1 << 20)
+            received += os.read(read, 1 << 20)
 
-    assert seen.lstrip(b"x") == b"\n[300 bytes of the console were dropped here]\nafter\n"
+    assert received.lstrip(b"x") == b"\n[300 bytes of the console were dropped here]\nafter\n"
 
 
-def test_a_reader_that_is_gone_ends_nobody(pipe: tuple[int, int]) -> None:
+def test_a_closed_reader_is_no_error(pipe: tuple[int, int]) -> None:
     read, write = pipe
     os.dup2(os.open(os.devnull, os.O_RDONLY), read)
     output = Output(write)
@@ -111,7 +111,7 @@ def test_a_reader_that_is_gone_ends_nobody(pipe: tuple[int, int]) -> None:
     assert output.is_stuck
 
 
-def test_what_is_copied_takes_no_room_any_more(tmp_path: Path, pipe: tuple[int, int]) -> None:
+def test_copied_bytes_take_no_space_in_the_log(tmp_path: Path, pipe: tuple[int, int]) -> None:
     read, write = pipe
     log = tmp_path / "serial.log"
     log.write_bytes(b"x" * 99 + b"\n")
@@ -127,7 +127,7 @@ def test_what_is_copied_takes_no_room_any_more(tmp_path: Path, pipe: tuple[int, 
     assert status.st_blocks * 512 < 400_000
 
 
-def test_a_guest_that_writes_faster_than_is_copied_loses_the_oldest(tmp_path: Path, pipe: tuple[int, int]) -> None:
+def test_a_guest_that_writes_faster_than_the_copy_loses_the_oldest_lines(tmp_path: Path, pipe: tuple[int, int]) -> None:
     read, write = pipe
     log = tmp_path / "serial.log"
     log.write_bytes(b"old\n" * (5 << 20) + b"new\n")
@@ -139,7 +139,7 @@ def test_a_guest_that_writes_faster_than_is_copied_loses_the_oldest(tmp_path: Pa
 
 
 class Collected(Output):
-    """An output whose reader takes everything."""
+    """An output with a reader that takes everything."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -148,9 +148,7 @@ class Collected(Output):
         self.data += data
 
 
-def test_a_guest_that_is_kept_up_with_loses_nothing_however_much_it_has_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_guest_that_the_copy_keeps_up_with_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "_BACKLOG_BYTES", 1000)
     log, output = tmp_path / "serial.log", Collected()
     log.touch()
@@ -165,10 +163,8 @@ def test_a_guest_that_is_kept_up_with_loses_nothing_however_much_it_has_written(
 
 
 @pytest.mark.parametrize("looks", [0, 1], ids=["unseen so far", "seen"])
-def test_when_the_guest_has_ended_its_last_words_are_copied_and_no_more_than_so_much(
-    tmp_path: Path, looks: int
-) -> None:
-    """Whoever floods its console to the end neither holds the launcher up nor hides why it ended."""
+def test_the_last_lines_of_an_ended_guest_are_copied_up_to_a_limit(tmp_path: Path, looks: int) -> None:
+    """A console flooded to the end neither delays the launcher nor hides why the guest ended."""
     log = tmp_path / "serial.log"
     log.write_bytes(b"\n" * (6 << 20) + b"Kernel panic\n")
     output = Collected()

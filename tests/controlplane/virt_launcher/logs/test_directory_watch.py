@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is written in a directory is heard of; directories and signals are real."""
+"""A DirectoryWatch notices writes, with real directories and signals."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ async def heard(watch: DirectoryWatch) -> bool:
 
 @pytest.mark.parametrize("change", [write, truncate])
 @pytest.mark.parametrize("where", ["one", "other"])
-async def test_what_is_written_in_any_of_the_directories_is_heard_of(
-    tmp_path: Path, where: str, change: Callable[[Path], None]
-) -> None:
+async def test_writes_in_each_directory_are_noticed(tmp_path: Path, where: str, change: Callable[[Path], None]) -> None:
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "log").touch()
@@ -52,7 +50,7 @@ async def test_what_is_written_in_any_of_the_directories_is_heard_of(
             assert await heard(watch)
 
 
-async def test_what_was_heard_before_is_not_heard_again(tmp_path: Path) -> None:
+async def test_an_earlier_write_is_not_noticed_again(tmp_path: Path) -> None:
     (tmp_path / "log").touch()
     with DirectoryWatch(str(tmp_path)) as watch:
         assert watch.listen()
@@ -69,15 +67,15 @@ async def test_what_was_heard_before_is_not_heard_again(tmp_path: Path) -> None:
             await waiting
 
 
-async def test_what_others_have_open_since_before_is_heard_of(tmp_path: Path) -> None:
-    """QEMU has its log open for as long as it runs."""
+async def test_writes_to_a_file_that_is_already_open_are_noticed(tmp_path: Path) -> None:
+    """QEMU keeps its log open."""
     with (tmp_path / "log").open("ab", buffering=0) as file, DirectoryWatch(str(tmp_path)) as watch:
         assert watch.listen()
         file.write(b"x")
         assert await heard(watch)
 
 
-async def test_a_directory_that_is_not_there_yet_cannot_be_listened_to_and_later_can(tmp_path: Path) -> None:
+async def test_a_directory_can_be_watched_once_it_exists(tmp_path: Path) -> None:
     with DirectoryWatch(str(tmp_path), str(tmp_path / "later")) as watch:
         assert not watch.listen()
         (tmp_path / "later").mkdir()
@@ -86,19 +84,19 @@ async def test_a_directory_that_is_not_there_yet_cannot_be_listened_to_and_later
         assert await heard(watch)
 
 
-async def test_what_is_no_directory_cannot_be_listened_to(tmp_path: Path) -> None:
+async def test_a_link_cannot_be_watched(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
 
     with DirectoryWatch(str(tmp_path / "link")) as watch:
         assert not watch.listen()
 
 
-def test_a_word_that_comes_too_late_ends_nobody() -> None:
+def test_a_late_signal_does_not_end_the_process() -> None:
     raised = f"import signal; signal.raise_signal({SIGNAL:d})"
     assert subprocess.run([sys.executable, "-S", "-c", raised], check=False).returncode == 0
 
 
-async def test_whoever_listens_no_more_leaves_nothing_open(tmp_path: Path) -> None:
+async def test_a_closed_watch_leaves_nothing_open(tmp_path: Path) -> None:
     before = set(os.listdir("/proc/self/fd"))
     with DirectoryWatch(str(tmp_path)) as watch:
         assert watch.listen()
@@ -107,7 +105,7 @@ async def test_whoever_listens_no_more_leaves_nothing_open(tmp_path: Path) -> No
     assert signal.getsignal(SIGNAL) is signal.SIG_DFL
 
 
-async def test_more_can_listen_than_a_user_has_of_inotify(tmp_path: Path) -> None:
+async def test_there_can_be_more_watches_than_inotify_instances(tmp_path: Path) -> None:
     with contextlib.ExitStack() as opened:
         watches = [opened.enter_context(DirectoryWatch(str(tmp_path))) for _unused in range(INOTIFY_INSTANCES + 1)]
         heard_of = [watch.listen() for watch in watches]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The console's log reaches our output, at a pace that costs little; files and pipe are real."""
+"""Following the console log cheaply. Files and pipes are real."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from controlplane.virt_launcher.logs.follow import FIRST_SECONDS, LAST_SECONDS, 
 
 
 class Reader:
-    """The far end of our output."""
+    """The reader of the launcher's output."""
 
     def __init__(self) -> None:
         self.descriptor, self.output = os.pipe()
@@ -49,19 +49,19 @@ class Reader:
 
 @pytest_asyncio.fixture
 async def reader() -> AsyncIterator[Reader]:
-    made = Reader()
-    yield made
-    made.close()
+    pipe_reader = Reader()
+    yield pipe_reader
+    pipe_reader.close()
 
 
 @pytest_asyncio.fixture
 async def watch(tmp_path: Path) -> AsyncIterator[DirectoryWatch]:
-    with DirectoryWatch(str(tmp_path)) as made:
-        yield made
+    with DirectoryWatch(str(tmp_path)) as directory_watch:
+        yield directory_watch
 
 
 class Deaf:
-    """No kernel that tells."""
+    """A directory watch that does not work."""
 
     def listen(self) -> bool:
         return False
@@ -71,7 +71,7 @@ class Deaf:
 
 
 class Told:
-    """A kernel whose word is in the test's hand. `done`: what was done, in order."""
+    """A directory watch whose notifications the test triggers. `done`: all calls, in order."""
 
     def __init__(self, done: list[str], *writes: Callable[[], object]) -> None:
         self._done, self._writes = done, iter(writes)
@@ -89,7 +89,7 @@ class Told:
 
 
 def opened_kind(descriptor: str) -> str:
-    """Say what a descriptor of ours is; "" when it is closed again."""
+    """Return the target of a descriptor of this process; "" if it is closed."""
     try:
         return os.readlink(f"/proc/self/fd/{descriptor}")
     except FileNotFoundError:
@@ -100,7 +100,7 @@ def nothing_to_trim() -> bool:
     return False
 
 
-def test_who_is_quiet_is_looked_at_ever_less_often_down_to_every_other_second() -> None:
+def test_a_quiet_console_is_read_ever_less_often_down_to_every_two_seconds() -> None:
     pace = Pace()
     pauses = [pace.pause(happened=False) for _unused in range(30)]
     assert pauses == sorted(pauses)
@@ -108,7 +108,7 @@ def test_who_is_quiet_is_looked_at_ever_less_often_down_to_every_other_second() 
     assert set(pauses[15:]) == {LAST_SECONDS} == {2.0}
 
 
-def test_whoever_speaks_is_listened_to_closely_again() -> None:
+def test_new_output_makes_the_reads_frequent_again() -> None:
     pace = Pace()
     for _unused in range(30):
         pace.pause(happened=False)
@@ -116,14 +116,14 @@ def test_whoever_speaks_is_listened_to_closely_again() -> None:
     assert pace.quiet_seconds == FIRST_SECONDS
 
 
-def test_what_begins_is_seen_late_by_no_more_than_half_the_time_before_it() -> None:
-    """A guest's first line comes about a second after we began to look."""
+def test_new_output_is_delayed_by_at_most_half_the_silence_before_it() -> None:
+    """A guest's first line comes about a second after the first read."""
     pace = Pace()
     looks = list(accumulate(pace.pause(happened=False) for _unused in range(12)))
     assert all(later - earlier <= earlier / 2 + 2 * FIRST_SECONDS for earlier, later in pairwise(looks))
 
 
-async def test_the_log_is_followed_from_its_birth_to_its_last_line(
+async def test_the_log_is_followed_from_its_creation_to_its_last_line(
     tmp_path: Path, reader: Reader, watch: DirectoryWatch
 ) -> None:
     log = tmp_path / "serial.log"
@@ -139,9 +139,7 @@ async def test_the_log_is_followed_from_its_birth_to_its_last_line(
     assert bytes(reader.seen) == b"first\nlast words\n"
 
 
-async def test_a_prompt_is_shown_although_its_line_does_not_end(
-    tmp_path: Path, reader: Reader, watch: DirectoryWatch
-) -> None:
+async def test_a_prompt_without_a_line_end_is_shown(tmp_path: Path, reader: Reader, watch: DirectoryWatch) -> None:
     log = tmp_path / "serial.log"
     log.write_bytes(b"login: ")
     task = asyncio.create_task(follow_logs(ConsoleCopy(str(log), Output(reader.output)), nothing_to_trim, watch))
@@ -150,7 +148,7 @@ async def test_a_prompt_is_shown_although_its_line_does_not_end(
     await asyncio.wait([task])
 
 
-async def test_the_other_log_is_looked_at_as_often(tmp_path: Path, reader: Reader, watch: DirectoryWatch) -> None:
+async def test_the_qemu_log_is_trimmed_as_often(tmp_path: Path, reader: Reader, watch: DirectoryWatch) -> None:
     looked = asyncio.Event()
 
     def trim() -> bool:
@@ -166,22 +164,20 @@ async def test_the_other_log_is_looked_at_as_often(tmp_path: Path, reader: Reade
     await asyncio.wait([task])
 
 
-async def test_following_takes_nothing_that_all_launchers_of_a_node_share(
-    tmp_path: Path, reader: Reader, watch: DirectoryWatch
-) -> None:
-    """Of inotify a user has 128 instances, and every launcher is user 107."""
+async def test_following_uses_no_inotify(tmp_path: Path, reader: Reader, watch: DirectoryWatch) -> None:
+    """A user has 128 inotify instances, and every launcher of a node is user 107."""
     log = tmp_path / "serial.log"
     log.write_bytes(b"x\n")
     task = asyncio.create_task(follow_logs(ConsoleCopy(str(log), Output(reader.output)), nothing_to_trim, watch))
     await reader.until(lambda seen: seen == b"x\n")
-    kinds = {opened_kind(item) for item in os.listdir("/proc/self/fd")}
+    kinds = {opened_kind(descriptor) for descriptor in os.listdir("/proc/self/fd")}
     task.cancel()
     await asyncio.wait([task])
     assert not [kind for kind in kinds if "inotify" in kind]
 
 
 async def followed(log: Path, watch: Told | Deaf, output: int, done: list[str], sleeps: int = 100) -> None:
-    """Follow a log whose looks and sleeps are noted, until there is nothing to wait for or so many sleeps are over."""
+    """Follow a log and record reads and sleeps, until there is nothing to wait for or the sleeps are used up."""
 
     class Noted(ConsoleCopy):
         def copy(self) -> int:
@@ -190,23 +186,23 @@ async def followed(log: Path, watch: Told | Deaf, output: int, done: list[str], 
 
     async def sleep(seconds: float) -> None:
         done.append(f"sleep {seconds:.2f}")
-        if len([item for item in done if item.startswith("sleep")]) == sleeps:
+        if len([step for step in done if step.startswith("sleep")]) == sleeps:
             raise asyncio.CancelledError
 
     with contextlib.suppress(asyncio.CancelledError):
         await follow_logs(Noted(str(log), Output(output)), nothing_to_trim, watch, lambda: 0.0, sleep)  # type: ignore[arg-type]
 
 
-async def test_while_nothing_is_written_nothing_is_done(tmp_path: Path, reader: Reader) -> None:
-    """And what is written during the look is told: who listens does so before it."""
+async def test_without_writes_nothing_is_done(tmp_path: Path, reader: Reader) -> None:
+    """The watch starts before the read, so a write during the read is noticed."""
     done: list[str] = []
     await followed(tmp_path / "none", Told(done), reader.output, done)
     assert done[:3] == ["listen", "look", "rest"]
-    assert not [item for item in done if item.startswith("sleep")]
+    assert not [step for step in done if step.startswith("sleep")]
 
 
-async def test_what_is_told_is_let_collect_and_then_copied(tmp_path: Path, reader: Reader) -> None:
-    """A guest may write byte by byte; its launcher looks twenty times a second at most."""
+async def test_a_write_is_copied_after_a_short_delay(tmp_path: Path, reader: Reader) -> None:
+    """A guest may write byte by byte. The launcher reads twenty times a second at most."""
     log, done = tmp_path / "serial.log", list[str]()
     await followed(log, Told(done, lambda: log.write_bytes(b"told\n")), reader.output, done)
     looked = ["listen", "look"]
@@ -215,18 +211,18 @@ async def test_what_is_told_is_let_collect_and_then_copied(tmp_path: Path, reade
     assert bytes(reader.seen) == b"told\n"
 
 
-async def test_a_line_that_has_begun_is_waited_for_and_not_rested_on(tmp_path: Path, reader: Reader) -> None:
+async def test_a_started_line_is_awaited(tmp_path: Path, reader: Reader) -> None:
     log, done = tmp_path / "serial.log", list[str]()
     log.write_bytes(b"login: ")
     await followed(log, Told(done), reader.output, done)
-    slept = [float(item.split()[1]) for item in done[: done.index("rest")] if item.startswith("sleep")]
+    slept = [float(step.split()[1]) for step in done[: done.index("rest")] if step.startswith("sleep")]
     assert sum(slept) >= PARTIAL_LINE_SECONDS
     reader.read()
     assert bytes(reader.seen) == b"login: \n"
 
 
-async def test_whoever_takes_nothing_is_offered_it_again(tmp_path: Path, reader: Reader) -> None:
-    """A pipe that is full holds a line's rest; its reader may come back when the guest writes no more."""
+async def test_output_for_a_blocked_pipe_readeris_retried(tmp_path: Path, reader: Reader) -> None:
+    """A full pipe holds up the rest of a line. The reader may continue when the guest no longer writes."""
     log, done = tmp_path / "serial.log", list[str]()
     log.write_bytes(b"x" * 4000 + b"\n")
     with contextlib.suppress(BlockingIOError):
@@ -237,8 +233,8 @@ async def test_whoever_takes_nothing_is_offered_it_again(tmp_path: Path, reader:
     assert "rest" not in done
 
 
-async def test_a_line_that_begins_after_a_silence_is_not_cut_where_it_was_looked_at(tmp_path: Path) -> None:
-    """What was written just now may go on in a moment, however long nothing had come before."""
+async def test_a_line_that_starts_after_a_silence_is_not_cut(tmp_path: Path) -> None:
+    """Its rest may follow in a moment, however long the silence was."""
     log, done = tmp_path / "serial.log", list[float]()
     read, write = os.pipe()
 
@@ -246,7 +242,7 @@ async def test_a_line_that_begins_after_a_silence_is_not_cut_where_it_was_looked
         done.append(seconds)
         if sum(done) < PARTIAL_LINE_SECONDS:
             return
-        rest = [b"lo", b"gin", b": \n"][len([item for item in done if item == 0]) :]
+        rest = [b"lo", b"gin", b": \n"][len([step for step in done if step == 0]) :]
         done.append(0)
         if not rest:
             raise asyncio.CancelledError
@@ -261,7 +257,7 @@ async def test_a_line_that_begins_after_a_silence_is_not_cut_where_it_was_looked
     os.close(write)
 
 
-async def test_where_nobody_tells_there_is_a_look_now_and_then(tmp_path: Path, reader: Reader) -> None:
+async def test_without_notifications_the_log_is_polled(tmp_path: Path, reader: Reader) -> None:
     done: list[str] = []
     await followed(tmp_path / "none", Deaf(), reader.output, done, sleeps=30)
     assert done.count("look") > 30
@@ -269,7 +265,7 @@ async def test_where_nobody_tells_there_is_a_look_now_and_then(tmp_path: Path, r
 
 
 class Costly:
-    """A console of which every look takes so much of a processor."""
+    """A console whose reads cost some seconds of CPU time."""
 
     def __init__(self, *seconds: float) -> None:
         self.used, self._each = 0.0, iter(seconds)
@@ -285,8 +281,8 @@ class Costly:
     def close(self) -> None: ...
 
 
-async def test_what_a_guest_writes_costs_a_tenth_of_a_processor_at_most() -> None:
-    """Some bytes cost many times as much as others, and it is the guest that chooses them."""
+async def test_guest_output_costs_at_most_a_tenth_of_a_cpu() -> None:
+    """Some bytes cost many times more than others, and the guest chooses them."""
     console, rests = Costly(0.1, 0.02, 0.0), []
 
     async def sleep(seconds: float) -> None:

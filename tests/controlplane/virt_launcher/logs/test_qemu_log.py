@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""QEMU's own messages take a bounded room, and the newest stay."""
+"""QEMU's log takes limited space, and the newest messages stay."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def used(log: Path) -> int:
 
 
 def append(log: Path, data: bytes) -> None:
-    """Write as QEMU does."""
+    """Append as QEMU does."""
     with log.open("ab") as file:
         file.write(data)
 
 
-def test_a_log_that_does_not_end_takes_a_bounded_room(log: Path) -> None:
+def test_an_endless_log_takes_limited_space(log: Path) -> None:
     for _unused in range(40):
         append(log, LINE * 5000)
         trim(str(log))
@@ -47,15 +47,15 @@ def test_the_newest_messages_stay(log: Path) -> None:
     assert len(data.lstrip(b"\0")) == pytest.approx(KEPT_BYTES, abs=4096)
 
 
-def test_the_reason_of_a_failed_start_is_left_alone(log: Path) -> None:
-    """libvirt reads it from where the start began."""
-    said = LINE * 10_000 + b"could not open kernel file\n"
-    append(log, said)
+def test_the_reason_of_a_failed_start_stays(log: Path) -> None:
+    """libvirt reads the log from the position where the start began."""
+    messages = LINE * 10_000 + b"could not open kernel file\n"
+    append(log, messages)
     assert not trim(str(log))
-    assert log.read_bytes() == said
+    assert log.read_bytes() == messages
 
 
-def test_where_no_holes_can_be_made_the_log_begins_anew(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_hole_punching_the_log_is_truncated(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_unused: object) -> None:
         raise OSError(95, "Operation not supported")
 
@@ -66,15 +66,15 @@ def test_where_no_holes_can_be_made_the_log_begins_anew(log: Path, monkeypatch: 
     assert log.read_bytes() == b"after\n"
 
 
-def test_before_the_first_start_there_is_nothing_to_do(log: Path) -> None:
+def test_a_missing_log_is_ignored(log: Path) -> None:
     assert not trim(str(log))
 
 
-def test_what_is_no_file_is_left_alone(log: Path, tmp_path: Path) -> None:
+def test_a_fifo_or_link_is_left_alone(log: Path, tmp_path: Path) -> None:
     os.mkfifo(log)
     assert not trim(str(log))
-    other = tmp_path / "other"
-    append(other, LINE * 50_000)
-    (tmp_path / "link").symlink_to(other)
+    target = tmp_path / "other"
+    append(target, LINE * 50_000)
+    (tmp_path / "link").symlink_to(target)
     assert not trim(str(tmp_path / "link"))
-    assert used(other) > LIMIT_BYTES
+    assert used(target) > LIMIT_BYTES

@@ -20,7 +20,7 @@ def returned(**said: object) -> str:
     return json.dumps({"return": said})
 
 
-def test_a_command_is_run_as_it_is_without_a_shell_and_without_its_output() -> None:
+def test_a_command_runs_without_a_shell_and_without_its_output() -> None:
     assert json.loads(start_command(("/bin/test", "-e", "a b;\u2620"))) == {
         "execute": "guest-exec",
         "arguments": {"path": "/bin/test", "arg": ["-e", "a b;\u2620"], "capture-output": False},
@@ -28,7 +28,7 @@ def test_a_command_is_run_as_it_is_without_a_shell_and_without_its_output() -> N
     assert json.loads(query_status(7)) == {"execute": "guest-exec-status", "arguments": {"pid": 7}}
 
 
-def test_a_started_command_has_a_number() -> None:
+def test_a_started_command_has_a_process_id() -> None:
     assert read_started(returned(pid=1234)) == 1234
 
 
@@ -43,7 +43,7 @@ def test_a_started_command_has_a_number() -> None:
         pytest.param(returned(exited=1), None, id="one is not true"),
     ],
 )
-def test_a_command_ends(answer: str, exit_code: int | None) -> None:
+def test_the_exit_code_of_a_command_is_read(answer: str, exit_code: int | None) -> None:
     ended = read_status(answer)
 
     assert (ended and ended.exit_code) == exit_code
@@ -70,7 +70,7 @@ def test_a_command_ends(answer: str, exit_code: int | None) -> None:
         "\ud800",
     ],
 )
-def test_no_answer_makes_it_stumble(answer: str) -> None:
+def test_an_invalid_answer_is_an_error(answer: str) -> None:
     if "exited" not in answer:
         with pytest.raises(ResponseError):
             read_started(answer)

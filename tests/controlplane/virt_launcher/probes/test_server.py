@@ -36,7 +36,7 @@ PING = replace(LIVENESS, command=())
 
 @dataclass
 class FakeGuest:
-    """A guest whose agent runs commands; each ends at the given look with the given code."""
+    """A guest whose agent runs commands. Each ends after so many status queries with this exit code."""
 
     life: State = RUNNING
     looks: int = 1
@@ -56,9 +56,9 @@ class FakeGuest:
         self.is_asked.set()
         if self.is_silent:
             await self.speaks_again.wait()
-        said = json.loads(command)
-        self.asked.append(said["execute"])
-        return json.dumps({"return": self._answer(said["execute"])})
+        request = json.loads(command)
+        self.asked.append(request["execute"])
+        return json.dumps({"return": self._answer(request["execute"])})
 
     def _answer(self, verb: str) -> dict[str, Any]:
         if verb == "guest-exec":
@@ -76,22 +76,22 @@ async def answered(question: AgentProbe, guest: FakeGuest | None) -> ProbeResult
     return await run_probe(question, find)
 
 
-async def test_a_command_that_succeeds_is_good() -> None:
+async def test_a_successful_command_passes() -> None:
     guest = FakeGuest(looks=3)
 
     assert await answered(LIVENESS, guest) == ProbeResult(0, "the command ended with exit code 0")
     assert guest.asked == ["guest-exec", *["guest-exec-status"] * 3]
 
 
-async def test_a_command_that_fails_is_bad() -> None:
+async def test_a_failed_command_fails() -> None:
     assert await answered(LIVENESS, FakeGuest(exit_code=7)) == ProbeResult(7, "the command ended with exit code 7")
 
 
-async def test_no_exit_code_of_a_guest_s_is_taken_for_good() -> None:
+async def test_exit_code_256_does_not_pass() -> None:
     assert (await answered(LIVENESS, FakeGuest(exit_code=256))).code == 255
 
 
-async def test_an_agent_that_answers_a_ping_is_good() -> None:
+async def test_an_agent_that_answers_a_ping_passes() -> None:
     guest = FakeGuest()
 
     assert await answered(PING, guest) == ProbeResult(0, "the guest agent answers")
@@ -108,7 +108,7 @@ async def test_an_agent_that_answers_a_ping_is_good() -> None:
     ],
 )
 @pytest.mark.parametrize("question", [LIVENESS, READINESS], ids=["liveness", "readiness"])
-async def test_a_guest_that_does_not_do_its_part_is_bad(question: AgentProbe, guest: dict[str, Any]) -> None:
+async def test_a_guest_that_does_not_answer_fails(question: AgentProbe, guest: dict[str, Any]) -> None:
     answer = await answered(replace(question, timeout_seconds=0.02), FakeGuest(**guest))  # type: ignore[arg-type]
 
     assert answer.code == 1
@@ -126,7 +126,7 @@ async def test_a_guest_that_does_not_do_its_part_is_bad(question: AgentProbe, gu
         pytest.param({"failure": InvalidDomain("no channel for an agent")}, id="it has no channel"),
     ],
 )
-async def test_where_nobody_could_ask_a_guest_is_neither_ended_nor_ready(guest: dict[str, Any]) -> None:
+async def test_a_guest_that_cannot_be_asked_is_live_and_not_ready(guest: dict[str, Any]) -> None:
     assert (await answered(LIVENESS, FakeGuest(**guest))).code == 0
     assert (await answered(READINESS, FakeGuest(**guest))).code == 1
 
@@ -141,17 +141,17 @@ async def test_where_nobody_could_ask_a_guest_is_neither_ended_nor_ready(guest: 
         pytest.param(FakeGuest(failure=AgentSilent("no agent")), 0, id="it goes on and has no agent"),
     ],
 )
-async def test_a_guest_has_come_when_it_goes_on_whatever_its_agent_does(guest: FakeGuest | None, code: int) -> None:
+async def test_a_startup_probe_passes_once_the_guest_runs(guest: FakeGuest | None, code: int) -> None:
     assert (await answered(STARTUP, guest)).code == code
     assert guest is None or not guest.asked
 
 
-async def test_before_there_is_a_domain_a_guest_is_neither_ended_nor_ready() -> None:
+async def test_without_a_domain_a_guest_is_live_and_not_ready() -> None:
     assert (await answered(LIVENESS, None)).code == 0
     assert (await answered(READINESS, None)).code == 1
 
 
-async def test_a_libvirtd_that_cannot_be_dialled_ends_no_guest() -> None:
+async def test_without_a_connection_to_libvirtd_a_guest_is_live_and_not_ready() -> None:
     async def find() -> Any:
         raise Disconnected("nobody listens")
 
@@ -159,7 +159,7 @@ async def test_a_libvirtd_that_cannot_be_dialled_ends_no_guest() -> None:
     assert (await run_probe(READINESS, find)).code == 1
 
 
-async def test_a_libvirtd_that_hangs_ends_no_guest() -> None:
+async def test_a_hung_libvirtd_does_not_fail_the_liveness_probe() -> None:
     async def find() -> Any:
         await asyncio.Event().wait()
 
@@ -182,7 +182,7 @@ def a_desk(guest: FakeGuest) -> ProbeServer:
     return ProbeServer({"livenessProbe": LIVENESS}, find)
 
 
-async def test_the_kubelet_s_program_gets_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_probe_command_gets_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "s")
     async with await asyncio.start_unix_server(a_desk(FakeGuest(exit_code=4)).serve, path, limit=64):
         code = await asyncio.to_thread(probe.main, ["livenessProbe"], path)
@@ -191,19 +191,19 @@ async def test_the_kubelet_s_program_gets_the_answer(tmp_path: Path, capsys: pyt
     assert capsys.readouterr().out.strip() == "the command ended with exit code 4"
 
 
-async def test_a_probe_that_the_plan_does_not_have_is_refused(tmp_path: Path) -> None:
+async def test_an_unknown_probe_is_refused(tmp_path: Path) -> None:
     assert (await asked_of(a_desk(FakeGuest()), tmp_path / "s", b"readinessProbe\n")).startswith("2 ")
 
 
 @pytest.mark.parametrize("said", [b"x" * 5000, "\u2620".encode() * 40 + b"\n", b"\xff\xfe\n"])
-async def test_what_is_no_name_gets_no_answer_or_a_refusal(said: bytes, tmp_path: Path) -> None:
+async def test_an_invalid_name_is_refused(said: bytes, tmp_path: Path) -> None:
     assert (await asked_of(a_desk(FakeGuest()), tmp_path / "s", said))[:2] in ("", "2 ")
 
 
-async def test_the_socket_that_the_one_before_has_left_is_taken_over(tmp_path: Path) -> None:
+async def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
     path = str(tmp_path / "s")
-    with socket.socket(socket.AF_UNIX) as left:
-        left.bind(path)
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(path)
     task = asyncio.create_task(module.serve_probes("uid", (LIVENESS,), path))
     async with asyncio.timeout(5):
         while True:
@@ -214,7 +214,7 @@ async def test_the_socket_that_the_one_before_has_left_is_taken_over(tmp_path: P
     task.cancel()
 
 
-async def test_who_says_nothing_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_client_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_NAME_SECONDS", 0.01)
     path = str(tmp_path / "s")
     async with await asyncio.start_unix_server(a_desk(FakeGuest()).serve, path, limit=64), asyncio.timeout(5):
@@ -223,7 +223,7 @@ async def test_who_says_nothing_is_not_waited_for(tmp_path: Path, monkeypatch: p
         writer.close()
 
 
-async def test_one_question_at_a_time_reaches_the_agent(tmp_path: Path) -> None:
+async def test_the_agent_gets_one_probe_at_a_time(tmp_path: Path) -> None:
     path = str(tmp_path / "s")
     guest = FakeGuest(is_silent=True)
     async with await asyncio.start_unix_server(a_desk(guest).serve, path, limit=64):
@@ -242,7 +242,7 @@ async def test_one_question_at_a_time_reaches_the_agent(tmp_path: Path) -> None:
     assert guest.asked == ["guest-exec", "guest-exec-status"]
 
 
-async def test_once_a_question_is_answered_the_next_one_is_asked(tmp_path: Path) -> None:
+async def test_the_next_probe_runs_after_the_previous_one(tmp_path: Path) -> None:
     path, guest = str(tmp_path / "s"), FakeGuest()
     async with await asyncio.start_unix_server(a_desk(guest).serve, path, limit=64):
         for _unused in range(2):
@@ -251,7 +251,7 @@ async def test_once_a_question_is_answered_the_next_one_is_asked(tmp_path: Path)
     assert guest.asked == 2 * ["guest-exec", "guest-exec-status"]
 
 
-async def test_an_answer_may_come_in_pieces(tmp_path: Path) -> None:
+async def test_a_result_may_come_in_pieces(tmp_path: Path) -> None:
     async def speak(_unused: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for piece in (b"1", b"7 the command", b" failed\n"):
             writer.write(piece)
@@ -264,29 +264,29 @@ async def test_an_answer_may_come_in_pieces(tmp_path: Path) -> None:
         assert await asyncio.to_thread(probe.ask, "livenessProbe", path) == "17 the command failed\n"
 
 
-async def test_the_kubelet_s_program_waits_for_a_guest_that_comes(
+async def test_a_startup_probe_waits_for_a_migrating_guest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each failure would be an Event, of which a kubelet tells a few for each Pod and then no more."""
-    path, asked = str(tmp_path / "s"), 0
+    """Each failure would be an Event, and the kubelet sends only a few per Pod."""
+    path, requests = str(tmp_path / "s"), 0
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal asked
-        asked += 1
+        nonlocal requests
+        requests += 1
         assert await reader.readline() == b"startupProbe\n"
-        writer.write(b"1 the guest is paused\n" if asked < 3 else b"0 the guest goes on\n")
+        writer.write(b"1 the guest is paused\n" if requests < 3 else b"0 the guest goes on\n")
         writer.close()
 
     monkeypatch.setattr(probe, "PAUSE_SECONDS", 0.001)
     async with await asyncio.start_unix_server(speak, path):
         assert await asyncio.to_thread(probe.main, ["startupProbe"], path) == 0
 
-    assert asked == 3
+    assert requests == 3
     assert capsys.readouterr().out.strip() == "the guest goes on"
 
 
 class Libvirtd:
-    """Takes connections; the first so many of them are lost as soon as something is asked."""
+    """Accepts connections. The first so many break at their first request."""
 
     def __init__(self, lost: int) -> None:
         self.lost, self.opened, self.closed = lost, 0, 0
@@ -304,7 +304,7 @@ class Libvirtd:
         self.closed += 1
 
 
-async def test_a_connection_that_was_lost_is_made_anew_and_one_that_holds_is_kept(
+async def test_a_lost_connection_is_reopened_and_a_working_one_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     libvirtd = Libvirtd(lost=1)
@@ -320,5 +320,5 @@ async def test_a_connection_that_was_lost_is_made_anew_and_one_that_holds_is_kep
 
 
 @pytest.mark.parametrize(("name", "code"), [("livenessProbe", 0), ("readinessProbe", 1)])
-def test_a_launcher_that_does_not_answer_is_no_reason_to_end_its_guest(name: str, code: int, tmp_path: Path) -> None:
+def test_a_launcher_that_does_not_answer_is_live_and_not_ready(name: str, code: int, tmp_path: Path) -> None:
     assert probe.main([name], str(tmp_path / "nobody")) == code
