@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command `lab`. What it does is elsewhere; here are its words, its exit codes and its errors."""
+"""The command `lab`: arguments, exit codes and errors. The work is in other modules."""
 
 from __future__ import annotations
 
@@ -82,16 +82,16 @@ def _add_node_commands(
         "heal": "plug it in again",
     }
     for verb, text in texts.items():
-        each = verbs.add_parser(verb, help=text, parents=[common])
-        each.add_argument("node")
+        command = verbs.add_parser(verb, help=text, parents=[common])
+        command.add_argument("node")
         if verb == "exec":
-            each.add_argument(
+            command.add_argument(
                 "argv", nargs="*", metavar="-- COMMAND", help="with its arguments; streams and exit code are passed"
             )
 
 
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Part the words at the first `--`: what follows is the command's own, options and all."""
+    """Split the arguments at the first `--`. The rest, with its options, is the command to run."""
     words = list(arguments)
     at = words.index("--") if "--" in words else len(words)
     return words[:at], words[at + 1 :]
@@ -156,7 +156,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def all_names() -> list[str]:
-    """Name the labs of this machine, running or not."""
+    """Return the names of all labs of this machine, running or not."""
     return sorted(path.name for path in STATE_ROOT.iterdir() if path.is_dir()) if STATE_ROOT.is_dir() else []
 
 

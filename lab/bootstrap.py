@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Install what this repository needs on a bare machine: distribution packages, .venv, the collections that ours uses.
+"""Install the requirements of this repository: distribution packages, .venv, the collections that this one uses.
 
-Runs on the system's Python before anything else exists, so: standard library only, no import of ours. A second
-run with nothing to do takes milliseconds. What the cluster is made of is built by `lab build`, not here.
+Runs on the system's Python, before anything else is installed: standard library only, no imports from this repository.
+A second run with nothing to do takes milliseconds. `lab build` builds the programs of the cluster.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ VENV = ROOT / ".venv"
 PYTHON_FLOOR = (3, 11)
 COLLECTIONS = ROOT / "requirements-collections.txt"
 COLLECTION = "ansible_collections/kubernetes/core/"
-"""All that is taken out of what is pinned there, its licence with it."""
+"""The part of the pinned wheel that is used, including its licence."""
 
-# program, or header file, that proves a package is there -> Debian's name of the package
+# program or header file that shows that a package is installed -> Debian's name of the package
 PACKAGES = {
     "runc": "runc",
     "nft": "nftables",
@@ -43,11 +43,11 @@ PACKAGES = {
 
 
 class BootstrapError(Exception):
-    """Something is missing that we cannot install; the text says what to do."""
+    """A requirement is missing and cannot be installed. The text has the remedy."""
 
 
 def missing_packages() -> list[str]:
-    """Name the distribution packages whose proof is not on this machine."""
+    """Return the distribution packages that are not installed."""
     absent = {package for proof, package in PACKAGES.items() if not _is_there(proof)}
     if subprocess.run([sys.executable, "-c", "import ensurepip"], capture_output=True, check=False).returncode != 0:
         absent.add("python3-venv")
@@ -61,7 +61,7 @@ def _is_there(proof: str) -> bool:
 
 
 def install_packages(packages: list[str]) -> None:
-    """Install distribution packages; BootstrapError names them when we may not or cannot."""
+    """Install distribution packages. BootstrapError names them if this is not possible."""
     if not packages:
         return
     names = " ".join(packages)
@@ -79,7 +79,7 @@ def install_packages(packages: list[str]) -> None:
 
 
 def make_venv() -> None:
-    """Create .venv, or make it anew when the pins changed since."""
+    """Create .venv. Create it again if the pins have changed."""
     stamp = VENV / ".pins"
     pins = hashlib.sha256(
         b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "requirements.txt")) + sys.version.encode()
@@ -95,7 +95,7 @@ def make_venv() -> None:
 
 
 def bring_collections() -> None:
-    """Put the pinned collection where .venv's Ansible finds it by itself, if it is not there already."""
+    """Install the pinned collection into .venv, where its Ansible finds it, unless it is installed."""
     stamp = VENV / ".collections"
     pins = COLLECTIONS.read_text()
     if stamp.exists() and stamp.read_text() == pins:
@@ -110,7 +110,7 @@ def bring_collections() -> None:
 
 
 def take_collection(wheel: Path, site_packages: Path) -> None:
-    """Unpack the collection's folder from a wheel, in the place of the one that is there."""
+    """Unpack the collection's folder from a wheel, and replace the existing folder."""
     shutil.rmtree(site_packages / COLLECTION, ignore_errors=True)
     with zipfile.ZipFile(wheel) as archive:
         members = [name for name in archive.namelist() if name.startswith(COLLECTION)]
@@ -120,7 +120,7 @@ def take_collection(wheel: Path, site_packages: Path) -> None:
 
 
 def _run(command: list[str], environment: dict[str, str] | None = None) -> None:
-    """Run a command with its output hidden unless it fails."""
+    """Run a command. Show its output only if it fails."""
     done = subprocess.run(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
@@ -134,7 +134,7 @@ def say(text: str) -> None:
 
 
 def main() -> int:
-    """Bring the machine up to what the Makefile needs."""
+    """Install everything that the Makefile needs."""
     try:
         if sys.version_info < PYTHON_FLOOR:
             raise BootstrapError(

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Locks among the processes of this machine that share the cache."""
+"""Locks between processes that share the cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lab.progress import Progress
 
 @contextmanager
 def locked(cache: Cache, name: str, progress: Progress) -> Iterator[None]:
-    """Hold a lock among all processes that use the cache; it ends with the process."""
+    """Hold a lock among all processes that use the cache. The lock ends with the process."""
     cache.locks.mkdir(parents=True, exist_ok=True)
     with (cache.locks / name).open("w") as file:
         try:

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def in_parallel(tasks: Sequence[Callable[[], T]]) -> list[T]:
-    """Return the results in order; raise the first error after all tasks have ended."""
+    """Return the results in order. Raises the first error after all tasks have ended."""
     if not tasks:
         return []
     with ThreadPoolExecutor(max_workers=len(tasks)) as pool:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the lab keeps its files: the cache that outlives labs, and the state of one lab, which `down` removes."""
+"""Paths of the lab's files: the cache of all labs, and the state of one lab, which `down` removes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOURCES = Path(__file__).resolve().parent / "go"
 
 @dataclass(frozen=True, kw_only=True)
 class Cache:
-    """Programs, image stores and the Go toolchain: shared by all labs, made again when missing."""
+    """Programs, image stores and the Go toolchain. Shared by all labs; missing files are created again."""
 
     root: Path
 
@@ -34,7 +34,7 @@ class Cache:
 
     @property
     def named_programs(self) -> Path:
-        """Which programs the user has named instead of built ones."""
+        """Return the file with the programs that the user has named instead of built ones."""
         return self.root / "programs.json"
 
     @property
@@ -57,7 +57,7 @@ class State:
     name: str
 
     def __post_init__(self) -> None:
-        # The name becomes a directory, a cgroup and part of a socket's path, which has room for 107 characters.
+        # The name is part of a directory, a cgroup and a socket's path, which may have 107 characters.
         if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?", self.name):
             raise LabError(f"lab name {self.name!r}: use 1 to 30 lower-case letters, digits and dashes")
 
@@ -91,7 +91,7 @@ class State:
 
     @property
     def archives(self) -> Path:
-        """The images that were imported, for nodes that join later."""
+        """Return the directory of imported images, for nodes that join later."""
         return self.root / "archives"
 
     @property
@@ -122,7 +122,7 @@ class MachinePaths:
 
     @property
     def etc(self) -> Path:
-        """The configuration files of the machine's programs."""
+        """Return the directory of the programs' configuration files."""
         return self.root / "etc"
 
     @property

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Progress lines for the person who waits. A library caller may pass a function of its own, or `silent`."""
+"""Progress lines for the user. Callers of the library may pass their own function, or `silent`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TextIO
 Progress = Callable[[str], None]
 
 EVERY_SECONDS = 10.0
-"""How often a count becomes a line where lines stay."""
+"""Seconds between two lines of a count in a log."""
 
 _began = time.monotonic()
 
@@ -28,12 +28,12 @@ def silent(text: str) -> None:
 
 
 def terminal_of(progress: Progress) -> TextIO | None:
-    """The terminal that the progress is seen on; None when it goes into a log, or to a caller's own function."""
+    """Return the terminal of the progress. None for a log or a caller's own function."""
     return sys.stderr if progress is to_stderr and sys.stderr.isatty() else None
 
 
 class Count:
-    """A line about something long, said again and again: in place on a terminal, every ten seconds in a log."""
+    """A line about a long step that is updated: in place on a terminal, every ten seconds in a log."""
 
     def __init__(
         self, progress: Progress, terminal: TextIO | None = None, *, clock: Callable[[], float] = time.monotonic
@@ -53,7 +53,7 @@ class Count:
             self._progress(text)
 
     def close(self) -> None:
-        """Take the line off the terminal."""
+        """Clear the line on the terminal."""
         if self._terminal is not None and self._said:
             self._terminal.write("\r\x1b[K")
             self._terminal.flush()

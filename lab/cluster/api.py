@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A small client of the lab's API server for the lab's own few objects; standard library only. Not for the product."""
+"""A small API client for the lab's own few objects; standard library only. Not for the product."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Object = dict[str, Any]
 
 
 class Api:
-    """One connection, made again when it breaks. Not for use by two threads at once."""
+    """One connection, opened again after it breaks. Not thread-safe."""
 
     def __init__(self, server: str, certificates: Path, *, client: str = "admin", timeout_seconds: float = 10) -> None:
         parts = urlsplit(server)
@@ -36,12 +36,12 @@ class Api:
             return False
 
     def get(self, path: str) -> Object | None:
-        """Read an object or a list; None when it is not there."""
+        """Read an object or a list. None if it does not exist."""
         status, body = self._exchange("GET", path, None, "")
         return None if status == 404 else self._decode("GET", path, status, body)
 
     def create(self, path: str, item: Object) -> bool:
-        """Create an object in a collection unless one of this name is there; False when there is."""
+        """Create an object in a collection. False if an object of this name exists."""
         if self.get(f"{path}/{item['metadata']['name']}") is not None:
             return False
         status, body = self._exchange("POST", path, item, "application/json")
@@ -55,7 +55,7 @@ class Api:
         return self._decode("PATCH", path, status, body)
 
     def delete(self, path: str) -> bool:
-        """Delete an object; False when it was not there."""
+        """Delete an object. False if it did not exist."""
         status, body = self._exchange("DELETE", path, None, "")
         if status == 404:
             return False
@@ -63,7 +63,7 @@ class Api:
         return True
 
     def watch(self, path: str, *, resource_version: str, seconds: int = 300) -> Iterator[Object]:
-        """Yield watch events until the server ends the watch; ApiError 410 when the version is too old."""
+        """Yield watch events until the server ends the watch. Raises ApiError 410 if the version is too old."""
         connection = self._connect(timeout_seconds=seconds + 30)
         query = f"{path}?watch=1&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={resource_version}"
         try:
@@ -89,7 +89,7 @@ class Api:
             self._connection = None
 
     def __del__(self) -> None:
-        """A client that nobody has any more holds no connection."""
+        """Close the connection with the last reference to the client."""
         self.close()
 
     def _connect(self, *, timeout_seconds: float) -> http.client.HTTPSConnection:

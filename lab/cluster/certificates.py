@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lab's certificate authorities and key pairs: ECDSA P-256, made once per lab and kept with its state."""
+"""The lab's certificate authorities and key pairs: ECDSA P-256, made once per lab and stored with its state."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from lab.machines.addresses import KUBERNETES_SERVICE, Addresses
 
 _LIFETIME = datetime.timedelta(days=3650)
-# A clock that was set back a little must not make fresh certificates invalid.
+# New certificates stay valid if the clock is set back a little.
 _LEEWAY = datetime.timedelta(hours=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One certificate. Without names it is a client's, with names a server's."""
+    """One certificate: for a client without names, for a server with names."""
 
     file: str
     common_name: str
@@ -67,7 +67,7 @@ def node_requests(name: str, address: str) -> list[Request]:
 
 
 class Authority:
-    """A certificate authority whose key lies in the lab's directory."""
+    """A certificate authority whose key is in the lab's directory."""
 
     def __init__(self, directory: Path, name: str) -> None:
         self._directory, self._name = directory, name
@@ -93,7 +93,7 @@ class Authority:
         return builder.sign(self._key, hashes.SHA256())
 
     def issue(self, request: Request) -> None:
-        """Write FILE.crt and FILE.key unless both are there."""
+        """Write FILE.crt and FILE.key unless both exist."""
         key_file = self._directory / f"{request.file}.key"
         certificate_file = self._directory / f"{request.file}.crt"
         if key_file.exists() and certificate_file.exists():
@@ -107,7 +107,7 @@ class Authority:
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         builder = builder.add_extension(_key_usage(authority=False), critical=True)
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
-        # Python's strict verification wants it.
+        # Python's strict verification requires it.
         identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         builder = builder.add_extension(identifier, critical=False)
         if request.is_server:
@@ -120,7 +120,7 @@ class Authority:
 
 
 def ensure_certificates(directory: Path, requests: Sequence[Request]) -> None:
-    """Make the authorities, the service-account key pair and every requested certificate that is missing."""
+    """Create the missing ones of the authorities, the service-account key pair and the requested certificates."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     authorities = {name: Authority(directory, name) for name in ("ca", "front-proxy-ca")}
     for request in requests:
@@ -169,7 +169,7 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Private from the first moment, and never half-written."""
+    """Write a private file atomically. Its mode is private from its creation."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The control plane's programs: etcd, API server, controller manager, scheduler, storage. Pure, apart from files.
+"""The control plane's programs: etcd, API server, controller manager, scheduler, storage. Pure, except for files.
 
-Measured reasons for unusual values: the controller manager's rate limit decides how soon the first Pod may be made
-(7.4 s with the default, 4.0 s with 300); aggregator routing lets the API server reach Services without kube-proxy.
+Reasons for unusual values: the controller manager's rate limit determines when the first Pod can be created (measured:
+7.4 s with the default, 4.0 s with 300). Aggregator routing lets the API server reach Services without kube-proxy.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ AUDIT_POLICY: dict[str, Any] = {
     "rules": [{"level": "Metadata"}],
 }
 AUDIT_FILE_MEGABYTES, AUDIT_FILES_BEFORE = 64, 1
-"""128 MB at most: a lab with one VM writes some 20 MB an hour. One file holds any test's run."""
+"""128 MB at most. A lab with one VM writes about 20 MB an hour, so one file is enough for any test."""
 WEBHOOK_STAGES = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
 
 
 def render_admission(webhooks: Path) -> dict[str, Any]:
-    """Have the API server prove itself to webhooks, as the users of this kubeconfig."""
+    """Return the admission configuration: the API server authenticates to webhooks with this kubeconfig."""
     configuration = {
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": "WebhookAdmissionConfiguration",
@@ -51,7 +51,7 @@ class ControlPlane:
     addresses: Addresses
     programs: Programs
     node_grace_seconds: int
-    """A node that is silent for so long is NotReady. Kubernetes' default is 50."""
+    """Time without a heartbeat after which a node is NotReady. Kubernetes' default is 50."""
 
     def _file(self, name: str) -> str:
         return str(self.state.certificates / name)
@@ -161,7 +161,7 @@ class ControlPlane:
             [
                 str(self.programs.kube("kube-controller-manager")),
                 *self._client("kube-controller-manager"),
-                # The Pods' ranges are the lab's own, fixed per node.
+                # The lab assigns a fixed Pod range to each node.
                 "--allocate-node-cidrs=false",
                 f"--cluster-cidr={POD_NETWORK}",
                 f"--service-cluster-ip-range={SERVICE_NETWORK}",
@@ -181,7 +181,7 @@ class ControlPlane:
         )
 
     def storage(self) -> Program:
-        """The provisioner runs on this very interpreter, which the overlay root shows inside."""
+        """The provisioner runs on this interpreter, which is visible through the overlay root."""
         return self._program(
             "lab-storage",
             [sys.executable, "-m", "lab.storage", self.state.name, self.addresses.server],

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a lab remembers of itself between commands: its index, its nodes, what was imported."""
+"""The stored description of a lab: its index, its nodes, its imported images."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lab.paths import STATE_ROOT, Cache, State
 from lab.progress import Progress
 
 DEFAULT_NODE_GRACE_SECONDS = 20
-"""Longer than a busy two-core machine keeps a kubelet waiting, shorter than Kubernetes' 50."""
+"""Longer than a busy two-core machine delays a kubelet, shorter than Kubernetes' 50."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Description:
     images: dict[str, str] = field(default_factory=dict)
     """Reference by digest of each imported archive, in the order of import."""
     programs: dict[str, str] = field(default_factory=dict)
-    """Path and version, by name, of what runs that the lab has not built itself."""
+    """Path and version, by name, of the programs that the user has named instead of built ones."""
 
     @property
     def addresses(self) -> Addresses:
@@ -37,7 +37,7 @@ class Description:
 
 
 def load(state: State) -> Description | None:
-    """None when there is no such lab."""
+    """Return the description, None if there is no such lab."""
     try:
         fields: dict[str, Any] = json.loads(state.description.read_text())
     except FileNotFoundError:
@@ -52,7 +52,7 @@ def save(state: State, description: Description) -> None:
 
 
 def allocate(cache: Cache, state: State, *, nodes: int, node_grace_seconds: int, progress: Progress) -> Description:
-    """Reserve an address range for a new lab; two that start at once do not get the same."""
+    """Reserve an address range for a new lab. A lock prevents that two new labs get the same."""
     check_node_count(nodes)
     with locked(cache, "labs", progress):
         index = choose_index(used=_used_indexes(), host_networks=network.host_networks())
@@ -68,5 +68,5 @@ def check_node_count(nodes: int) -> None:
 
 
 def _used_indexes() -> list[int]:
-    found = [load(State(name=path.parent.name)) for path in STATE_ROOT.glob("*/lab.json")]
-    return [each.index for each in found if each is not None]
+    descriptions = [load(State(name=path.parent.name)) for path in STATE_ROOT.glob("*/lab.json")]
+    return [description.index for description in descriptions if description is not None]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Break a lab on purpose: what chaos tests and `lab node kill|freeze|thaw|cut|heal` do. `Lab.up` mends all of it."""
+"""Inject faults: for chaos tests and `lab node kill|freeze|thaw|cut|heal`. `Lab.up` repairs all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lab.machines.machine import Machine
 
 
 def kill_node(lab: Lab, name: str) -> None:
-    """Cut a node's power: all its processes are gone at once. It stays down until the next `up`."""
+    """Cut a node's power: kill all its processes at once. It stays down until the next `up`."""
     lab.node(name).kill()
 
 
@@ -30,7 +30,7 @@ def thaw_node(lab: Lab, name: str) -> None:
 
 
 def cut_node(lab: Lab, name: str) -> None:
-    """Pull a node's network cable. Its Pods run on."""
+    """Pull a node's network cable. Its Pods continue to run."""
     network.set_link(_running(lab.node(name)).name, up=False, pid=lab.control_plane.running_pid())
 
 
@@ -40,9 +40,9 @@ def heal_node(lab: Lab, name: str) -> None:
 
 
 def kill_program(lab: Lab, program: str, *, node: str | None = None) -> int:
-    """kill -9 one program; its machine's init starts it again. Returns the pid that was killed.
+    """Kill one program with SIGKILL. Its machine's init starts it again. Returns the killed pid.
 
-    node: needed for a program that several nodes run.
+    node: required if several nodes run the program.
     """
     machine, pid = find_program(lab, program, node=node)
     os.kill(pid, signal.SIGKILL)
@@ -51,21 +51,21 @@ def kill_program(lab: Lab, program: str, *, node: str | None = None) -> int:
 
 
 def find_program(lab: Lab, program: str, *, node: str | None = None) -> tuple[Machine, int]:
-    """The machine and the host's pid of a running program of the lab."""
+    """Return the machine and the host's pid of a running program of the lab."""
     machines = [lab.node(node)] if node else [lab.control_plane, *lab.nodes()]
-    found = []
-    known: set[str] = set()
+    matches = []
+    programs: set[str] = set()
     for machine in machines:
         states = machine.programs()
-        known |= set(states)
+        programs |= set(states)
         if program in states and states[program].pid:
-            found.append((machine, states[program].pid))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise LabError(f"{program} runs on {', '.join(machine.name for machine, _unused in found)}; add --node NAME")
+            matches.append((machine, states[program].pid))
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise LabError(f"{program} runs on {', '.join(machine.name for machine, _unused in matches)}; add --node NAME")
     raise LabError(
-        f"{program} does not run in lab {lab.name!r}; what runs there: {', '.join(sorted(known)) or 'nothing'}"
+        f"{program} does not run in lab {lab.name!r}; what runs there: {', '.join(sorted(programs)) or 'nothing'}"
     )
 
 

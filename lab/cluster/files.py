@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files that a lab's programs read: certificates, kubeconfigs, configuration. What is in them is said elsewhere."""
+"""Writes the files that a lab's programs read: certificates, kubeconfigs, configuration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lab.paths import State
 
 
 def write_files(state: State, control_plane: ControlPlane, nodes: Sequence[Node]) -> None:
-    """Write what is missing or has changed. A certificate that is there stays."""
+    """Write missing and changed files. Existing certificates stay."""
     certificates = state.certificates
     requests = control_plane_requests(control_plane.addresses)
     for node in nodes:

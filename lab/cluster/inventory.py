@@ -16,9 +16,9 @@ GROUP = "kubevirt_nodes"
 
 
 def build_inventory(lab_name: str, nodes: list[str], *, kubeconfig: str, python: str, sources: str) -> dict[str, Any]:
-    """The overlay root shows the host's files inside a node, so the host's interpreter serves there as well.
+    """Return the inventory. The host's interpreter works inside a node: the overlay root shows the host's files.
 
-    Whoever enters a node is root there, so a play that asks to become root needs no sudo.
+    Commands on a node run as root, so a play with `become` needs no sudo.
     """
     host_vars = {
         "ansible_connection": "lab_node",
@@ -33,7 +33,7 @@ def build_inventory(lab_name: str, nodes: list[str], *, kubeconfig: str, python:
 
 
 def render_inventory(lab: Lab) -> str:
-    """YAML in its JSON form, which Ansible's yaml plug-in reads."""
+    """Return the inventory as JSON, which Ansible's yaml plug-in reads."""
     inventory = build_inventory(
         lab.name,
         lab.node_names(),

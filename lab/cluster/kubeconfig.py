@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Render kubeconfigs, as JSON, which every reader of YAML reads. The data is embedded: one file is enough."""
+"""Render kubeconfigs as JSON, which is valid YAML. Certificates are embedded, so one file is enough."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def render_kubeconfig(*, name: str, server: str, certificates: Path, client: str
 
 
 def render_webhook_users(certificates: Path, client: str) -> str:
-    """Render the kubeconfig by which an API server proves itself to webhooks: to all of them as the same client."""
+    """Render the kubeconfig with which an API server authenticates to webhooks, to all of them as one client."""
     user = {
         "client-certificate": str(certificates / f"{client}.crt"),
         "client-key": str(certificates / f"{client}.key"),
@@ -40,7 +40,7 @@ def render_webhook_users(certificates: Path, client: str) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner reads, unless it has this text already."""
+    """Write a file that only its owner can read, unless it has this text already."""
     if path.exists() and path.read_text() == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

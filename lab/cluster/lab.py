@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A lab as a whole: bring it up, repair it, tell how it is, take it down. The library's front door.
+"""A lab: start, repair and remove it, import images. The public class of this package.
 
     with Lab(name="my-tests").running(nodes=1) as lab:
         subprocess.run(["kubectl", "--kubeconfig", lab.kubeconfig, "get", "nodes"])
 
-`up` looks at what runs and does what is missing, so it is also the repair: it may be called at any time.
+`up` compares what runs with the description and starts what is missing. So it also repairs a lab, at any time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from lab.progress import Progress, silent
 
 
 class Lab:
-    """One lab by name. Making the object does nothing; every method looks at the machine anew."""
+    """One lab by name. The object keeps no state; every method reads the machine's state."""
 
     def __init__(self, name: str = DEFAULT_NAME, *, cache: Cache | None = None, progress: Progress = silent) -> None:
         self.state = State(name=name)
@@ -57,11 +57,11 @@ class Lab:
         return self.state.audit_log
 
     def describe(self) -> Description:
-        """Raise LabError when there is no such lab."""
-        found = description.load(self.state)
-        if found is None:
+        """Return the description. Raises LabError if there is no such lab."""
+        stored = description.load(self.state)
+        if stored is None:
             raise LabError(f"there is no lab {self.name!r}; start it with `lab up --name {self.name}`")
-        return found
+        return stored
 
     def exists(self) -> bool:
         return description.load(self.state) is not None
@@ -71,7 +71,7 @@ class Lab:
         return control_plane_machine(self.state)
 
     def node(self, name: str) -> Machine:
-        """Raise LabError when the lab has no node of this name."""
+        """Return a node. Raises LabError if the lab has no node of this name."""
         names = self.node_names()
         if name not in names:
             raise LabError(f"lab {self.name!r} has no node {name!r}; it has {', '.join(names) or 'none'}")
@@ -84,7 +84,7 @@ class Lab:
         return [self.node(name) for name in self.node_names()]
 
     def api(self) -> Api:
-        """A client with all rights, for a few objects; use a real client for more."""
+        """Return a client with all permissions, for a few objects. Use a real client for more."""
         return Api(self.describe().addresses.server, self.state.certificates)
 
     def up(
@@ -95,34 +95,34 @@ class Lab:
         node_grace_seconds: int | None = None,
         controllers: bool = True,
     ) -> None:
-        """Start or repair the lab and return when its nodes are Ready and Pods can be made.
+        """Start or repair the lab. Returns when its nodes are Ready and Pods can be created.
 
-        nodes: 0 is a control plane only; None keeps the number it has, 1 for a new lab.
-        images: OCI archives that every node has from its first moment.
-        node_grace_seconds: how long a node may be silent before it is NotReady.
-        controllers: False leaves controller manager, scheduler and storage out: for tests of an API server only.
+        nodes: 0 means only a control plane; None keeps the current number, 1 for a new lab.
+        images: OCI archives that every node has from its start.
+        node_grace_seconds: time without a heartbeat after which a node is NotReady.
+        controllers: False omits controller manager, scheduler and storage, for tests that need only an API server.
         """
-        # Half of what the package loads is for this alone, and Ansible runs `lab node exec` for every task on a node.
+        # This import loads half of the package, and Ansible runs `lab node exec` for every task on a node.
         from lab.cluster.start import Starter  # noqa: PLC0415
 
-        preflight.check_machine(own={each.name for each in recall(self.cache)})
+        preflight.check_machine(own={item.name for item in recall(self.cache)})
         programs = ensure_programs(self.cache, self._progress)
         with self._lock():
-            wanted = self._want(nodes, node_grace_seconds)
+            target = self._want(nodes, node_grace_seconds)
             archives = [read_archive(path) for path in images]
-            imported = {each.digest: each.reference for each in archives}
-            wanted = replace(wanted, images={**wanted.images, **imported}, programs=programs.named)
-            starter = Starter(self.state, wanted, programs, cache=self.cache, progress=self._progress)
+            imported = {item.digest: item.reference for item in archives}
+            target = replace(target, images={**target.images, **imported}, programs=programs.named)
+            starter = Starter(self.state, target, programs, cache=self.cache, progress=self._progress)
             starter.run(archives, controllers=controllers)
-            description.save(self.state, wanted)
+            description.save(self.state, target)
 
     @contextlib.contextmanager
     def running(self, nodes: int = 1, **options: object) -> Iterator[Lab]:
-        """Have the lab up inside the block, begun from nothing, and nothing of it left after.
+        """Run a new lab during the block, and remove it afterwards.
 
-        An error that leaves it is told what the control plane's programs that have ended said last.
+        An exception gets the last output of those programs of the control plane that have ended.
         """
-        self.down()  # whoever was killed in this block left one of this name, with all that ran on it
+        self.down()  # a killed process may have left a lab of this name
         try:
             self.up(nodes, **options)  # type: ignore[arg-type]
             yield self
@@ -134,7 +134,7 @@ class Lab:
             self.down()
 
     def down(self) -> None:
-        """Remove every process, link, mount, cgroup, loop device and file of the lab. No lab is no error."""
+        """Remove every process, link, mount, cgroup, loop device and file of the lab. Does nothing without a lab."""
         with self._lock():
             for machine in sorted(cgroup.machines(self.name)):
                 cgroup.kill(cgroup.machine_group(self.name, machine))
@@ -146,36 +146,40 @@ class Lab:
                 network.remove_link(self.describe().addresses.host_link)
             loops.detach_below(self.state.root)
             if self.state.root.exists():
-                # Never into a mount, should one be left; and twice as fast as Python where images are large.
+                # Does not enter a remaining mount, and is twice as fast as Python with large images.
                 subprocess.run(["rm", "-rf", "--one-file-system", self.state.root], check=True)
             with contextlib.suppress(OSError):
                 self.state.root.parent.rmdir()
 
     def import_image(self, path: Path, *, reference: str | None = None) -> str:
-        """Put an OCI archive's image on every node and return its reference. A second import does nothing."""
+        """Import an OCI archive's image on every node and return its reference. A second import does nothing."""
         archive = read_archive(path, reference=reference)
         with self._lock():
-            known = self.describe()
-            targets = [each for each in self.nodes() if not imports.has_imported(each, archive)]
-            if archive.digest in known.images and not targets:
+            current = self.describe()
+            targets = [machine for machine in self.nodes() if not imports.has_imported(machine, archive)]
+            if archive.digest in current.images and not targets:
                 return archive.reference
             client = ensure_programs(self.cache, self._progress).node("ctr")
             self._progress(f"importing {archive.reference} into {len(targets)} nodes")
-            kept = keep(archive, self.state.archives)
-            description.save(self.state, replace(known, images={**known.images, archive.digest: archive.reference}))
+            stored = keep(archive, self.state.archives)
+            description.save(self.state, replace(current, images={**current.images, archive.digest: archive.reference}))
             # A node that is down or frozen gets the image when `up` brings it back.
-            reachable = [each for each in targets if each.pid() is not None and not each.is_frozen()]
-            in_parallel([partial(imports.import_into, each, kept, client) for each in reachable])
+            reachable = [machine for machine in targets if machine.pid() is not None and not machine.is_frozen()]
+            in_parallel([partial(imports.import_into, machine, stored, client) for machine in reachable])
         return archive.reference
 
     def image_references(self) -> dict[str, list[str]]:
-        """The images of each node that runs."""
+        """Return the images of each running node."""
         client = ensure_programs(self.cache, self._progress).node("ctr")
-        return {each.name: imports.list_references(each, client) for each in self.nodes() if each.pid() is not None}
+        return {
+            machine.name: imports.list_references(machine, client)
+            for machine in self.nodes()
+            if machine.pid() is not None
+        }
 
     def _want(self, nodes: int | None, node_grace_seconds: int | None) -> Description:
-        known = description.load(self.state)
-        if known is None:
+        current = description.load(self.state)
+        if current is None:
             return description.allocate(
                 self.cache,
                 self.state,
@@ -183,19 +187,19 @@ class Lab:
                 node_grace_seconds=node_grace_seconds or DEFAULT_NODE_GRACE_SECONDS,
                 progress=self._progress,
             )
-        wanted = replace(
-            known,
-            nodes=known.nodes if nodes is None else nodes,
-            node_grace_seconds=node_grace_seconds or known.node_grace_seconds,
+        target = replace(
+            current,
+            nodes=current.nodes if nodes is None else nodes,
+            node_grace_seconds=node_grace_seconds or current.node_grace_seconds,
         )
-        description.check_node_count(wanted.nodes)
-        if wanted.nodes < known.nodes:
+        description.check_node_count(target.nodes)
+        if target.nodes < current.nodes:
             raise LabError(
-                f"lab {self.name!r} has {known.nodes} nodes and cannot shrink to {wanted.nodes};"
+                f"lab {self.name!r} has {current.nodes} nodes and cannot shrink to {target.nodes};"
                 f" remove it with `lab down --name {self.name}` and start it again"
             )
-        description.save(self.state, wanted)
-        return wanted
+        description.save(self.state, target)
+        return target
 
     def _lock(self) -> contextlib.AbstractContextManager[None]:
         return locked(self.cache, f"lab-{self.name}", self._progress)

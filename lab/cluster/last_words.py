@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What programs of a machine that have ended said last: their logs go with the lab, and who was served is puzzled."""
+"""The last output of ended programs of a machine. Their logs are removed with the lab, so an error quotes them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from lab.machines.machine import Machine
 
 LINES, WIDTH = 8, 200
 _DYING = re.compile(r"fatal error: |panic: |unexpected fault |F\d{4} ")
-"""How Go and Kubernetes begin their last words. What follows may be the stacks of a thousand goroutines."""
+"""Start of the final message of Go and Kubernetes programs. Stacks of a thousand goroutines may follow."""
 
 
 def last_words(machine: Machine) -> list[str]:
-    """A text for each program that is down or was started again, whoever ended it; nothing when the machine is down."""
+    """Return a text for each program that is down or was restarted. Empty if the machine is down."""
     return [
         f"{name} on {machine.name} ended and was started again {state.restarts} times;"
         f" it said last:\n{_said(machine.paths.logs / f'{name}.log')}"
@@ -28,5 +28,5 @@ def last_words(machine: Machine) -> list[str]:
 def _said(log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     dying = next((number for number, line in enumerate(lines) if _DYING.match(line)), None)
-    said = lines[-LINES:] if dying is None else lines[dying : dying + LINES]
-    return "\n".join(line[:WIDTH] for line in said) or "nothing"
+    shown = lines[-LINES:] if dying is None else lines[dying : dying + LINES]
+    return "\n".join(line[:WIDTH] for line in shown) or "nothing"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The objects every lab has: cluster DNS, storage classes, the API server's right to reach kubelets. Pure."""
+"""The objects of every lab: cluster DNS, storage classes, the API server's access to kubelets. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _meta(name: str, namespace: str | None = "kube-system", **more: Any) -> Obje
 
 
 def base_objects() -> list[tuple[str, Object]]:
-    """Pairs of collection path and object, in the order in which to create them."""
+    """Return pairs of collection path and object, in the order of their creation."""
     rbac = "/apis/rbac.authorization.k8s.io/v1"
     core = "/api/v1/namespaces/kube-system"
     return [
@@ -55,7 +55,7 @@ def base_objects() -> list[tuple[str, Object]]:
 
 
 def _kubelet_binding() -> Object:
-    """Without it exec and logs are refused, and the kubelet remembers a refusal for 30 s."""
+    """Allow the API server exec and logs. The kubelet caches a refusal for 30 s."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",

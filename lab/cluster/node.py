@@ -22,7 +22,7 @@ from lab.programs.modules import CNI_PROGRAMS
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """Command lines and configuration files of node NUMBER."""
+    """Command lines and configuration files of one node."""
 
     state: State
     addresses: Addresses
@@ -42,7 +42,7 @@ class Node:
         return self.paths.etc / f"{name}.kubeconfig"
 
     def binds(self) -> list[tuple[Path, str]]:
-        """Standard paths inside, on the host's real disk: an overlay cannot carry containers' overlays."""
+        """Bind mounts of standard paths to the host's disk: an overlay cannot be the base of containers' overlays."""
         root = self.paths.root
         return [
             (self.paths.containerd, "/var/lib/containerd"),
@@ -69,7 +69,7 @@ class Node:
             [str(self.programs.node("containerd")), "--config", str(self._containerd_file)],
             environment=[_stamp(self.files()[self._containerd_file])],
             path=self.programs.directories("containerd-shim-runc-v2"),
-            # Whoever waits for the socket must not meet the one of a dead process.
+            # Clients that wait for the socket must not connect to the socket of a dead process.
             remove=[CONTAINERD_SOCKET, CONTAINERD_SOCKET + ".ttrpc"],
         )
 
@@ -83,7 +83,7 @@ class Node:
                 f"--hostname-override={self.name}",
                 f"--node-ip={self.addresses.node(self.number)}",
             ],
-            # A cut connection is noticed after 4 s: the node is Ready 1-2 s after a short cut, not 5-20 s.
+            # Detects a cut connection after 4 s: the node is Ready 1-2 s after a short cut, not 5-20 s.
             environment=["HTTP2_READ_IDLE_TIMEOUT_SECONDS=2", "HTTP2_PING_TIMEOUT_SECONDS=2", _stamp(self.files())],
         )
 
@@ -133,7 +133,7 @@ class Node:
             "failSwapOn": False,
             "clusterDNS": [str(DNS_SERVICE)],
             "clusterDomain": "cluster.local",
-            "resolvConf": "",  # nothing of the host leaks in
+            "resolvConf": "",  # not the host's DNS settings
             "readOnlyPort": 0,
             "healthzBindAddress": "127.0.0.1",
             "imageGCHighThresholdPercent": 100,
@@ -147,10 +147,10 @@ class Node:
             },
             "serializeImagePulls": False,
             "registryPullQPS": 0,
-            # A rebooted node first says that its runtime is not up; with the default it says for 10 s nothing new.
+            # A rebooted node first reports that its runtime is down. The default delays the next report for 10 s.
             "nodeStatusUpdateFrequency": "2s",
             "nodeStatusReportFrequency": "5m",
-            "nodeLeaseDurationSeconds": 4,  # renewed every second: a node that comes back is seen at once
+            "nodeLeaseDurationSeconds": 4,  # renewed every second, so a returning node is detected at once
         }
 
     def _proxy_configuration(self) -> dict[str, Any]:
@@ -162,13 +162,13 @@ class Node:
             "clientConnection": {"kubeconfig": str(self.kubeconfig("kube-proxy"))},
             "detectLocalMode": "ClusterCIDR",
             "clusterCIDR": str(POD_NETWORK),
-            # Zero means: leave the host's connection-tracking settings alone.
+            # Zero keeps the host's connection-tracking settings.
             "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
         }
 
 
 def _stamp(configuration: object) -> str:
-    """Part of a program's environment, so that another configuration restarts it."""
+    """Return a hash for a program's environment, so that a changed configuration restarts the program."""
     return f"LAB_CONFIGURATION={hashlib.sha256(repr(configuration).encode()).hexdigest()[:16]}"
 
 
@@ -178,12 +178,12 @@ def cni_configuration(addresses: Addresses, number: int) -> dict[str, Any]:
         "name": "lab",
         "plugins": [
             {
-                # Not `bridge`: there, answers between two Pods of a node would pass the Service rules by unless
-                # the kernel has br_netfilter.
+                # Not `bridge`: without br_netfilter in the kernel, responses between two Pods of a node would bypass
+                # the Service rules.
                 "type": "ptp",
                 "ipam": {
                     "type": "host-local",
-                    "dataDir": "/run/cni-ipam",  # gone with the node: no address leaks when its power is cut
+                    "dataDir": "/run/cni-ipam",  # removed with the node: no address leaks after a power cut
                     "ranges": [[{"subnet": str(addresses.pods(number))}]],
                     "routes": [{"dst": "0.0.0.0/0"}],
                 },

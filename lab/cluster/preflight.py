@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a machine must have before a lab can be made on it. Everything that is missing is reported at once."""
+"""The requirements of a lab on its machine. All missing requirements are reported together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SEARCH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
 
 
 def check_machine(*, own: Collection[str] = ()) -> None:
-    """Raise LabError with every problem and its remedy. own: programs that the user has named."""
+    """Raise LabError with every problem and its remedy. own: programs that the user provides."""
     if problems := find_problems(own=own):
         raise LabError("this machine cannot run a lab yet:\n" + "\n".join(f"  - {problem}" for problem in problems))
 
@@ -50,8 +50,8 @@ def find_problems(*, own: Collection[str] = ()) -> list[str]:
 
 
 def _missing_programs(own: Collection[str]) -> list[str]:
-    wanted = {program: package for program, package in PROGRAMS.items() if program not in own}
-    missing = {program: package for program, package in wanted.items() if not shutil.which(program, path=_SEARCH)}
+    required = {program: package for program, package in PROGRAMS.items() if program not in own}
+    missing = {program: package for program, package in required.items() if not shutil.which(program, path=_SEARCH)}
     if not missing:
         return []
     packages = " ".join(sorted(set(missing.values())))
@@ -73,5 +73,5 @@ def _missing_kernel_features(proc: Path) -> list[str]:
 
 
 def _can_load(module: str) -> bool:
-    """A module on disk is loaded by the kernel itself at the first mount."""
+    """Tell whether the module is on disk. The kernel loads it at the first mount."""
     return any(Path("/lib/modules", os.uname().release).glob(f"kernel/fs/{module}*/{module}*.ko*"))

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bring a lab to what its description says: look at what runs, start what is missing, wait until Pods can be made.
+"""Bring a lab up to its description: check what runs, start what is missing, wait until Pods can be created.
 
-Order, because of what was measured: etcd and API server first, nodes with containerd meanwhile; controllers, kubelets
-and proxies only after `/readyz` (a controller manager that comes earlier gives up); then nodes Ready, and the default
-ServiceAccount, without which the API server refuses a Pod.
+The order comes from measurements: etcd and API server first, nodes with containerd in parallel; controllers, kubelets
+and proxies after `/readyz` (a controller manager that starts earlier gives up); then the nodes are Ready and the
+default ServiceAccount exists, without which the API server refuses a Pod.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ class Starter:
         machine.ensure([self._control_plane.etcd(), self._control_plane.api_server()])
         began = datetime.datetime.now(datetime.UTC)
         with ThreadPoolExecutor(max_workers=1) as pool:
-            # The nodes are made while the API server starts.
-            made = pool.submit(self._node_starter.start, archives, control_plane_pid, relink=is_fresh)
+            # The nodes start while the API server starts.
+            future = pool.submit(self._node_starter.start, archives, control_plane_pid, relink=is_fresh)
             api = Api(self._addresses.server, self._state.certificates)
             wait_until("the API server's /readyz", api.is_ready, machine)
             if controllers:
                 control_plane = self._control_plane
                 machine.ensure([control_plane.controller_manager(), control_plane.scheduler()])
-            fresh = made.result()
+            fresh = future.result()
         self._progress("API server is ready")
         in_parallel([partial(self._start_kubelet, node) for node in self._nodes])
         wait_until("the lab's base objects", partial(self._create_base_objects, api), machine)
@@ -93,7 +93,7 @@ class Starter:
         api.close()
 
     def _start_control_plane(self, machine: Machine) -> tuple[int, bool]:
-        """Return its pid, and whether it had to be made: then the links of the nodes went with the old one."""
+        """Return its pid, and whether it is new. The links of the nodes are gone with the old control plane."""
         pid = machine.pid()
         is_fresh = pid is None
         if pid is None:
@@ -101,7 +101,7 @@ class Starter:
             configuration = describe_machine(
                 machine,
                 programs=self._programs,
-                # All of them, at their own paths: a later `up` may run others.
+                # All programs, at their own paths: a later `up` may run others.
                 binds=[(self._cache.programs, str(self._cache.programs))],
                 sysctls=_SYSCTLS,
                 masks={},
@@ -126,7 +126,7 @@ class Starter:
         return True
 
     def _nodes_are_ready(self, api: Api, fresh: set[str], began: datetime.datetime) -> bool:
-        """What a node that has just come back said in its former life does not count: its Lease must be news."""
+        """Tell whether all nodes are Ready. A restarted node also needs a Lease that it renewed after the restart."""
         nodes = (api.get("/api/v1/nodes") or {}).get("items", [])
         ready = {node["metadata"]["name"] for node in nodes if is_ready(node)}
         if not ready >= {node.name for node in self._nodes}:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make a lab's nodes, or mend them, up to a containerd with its images. What needs an API server is in start.py."""
+"""Start or repair a lab's nodes, up to containerd and its images. start.py has the steps that need an API server."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class NodeStarter:
         self._in_store: list[Archive] = []
 
     def start(self, archives: list[Archive], control_plane_pid: int, *, relink: bool) -> set[str]:
-        """Return the names of the nodes that were made or came back."""
+        """Start the nodes. Return the names of those that did not run before."""
         if not self._nodes:
             return set()
         system = ensure_system_archives(self._cache, self._programs, self._progress)
-        kept = [keep(archive, self._state.archives) for archive in archives]
+        stored = [keep(archive, self._state.archives) for archive in archives]
         if any(not node.paths.containerd.exists() for node in self._nodes):
-            self._in_store = [*system, *kept]
+            self._in_store = [*system, *stored]
             self._store = ensure_store(self._cache, self._programs, self._in_store, self._nodes[0].runc, self._progress)
         fresh = in_parallel([partial(self._start_node, node, control_plane_pid, relink) for node in self._nodes])
         numbers = [node.number for node in self._nodes]
@@ -102,7 +102,7 @@ class NodeStarter:
 
     def _route_node(self, node: Node, pid: int, control_plane_pid: int) -> None:
         network.set_link(node.name, up=True, pid=control_plane_pid)
-        others = [each.number for each in self._nodes if each.number != node.number]
+        others = [other.number for other in self._nodes if other.number != node.number]
         network.run_ip(network.pod_route_script(self._addresses, others), pid=pid)
         network.run_nft(network.masquerade_rules(self._addresses, node.number), pid=pid)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `lab status` tells: one JSON object, or a few lines for a person."""
+"""The output of `lab status`: one JSON object, or a few lines of text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lab.machines.machine import Machine
 
 
 def collect_status(lab: Lab) -> dict[str, Any]:
-    """Raise LabError when there is no lab of this name. States: running, frozen, cut, down; Ready is the API's word."""
+    """Return the status. States: running, frozen, cut, down; Ready is from the API. Raises LabError without a lab."""
     description = lab.describe()
     control_plane = lab.control_plane
     control_plane_pid = control_plane.pid()

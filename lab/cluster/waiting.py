@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waiting for a lab to be what it is to be, and what counts as a node that is."""
+"""Wait for a state of the lab, and predicates of Ready nodes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from lab.errors import ApiError, LabError
 from lab.machines.machine import Machine
 
 START_SECONDS = 90
-"""Far more than it ever takes, even where the processor is shared."""
+"""Far more than any wait takes, even on a busy machine."""
 
 
 def wait_until(what: str, is_so: Callable[[], bool], machine: Machine) -> None:
-    """Ask every few milliseconds: nothing announces these moments."""
+    """Poll every few milliseconds, because there is nothing to watch."""
     deadline = time.monotonic() + START_SECONDS
     last: ApiError | None = None
     while time.monotonic() < deadline:
@@ -26,7 +26,7 @@ def wait_until(what: str, is_so: Callable[[], bool], machine: Machine) -> None:
             if is_so():
                 return
         except ApiError as error:
-            # Just after /readyz, kube-system and the built-in roles are not there yet.
+            # Shortly after /readyz, kube-system and the built-in roles do not exist yet.
             if error.status not in (0, 403, 404) and error.status < 500:
                 raise
             last = error

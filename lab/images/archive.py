@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An image as a file: what an OCI archive says of itself, and where the lab keeps it. No containerd in here."""
+"""An image as a file: reading an OCI archive, and where the lab stores it. Knows nothing of containerd."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _NAME_ANNOTATIONS = ("io.containerd.image.name", "org.opencontainers.image.ref.n
 
 @dataclass(frozen=True, kw_only=True)
 class Archive:
-    """An OCI archive on disk. Its digest is that of its index, so equal images have equal digests."""
+    """An OCI archive on disk. Its digest is the digest of its index, so equal images have equal digests."""
 
     path: Path
     digest: str
     reference: str
     manifest: str
-    """`sha256:...` of what the reference stands for."""
+    """`sha256:...` of the manifest that the reference names."""
 
     @property
     def repository(self) -> str:
-        """The reference without its tag."""
+        """Return the reference without its tag."""
         head, _unused, tail = self.reference.rpartition(":")
         return head if head and "/" not in tail else self.reference
 
 
 def read_archive(path: Path, *, reference: str | None = None) -> Archive:
-    """Read what the archive says of itself; LabError when it is not one or names no image."""
+    """Read an archive. Raises LabError if the file is no OCI archive or has no image name."""
     try:
         with tarfile.open(path) as archive:
             member = archive.extractfile("index.json")
@@ -64,7 +64,7 @@ def _name_in(index: dict[str, Any]) -> str | None:
     for manifest in index.get("manifests", []):
         for key in _NAME_ANNOTATIONS:
             name = manifest.get("annotations", {}).get(key)
-            # A bare tag ("latest") is a name for a layout, not for a cluster.
+            # A bare tag ("latest") is valid in an OCI layout, and no image name for a cluster.
             if isinstance(name, str) and "/" in name:
                 return name
     return None
@@ -75,17 +75,17 @@ def full_reference(name: str) -> str:
 
 
 def keep(archive: Archive, directory: Path) -> Archive:
-    """Keep the archive with the lab's state, for nodes that join later: a hard link where that is possible."""
+    """Store the archive with the lab's state, for nodes that join later; as a hard link where possible."""
     directory.mkdir(parents=True, exist_ok=True)
-    kept = directory / f"{archive.digest}.tar"
-    if not kept.exists():
+    stored = directory / f"{archive.digest}.tar"
+    if not stored.exists():
         try:
-            os.link(archive.path.resolve(), kept)
+            os.link(archive.path.resolve(), stored)
         except OSError:
-            partial = kept.with_suffix(f".{os.getpid()}")
+            partial = stored.with_suffix(f".{os.getpid()}")
             shutil.copyfile(archive.path, partial)
-            partial.replace(kept)
-    return replace(archive, path=kept)
+            partial.replace(stored)
+    return replace(archive, path=stored)
 
 
 def kept_archives(references: dict[str, str], directory: Path) -> list[Archive]:

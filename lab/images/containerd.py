@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How containerd is configured on a node and for filling a store. Pure."""
+"""The configuration of containerd, on a node and to fill a store. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 def containerd_configuration(
     plugins: Sequence[Path], runc: str, *, root: str = "/var/lib/containerd", state: str = "/run/containerd"
 ) -> str:
-    """containerd's TOML; plugins: where CNI's are.
+    """Return containerd's TOML. plugins: the directory of CNI plug-ins.
 
     Without restrict_oom_score_adj no container starts where root lacks CAP_SYS_RESOURCE; without device_ownership an
-    unprivileged container cannot open the devices it was given."""
+    unprivileged container cannot open its devices."""
     return f"""version = 3
 root = "{root}"
 state = "{state}"

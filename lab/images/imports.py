@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Images into the containerd of a machine that runs, and what it has. What a new node starts with is in store.py."""
+"""Import images into the containerd of a running machine, and list its images. store.py has the images of new nodes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from lab.machines.machine import Machine
 
 
 def import_commands(archive: Archive, client: Path, socket: str, source: str) -> list[list[str]]:
-    """Command lines for one import; the first reads the archive from `source`, "-" for its standard input.
+    """Return the command lines of one import. The first reads the archive from `source`, "-" for its standard input.
 
-    `--local` makes the digest record that of the manifest, so that NAME@sha256:... resolves, too. The second gives
-    the image its name, whatever annotation the archive's writer used, if any.
+    With `--local` the digest is the digest of the manifest, so that NAME@sha256:... resolves too. The second command
+    sets the image's name, because archives name it by different annotations or none.
     """
     ctr = [str(client), "--address", socket, "--namespace", "k8s.io", "images"]
     record = f"{archive.repository}@{archive.manifest}"

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A ready-made image store for new nodes.
+"""A prepared image store for new nodes.
 
-A new node's containerd starts on a copy of a store that was filled once and lies in the cache: hard links to the
-layers, real copies of the databases. 24 ms instead of an import per node.
+A new node's containerd starts with a copy of a store that was filled once and is in the cache: hard links to the
+layers, real copies of the databases. This takes 24 ms, instead of an import per node.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RECENT_SECONDS = 3600
 
 
 def ensure_store(cache: Cache, programs: Programs, archives: list[Archive], runc: str, progress: Progress) -> Path:
-    """A containerd root directory with these images, made once per set of images."""
+    """Return a containerd root directory with these images. It is created once per set of images."""
     text = "\n".join([programs.node("containerd").parent.name, *sorted(archive.digest for archive in archives)])
     target = cache.images / f"store-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     if not target.is_dir():
@@ -46,10 +46,10 @@ def ensure_store(cache: Cache, programs: Programs, archives: list[Archive], runc
 
 
 def _drop_old_stores(directory: Path, *, now: float) -> None:
-    """Every new build of an image makes another store. What nodes have of an old one stays theirs: hard links."""
+    """Remove old stores. Every build of an image creates another one. Nodes keep their files, which are hard links."""
     stores = sorted(directory.glob("store-*"), key=lambda path: path.stat().st_mtime, reverse=True)
     for store in stores[KEPT_STORES:]:
-        if now - store.stat().st_mtime > RECENT_SECONDS:  # nobody copies from it right now
+        if now - store.stat().st_mtime > RECENT_SECONDS:  # no node is being copied from it now
             shutil.rmtree(store)
 
 
@@ -65,7 +65,7 @@ def _fill_store(cache: Cache, target: Path, programs: Programs, archives: list[A
 
 
 def _import_offline(root: Path, run: Path, programs: Programs, archives: list[Archive], runc: str) -> None:
-    """Run containerd on its own in a mount namespace, so that the mounts of unpacking end with it."""
+    """Import with a separate containerd in a mount namespace, so that its mounts end with it."""
     configuration, socket = run / "containerd.toml", run / "containerd.sock"
     configuration.write_text(
         containerd_configuration([programs.node_directory], runc, root=str(root), state=str(run))
@@ -102,13 +102,13 @@ def _wait_for_socket(socket: Path, daemon: subprocess.Popen[bytes], log: Path) -
 
 
 def clone_store(store: Path, target: Path) -> None:
-    """Give a new node the store's images. What containerd writes to is copied, everything else is shared."""
+    """Give a new node the store's images. Files that containerd writes are copied, all others are hard links."""
     if target.exists():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{os.getpid()}")
     linked = subprocess.run(["cp", "-al", store, partial], capture_output=True, check=False)
-    if linked.returncode != 0:  # another file system: hard links do not reach there
+    if linked.returncode != 0:  # hard links do not work across file systems
         shutil.rmtree(partial, ignore_errors=True)
         subprocess.run(["cp", "-a", store, partial], check=True)
     for database in partial.rglob("*.db"):

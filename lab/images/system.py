@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The two images a node cannot do without: pause and CoreDNS, each one program in an empty root."""
+"""The two images that every node needs: pause and CoreDNS, each with one program in an empty root."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ COREDNS_IMAGE = "localhost/lab/coredns:1"
 
 
 def ensure_system_archives(cache: Cache, programs: Programs, progress: Progress) -> list[Archive]:
-    """Write them into the cache once per build of their programs."""
-    wanted = {"pause": PAUSE_IMAGE, "coredns": COREDNS_IMAGE}
-    target = cache.images / "-".join(["system", *dict.fromkeys(programs.node(name).parent.name for name in wanted)])
+    """Return the archives. They are written to the cache once per build of their programs."""
+    images = {"pause": PAUSE_IMAGE, "coredns": COREDNS_IMAGE}
+    target = cache.images / "-".join(["system", *dict.fromkeys(programs.node(name).parent.name for name in images)])
     if not target.is_dir():
         with locked(cache, "images", progress):
             if not target.is_dir():
-                _write_system_archives(cache, target, wanted, programs)
-    return [read_archive(target / f"{name}.tar") for name in wanted]
+                _write_system_archives(cache, target, images, programs)
+    return [read_archive(target / f"{name}.tar") for name in images]
 
 
 def _write_system_archives(cache: Cache, target: Path, wanted: dict[str, str], programs: Programs) -> None:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The address plan of a lab. Pure: which lab gets which index is decided elsewhere.
+"""The addresses of a lab. Pure; description.py chooses the index.
 
-Only the bridge's network is seen by the host, so only that one differs from lab to lab.
+Only the bridge's network is visible to the host, so only this network differs between labs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_NODES = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Addresses:
-    """The addresses of the lab with this index; nodes are numbered from 1."""
+    """The addresses of the lab with this index. Nodes are numbered from 1."""
 
     index: int
 
@@ -35,7 +35,7 @@ class Addresses:
 
     @property
     def control_plane(self) -> IPv4Address:
-        """The bridge's own address, where the API server listens."""
+        """Return the bridge's address, on which the API server listens."""
         return self.network[1]
 
     @property
@@ -57,7 +57,7 @@ class Addresses:
         return IPv4Network(f"10.244.{number}.0/24")
 
     def gateway(self, number: int) -> IPv4Address:
-        """The node's address on the bridge of its Pods."""
+        """Return the node's address on the bridge of its Pods."""
         return self.pods(number)[1]
 
 
@@ -66,11 +66,11 @@ def node_name(number: int) -> str:
 
 
 def choose_index(*, used: Iterable[int], host_networks: Iterable[IPv4Network]) -> int:
-    """Take the first index no other lab has and whose network the host does not use for something else."""
-    taken, networks = set(used), list(host_networks)
+    """Return the first index that no other lab has and whose network the host does not use."""
+    used_indexes, networks = set(used), list(host_networks)
     for index in range(MAX_LABS):
-        wanted = Addresses(index=index).network
-        if index not in taken and not any(wanted.overlaps(network) for network in networks):
+        candidate = Addresses(index=index).network
+        if index not in used_indexes and not any(candidate.overlaps(network) for network in networks):
             return index
     raise LabError(
         f"no free address range: all of 10.99.0.0/24 to 10.99.{MAX_LABS - 1}.0/24 are used by other labs or by this"

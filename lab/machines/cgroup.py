@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Control groups of both generations: what belongs to a lab is found here, never by a pid file.
+"""Control groups of both versions. They identify the processes of a lab; there are no pid files.
 
-Every machine has one group, lab/<lab>/<machine>, in every hierarchy. cgroup v2 is written to its documentation and
-not tested.
+Every machine has one group, lab/<lab>/<machine>, in every hierarchy. The code for cgroup v2 follows its documentation
+and is not tested.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ class Hierarchy:
 
 def parse_hierarchies(mountinfo: str) -> list[Hierarchy]:
     """Read the mounted cgroup hierarchies from the text of /proc/self/mountinfo."""
-    found: dict[Path, Hierarchy] = {}
+    by_path: dict[Path, Hierarchy] = {}
     for line in mountinfo.splitlines():
         before, _unused, after = line.partition(" - ")
         kind, _unused, options = after.split(" ", 2)
         path = Path(before.split(" ")[4])
         if kind in ("cgroup", "cgroup2") and path.is_relative_to(ROOT):
-            found.setdefault(
+            by_path.setdefault(
                 path, Hierarchy(path=path, unified=kind == "cgroup2", options=frozenset(options.split(",")))
             )
-    return list(found.values())
+    return list(by_path.values())
 
 
 def hierarchies() -> list[Hierarchy]:
-    found = parse_hierarchies(Path("/proc/self/mountinfo").read_text())
-    if not found:
+    mounted = parse_hierarchies(Path("/proc/self/mountinfo").read_text())
+    if not mounted:
         raise LabError(
             "no cgroup hierarchy is mounted below /sys/fs/cgroup; mount one (mount -t cgroup2 cgroup2 /sys/fs/cgroup)"
         )
-    return found
+    return mounted
 
 
 def lab_group(lab: str) -> str:
@@ -63,7 +63,7 @@ def machine_group(lab: str, machine: str) -> str:
 
 
 def machines(lab: str) -> set[str]:
-    """Name the machines that have a group, alive or not."""
+    """Return the names of the machines with a group, running or not."""
     names: set[str] = set()
     for hierarchy in hierarchies():
         with contextlib.suppress(FileNotFoundError):
@@ -72,7 +72,7 @@ def machines(lab: str) -> set[str]:
 
 
 def processes(group: str) -> set[int]:
-    """All processes in the group and below, in any hierarchy."""
+    """Return all processes in the group and below, in any hierarchy."""
     pids: set[int] = set()
     for hierarchy in hierarchies():
         for directory in _walk(hierarchy.path / group):
@@ -82,7 +82,7 @@ def processes(group: str) -> set[int]:
 
 
 def init_of(pids: set[int]) -> int | None:
-    """The first process of the machine's own pid namespace: PID 1, one namespace below ours."""
+    """Return PID 1 of the machine's pid namespace, which is one level below ours."""
     for pid in pids:
         numbers = namespace_pids(pid)
         if len(numbers) == 2 and numbers[-1] == 1:
@@ -91,7 +91,7 @@ def init_of(pids: set[int]) -> int | None:
 
 
 def namespace_pids(pid: int) -> list[int]:
-    """The pid in each namespace, the host's first; empty when the process is gone or a zombie."""
+    """Return the pid in each namespace, the host's first. Empty if the process is gone or a zombie."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -103,21 +103,21 @@ def namespace_pids(pid: int) -> list[int]:
 
 
 def freeze(group: str, *, frozen: bool) -> None:
-    """Stop or continue every process of the group; return when the kernel says it is so."""
-    path, value, wanted = _freezer(group, frozen)
+    """Stop or continue every process of the group. Returns when the kernel reports the new state."""
+    path, value, state = _freezer(group, frozen)
     if not path.exists():
         raise LabError(f"cgroup {group} does not exist: is the lab up?")
     path.write_text(value)
     deadline = time.monotonic() + 10
-    while not _freezer_says(path, wanted):
+    while not _freezer_says(path, state):
         if time.monotonic() > deadline:
-            raise LabError(f"cgroup {group}: the kernel did not reach {wanted!r} within 10 s")
+            raise LabError(f"cgroup {group}: the kernel did not reach {state!r} within 10 s")
         time.sleep(0.005)
 
 
 def is_frozen(group: str) -> bool:
-    path, _unused, wanted = _freezer(group, True)
-    return path.exists() and _freezer_says(path, wanted)
+    path, _unused, state = _freezer(group, True)
+    return path.exists() and _freezer_says(path, state)
 
 
 def _freezer(group: str, frozen: bool) -> tuple[Path, str, str]:
@@ -125,7 +125,7 @@ def _freezer(group: str, frozen: bool) -> tuple[Path, str, str]:
         if "freezer" in hierarchy.options and not hierarchy.unified:
             state = "FROZEN" if frozen else "THAWED"
             return hierarchy.path / group / "freezer.state", state, state
-    unified = next((each for each in hierarchies() if each.unified), None)
+    unified = next((candidate for candidate in hierarchies() if candidate.unified), None)
     if unified is None:
         raise LabError("this kernel has no freezer cgroup: freeze and thaw cannot work here")
     number = "1" if frozen else "0"
@@ -139,7 +139,7 @@ def _freezer_says(path: Path, wanted: str) -> bool:
 
 
 def kill(group: str, *, timeout_seconds: float = 10) -> None:
-    """Kill everything in the group and wait until it is gone. The init goes first: the kernel takes the rest."""
+    """Kill all processes of the group and wait until they are gone. The kernel kills the rest after the init."""
     deadline = time.monotonic() + timeout_seconds
     if is_frozen(group):
         freeze(group, frozen=False)
@@ -155,7 +155,7 @@ def kill(group: str, *, timeout_seconds: float = 10) -> None:
 
 def remove(group: str) -> None:
     """Remove the group's directories, deepest first, in every hierarchy."""
-    deadline = time.monotonic() + 30  # a machine under load takes its time to free an API server
+    deadline = time.monotonic() + 30  # on a busy machine the kernel needs time to free an API server
     for hierarchy in hierarchies():
         for directory in sorted(_walk(hierarchy.path / group), key=lambda path: len(path.parts), reverse=True):
             _rmdir(directory, deadline)
@@ -174,7 +174,7 @@ def _rmdir(directory: Path, deadline: float) -> None:
         except FileNotFoundError:
             return
         except OSError as error:
-            # A group stays busy for a moment after its last process was reaped.
+            # A group stays busy for a moment after its last process is reaped.
             if error.errno != errno.EBUSY or time.monotonic() > deadline:
                 raise LabError(f"cannot remove cgroup {directory}: {error.strerror}") from error
             time.sleep(0.02)
@@ -189,7 +189,7 @@ def _walk(directory: Path) -> Iterator[Path]:
 
 
 def join_script(group: str) -> str:
-    """Shell text that moves the shell itself into the group, in every hierarchy."""
+    """Return a shell script that moves its shell into the group, in every hierarchy."""
     lines = []
     for hierarchy in hierarchies():
         leaf = "/init" if hierarchy.unified and (hierarchy.path / group / "init").is_dir() else ""

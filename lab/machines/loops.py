@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Loop devices of a lab. They belong to the whole host and survive a node's power cut, so they are taken down here.
+"""Loop devices of a lab. They belong to the host and survive a node's power cut, so the lab detaches them.
 
-There are two on each Block volume: the lab's on the volume's file, and one that the kubelet puts on the device node
-to pin it. Both are known by the inode they stand on; their paths are those of another mount namespace.
+Each Block volume has two: the lab's on the volume's file, and a pin of the kubelet on the device node. Both are
+identified by the inode of their file, because their paths are from another mount namespace.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pathlib import Path
 from lab.errors import LabError
 
 _VOLUMES = ("", "shared/*/", "nodes/*/volumes/*/")
-"""Where volumes lie, seen from a volume itself or from the lab's directory."""
+"""Patterns of volumes, below a volume itself or below the lab's directory."""
 
 Inode = tuple[str, int]
-"""major:minor of the file system, and the number in it."""
+"""major:minor of the file system, and the number of the inode."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,17 +32,17 @@ class Loop:
 
 
 def parse_loops(listing: str) -> list[Loop]:
-    """Read what `losetup --list --json` says with the columns that `attached` asks for."""
+    """Parse the output of `losetup --list --json` with the columns of `attached`."""
     if not listing.strip():
         return []
     return [
-        Loop(device=each["name"], stands_on=(each["back-maj:min"].strip(), int(each["back-ino"])))
-        for each in json.loads(listing)["loopdevices"]
+        Loop(device=entry["name"], stands_on=(entry["back-maj:min"].strip(), int(entry["back-ino"])))
+        for entry in json.loads(listing)["loopdevices"]
     ]
 
 
 def on_files(loops: Iterable[Loop], disks: set[Inode], devices: set[Inode]) -> list[str]:
-    """Name the loop devices on these files, the kubelet's pins before what they pin."""
+    """Return the loop devices on these files, the kubelet's pins first."""
     loops = list(loops)
     return [loop.device for files in (devices, disks) for loop in loops if loop.stands_on in files]
 
@@ -56,9 +56,9 @@ def attached() -> list[Loop]:
 
 
 def attach(file: Path) -> str:
-    """Put a loop device on a file and return its name; the one it has already, if any."""
-    if found := on_files(attached(), {inode(file)}, set()):
-        return os.path.basename(found[0])
+    """Attach a loop device to a file, unless it has one. Return the name of the device."""
+    if existing := on_files(attached(), {inode(file)}, set()):
+        return os.path.basename(existing[0])
     done = subprocess.run(["losetup", "--find", "--show", str(file)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise LabError(f"no loop device for {file}: {done.stderr.strip()}; Block volumes need the loop driver")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A machine of the lab, node or control plane: start it, talk to its init, run commands in it, find its processes."""
+"""A machine of the lab, node or control plane: start it, control its init, run commands, list its processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lab.machines import cgroup
 from lab.paths import MachinePaths, State
 from lab.programs.ensure import Programs
 
-# The kubelet insists on these values of the host's settings. It finds them and changes nothing.
+# The kubelet requires these values of the host's settings. It reads them here and changes nothing.
 KUBELET_MASKS = {
     "vm/overcommit_memory": "1",
     "kernel/panic": "10",
@@ -57,7 +57,7 @@ class Program:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramState:
-    """pid is the host's view, 0 when the program does not run."""
+    """The state of a program. pid: in the host's namespace, 0 if the program does not run."""
 
     pid: int
     restarts: int
@@ -66,7 +66,7 @@ class ProgramState:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """One machine by name; whether it runs is asked each time, from its cgroup."""
+    """One machine by name. Its cgroup is read each time to see whether it runs."""
 
     state: State
     name: str
@@ -77,7 +77,7 @@ class Machine:
         return cgroup.machine_group(self.state.name, self.name)
 
     def pid(self) -> int | None:
-        """The init's pid as the host sees it; None when the machine is down."""
+        """Return the init's pid in the host's namespace, None if the machine is down."""
         return cgroup.init_of(cgroup.processes(self.group))
 
     def running_pid(self) -> int:
@@ -90,7 +90,7 @@ class Machine:
         return cgroup.is_frozen(self.group)
 
     def start(self, init: Path, configuration: dict[str, Any]) -> int:
-        """Make the machine from nothing; what an earlier life of it left is cleared first."""
+        """Start the machine, after a cleanup of its previous run. Return the pid of its init."""
         cgroup.kill(self.group)
         cgroup.remove(self.group)
         self.paths.logs.mkdir(parents=True, exist_ok=True)
@@ -108,12 +108,12 @@ class Machine:
         return int(json.loads(done.stdout)["pid"])
 
     def kill(self) -> None:
-        """Cut the machine's power and clear its cgroups."""
+        """Kill all processes of the machine and remove its cgroups."""
         cgroup.kill(self.group)
         cgroup.remove(self.group)
 
     def ensure(self, programs: Sequence[Program]) -> None:
-        """Have the init run these; one that runs with the same arguments is left alone."""
+        """Have the init run these programs. A program that runs with the same arguments is not restarted."""
         self._ask({"operation": "ensure", "programs": [program.as_json() for program in programs]})
 
     def hold(self, name: str) -> None:
@@ -121,7 +121,7 @@ class Machine:
         self._ask({"operation": "hold", "name": name})
 
     def programs(self) -> dict[str, ProgramState]:
-        """The state of each program; empty when the machine is down or does not answer."""
+        """Return the state of each program. Empty if the machine is down or does not respond."""
         if self.is_frozen():
             return {}
         try:
@@ -130,18 +130,18 @@ class Machine:
             return {}
         outer = self._outer_pids()
         return {
-            name: ProgramState(pid=outer.get(each["pid"], 0), restarts=each["restarts"], held=each["held"])
-            for name, each in answer["programs"].items()
+            name: ProgramState(pid=outer.get(status["pid"], 0), restarts=status["restarts"], held=status["held"])
+            for name, status in answer["programs"].items()
         }
 
     def _outer_pids(self) -> dict[int, int]:
-        """The host's pid of each process by its pid in the machine."""
-        found = {}
+        """Return the host's pid of each process by its pid in the machine."""
+        pids = {}
         for pid in cgroup.processes(self.group):
             numbers = cgroup.namespace_pids(pid)
             if len(numbers) == 2:
-                found[numbers[1]] = pid
-        return found
+                pids[numbers[1]] = pid
+        return pids
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as connection:
@@ -155,9 +155,9 @@ class Machine:
         return answer
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        """A command line that runs argv inside: in the machine's cgroups first, then in its namespaces.
+        """Return a command line that runs argv inside: it enters the machine's cgroups, then its namespaces.
 
-        ctr and kubectl are on the PATH there, as on a node that came from packages.
+        ctr and kubectl are on the PATH, as on a node installed from packages.
         """
         path = json.loads(self.paths.configuration.read_text())["path"]
         nsenter = ["nsenter", f"--target={self.running_pid()}", *NAMESPACES, "--", "env", f"PATH={path}", *argv]
@@ -166,13 +166,13 @@ class Machine:
     def run(
         self, argv: Sequence[str], *, stdin: int | None = subprocess.DEVNULL, timeout_seconds: float = 600
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command inside and return its output as text; raise LabError when it fails."""
+        """Run a command inside and return its output as text. Raises LabError if it fails."""
         done = subprocess.run(
             self.command(argv), stdin=stdin, capture_output=True, text=True, check=False, timeout=timeout_seconds
         )
         if done.returncode != 0:
-            said = (done.stderr or done.stdout).strip()
-            raise LabError(f"on {self.name}, `{shlex.join(argv)}` ended with {done.returncode}: {said}")
+            output = (done.stderr or done.stdout).strip()
+            raise LabError(f"on {self.name}, `{shlex.join(argv)}` ended with {done.returncode}: {output}")
         return done
 
 
@@ -192,7 +192,7 @@ def describe_machine(
     masks: dict[str, str],
     programs: Programs,
 ) -> dict[str, Any]:
-    """What the init reads, and the PATH for whoever enters. The lab's own directory is shown at its own path."""
+    """Return the init's configuration, with the PATH for commands. The lab's directory has the same path inside."""
     own = machine.state.root
     return {
         "hostname": machine.name,
@@ -207,7 +207,7 @@ def describe_machine(
 
 
 def search_path(*directories: Path) -> str:
-    """PATH inside a machine: ours, then the distribution's wherever runc, nft and mount are."""
+    """Return PATH inside a machine: our directories, then the distribution's, and those of runc, nft and mount."""
     system = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
-    found = {str(Path(path).parent) for name in ("runc", "nft", "mount") if (path := shutil.which(name))}
-    return ":".join([*map(str, directories), *system, *sorted(found - set(system))])
+    found_in = {str(Path(path).parent) for name in ("runc", "nft", "mount") if (path := shutil.which(name))}
+    return ":".join([*map(str, directories), *system, *sorted(found_in - set(system))])

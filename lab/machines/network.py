@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lab's links, as `ip` and `nft` input. The text is pure; `run_ip` and `run_nft` do it.
+"""The lab's links, as input of `ip` and `nft`. The texts are pure; `run_ip` and `run_nft` apply them.
 
-The bridge lives in the control plane's network namespace. The host gets one end of one veth pair and nothing else.
+The bridge is in the control plane's network namespace. The host gets only one end of one veth pair.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MTU = 1500
 
 
 def control_plane_script(addresses: Addresses) -> list[str]:
-    """Make the bridge; run inside the control plane's namespace."""
+    """Create the bridge. Runs inside the control plane's namespace."""
     return [
         "link set lo up",
         f"link add {BRIDGE} mtu {MTU} type bridge",
@@ -32,7 +32,7 @@ def control_plane_script(addresses: Addresses) -> list[str]:
 
 
 def host_link_script(addresses: Addresses, control_plane_pid: int) -> list[str]:
-    """Make the one link of the host; run on the host. Its far end is `host` in the control plane's namespace."""
+    """Create the host's link. Runs on the host. Its other end is `host` in the control plane's namespace."""
     link = addresses.host_link
     return [
         f"link add {link} mtu {MTU} type veth peer name host netns {control_plane_pid}",
@@ -46,7 +46,7 @@ def bridge_host_script() -> list[str]:
 
 
 def node_link_script(number: int, node_pid: int) -> list[str]:
-    """Connect a node; run inside the control plane's namespace. Its near end carries the node's name."""
+    """Connect a node. Runs inside the control plane's namespace. The end there has the node's name."""
     name = node_name(number)
     return [
         f"link add {name} mtu {MTU} type veth peer name eth0 netns {node_pid}",
@@ -56,7 +56,7 @@ def node_link_script(number: int, node_pid: int) -> list[str]:
 
 
 def node_script(addresses: Addresses, number: int) -> list[str]:
-    """Give a node its address; run inside its namespace."""
+    """Give a node its address. Runs inside the node's namespace."""
     return [
         "link set lo up",
         f"addr add {addresses.node(number)}/{addresses.network.prefixlen} dev eth0",
@@ -66,12 +66,12 @@ def node_script(addresses: Addresses, number: int) -> list[str]:
 
 
 def pod_route_script(addresses: Addresses, numbers: Iterable[int]) -> list[str]:
-    """Routes to the Pods of these nodes: for the control plane and for their neighbours."""
+    """Return routes to the Pods of these nodes, for the control plane and other nodes."""
     return [f"route replace {addresses.pods(number)} via {addresses.node(number)}" for number in numbers]
 
 
 def masquerade_rules(addresses: Addresses, number: int) -> str:
-    """Let a node's Pods reach what is outside of the lab's Pods under the node's own address."""
+    """Translate the source address of Pods to the node's address for destinations outside of the lab's Pods."""
     pods = addresses.pods(number)
     return f"""
 table ip lab
@@ -90,7 +90,7 @@ def enter_network(pid: int | None) -> list[str]:
 
 
 def run_ip(script: Sequence[str], *, pid: int | None = None) -> None:
-    """Run a batch of `ip` commands in the namespace of a process; None: on the host."""
+    """Run a batch of `ip` commands in the namespace of a process. None: on the host."""
     done = subprocess.run(
         [*enter_network(pid), "ip", "-batch", "-"],
         input="\n".join(script) + "\n",
@@ -127,17 +127,17 @@ def links_up(*, pid: int | None = None) -> set[str]:
 
 
 def host_networks(*, without: str = "") -> list[IPv4Network]:
-    """Networks this host has an address in or a route to, the default route aside."""
+    """Return networks with an address or a route of this host, except the default route."""
     addresses = subprocess.run(["ip", "-json", "-4", "addr", "show"], capture_output=True, text=True, check=True)
     routes = subprocess.run(["ip", "-json", "-4", "route", "show"], capture_output=True, text=True, check=True)
-    found = [
-        ipaddress.IPv4Interface(f"{each['local']}/{each['prefixlen']}").network
+    networks = [
+        ipaddress.IPv4Interface(f"{address['local']}/{address['prefixlen']}").network
         for link in json.loads(addresses.stdout)
-        for each in link.get("addr_info", [])
+        for address in link.get("addr_info", [])
         if link["ifname"] != without
     ]
     destinations = [route["dst"] for route in json.loads(routes.stdout or "[]") if route.get("dev") != without]
-    return found + [IPv4Network(text) for text in destinations if text != "default"]
+    return networks + [IPv4Network(text) for text in destinations if text != "default"]
 
 
 def set_link(name: str, *, up: bool, pid: int) -> None:
@@ -145,5 +145,5 @@ def set_link(name: str, *, up: bool, pid: int) -> None:
 
 
 def remove_link(name: str, *, pid: int | None = None) -> None:
-    """Remove a link if it is there. One whose other end's namespace has died lingers until the kernel gets to it."""
+    """Remove a link if it exists. It may outlive the namespace of its other end for a moment."""
     subprocess.run([*enter_network(pid), "ip", "link", "delete", name], capture_output=True, check=False)

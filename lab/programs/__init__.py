@@ -3,4 +3,4 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The lab's programs: Kubernetes, etcd, containerd and our own, built from lab/go into the cache.
 
-Knows nothing of labs that run."""
+Knows nothing of running labs."""

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build one Go module's programs into a directory of the cache. What is built is in modules.py."""
+"""Build one Go module's programs into a directory of the cache. modules.py has the modules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lab.programs.modules import Module
 from lab.progress import Progress
 
 NEEDED_BYTES = 8 << 30
-"""Go's module and build caches take 6 GB on top of the 0.4 GB of programs."""
+"""Go's module and build caches take 6 GB, the programs 0.4 GB."""
 
 
 def build(module: Module, target: Path, cache: Cache, progress: Progress) -> None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which programs the user has named, remembered in the cache. What is asked of a program is in named.py."""
+"""The programs that the user has named, stored in the cache. named.py checks a program."""
 
 from __future__ import annotations
 
@@ -18,25 +18,28 @@ from lab.programs.named import Named, check_kubernetes, examine, parse_named, st
 
 
 def choose(cache: Cache, words: Iterable[str]) -> None:
-    """Remember each NAME=PATH, forget each NAME=; all or, when one is refused, none."""
-    wanted = dict(map(parse_named, words))
-    if not wanted:
+    """Store each NAME=PATH, remove each NAME=. If one is refused, nothing changes."""
+    choices = dict(map(parse_named, words))
+    if not choices:
         return
-    chosen = {each.name: each for each in _read(cache)}
-    chosen = {name: each for name, each in chosen.items() if name not in wanted}
-    chosen |= {name: examine(name, path) for name, path in wanted.items() if path is not None}
+    chosen = {program.name: program for program in _read(cache)}
+    chosen = {name: program for name, program in chosen.items() if name not in choices}
+    chosen |= {name: examine(name, path) for name, path in choices.items() if path is not None}
     check_kubernetes(chosen.values())
     _write(cache, chosen.values())
 
 
 def recall(cache: Cache) -> list[Named]:
-    """What the user has named, by name. A file that has changed since, as a new build does, is examined again."""
-    known = _read(cache)
-    found = [each if stamp_of(each.name, each.path) == each.stamp else examine(each.name, each.path) for each in known]
-    if found != known:
-        check_kubernetes(found)
-        _write(cache, found)
-    return found
+    """Return the named programs, sorted by name. A changed file, such as a new build, is examined again."""
+    stored = _read(cache)
+    current = [
+        program if stamp_of(program.name, program.path) == program.stamp else examine(program.name, program.path)
+        for program in stored
+    ]
+    if current != stored:
+        check_kubernetes(current)
+        _write(cache, current)
+    return current
 
 
 def _read(cache: Cache) -> list[Named]:
@@ -52,7 +55,9 @@ def _read(cache: Cache) -> list[Named]:
 
 
 def _write(cache: Cache, named: Iterable[Named]) -> None:
-    items = [{**asdict(each), "path": str(each.path)} for each in sorted(named, key=lambda each: each.name)]
+    items = [
+        {**asdict(program), "path": str(program.path)} for program in sorted(named, key=lambda program: program.name)
+    ]
     cache.root.mkdir(parents=True, exist_ok=True)
     partial = cache.named_programs.with_name(f".programs.{os.getpid()}")
     partial.write_text(json.dumps(items, indent=1))

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run Go on one module, and tell how far it is: how many of how many packages.
+"""Run Go on one module and report progress: how many of all packages are compiled.
 
-`go list` knows which packages the build cache lacks; `go build -v` names each when its turn comes. The one costs a
-second for each minute of the other, and fetches the modules, which the other then has.
+`go list` reports which packages the build cache lacks, and fetches the modules. `go build -v` prints each package when
+its compilation begins. `go list` takes one second per minute of `go build`.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from lab.progress import Count, Progress, terminal_of
 TICK_SECONDS = 1.0
 LAST_LINES = 20
 _PATIENT = {"GOGC": "400"}
-"""A fourteenth less time for compilers, and 0.7 instead of 0.4 GB for the largest package."""
+"""Saves a fourteenth of the compile time; the largest package takes 0.7 instead of 0.4 GB of memory."""
 
 
 def compile_module(go: Go, module: Module, output: Path, progress: Progress) -> None:
-    """Put the module's programs into the output directory."""
+    """Build the module's programs into the output directory."""
     began = time.monotonic()
     count = Count(progress, terminal_of(progress))
     try:
-        wanted = _missing_packages(go, module, count)
-        compiled = _build(go, module, output, wanted, count)
+        missing = _missing_packages(go, module, count)
+        compiled = _build(go, module, output, missing, count)
     finally:
         count.close()
     progress(f"built {module.name} in {time.monotonic() - began:.0f} s ({compiled} packages compiled)")
@@ -70,13 +70,13 @@ def _build(go: Go, module: Module, output: Path, wanted: set[str], count: Count)
 
 
 def describe(name: str, compiled: int, wanted: int) -> str:
-    then = ", linking" if compiled == wanted else ""
-    return f"  {name}: {compiled} of {wanted} packages compiled{then}"
+    suffix = ", linking" if compiled == wanted else ""
+    return f"  {name}: {compiled} of {wanted} packages compiled{suffix}"
 
 
 def _run_go(go: Go, module: Module, arguments: Sequence[str], hear: Callable[[str], None]) -> str:
-    """Return what Go writes to its output. hear: gets each line of its errors, and nothing, "", now and then."""
-    said: deque[str] = deque(maxlen=LAST_LINES)
+    """Return Go's standard output. hear: called with each line of its errors, and with "" at intervals."""
+    last_lines: deque[str] = deque(maxlen=LAST_LINES)
     with (
         tempfile.TemporaryFile("w+") as output,
         subprocess.Popen(
@@ -92,13 +92,13 @@ def _run_go(go: Go, module: Module, arguments: Sequence[str], hear: Callable[[st
         assert process.stderr is not None
         for line in lines_and_ticks(process.stderr):
             if line:
-                said.append(line)
+                last_lines.append(line)
             hear(line)
         if process.wait() == 0:
             output.seek(0)
             return output.read()
-    # Go names the package and the reason; its last lines are the useful ones.
-    print("\n".join(said), file=sys.stderr)
+    # Go's last lines name the package and the reason.
+    print("\n".join(last_lines), file=sys.stderr)
     raise LabError(
         f"`go {arguments[0]}` of lab/go/{module.name} failed, its last lines are above; if modules could not be"
         " fetched, set GOPROXY to one this machine can reach"
@@ -106,7 +106,7 @@ def _run_go(go: Go, module: Module, arguments: Sequence[str], hear: Callable[[st
 
 
 def lines_and_ticks(stream: IO[str], *, tick_seconds: float = TICK_SECONDS) -> Iterator[str]:
-    """Yield each line, and "" whenever a while has passed without one: some packages take longer than that."""
+    """Yield each line, and "" after each interval without a line: some packages take longer."""
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
     def read() -> None:

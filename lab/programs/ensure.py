@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The programs of a lab: built ones, and in their places copies of those that the user has named.
+"""The programs of a lab: built ones, and copies of programs that the user has named instead.
 
-Each build and each copy is a directory of its own in the cache, and a directory never changes: a program that runs is
-never written over, and another program is another command line, by which `lab up` knows what to start again.
+Each build and each copy has its own directory in the cache, which never changes. So a running program is never
+overwritten, and another program has another command line, by which `lab up` sees that it must restart the program.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from lab.programs.named import Named
 from lab.progress import Progress
 
 KEPT_COPIES = 3
-"""Of each program that the user has named: the newest ones. A kubelet has some 60 MB."""
+"""Copies kept of each named program, the newest ones. A kubelet has about 60 MB."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Programs:
-    """Where the programs are."""
+    """The paths of the programs."""
 
     etcd_directory: Path
     node_directory: Path
     kube_directory: Path
     copies: dict[str, Path] = field(default_factory=dict)
-    """By name, what stands in the place of a built program."""
+    """By name, the copy that replaces a built program."""
     named: dict[str, str] = field(default_factory=dict)
-    """By name, the path that the user has named, and the version found there."""
+    """By name, the path that the user has named, and its version."""
 
     @property
     def etcd(self) -> Path:
@@ -46,7 +46,7 @@ class Programs:
 
     @property
     def runc(self) -> Path | None:
-        """None: the machine's own."""
+        """Return the path of runc. None: the machine's own."""
         return self.copies.get("runc")
 
     def node(self, name: str) -> Path:
@@ -56,7 +56,7 @@ class Programs:
         return self._place(self.kube_directory, name)
 
     def directories(self, *names: str) -> list[Path]:
-        """Where these programs are found, and all that was built for nodes, in the order of a PATH."""
+        """Return the directories of these programs and of the node programs, in the order of a PATH."""
         first = [self.copies[name].parent for name in names if name in self.copies]
         return list(dict.fromkeys([*first, self.node_directory, self.kube_directory]))
 
@@ -65,10 +65,12 @@ class Programs:
 
 
 def ensure_programs(cache: Cache, progress: Progress) -> Programs:
-    """Build and copy what the cache does not have. Safe to call from several processes at once: one does it, others
-    wait. Nothing is built of a module whose every program is named."""
+    """Build and copy the programs that the cache lacks. Several processes may call this: one builds, the others wait.
+
+    A module is not built if the user has named all of its programs.
+    """
     named = recall(cache)
-    names = {each.name for each in named}
+    names = {program.name for program in named}
     directories = {module.name: _directory(module, cache) for module in MODULES}
     for module in MODULES:
         if not names.issuperset(module.programs):
@@ -77,8 +79,8 @@ def ensure_programs(cache: Cache, progress: Progress) -> Programs:
         etcd_directory=directories["etcd"],
         node_directory=directories["node"],
         kube_directory=directories["kube"],
-        copies={each.name: _ensure_copy(each, cache, progress) for each in named},
-        named={each.name: f"{each.path} ({each.version})" for each in named},
+        copies={program.name: _ensure_copy(program, cache, progress) for program in named},
+        named={program.name: f"{program.path} ({program.version})" for program in named},
     )
 
 
@@ -94,7 +96,7 @@ def _ensure_built(module: Module, target: Path, cache: Cache, progress: Progress
 
 
 def _ensure_copy(named: Named, cache: Cache, progress: Progress) -> Path:
-    """A copy, because the file may be replaced while it runs, and not every path of the host is seen in a machine."""
+    """Copy a named program: its file may be replaced while it runs, and machines do not see all paths of the host."""
     mark = hashlib.sha256(f"{named.path} {named.stamp}".encode()).hexdigest()[:16]
     target = cache.programs / "named" / f"{named.name}-{mark}"
     if not target.is_dir():

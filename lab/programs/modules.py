@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is built: versions, Go modules, flags, and the hash that says whether it has been. Building is in build.py."""
+"""The Go modules to build: versions, flags, and the hash that identifies a build. build.py builds them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ COREDNS = "1.14.7"
 KUBE_PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl")
 CNI_PROGRAMS = ("host-local", "loopback", "portmap", "ptp", "bridge")
 
-# One set of flags for all: another value of any of them means another five minutes.
+# One set of flags for all modules: other flags for one would mean another five minutes of build time.
 _FLAGS = ("-mod=readonly", "-buildvcs=false", "-trimpath", "-tags=providerless", "-gcflags=all=-dwarf=false")
-"""Without what debuggers read: the linker would throw it away, and to make it takes a fifth of the time."""
+"""Without debug information: the linker would drop it, and generating it takes a fifth of the time."""
 ENVIRONMENT = {"GOFLAGS": "", "GOWORK": "off", "CGO_ENABLED": "0"}
 
 
@@ -46,14 +46,14 @@ class Module:
     name: str
     packages: tuple[str, ...]
     programs: tuple[str, ...]
-    """The names of what it makes."""
+    """Names of the programs that the module builds."""
     linker_flags: str = ""
     links: tuple[str, ...] = ()
-    """Names by which the multi-call binary of the module's own name is called."""
+    """Names of the programs in the multi-call binary, which has the module's name."""
 
     @property
     def settings(self) -> list[str]:
-        """What `go build` and `go list` are given alike, so that both mean the same packages."""
+        """Return the arguments of both `go build` and `go list`, so that both mean the same packages."""
         return [*_FLAGS, f"-ldflags=-s -w {self.linker_flags}".rstrip()]
 
     def arguments(self, output: Path) -> list[str]:
@@ -77,7 +77,7 @@ MODULES = (
 
 
 def source_hash(module: Module, directory: Path) -> str:
-    """Hash what decides the module's programs: its files, the flags and the machine's architecture."""
+    """Hash the inputs of the module's build: its files, the flags and the machine's architecture."""
     digest = hashlib.sha256()
     for path in sorted(path for path in directory.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(directory)}\0{path.stat().st_size}\0".encode())

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A program that the user names instead of a built one: which may be named, and what is asked of them.
+"""A program that the user names instead of a built one: which programs may be named, and their checks.
 
-Which ones the user has named is in choice.py.
+choice.py stores the named programs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NUMBERS = r"v?(\d+)\.(\d+)\.(\d+)"
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """How a program says its version, and which versions fit: from `floor` up to, but without, `below`."""
+    """How a program prints its version, and which versions are accepted: floor <= version < below."""
 
     ask: tuple[str, ...] = ("--version",)
     says: str
@@ -37,11 +37,11 @@ class Rule:
 
 
 _KUBERNETES_FLOOR: Version = (1, 36, 0)
-"""Launchers use image volumes, which every kubelet has from here on."""
+"""The first version whose kubelet has image volumes, which launchers use."""
 _CONTAINERD_FLOOR: Version = (2, 1, 0)
-"""The first one that mounts image volumes."""
+"""The first version that mounts image volumes."""
 _CNI_FLOOR: Version = (1, 6, 0)
-"""The first one whose portmap speaks nftables."""
+"""The first version whose portmap supports nftables."""
 
 
 def _kubernetes(says: str = "Kubernetes", ask: tuple[str, ...] = ("--version",)) -> Rule:
@@ -67,7 +67,7 @@ RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Named:
-    """A program that was examined. `stamp` changes with the file."""
+    """A program that passed its check. `stamp` changes with the file."""
 
     name: str
     path: Path
@@ -76,7 +76,7 @@ class Named:
 
 
 def parse_named(word: str) -> tuple[str, Path | None]:
-    """Read NAME=PATH; NAME= alone stands for the built program, and its path is None."""
+    """Parse NAME=PATH. NAME= means the built program; its path is None."""
     name, equals, path = word.partition("=")
     if not equals:
         raise LabError(f"--program {word}: write NAME=PATH, such as kubelet=/usr/local/bin/kubelet")
@@ -86,40 +86,40 @@ def parse_named(word: str) -> tuple[str, Path | None]:
 
 
 def examine(name: str, path: Path) -> Named:
-    """Run the program for its version; raise LabError, with its name, when it cannot take the built one's place."""
+    """Run the program for its version. Raises LabError if it cannot replace the built one."""
     mark = stamp_of(name, path)
     version = _fitting_version(name, path, _answer(name, path))
     return Named(name=name, path=path, version=".".join(map(str, version)), stamp=mark)
 
 
 def stamp_of(name: str, path: Path) -> str:
-    """Tell this file from what was or will be at its path; raise LabError when there is no program."""
+    """Return an identifier of this version of the file. Raises LabError if it is no program."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise LabError(f"program {_pair(name, path)}: {error.strerror}; {_way_back(name)}") from error
-    if not stat.S_ISREG(found.st_mode) or not os.access(path, os.X_OK):
+    if not stat.S_ISREG(status.st_mode) or not os.access(path, os.X_OK):
         raise LabError(f"program {_pair(name, path)}: not an executable file; {_way_back(name)}")
-    return f"{found.st_dev}-{found.st_ino}-{found.st_size}-{found.st_mtime_ns}"
+    return f"{status.st_dev}-{status.st_ino}-{status.st_size}-{status.st_mtime_ns}"
 
 
 def check_kubernetes(named: Iterable[Named]) -> None:
-    """Raise LabError unless all Kubernetes programs of a lab, named and built, are of one minor version."""
+    """Raise LabError unless all Kubernetes programs of a lab, named and built, have one minor version."""
     versions = dict.fromkeys(KUBE_PROGRAMS, KUBERNETES)
-    paths = {each.name: each.path for each in named if each.name in versions}
-    versions |= {each.name: each.version for each in named if each.name in versions}
+    paths = {program.name: program.path for program in named if program.name in versions}
+    versions |= {program.name: program.version for program in named if program.name in versions}
     minors: dict[str, list[str]] = {}
     for name, version in versions.items():
         minors.setdefault(version.rpartition(".")[0], []).append(name)
     if len(minors) > 1:
-        told = "; ".join(f"{minor}: {', '.join(names)}" for minor, names in sorted(minors.items()))
+        groups = "; ".join(f"{minor}: {', '.join(names)}" for minor, names in sorted(minors.items()))
         pairs = " ".join(_pair(name, path) for name, path in paths.items())
-        raise LabError(f"program {pairs}: all Kubernetes programs of a lab are of one minor version, not {told}")
+        raise LabError(f"program {pairs}: all Kubernetes programs of a lab are of one minor version, not {groups}")
 
 
 def _answer(name: str, path: Path) -> str:
     command = [str(path), *RULES[name].ask]
-    # CNI plug-ins read what to do from the environment, and without it say what they are.
+    # CNI plug-ins read their command from the environment. Without it they print their version.
     environment = {key: value for key, value in os.environ.items() if not key.startswith("CNI_")}
     try:
         done = subprocess.run(
@@ -139,17 +139,17 @@ def _answer(name: str, path: Path) -> str:
 
 def _fitting_version(name: str, path: Path, answer: str) -> Version:
     rule = RULES[name]
-    found = re.search(rf"^\s*{rule.says}\s*{_NUMBERS}", answer, re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^\s*{rule.says}\s*{_NUMBERS}", answer, re.MULTILINE)
+    if match is None:
         first = next((line for line in answer.splitlines() if line.strip()), "nothing")
-        asked = shlex.join([str(path), *rule.ask])
-        raise LabError(f"program {_pair(name, path)}: not a {name} of a release; `{asked}` says: {first[:200]}")
-    version = (int(found[1]), int(found[2]), int(found[3]))
+        command = shlex.join([str(path), *rule.ask])
+        raise LabError(f"program {_pair(name, path)}: not a {name} of a release; `{command}` says: {first[:200]}")
+    version = (int(match[1]), int(match[2]), int(match[3]))
     if not rule.floor <= version < rule.below:
-        floor, below = (".".join(map(str, each)) for each in (rule.floor, rule.below))
-        said = ".".join(map(str, version))
+        floor, below = (".".join(map(str, bound)) for bound in (rule.floor, rule.below))
+        printed = ".".join(map(str, version))
         raise LabError(
-            f"program {_pair(name, path)}: its version is {said}; the lab needs {floor} or newer, below {below}"
+            f"program {_pair(name, path)}: its version is {printed}; the lab needs {floor} or newer, below {below}"
         )
     return version
 

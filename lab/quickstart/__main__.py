@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""make quickstart: from a bare machine to a guest that prints on its console.
+"""make quickstart: from an empty machine to a guest that prints on its console.
 
-Each step is a command that a user could type. This file runs them in order, shows their output, and reports at the end
-what it observed. The steps themselves are in lab/, images/ and playbooks/.
+Each step is a command that a user could type. This file runs the steps in order, shows their output, and reports the
+timeline at the end. The steps are in lab/, images/ and playbooks/.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CONSOLE_LINES = 12
 
 
 class QuickstartError(Exception):
-    """A step failed; its output says why."""
+    """A step failed. Its output has the reason."""
 
 
 def step(title: str, *command: str, environment: dict[str, str] | None = None) -> None:
@@ -46,7 +46,7 @@ def step(title: str, *command: str, environment: dict[str, str] | None = None) -
 
 @contextmanager
 def beside(title: str, *command: str) -> Iterator[None]:
-    """Run one step while the body runs others; show its output when the body has ended."""
+    """Run one step in parallel with the block. Show its output after the block."""
     started = time.monotonic()
     with (
         tempfile.TemporaryFile("w+") as output,
@@ -66,7 +66,7 @@ def beside(title: str, *command: str) -> Iterator[None]:
 
 
 def capture(*command: str) -> str:
-    """Run a command for its output."""
+    """Run a command and return its output."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise QuickstartError(f"{' '.join(command)}: {done.stderr.strip()}")
@@ -116,7 +116,7 @@ def launcher(kubectl: tuple[str, ...], namespace: str) -> str:
 
 
 def show_console(kubectl: tuple[str, ...], namespace: str) -> None:
-    """Print the guest's first lines, waiting for its marker if it is still booting."""
+    """Print the guest's first lines. Wait for its marker if it is still booting."""
     pod = launcher(kubectl, namespace)
     print(f"\n==> The guest's console (kubectl logs {pod})", flush=True)
     command = [*kubectl, "logs", "-f", "-n", namespace, pod, "-c", "compute"]

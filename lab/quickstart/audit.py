@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The API server's audit log, as far as a timeline needs it: its newest part, of the objects of VMs.
+"""The part of the API server's audit log that a timeline needs: recent entries about the objects of VMs.
 
-Anybody who reaches the API server writes into this log, so nothing in it is taken for granted: what cannot be read is
-passed over and counted.
+Every client of the API server can cause entries, so entries are untrusted: unreadable ones are skipped and counted.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ _OF_INTEREST = (b"kubevirt", b"pods")
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One answered request. Times are seconds since the epoch."""
+    """One completed request. Times are seconds since the epoch."""
 
     user: str
     verb: str
     resource: str
-    """With its subresource, such as pods/binding; empty for what is no object."""
+    """With its subresource, such as pods/binding. Empty for requests without an object."""
     namespace: str
     name: str
     code: int
@@ -39,20 +38,20 @@ class Entry:
 
 @dataclass(frozen=True)
 class Audit:
-    """Entries, oldest first, and how many more there were that could not be read."""
+    """Entries, oldest first, and the number of unreadable ones."""
 
     entries: tuple[Entry, ...] = ()
     skipped: int = 0
 
 
 def seconds(stamp: str) -> float:
-    """Return an RFC 3339 time as seconds since the epoch; ValueError when it is none."""
+    """Return an RFC 3339 time as seconds since the epoch. Raises ValueError for other texts."""
     cut = re.sub(r"(\.\d{6})\d+", r"\1", stamp.replace("Z", "+00:00"))
     return datetime.fromisoformat(cut).timestamp()
 
 
 def parse_entry(line: bytes) -> Entry | None:
-    """None for what is broken, and for a request without a user: one that nobody has authenticated."""
+    """Parse a line. None if it is broken, or if the request was not authenticated and has no user."""
     try:
         event = json.loads(line)
         where = event.get("objectRef", {})
@@ -72,7 +71,7 @@ def parse_entry(line: bytes) -> Entry | None:
 
 
 def read_audit(log: Path, *, since: float) -> Audit:
-    """Read the entries that were answered since then, from the log's end backwards, through the files before it."""
+    """Read the entries of requests completed since `since`: backwards through the log and its older files."""
     entries: list[Entry] = []
     skipped = 0
     for line in _newest_first(log):
@@ -89,14 +88,14 @@ def read_audit(log: Path, *, since: float) -> Audit:
 
 
 def _newest_first(log: Path) -> Iterator[bytes]:
-    """The API server renames a full file to NAME-TIME and removes the oldest of these."""
+    """Yield lines, newest first. The API server renames a full file to NAME-TIME and removes the oldest."""
     for path in (log, *sorted(log.parent.glob(f"{log.stem}-*{log.suffix}"), reverse=True)):
         with contextlib.suppress(FileNotFoundError):
             yield from lines_backwards(path)
 
 
 def lines_backwards(path: Path, *, block_bytes: int = BLOCK_BYTES) -> Iterator[bytes]:
-    """Yield a file's lines, the last one first, without reading more of it than is asked for."""
+    """Yield a file's lines, the last first. Reads the file block by block, as needed."""
     with path.open("rb") as file:
         position, rest = file.seek(0, os.SEEK_END), b""
         while position > 0:

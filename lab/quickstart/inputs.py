@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `make quickstart` may be told, checked before anything is made.
+"""Checks the variables of `make quickstart` before anything is created.
 
-Runs on the system's Python before anything else exists, so: standard library only, no import of ours.
+Runs on the system's Python, before anything else is installed: standard library only, no imports from this repository.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def find_problem(namespace: str) -> str | None:
-    """Say what is wrong with the namespace's name; None when Kubernetes will take it."""
+    """Return what is wrong with the namespace's name, None if Kubernetes accepts it."""
     if _LABEL.fullmatch(namespace):
         return None
     return (
@@ -26,7 +26,7 @@ def find_problem(namespace: str) -> str | None:
 
 
 def main() -> int:
-    """Read the environment, where make's variables are safe from the shell."""
+    """Check make's variables. They are in the environment, where the shell does not expand them."""
     problem = find_problem(os.environ.get("NAMESPACE", "default"))
     if problem:
         print(f"quickstart: error: {problem}", file=sys.stderr)

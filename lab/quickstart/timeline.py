@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the time of one VM start went: the API server's audit log and the components' logs, put in order.
+"""The timeline of one VM start, from the API server's audit log and the components' logs.
 
-`stages` is pure; `observe` fetches what it reads. All clocks are this machine's, so times of different sources compare.
+`stages` is pure; `observe` reads its sources. All sources use this machine's clock, so their times are comparable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from lab.quickstart.audit import Audit, Entry, read_audit, seconds
 
 BEFORE_SECONDS = 300.0
-"""How long before its Pod a start may have been asked for: a first start waits for controllers."""
+"""Maximum time between the request and the Pod: a first start waits for controllers."""
 MARKER = "virtops-guest: ready"
 SANDBOX = re.compile(r'time="([^"]+)".*RunPodSandbox for name:\\"([^\\"]+)\\".*returns sandbox id')
 
@@ -34,7 +34,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Sources:
-    """What tells of a start. Lines of logs carry their own times."""
+    """The sources of a timeline. Each line of a log has its time."""
 
     audit: Audit
     pod: str
@@ -50,10 +50,10 @@ class Timeline:
 
     stages: tuple[Stage, ...]
     skipped: int = 0
-    """Entries of the audit log that could not be read. Most are requests of nobody: a wrong token is enough."""
+    """Unreadable entries of the audit log. Most are unauthenticated requests, for example with a wrong token."""
 
     def table(self) -> str:
-        """Return the moments as text: since the request, since the moment before, and a bar of tenths of a second."""
+        """Return a table: the time since the request, since the previous moment, and a bar in tenths of a second."""
         rows, before = [], 0.0
         for stage in self.stages:
             took = stage.at - before
@@ -67,17 +67,17 @@ class Timeline:
 
 
 def stages(sources: Sources, namespace: str, vm: str) -> Timeline:
-    """Find the moments of a VM's newest start; those whose source has no trace are left out."""
+    """Return the moments of a VM's newest start. Moments without a trace in the sources are omitted."""
     entries, skipped = sources.audit.entries, sources.audit.skipped
     start = _last(entries, lambda entry: _is(entry, "virtualmachines", namespace, vm) and _is_users(entry))
     instance = _last(entries, lambda entry: _is(entry, "virtualmachineinstances", namespace, vm, verb="create"))
     if instance is None:
         return Timeline((), skipped)
     born = instance.received
-    asked = start.received if start else born
-    zero = min(asked, born)  # a restart is the controller's own: no request came before it
+    requested = start.received if start else born
+    zero = min(requested, born)  # a restart by the controller has no earlier request
     moments = {
-        "request answered (admission in it)": _answered(start) if asked < born else None,
+        "request answered (admission in it)": _answered(start) if requested < born else None,
         "VMI created": _answered(instance),
         "Pod created": _answered(
             _first(entries, lambda entry: _is(entry, "pods", namespace, sources.pod, verb="create"))
@@ -91,14 +91,14 @@ def stages(sources: Sources, namespace: str, vm: str) -> Timeline:
         "phase Running": _answered(_first(entries, lambda entry: _is_running(entry, namespace, vm, born))),
         "guest's marker on its console": _logged(sources.launcher_log, lambda line: MARKER in line),
     }
-    found = [Stage(name, at - zero) for name, at in moments.items() if at is not None and at >= zero]
-    return Timeline(tuple(sorted(found, key=lambda stage: stage.at)), skipped)
+    moments_in_order = [Stage(name, at - zero) for name, at in moments.items() if at is not None and at >= zero]
+    return Timeline(tuple(sorted(moments_in_order, key=lambda stage: stage.at)), skipped)
 
 
 def _is(entry: Entry, resource: str, namespace: str, name: str, verb: str | None = None) -> bool:
-    wanted = (resource, namespace, name)
-    found = (entry.resource, entry.namespace, entry.name) == wanted
-    return found and entry.code < 300 and verb in (None, entry.verb)
+    expected = (resource, namespace, name)
+    is_match = (entry.resource, entry.namespace, entry.name) == expected
+    return is_match and entry.code < 300 and verb in (None, entry.verb)
 
 
 def _is_users(entry: Entry) -> bool:
@@ -125,7 +125,7 @@ def _answered(entry: Entry | None) -> float | None:
 
 
 def _at(stamp: str) -> float | None:
-    """None for a line that does not begin with its time: a log's first one may have lost its beginning."""
+    """Parse a time. None if the line does not begin with one: the first line of a log may be cut."""
     try:
         return seconds(stamp)
     except ValueError:
@@ -138,23 +138,23 @@ def _logged(lines: Iterable[str], wanted: Callable[[str], bool]) -> float | None
 
 
 def _sandbox(sources: Sources) -> float | None:
-    found = (SANDBOX.search(line) for line in sources.container_log)
-    return next((_at(item[1]) for item in found if item and item[2] == sources.pod), None)
+    matches = (SANDBOX.search(line) for line in sources.container_log)
+    return next((_at(match[1]) for match in matches if match and match[2] == sources.pod), None)
 
 
 def _handled(lines: Iterable[str], event: str, namespace: str, vm: str, after: float) -> float | None:
     for line in lines:
         if f'"event":"{event}"' not in line or f'"{namespace}/{vm}"' not in line:
             continue
-        found = re.search(r'"time":"([^"]+)"', line)
-        at = _at(found[1]) if found else None
+        match = re.search(r'"time":"([^"]+)"', line)
+        at = _at(match[1]) if match else None
         if at is not None and at >= after:
             return at
     return None
 
 
 def observe(status: dict[str, Any], kubectl: tuple[str, ...], namespace: str, vm: str) -> Timeline:
-    """Read the sources of a VM's newest start on a lab; status is what `lab status --output json` prints."""
+    """Read the sources of a VM's newest start on a lab. status: the output of `lab status --output json`."""
     listed = _run(*kubectl, "get", "pods", "-n", namespace, "-l", f"vmi.kubevirt.io/id={vm}", "-o", "json")
     pods = json.loads(listed)["items"]
     if not pods:
@@ -179,6 +179,6 @@ def _run(*command: str) -> str:
 
 
 def _lines(*command: str) -> tuple[str, ...]:
-    """A log that cannot be had, as of a container that is gone, has no trace."""
+    """Return the output's lines. Empty if the log cannot be read, for example because the container is gone."""
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     return tuple(done.stdout.splitlines())

@@ -3,4 +3,4 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The lab's storage, a program of the control plane: a volume for each claim.
 
-volumes.py decides, provisioner.py does."""
+volumes.py decides, provisioner.py carries out."""

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lab's storage: a program of the control plane that makes a volume for each claim and removes it afterwards.
+"""The lab's storage: a program of the control plane that creates a volume for each claim and removes it later.
 
-It needs no Pod, because it sees every node's directories. What to do is decided in volumes.py.
+It needs no Pod, because it can access the directories of all nodes. volumes.py decides what to do.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ log = logging.getLogger("lab.storage")
 
 
 class Storage:
-    """Look again whenever a claim or a volume changes."""
+    """Reconciles all claims and volumes after each change of one."""
 
     def __init__(self, state: State, server: str) -> None:
         self._state, self._server = state, server
@@ -70,7 +70,7 @@ class Storage:
         return items
 
     def _watch(self, path: str) -> None:
-        """Only says that something has changed, and says so after each break as well."""
+        """Signal each change, and each interruption of the watch."""
         api = Api(self._server, self._state.certificates)
         pause = threading.Event()
         while True:
@@ -92,7 +92,7 @@ class Storage:
                 else:
                     self._reclaim(action)
             except (OSError, ValueError, LabError) as error:
-                # One volume's trouble is not the others'. The next change, or the timer, tries again.
+                # The other volumes continue. The next change, or the timer, retries this one.
                 log.warning("volume %s: %s", action.name, error)
                 threading.Timer(RETRY_SECONDS, self._changed.set).start()
 
@@ -104,7 +104,7 @@ class Storage:
         else:
             content = content_path(directory)
             content.mkdir(exist_ok=True)
-            content.chmod(0o777)  # a Pod's user may be anyone
+            content.chmod(0o777)  # Pods may run as any user
         self._api.create(VOLUMES, build_volume(action, self._state))
         log.info("made %s", action.name)
 
@@ -116,7 +116,7 @@ class Storage:
         log.info("removed %s", action.name)
 
     def _attach_again(self, volumes: list[Object]) -> None:
-        """Loop devices do not outlive the host's kernel; the files do."""
+        """Attach loop devices again: they are gone after a reboot of the host, the files are not."""
         for volume in volumes:
             path = volume["spec"].get("local", {}).get("path", "")
             if volume["spec"].get("volumeMode") == "Block" and Path(path).is_relative_to(self._state.root):
@@ -132,7 +132,7 @@ def make_disk(directory: Path, size_bytes: int) -> None:
 
 
 def attach_disk(directory: Path) -> None:
-    """Give the disk a loop device, and the device a name that stays when its number changes."""
+    """Attach a loop device to the disk, and a device node whose path does not depend on the loop device's number."""
     name = loops.attach(disk_path(directory))
     device = device_path(directory)
     number = os.stat(f"/dev/{name}").st_rdev

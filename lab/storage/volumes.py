@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which volumes to make and to remove, and what their objects look like. Pure; doing it is in storage.py.
+"""Decides which volumes to create and to remove, and builds their objects. Pure; provisioner.py carries it out.
 
-A volume is a directory below the lab's state: in a node's own part, or, for ReadWriteMany, in the part every node
-sees. A Block volume is a sparse file there, with a device node beside it that leads to its loop device.
+A volume is a directory below the lab's state: in a node's own part or, for ReadWriteMany, in the part of all nodes.
+A Block volume is a sparse file there, with a device node of its loop device beside it.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ _FACTORS = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 
 
 @dataclass(frozen=True, kw_only=True)
 class Provision:
-    """Make a volume for a claim."""
+    """Create a volume for a claim."""
 
     name: str
     claim: Object
     node: str | None
-    """None: every node sees it."""
+    """None: the volume is on all nodes."""
     size_bytes: int
     is_block: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reclaim:
-    """Remove a volume whose claim is gone."""
+    """Remove the volume of a deleted claim."""
 
     name: str
     path: Path
 
 
 def parse_quantity(text: str) -> int:
-    """Read a Kubernetes quantity as a number of bytes; ValueError when it is none."""
-    suffix = next((each for each in sorted(_FACTORS, key=len, reverse=True) if text.endswith(each)), "")
+    """Return the bytes of a Kubernetes quantity. Raises ValueError for other texts."""
+    suffix = next((unit for unit in sorted(_FACTORS, key=len, reverse=True) if text.endswith(unit)), "")
     try:
         return int(Decimal(text.removesuffix(suffix)) * _FACTORS.get(suffix, 1))
     except InvalidOperation as error:
@@ -57,15 +57,15 @@ def parse_quantity(text: str) -> int:
 
 def decide(claims: Iterable[Object], volumes: Iterable[Object], state: State) -> list[Provision | Reclaim]:
     volumes = list(volumes)
-    there = {volume["metadata"]["name"] for volume in volumes}
-    made = [provision for claim in claims if (provision := _provision(claim)) and provision.name not in there]
-    removed = [reclaim for volume in volumes if (reclaim := _reclaim(volume, state))]
-    return [*made, *removed]
+    existing = {volume["metadata"]["name"] for volume in volumes}
+    provisions = [provision for claim in claims if (provision := _provision(claim)) and provision.name not in existing]
+    reclaims = [reclaim for volume in volumes if (reclaim := _reclaim(volume, state))]
+    return [*provisions, *reclaims]
 
 
 def _provision(claim: Object) -> Provision | None:
     annotations, spec = claim["metadata"].get("annotations", {}), claim["spec"]
-    # The controller manager names us here once a volume is really wanted.
+    # The controller manager sets this annotation when the claim needs a volume.
     is_ours = any(annotations.get(key) == PROVISIONER for key in _PROVISIONER_KEYS)
     if not is_ours or spec.get("volumeName") or claim["metadata"].get("deletionTimestamp"):
         return None
@@ -97,7 +97,7 @@ def volume_directory(name: str, node: str | None, state: State) -> Path:
 
 
 def node_of(volume: Object) -> str | None:
-    """The node the volume is bound to; None when all may use it."""
+    """Return the node of the volume, None if all nodes can use it."""
     for term in volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]:
         for expression in term["matchExpressions"]:
             if expression["key"] == "kubernetes.io/hostname":

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ansible's way into a node of a lab: commands and files go through `lab node exec`."""
+"""Ansible's connection to a node of a lab: commands and files go through `lab node exec`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ display = Display()
 
 
 class Connection(ConnectionBase):
-    """A connection has no state: every command enters the node anew."""
+    """A connection without state: every command enters the node again."""
 
     transport = "lab_node"
     has_pipelining = True
@@ -101,8 +101,8 @@ class Connection(ConnectionBase):
         environment = dict(os.environ)
         if sources := self.get_option("sources"):
             environment["PYTHONPATH"] = sources
-        given = {"input": data or b""} if stream is None else {"stdin": stream}
-        return subprocess.run(command, capture_output=True, check=False, env=environment, **given)
+        streams = {"input": data or b""} if stream is None else {"stdin": stream}
+        return subprocess.run(command, capture_output=True, check=False, env=environment, **streams)
 
     def _check(self, done: subprocess.CompletedProcess[bytes], attempt: str) -> None:
         if done.returncode != 0:
