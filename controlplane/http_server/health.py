@@ -31,7 +31,7 @@ class Health:
     def __init__(
         self, port: int, metrics: CollectorRegistry, waiting_for: Callable[[], list[str]], *, address: str = ""
     ) -> None:
-        """waiting_for: what is missing until the process is ready, in words. address: "" is every address."""
+        """waiting_for: names what the process still waits for before it is ready. address: "" is every address."""
         self._port = port
         self._address = address
         self._metrics = metrics

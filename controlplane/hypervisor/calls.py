@@ -189,7 +189,7 @@ class _Work(Generic[Result]):
             failure = translate(self._doing, error)
             # The traceback's frames hold the connection, which must not live as long as the error.
             failure.__cause__ = error.with_traceback(None)
-        except BaseException as error:  # raised in the caller, whatever it is
+        except BaseException as error:  # every error is raised in the caller
             failure = translate_text_error(self._doing, error) or error
         if self._is_given_up and failure is None:
             self._free(result)

@@ -108,7 +108,7 @@ class Connection:
     async def close(self) -> None:
         """Close the connection, dead or alive. This does not affect the domains."""
         try:
-            # Not counted as a user of its transport: it waits for those that are.
+            # Not counted as a user of the transport: it waits until there is no user.
             await call("close the connection", self._close, deadline_seconds=CLOSE_SECONDS, payer=self._transport)
         except TimedOut:
             return  # the transport is cut, so the thread ends in a moment
@@ -152,7 +152,7 @@ class Connection:
 async def open_connection(
     uri: str, *, deadline_seconds: float = DEADLINE_SECONDS, keepalive_seconds: int = KEEPALIVE_SECONDS
 ) -> Connection:
-    """Open a connection and subscribe to its events. HypervisorError (Disconnected when nobody listens).
+    """Open a connection and subscribe to its events. HypervisorError (Disconnected when libvirtd does not listen).
 
     deadline_seconds: of this call, and the default of later ones.
     keepalive_seconds: interval of libvirt's keepalive; 0 for none, when the caller checks the connection itself.

@@ -13,7 +13,7 @@ import threading
 
 BURST_SECONDS = 0.2
 """A start with all its calls and events takes 5 ms. A garbage collection during a call is charged to that call as well,
-whatever caused it: 28 ms were measured, on a fast processor."""
+even if others caused it: 28 ms were measured on a fast processor."""
 RATE = 0.05
 """Seconds of processor time that come back in a second, so one connection can use 5 % of a processor."""
 CPU_QUOTA_EXCEEDED = "it uses more processor time than its quota"

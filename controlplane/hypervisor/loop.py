@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt's event loop on asyncio's: its callbacks run on the asyncio loop, whatever thread registers them.
+"""libvirt's event loop on asyncio's: its callbacks run on the asyncio loop, even when another thread registers them.
 
 libvirt calls these functions from the threads of calls.py and from its own callbacks. (The binding's libvirtaio uses
 asyncio's selector and timers from those threads, which is not allowed.) Descriptors are in an epoll of their own, which

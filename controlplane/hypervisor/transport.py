@@ -8,7 +8,7 @@ message the client hands that socket to the event loop (loop.py), in the thread 
 back before closing it. So a thread names the transport it uses, the loop notes the descriptor, and `cut` shuts the
 socket down while it is known to be that one. Measured with libvirt 9.0: every call that waits on the socket then fails
 within 1 ms; calls on a connection that was cut fail at once, also the CONNECT_CLOSE that dropping the last reference
-to the connection sends, in whatever thread that happens.
+to the connection sends, in any thread.
 
 libvirt must not lose the last reference to a connection during a call, because a call takes no reference of its own.
 (Seen: an event registration that was cut dropped it, and waited forever for a lock that it held itself.) So calls are
@@ -65,7 +65,7 @@ class Transport:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Count this thread as a user; what it registers with the event loop belongs to this transport. Retired."""
+        """Count this thread as a user. Its handles in the event loop belong to this transport. Retired."""
         with self._lock:
             if self._is_retired:
                 raise Retired
@@ -163,7 +163,7 @@ class Transport:
         self._is_whole = True
 
     def _is_full(self) -> bool:
-        """Tell whether the socket's send buffer is full, so that libvirt would have to buffer what it sends."""
+        """Tell whether the socket's send buffer is full, so libvirt would have to buffer its messages."""
         with self._lock:
             if self._descriptor is None:
                 return False

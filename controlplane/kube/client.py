@@ -228,7 +228,7 @@ def collection_path(resource: Resource, namespace: str) -> str:
 
 
 def object_path(resource: Resource, key: Key) -> str:
-    """Return the path of one object. Raises Invalid when the key lacks what the kind needs."""
+    """Return the path of one object. Raises Invalid for a namespaced kind without a namespace."""
     if resource.namespaced and not key.namespace:
         raise Invalid(f"cannot address {resource.kind} {key}: it needs a namespace")
     return f"{collection_path(resource, key.namespace)}/{_segment(key.name)}"

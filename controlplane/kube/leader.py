@@ -196,7 +196,7 @@ class Leadership:
         spec = {"renewTime": render_time(self._clock.now())}
         try:
             async with asyncio.timeout(self._terms.renew_deadline_seconds / 2):
-                # With the version: a Lease that another process took, or somebody edited, must not be renewed.
+                # With the version: a Lease that another process took, or a user edited, must not be renewed.
                 await self._patch(spec, self._seen[0], sent)
             return True
         except NotFound:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A problem of an object: where it is, what is wrong, and what to do about it."""
+"""A problem of an object: its path, the message and the remedy."""
 
 from __future__ import annotations
 

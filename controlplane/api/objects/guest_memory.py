@@ -49,7 +49,7 @@ def room_bytes(domain: DomainSpec) -> int:
 
 
 def spare_bytes(domain: DomainSpec, told: MemoryStatus | None) -> int:
-    """Return how much memory the guest can still get. told: its memory status; the largest amount there counts."""
+    """Return how much memory the guest can still get beyond its largest amount. told: its memory status."""
     amounts = () if told is None else (told.guest_at_boot, told.guest_requested, told.guest_current)
     largest = max(guest_bytes(domain), *map(amount_in_bytes, amounts), 0)
     return max(0, most_bytes(domain) - largest)

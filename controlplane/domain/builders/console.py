@@ -27,7 +27,7 @@ from controlplane.domain import layout
 def build_serials(vmi: VirtualMachineInstance) -> tuple[Serial, ...]:
     """Return the serial port, with a log. It is a socket, as upstream: QEMU polls a pty every second.
 
-    A client must read: QEMU, and with it the guest's console, waits for one that does not.
+    A connected client must read: otherwise QEMU waits, and the guest's console with it.
     """
     if not _has_serial(vmi):
         return ()

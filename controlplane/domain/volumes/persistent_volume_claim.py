@@ -44,7 +44,7 @@ def _in_plan(
 
 
 def _in_domain(name: str, source: PersistentVolumeClaimSource, report: launch_plan.LauncherReport) -> DiskImage:
-    """It has no backing image, and its format is always raw: QEMU must not interpret what a guest writes there."""
+    """It has no backing image. The format is always raw: QEMU must not interpret data that a guest writes."""
     if name in report.block_claims:  # only the disk can be read-only: a device has no read-only mount
         return DiskImage(layout.claim_device(name), "raw", is_block=True, is_read_only=source.read_only)
     return DiskImage(layout.claim_file(name), "raw", is_read_only=source.read_only)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kinds of volumes, one row each, and what the builders of Pod, plan and domain need of them."""
+"""The kinds of volumes, one row each, and the functions for the builders of Pod, launch plan and domain."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VOLUME_KINDS: tuple[VolumeKind, ...] = (
 
 
 def volumes_in_pod(spec: VirtualMachineInstanceSpec, claims: Claims = NO_CLAIMS) -> tuple[InPod, ...]:
-    """Return what the machine's volumes and its kernel boot need in the Pod."""
+    """Return the Pod's volumes and mounts for the machine's volumes and its kernel boot."""
     needed = [kind.in_pod(volume.name, source, claims) for volume, kind, source in _sourced(spec)]
     container = kernel_boot.container_of(spec)
     return (*needed, *([] if container is None else [kernel_boot.in_pod(container)]))
@@ -44,7 +44,7 @@ def volumes_in_pod(spec: VirtualMachineInstanceSpec, claims: Claims = NO_CLAIMS)
 def volumes_in_plan(
     spec: VirtualMachineInstanceSpec, guest: GuestIdentity, claims: Claims = NO_CLAIMS
 ) -> tuple[DiskSource, ...]:
-    """Return what the launcher has to prepare. ValueError names the volume that cannot be planned."""
+    """Return the disk sources that the launcher prepares. ValueError names a volume that cannot be prepared."""
     steps = (kind.in_plan(volume.name, source, guest, claims) for volume, kind, source in _sourced(spec))
     return tuple(step for step in steps if step is not None)
 

@@ -31,7 +31,7 @@ class CurrentNodeState:
             return self._state
 
     async def update(self, state: NodeState | None) -> None:
-        """Replace the state, and wake those that wait."""
+        """Replace the state, and wake the waiting tasks."""
         async with self._changed:
             self._state = state
             self._changed.notify_all()
