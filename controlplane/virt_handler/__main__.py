@@ -226,7 +226,7 @@ class Handler:
         await self._clearing.run()
 
     def _cleared(self) -> None:
-        """Start the VMIs that wait, and make the node schedulable without waiting for the next minute."""
+        """Start the VMIs that wait, and make the node schedulable at once."""
         self._enqueue_all()
         self._heartbeat.resumed.set()
 

@@ -46,7 +46,6 @@ class Settings:
 def read_settings(environment: Mapping[str, str]) -> Settings:
     """Read NODE_NAME and POD_NAMESPACE (both required), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS, DOOR_PORT,
     NODE_SOCKET, SOCKETS, MIGRATION_NETWORK, CONTROL_PLANE_IMAGE and ON_CONTROL_PLANE ("true"). SettingsError.
-
     """
     problems = [f"{name} is not set" for name in ("NODE_NAME", "POD_NAMESPACE") if not environment.get(name)]
     ports = {

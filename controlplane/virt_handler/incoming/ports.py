@@ -17,7 +17,7 @@ class NoMigrationAddress(Invalid):
 
 
 class Tunnels(Protocol):
-    """The tunnel servers of this node, each for one migration. Opening or losing one enqueues the instance."""
+    """The tunnel servers of this node, each for one migration. Opening or losing one enqueues the VMI."""
 
     def door(self, migration_uid: str) -> TunnelAddress | None: ...
 

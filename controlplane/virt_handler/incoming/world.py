@@ -29,7 +29,7 @@ class World:
     launcher: Launcher | None
     """The target Pod of the migration."""
     door: TunnelAddress | None
-    """Of the open tunnel; None: no tunnel is open for this migration."""
+    """The address of the open tunnel; None: no tunnel is open for this migration."""
     open_tunnels: frozenset[str] = frozenset()
     """UIDs of this VMI's migrations with an open tunnel."""
     now: float

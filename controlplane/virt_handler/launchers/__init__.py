@@ -7,7 +7,7 @@ registry            adds and removes sessions as Pods come and go
 session             the parts below, and one operation at a time
 connection          socket, libvirt connection, looks at the domain
 operations          executes the reconcilers' actions, one method each (domain_start: the longest)
-user_requests       pause, reset, freeze and so on, and questions to the agent
+user_requests       pause, reset, freeze and so on, and queries to the agent
 migration_transfer  sends the guest to a migration's target
 record              the launcher's status; ports: the interfaces to libvirt and virt-node
 """

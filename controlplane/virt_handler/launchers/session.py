@@ -129,8 +129,8 @@ class Session:
     ) -> None:
         """Execute a user's request and wait for its end. Busy, VerbRefused, NoContact.
 
-        thaw_after: seconds after which frozen file systems are thawed; 0: never. Cancelling
-        the call does not cancel the request. A failed request is not reported as a failed operation.
+        thaw_after: seconds after which frozen file systems are thawed; 0: never. Cancelling the call does not cancel
+        the request. A failed request is not reported as a failed operation.
         """
         if self._operation:
             raise Busy(f"the launcher is busy with another operation ({self._operation}); try again in a moment")
@@ -140,7 +140,7 @@ class Session:
         await asyncio.shield(ended)
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
-        """Ask the guest's agent, also while an operation runs: it changes nothing. VerbRefused, NoContact."""
+        """Query the guest's agent, also while an operation runs: it changes nothing. VerbRefused, NoContact."""
         return await self.user_requests.inquire(commands)
 
     def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:

@@ -65,7 +65,7 @@ class TunnelSocket:
                 await self._until_writable()
 
     async def read_line(self, limit: int) -> bytes:
-        """Read byte line, and nothing after it. ValueError if it is longer than the limit or does not end."""
+        """Read one line, and nothing after it. ValueError if it is longer than the limit or does not end."""
         line = bytearray()
         byte = memoryview(bytearray(1))
         while not line.endswith(b"\n"):

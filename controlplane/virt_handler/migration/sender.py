@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sends a guest to the target of its migration: the source's side, from the tunnel to the resumed guest at the target.
+"""Sends a guest to the target of its migration: the source's side, from the tunnel to resuming the guest.
 
 The result is that QEMU at the source has ended, or a failure. libvirt sends the guest; convergence.py watches the
 progress and the timeouts meanwhile.
@@ -163,7 +163,7 @@ class Sender:
 
         A domain that runs was resumed after the transfer (a resume waits in libvirtd for the end of the job): the
         target has an outdated copy. A domain that libvirt left paused, because the target's confirmation was lost,
-        stays at the source: the target may be dead, and destroying the source would lose the guest.
+        continues at the source: the target may be dead, and destroying the source would lose the guest.
         """
         until = self._clock.monotonic() + GONE_SECONDS
         while not is_migrated(state := await guest.state()):

@@ -201,7 +201,7 @@ class NodeRecovery:
     def _come_back(self, known: Iterable[str]) -> OwnershipCheck:
         """Begin a check of all launchers. A launcher whose deadline is over does not block the node again."""
         now, silences = self._clock.monotonic(), self._heard.silences
-        # After a new silence, for example of a suspended host, the deadlines start again.
+        # After a new silence, for example of a suspended host, the deadlines that are not over start again.
         since = self._missing if silences == self._silences else self._given_up()
         check = OwnershipCheck(now, silences, {uid: since.get(uid, now) for uid in known})
         if self._is_heard or not check.missing:  # an isolated node stays blocked until it gets a response
@@ -257,7 +257,7 @@ class NodeRecovery:
             return ""
 
     async def _say(self) -> None:
-        """Create one Event for each guest that is remaining once the node is no longer blocked."""
+        """Create one Event for each orphan that still runs and each unanswered launcher."""
         remaining = [(entry.pod_uid, orphan_event(entry)) for entry in self._ending.left]
         remaining += [(uid, UNANSWERED) for uid in self._missing]
         reported, self._told = self._told, {(event.reason, uid) for uid, event in remaining}
