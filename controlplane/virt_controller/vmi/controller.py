@@ -51,7 +51,7 @@ def watches(deps: Dependencies, reconciler: VmiReconciler) -> tuple[Watch, ...]:
         Watch(VIRTUAL_MACHINE_INSTANCE, own_key),
         Watch(POD, _vmis_of_pod(reconciler)),
         Watch(NODE, _vmis_of_node(vmis)),
-        # A Pod that was created with the old configuration may wait for ever.
+        # A Pod from the old configuration may wait for ever.
         Watch(KUBEVIRT, vmis_without_node_on_spec_change(vmis)),
         *storage_watches(vmis),
     )

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-controller learned about VMIs that no cache has. Lost at a restart, and read again then. No I/O.
+"""State about VMIs that no cache has. It is lost at a restart, and read again then. No I/O.
 
-It also maps Pods to VMIs: by it Pods are read, and changes of Pods enqueue VMIs.
+It also maps Pods to VMIs: it determines which Pods are read, and which VMIs a change of a Pod enqueues.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from controlplane.virt_controller.vmi.evidence import NodeState
 from controlplane.virt_controller.vmi.world import attempts, pod_name
 
 EVENT_REASONS = frozenset({"FailedMount", "FailedMapVolume", "FailedAttachVolume", "FailedCreatePodSandBox"})
-"""Reasons of Events about what a Pod waits for before its containers, which the Pod's status does not report."""
+"""Reasons of Events about a Pod that waits before its containers start. The Pod's status does not report them."""
 
 EVENT_HOLD_SECONDS = 150.0
-"""How long an Event about a Pod is kept against other Events. The kubelet repeats each Event within 2 minutes, once per
-volume: the newest one alone would change each time."""
+"""How long an Event about a Pod takes precedence over others. The kubelet repeats each Event within 2 minutes, once per
+volume: if the newest Event won, the condition would change each time."""
 
 PodLookup = tuple[bool, frozenset[str], int, bool]
-"""Identifies the question whether a VMI has a Pod: is it being deleted, its granted Pods, its attempt, and whether a
-Pod of that attempt is known to have existed."""
+"""Identifies a lookup of a VMI's Pods: whether the VMI is being deleted, its granted Pods, its attempt, and whether a
+Pod of that attempt is known to have existed. An answer for another lookup proves nothing."""
 
 
 @dataclass(slots=True)
 class VmiState:
-    """What was learned about one VMI."""
+    """The state of one VMI."""
 
     uid: str
     begun: int = 0
     """The latest attempt whose Pod is known to have existed."""
     absent_lookups: set[PodLookup] = field(default_factory=set)
-    """Lookups that the API server answered with: no Pod."""
+    """Lookups for which the API server confirmed that there is no Pod."""
     gone_nodes: set[str] = field(default_factory=set)
     nodes_read: dict[str, str] = field(default_factory=dict)
     """resourceVersion of each Node as read from the API server."""
@@ -51,19 +51,19 @@ class VmiState:
     last_words: dict[str, Pod] = field(default_factory=dict)
     """The last state of removed Pods that had ended: granted Pods and a migration's target, by UID."""
     pods: frozenset[Key] = frozenset()
-    """Keys of Pods that concern this VMI, whatever owner they name."""
+    """Keys of Pods that concern this VMI, even if they name another owner or none."""
     event_troubles: dict[str, Failure] = field(default_factory=dict)
-    """Why a Pod does not start, by Events, by the Pod's UID: one at most."""
+    """Why a Pod does not start, from Events, by the Pod's UID. It has one entry at most."""
     event_at: float = float("-inf")
     """When (monotonic) the last such Event came."""
     pod_uids: frozenset[str] = frozenset()
     placed: tuple[str, float] = ("", 0.0)
-    """UID of the Pod that is on a node, and since when (monotonic) this process has seen it there."""
+    """UID of the Pod that is on a node, and since when (monotonic) this process has observed it there."""
     dead_since: float = inf
     """Since when (monotonic) this process knows that the guest is dead."""
 
     def placed_for(self, pod: Pod | None, monotonic: float) -> float:
-        """Return for how many seconds a Pod was seen on a node; 0 without a node."""
+        """Return for how many seconds a Pod was observed on a node; 0 without a node."""
         if pod is None or not pod.spec.node_name:
             return 0.0
         if self.placed[0] != pod.uid:
@@ -83,7 +83,7 @@ class VmiState:
         return self.begun >= max(attempt, 1)
 
     def judge_node(self, name: str, raw: bytes | None) -> NodeState | None:
-        """Return what is known of a Node. raw: as the cache has it."""
+        """Return the state of a Node. raw: as the cache has it."""
         if not name:
             return None
         if raw is None:
@@ -91,17 +91,17 @@ class VmiState:
         node = decode(raw, Node)
         self.gone_nodes.discard(name)  # a Node of this name exists again: a former 404 does not apply
         is_current = self.nodes_read.get(name) == node.metadata.resource_version
-        looks_off = node.is_out_of_service
+        has_taint = node.is_out_of_service
         return NodeState(
             name,
-            looks_out_of_service=looks_off,
-            is_out_of_service=looks_off and is_current,
+            looks_out_of_service=has_taint,
+            is_out_of_service=has_taint and is_current,
             takes_none=node.metadata.labels.get(SCHEDULABLE) == "false",
         )
 
 
 class ControllerState:
-    """By VMI; dropped with it, and with its UID."""
+    """The state of all VMIs. An entry is dropped when its VMI is gone or has another UID."""
 
     def __init__(self) -> None:
         self._by_vmi: dict[Key, VmiState] = {}
@@ -157,11 +157,11 @@ class ControllerState:
         uid, trouble = event.involved_object.uid, Failure(event.reason, sanitize(event.message))
         if state.pod_uids and uid not in state.pod_uids:
             return None  # the first Event may come before the Pod is in the cache
-        is_said_again = state.event_troubles.get(uid) == trouble
-        if uid in state.event_troubles and not is_said_again and monotonic - state.event_at < EVENT_HOLD_SECONDS:
+        is_repeated = state.event_troubles.get(uid) == trouble
+        if uid in state.event_troubles and not is_repeated and monotonic - state.event_at < EVENT_HOLD_SECONDS:
             return None
         state.event_troubles, state.event_at = {uid: trouble}, monotonic
-        return None if is_said_again else owner
+        return None if is_repeated else owner
 
     def note_removal(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         """Keep the last state of a removed Pod that had ended: it cannot be read again."""
@@ -181,20 +181,20 @@ def pod_lookup(vmi: VirtualMachineInstance, state: VmiState) -> PodLookup:
 
 
 def pod_keys(vmi: VirtualMachineInstance) -> list[Key]:
-    """List the keys of Pods that this run can have. A number that somebody else wrote adds a few keys at most."""
-    moving = vmi.status.migration_state
-    moved = () if moving is None else (moving.source_pod, moving.target_pod)
-    pod_names = [*(pod_name(vmi, number) for number in attempts(vmi)), *moved]
+    """List the keys of Pods that this run can have. An attempt number that a user wrote adds a few keys at most."""
+    migration = vmi.status.migration_state
+    migration_pods = () if migration is None else (migration.source_pod, migration.target_pod)
+    pod_names = [*(pod_name(vmi, number) for number in attempts(vmi)), *migration_pods]
     return [Key(vmi.metadata.namespace, name) for name in dict.fromkeys(pod_names) if name]
 
 
 def _targets(vmi: VirtualMachineInstance) -> frozenset[str]:
     """Return the UID of a migration's target Pod, which may get the run."""
-    moving = vmi.status.migration_state
-    return frozenset() if moving is None or not moving.target_pod_uid else frozenset({moving.target_pod_uid})
+    migration = vmi.status.migration_state
+    return frozenset() if migration is None or not migration.target_pod_uid else frozenset({migration.target_pod_uid})
 
 
 def _attempt_of(pod: Pod, vmi: VirtualMachineInstance) -> int:
-    """Return the attempt that a Pod was created for; the current one if its name does not tell."""
+    """Return the attempt that a Pod was created for; the current one if its name does not show it."""
     possible = attempts(vmi)
     return next((number for number in possible if pod.metadata.name == pod_name(vmi, number)), possible[-1])

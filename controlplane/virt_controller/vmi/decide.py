@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The next actions for a VirtualMachineInstance: pure, a total table by phase.
 
-Never two guests: a run has one Pod at a time, its name is derived from UID and attempt, the attempt is in the status
-before the Pod is created, and the guest is started only in the Pod that was granted the start, once. What cannot be
-undone (declaring the Pod lost, removing the VMI's finalizers) needs proof, see evidence: neither a cache's silence nor
-the API server's 404 is proof of death.
+A guest never runs twice. A run has one Pod at a time. The Pod's name is derived from UID and attempt, and the attempt is
+in the status before the Pod is created. The guest starts once, only in the Pod that was granted the start.
+Steps that cannot be undone (declaring the Pod lost, removing the VMI's finalizers) need proof, see evidence. An object
+that a cache lacks, or a 404 of the API server, is no proof of death.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _with_pod(world: World, pod: Pod) -> Plan[Action]:
 
 
 def _until_up(world: World, pod: Pod) -> Plan[Action]:
-    """Wait for the launcher until its start timeout."""
+    """Wait for the launcher until the start timeout."""
     remaining = seconds_left(world)
     if remaining is not None and remaining <= 0:
         return Plan((WriteStatus(because="its launcher did not come up in time"),))
@@ -140,7 +140,7 @@ def _watch(world: World) -> Plan[Action]:
 
 
 def _look_for_proof(world: World) -> Plan[Action]:
-    """The granted Pod is not in the cache: find out whether its guest is dead."""
+    """Find out whether the guest is dead: the granted Pod is not in the cache."""
     evidence, node = world.evidence, world.node
     if isinstance(evidence, Alive):
         return Plan((ConfirmPodsAbsent(because="its Pod is not in the cache"),))
@@ -169,9 +169,9 @@ def _end(world: World) -> Plan[Action]:
 
 
 def _end_pods(world: World) -> Plan[Action]:
-    unwatched = next((pod for pod in world.pods if not is_watched(pod)), None)
-    if unwatched is not None:
-        return _claim(unwatched)
+    unlabelled = next((pod for pod in world.pods if not is_watched(pod)), None)
+    if unlabelled is not None:
+        return _claim(unlabelled)
     return Plan(tuple(_delete(pod, "its VMI is deleted") for pod in _staying(world)))
 
 
@@ -200,7 +200,7 @@ def _claim(pod: Pod) -> Plan[Action]:
 
 
 def _set_unpaused(world: World, pod: Pod) -> tuple[IndependentActions[Action], ...]:
-    """Let Services send to the Pod that a guest has moved to, unless the guest is paused."""
+    """Let Services send to the Pod that the guest has moved to, unless the guest is paused."""
     is_paused = conditions.is_true(world.vmi.status.conditions, condition_types.PAUSED)
     if is_paused or pod.is_deleting or pod.is_over or not pod.is_kept_from_services:
         return ()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the guest of a granted Pod is alive, by the evidence: pure.
+"""Evidence whether the guest of a granted Pod is alive. Pure.
 
 Absence is never proof of death. A Pod that the API server does not have was only deleted as an object: its node may be
 cut off and still run the guest. There are four proofs:
@@ -27,11 +27,11 @@ NODE_OUT_OF_SERVICE = "NodeOutOfService"
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """What is known of the node that a run was granted to."""
+    """The observed state of the node that a run was granted to."""
 
     name: str
     is_unseen: bool = False
-    """The cache does not have it, which proves nothing."""
+    """The cache does not have the Node. That proves nothing."""
     is_gone: bool = False
     """The API server confirmed that there is no such Node."""
     looks_out_of_service: bool = False
@@ -39,11 +39,11 @@ class NodeState:
     is_out_of_service: bool = False
     """The API server confirmed the taint for the version in the cache."""
     takes_none: bool = False
-    """It takes no machines: its virt-handler is silent or shuts down. This proves nothing about guests."""
+    """The node takes no machines: its virt-handler is silent or shuts down. That proves nothing about guests."""
 
     @property
     def is_to_be_asked_for(self) -> bool:
-        """Tell whether the cache's information would be proof if the API server confirmed it."""
+        """Tell whether the cached state would be proof if the API server confirmed it."""
         return (self.is_unseen and not self.is_gone) or (self.looks_out_of_service and not self.is_out_of_service)
 
 
@@ -62,7 +62,7 @@ class Dead:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The Pod is gone, and there is no proof of what became of the guest."""
+    """The Pod is gone, and nothing proves whether the guest has ended."""
 
     trouble: Failure
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One launch of a VMI: everything that is derived for it, in one value for the Pod's builder. Pure."""
+"""One launch of a VMI: all derived values that the Pod's builder needs. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from controlplane.virt_controller.vmi.world import pod_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """What a launcher Pod is built from, in addition to the VMI itself."""
+    """The input of the Pod's builder, in addition to the VMI."""
 
     pod_name: str
     vmi_label_value: str
@@ -40,17 +40,17 @@ class Launch:
     network: GuestNetwork | None
     """None: the machine has no interface on the Pod network."""
     resources: dict[str, Any]
-    """Of the compute container."""
+    """Requests and limits of the compute container."""
     run_bytes: int
     """Size of the directory that the launcher and its guest write to."""
     mounted: tuple[Mounted, ...]
     """The Pod's volumes for the machine's volumes."""
     pull_secrets: tuple[str, ...]
     image: str
-    """Of the launcher."""
+    """The launcher image."""
     pull_policy: str
     probes: dict[str, Any]
-    """Of the compute container."""
+    """Probes of the compute container."""
 
 
 def derive_launch(
@@ -63,11 +63,11 @@ def derive_launch(
     claims: Claims = NO_CLAIMS,
     is_target: bool = False,
 ) -> Launch:
-    """Derive a launch. ValueError names what in the VMI cannot be built.
+    """Derive a launch. Raises ValueError with the part of the VMI that cannot be built.
 
     is_target: the guest arrives by a migration.
     """
-    guest, needed = guest_identity(vmi), volumes_in_pod(vmi.spec, claims)
+    guest, volumes = guest_identity(vmi), volumes_in_pod(vmi.spec, claims)
     network = guest_network(vmi, is_target=is_target)
     space = derive_disk_space(vmi.spec, configuration)
     return Launch(
@@ -78,8 +78,8 @@ def derive_launch(
         network=network,
         resources=build_resources(vmi.spec.domain, configuration.developer_configuration, space, _excess_bytes(vmi)),
         run_bytes=space.run,
-        mounted=tuple(mounted for volume in needed for mounted in volume.mounted),
-        pull_secrets=tuple(sorted({*image_pull_secrets, *(volume.pull_secret for volume in needed)} - {""})),
+        mounted=tuple(mounted for volume in volumes for mounted in volume.mounted),
+        pull_secrets=tuple(sorted({*image_pull_secrets, *(volume.pull_secret for volume in volumes)} - {""})),
         image=image,
         pull_policy=configuration.image_pull_policy or "IfNotPresent",
         probes=build_probes(vmi.spec, is_target=is_target),
@@ -95,8 +95,9 @@ def build_plan(
     network: GuestNetwork | None = None,
     is_target: bool = False,
 ) -> LaunchPlan:
-    """Build the launch plan: what the launcher must know before a domain exists. ValueError names what cannot be
-    planned."""
+    """Build the launch plan: what the launcher must know before a domain exists. Raises ValueError with the part that
+    cannot be planned.
+    """
     return LaunchPlan(
         domain=vmi.metadata.uid,
         title=f"{vmi.metadata.namespace}/{vmi.metadata.name}",
@@ -109,9 +110,9 @@ def build_plan(
 
 
 def guest_network(vmi: VirtualMachineInstance, *, is_target: bool) -> GuestNetwork | None:
-    """Decide the guest's address and network; None without an interface. ValueError names what is wrong with them.
+    """Return the guest's address and network; None without an interface. Raises ValueError if one of them is invalid.
 
-    A guest that moves keeps the address that its status shows: another version may have derived it in another way.
+    A migrating guest keeps the address in its status: another version may have derived it in another way.
     """
     interface = next(
         (interface for interface in vmi.spec.domain.devices.interfaces if interface.masquerade is not None), None
@@ -119,21 +120,23 @@ def guest_network(vmi: VirtualMachineInstance, *, is_target: bool) -> GuestNetwo
     if interface is None:
         return None
     pods = {network.name: network.pod for network in vmi.spec.networks if network.pod is not None}
-    named = pods.get(interface.name)
+    pod_network = pods.get(interface.name)
     reported = _reported_mac(vmi, interface.name) if is_target else ""
     mac = guest_mac(_machine_uid(vmi), interface.name, interface.mac_address or reported or None)
-    return GuestNetwork(interface.name, mac, str(masquerade_network(named.vm_network_cidr if named else None).network))
+    return GuestNetwork(
+        interface.name, mac, str(masquerade_network(pod_network.vm_network_cidr if pod_network else None).network)
+    )
 
 
 def _machine_uid(vmi: VirtualMachineInstance) -> str:
-    """Return the UID that the machine keeps over its runs: the VM's; without a VM the instance is the machine."""
+    """Return the UID that the machine keeps over its runs: the VM's UID, or the VMI's if there is no VM."""
     owner = controller_of(vmi.metadata)
     is_vm = owner is not None and owner.kind == VIRTUAL_MACHINE.kind and owner.api_version.startswith("kubevirt.io/")
     return owner.uid if owner is not None and is_vm else vmi.metadata.uid
 
 
 def _reported_mac(vmi: VirtualMachineInstance, interface: str) -> str:
-    return next((one.mac for one in vmi.status.interfaces if one.name == interface), "")
+    return next((reported.mac for reported in vmi.status.interfaces if reported.name == interface), "")
 
 
 def _dhcp(vmi: VirtualMachineInstance, guest: GuestIdentity, network: GuestNetwork) -> Dhcp:
@@ -150,7 +153,7 @@ def _dhcp(vmi: VirtualMachineInstance, guest: GuestIdentity, network: GuestNetwo
 
 
 def _excess_bytes(vmi: VirtualMachineInstance) -> int:
-    """Return the memory that a guest may have at the moment if that is more than its spec asks for; else 0."""
+    """Return the memory that a guest may have now if that is more than its spec asks for; else 0."""
     status = vmi.status.memory
     current = (
         0 if status is None else max(amount_in_bytes(status.guest_requested), amount_in_bytes(status.guest_current))

@@ -37,7 +37,7 @@ Json = dict[str, Any]
 EXTRA_GRACE_SECONDS = 30
 """The launcher ends the guest within the VMI's grace period; the kubelet kills it later, if at all."""
 ONLY_ASK_TO_EVICT = "descheduler.alpha.kubernetes.io/request-evict-only"
-"""Tells a descheduler that a refused eviction may still succeed: virt-api has started a migration."""
+"""Tells a descheduler that a refused eviction is in progress: virt-api has started a migration."""
 PORT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?", re.ASCII)
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
@@ -67,9 +67,9 @@ def build_launcher_pod(
     kept_from: Collection[str] = (),
     target: Target | None = None,
 ) -> Json:
-    """Build the Pod. ValueError names what in the VMI cannot be built.
+    """Build the Pod. Raises ValueError with the part of the VMI that cannot be built.
 
-    target: set for a migration. image_pull_secrets: of the launcher image; the VMI may name others for its own images.
+    target: set for a migration. image_pull_secrets: for the launcher image; the VMI may name others for its own images.
     kept_from: nodes without new machines.
     """
     launch = derive_launch(
@@ -92,10 +92,10 @@ def build_launcher_pod(
 def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str], target: Target | None) -> Json:
     meta = vmi.metadata
     job = {} if target is None else {names.MIGRATION_JOB: target.migration_uid}
-    named = {} if target is None else {names.MIGRATION_JOB_NAME: target.migration}
-    room = {names.GUEST_MEMORY: str(guest_bytes(vmi.spec.domain))} if most_bytes(vmi.spec.domain) else {}
+    migration_name = {} if target is None else {names.MIGRATION_JOB_NAME: target.migration}
+    guest_memory = {names.GUEST_MEMORY: str(guest_bytes(vmi.spec.domain))} if most_bytes(vmi.spec.domain) else {}
     network = {} if launch.network is None else {NETWORK_ANNOTATION: render_network(launch.network)}
-    kept = {names.EXCLUDED_NODES: ",".join(sorted(kept_from))} if kept_from else {}
+    excluded_nodes = {names.EXCLUDED_NODES: ",".join(sorted(kept_from))} if kept_from else {}
     return {
         "name": launch.pod_name if target is None else target.pod_name,
         "namespace": meta.namespace,
@@ -113,11 +113,11 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
             ONLY_ASK_TO_EVICT: "",
             PLAN_ANNOTATION: render_plan(launch.plan),
             names.VCPUS: str(vmi.spec.domain.vcpus),
-            **room,
+            **guest_memory,
             **network,
             DEFAULT_CONTAINER: COMPUTE,
-            **kept,
-            **named,
+            **excluded_nodes,
+            **migration_name,
         },
         "ownerReferences": [owner_reference(vmi)],
     }
@@ -135,7 +135,7 @@ def _spec(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str
         "dnsPolicy": spec.dns_policy,
         "dnsConfig": encode(spec.dns_config) if spec.dns_config else None,
         "imagePullSecrets": [{"name": name} for name in launch.pull_secrets],
-        # The guest arrives after the launcher, and until then the source Pod serves.
+        # The guest arrives after the launcher starts. Until then, Services send to the source Pod.
         "readinessGates": [] if target is None else [{"conditionType": UNPAUSED}],
     }
     return {

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The commit of a migration: the write that makes the target the owner of the run. Pure (docs/adr/0016).
 
-It needs the source's report that its QEMU is gone for good, or proof that the source's guest is dead after the target
+The commit needs the source's report that its QEMU is gone, or proof that the source's guest is dead after the target
 reported the guest as running. Nothing else moves a run: silence is no proof.
 """
 
@@ -19,7 +19,7 @@ from controlplane.virt_controller.vmi.evidence import Dead
 from controlplane.virt_controller.vmi.world import World
 
 SOURCE_REPORT_SECONDS = 30.0
-"""How long a dead source may take to report that its guest has left: its API server may be slow, or away."""
+"""How long an ended source may take to report that its guest has left: the API server may be slow or unreachable."""
 
 
 def find_arrived_migration(world: World) -> MigrationState | None:
@@ -41,8 +41,8 @@ def find_arrived_migration(world: World) -> MigrationState | None:
 def seconds_until_presumed_dead(world: World) -> float:
     """Return for how many seconds the source may still report that the guest of an ended launcher has left.
 
-    0: the guest is dead. A source reports that its guest has left when QEMU is gone, which ends its launcher too. The
-    kubelet may report the launcher's end first.
+    0: the guest is dead. When QEMU is gone, the source reports that its guest has left, and the launcher ends as well.
+    The kubelet may report the launcher's end first.
     """
     status = world.vmi.status
     migration = status.migration_state

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether a start that failed on a node is followed by a further attempt, with another Pod: pure.
 
-Before the grant only: nothing was started in the Pod, so its end says nothing about a guest. The failure is recorded
-first, with the attempt's number; then the Pod is deleted; the next Pod is created when the former is confirmed gone. A
-failure that the machine causes itself (its disks, images, Secrets) would recur on any node: it fails or waits.
+A further attempt is possible only before the grant: no guest was started in the Pod. The failure is recorded first,
+with the attempt's number. Then the Pod is deleted, and the next Pod is created when the former is confirmed gone. A
+failure that the machine causes itself (its disks, images, Secrets) would recur on any node: the run fails or waits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NOT_STARTED = frozenset({"StartError", "ContainerCannotRun"})
 DEVICES_FAILED = "UnexpectedAdmissionError"
 """A device plugin did not provide an allocated device."""
 OURS = frozenset({DOMAIN, PLAN_ANNOTATION, "kubectl.kubernetes.io/default-container", "kubevirt.io/kept-from-nodes"})
-"""Annotations of every launcher Pod. Others may be a user's, and may keep the sandbox from being created."""
+"""Annotations of every launcher Pod. Others may be a user's, and may make the creation of the sandbox fail."""
 FROM_NODE = frozenset({"name", "image", "emptyDir"})
 """Kinds of volumes that depend on the node alone. Images are pulled after the sandbox is created."""
 MESSAGE_LENGTH = 256
@@ -48,7 +48,7 @@ class FailedStart(NamedTuple):
 
     trouble: Failure
     is_nodes: bool
-    """Only the node can be the cause, whatever a tenant does: the failure counts for quarantine."""
+    """Only the node can be the cause. The failure counts for quarantine, so no tenant must be able to cause it."""
 
 
 def max_further_attempts(world: World) -> int:
@@ -97,19 +97,19 @@ def _failure_of_ended_pod(pod: Pod) -> FailedStart | None:
 
 
 def _is_pull_unspoilt(world: World, pod: Pod) -> bool:
-    """Tell whether no user can have kept the launcher image from being pulled.
+    """Tell whether no user can have caused the failed pull of the launcher image.
 
-    A wrong pull secret of the Pod does that, as does a disk of the same image with another pull policy.
+    A wrong pull secret of the Pod can, and so can a disk of the same image with another pull policy.
     """
     disks = {mounted.volume["image"]["reference"] for mounted in _mounted(world) if "image" in mounted.volume}
     return not pod.spec.image_pull_secrets and pod.launcher_image not in disks
 
 
 def _is_sandbox_unspoilt(pod: Pod, world: World) -> bool:
-    """Tell whether no user can have kept the Pod from its sandbox until the timeout.
+    """Tell whether no user can have delayed the Pod's sandbox until the timeout.
 
-    A user who removes and restores a Secret, or attaches a disk elsewhere, makes a Pod fail here and start there. So
-    does a timeout that is too short for a busy node.
+    A user who removes and restores a Secret, or attaches a disk elsewhere, makes a Pod fail on one node and start on
+    another. So does a timeout that is too short for a busy node.
     """
     is_plain = not names_time(world) and all(set(mounted.volume) <= FROM_NODE for mounted in _mounted(world))
     return is_plain and not has_sandbox(pod) and not set(pod.metadata.annotations) - OURS and _says_nothing(pod)

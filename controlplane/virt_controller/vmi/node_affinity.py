@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Node affinity of a launcher Pod, added to what the user asks for. Pure.
+"""Node affinity of a launcher Pod, added to the user's. Pure.
 
-Nodes on which the run has failed are avoided where another one fits: by a preference that outweighs the user's, and
-never makes a machine unschedulable. Quarantined nodes are excluded by name, as of the Pod's creation: a required label
-would be checked again when a kubelet restarts, which ends Pods that do not match any more.
+Nodes on which the run has failed are avoided by a preference that outweighs the user's: it never makes a machine
+unschedulable. Quarantined nodes are excluded by name, as of the Pod's creation. A required label is no alternative: a
+restarting kubelet checks it again, and ends Pods that do not match any more.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ MOST_PREFERENCES = 10
 
 def avoid_nodes(affinity: Json | None, *, failed_on: Iterable[str], kept_from: Iterable[str]) -> Json | None:
     """Return the affinity with these nodes avoided or excluded. affinity: the user's; it is not changed."""
-    failed, kept = sorted(set(failed_on)), sorted(set(kept_from))
-    if not failed and not kept:
+    failed, excluded = sorted(set(failed_on)), sorted(set(kept_from))
+    if not failed and not excluded:
         return affinity
     nodes: Json = dict((affinity or {}).get("nodeAffinity") or {})
     if failed:
         theirs = list(nodes.get(PREFERRED) or [])
         nodes[PREFERRED] = [*theirs, *_preferences(theirs, failed)]
-    if kept:
-        nodes[REQUIRED] = {"nodeSelectorTerms": _without(nodes.get(REQUIRED) or {}, kept)}
+    if excluded:
+        nodes[REQUIRED] = {"nodeSelectorTerms": _without(nodes.get(REQUIRED) or {}, excluded)}
     return {**(affinity or {}), "nodeAffinity": nodes}
 
 
@@ -48,8 +48,8 @@ def avoid_pods(affinity: Json | None, labels: dict[str, str]) -> Json:
 def _preferences(theirs: Sequence[Any], names: Sequence[str]) -> list[Json]:
     """Repeat our preference until it outweighs the sum of the user's."""
     weights = (term.get("weight") for term in theirs if isinstance(term, dict))
-    whole = sum(weight for weight in weights if isinstance(weight, int))
-    times = min(whole // MOST_WEIGHT + 1, MOST_PREFERENCES)
+    total = sum(weight for weight in weights if isinstance(weight, int))
+    times = min(total // MOST_WEIGHT + 1, MOST_PREFERENCES)
     return [{"weight": MOST_WEIGHT, "preference": {"matchFields": _not_these(names)}}] * times
 
 

@@ -4,7 +4,7 @@
 """A machine's probes as probes of its launcher's container. Pure.
 
 httpGet and tcpSocket stay as they are: the Pod's address leads to the guest. exec and guestAgentPing become a command
-in the launcher that gets only the probe's name; the launch plan has what it asks the guest.
+in the launcher that gets only the probe's name; the launch plan has the request to the guest.
 
 A migration's target has no guest yet that could respond. The kubelet runs other probes only after the startupProbe, so
 the target gets one that succeeds when the guest has arrived.
@@ -22,24 +22,24 @@ from controlplane.api.objects.vmi.probes import Probe
 Json = dict[str, Any]
 
 EXTRA_DELAY_SECONDS, EXTRA_TIMEOUT_SECONDS = 10, 1
-"""Added for probes by the guest agent, as in KubeVirt: the agent starts after the guest, and each call takes a process.
+"""Added to probes by the guest agent, as in KubeVirt: the agent starts after the guest, and each call starts a process.
 """
 _COMMAND = ("/usr/bin/python3", "-I", "-B", "-m", "controlplane.virt_launcher.probe")
 _STARTUP = "startupProbe"
 _UNTIL_IT_COMES: Json = {"periodSeconds": 1, "timeoutSeconds": 86400, "failureThreshold": 2**31 - 1}
-"""The kubelet must not end a long migration. The program waits for its end."""
+"""The kubelet must not end a long migration. The probe's command waits for the guest."""
 
 
 def build_probes(spec: VirtualMachineInstanceSpec, *, is_target: bool = False) -> Json:
     """Return the container's probes, if any. is_target: the guest arrives by a migration."""
-    built = {name: _build(name, probe) for name, probe in _named(spec).items()}
+    probes = {name: _build(name, probe) for name, probe in _named(spec).items()}
     if is_target and _waits_for_the_guest(spec):
-        built[_STARTUP] = {**_UNTIL_IT_COMES, "exec": {"command": [*_COMMAND, _STARTUP]}}
-    return built
+        probes[_STARTUP] = {**_UNTIL_IT_COMES, "exec": {"command": [*_COMMAND, _STARTUP]}}
+    return probes
 
 
 def agent_probes(spec: VirtualMachineInstanceSpec, *, is_target: bool = False) -> tuple[AgentProbe, ...]:
-    """Return what the launcher asks the guest agent or libvirt, for probes of the kubelet."""
+    """Return the probes for which the launcher asks the guest agent or libvirt."""
     probes = [
         AgentProbe(name=name, command=probe.exec.command if probe.exec else (), timeout_seconds=_timeout(probe))
         for name, probe in _named(spec).items()
@@ -62,10 +62,10 @@ def _named(spec: VirtualMachineInstanceSpec) -> dict[str, Probe]:
 
 
 def _build(name: str, probe: Probe) -> Json:
-    plain: Json = encode(probe)
+    manifest: Json = encode(probe)
     if not _is_agent_asked(probe):
-        return plain
-    rest = {key: value for key, value in plain.items() if key not in ("exec", "guestAgentPing")}
+        return manifest
+    rest = {key: value for key, value in manifest.items() if key not in ("exec", "guestAgentPing")}
     return {
         **rest,
         "exec": {"command": [*_COMMAND, name]},

@@ -134,10 +134,10 @@ class VmiReconciler:
             case AddFinalizer():
                 await self._patch(vmi, {"metadata": {"finalizers": [*vmi.metadata.finalizers, VMI_FINALIZER]}})
             case RemoveFinalizers():
-                kept = [
+                finalizers = [
                     finalizer for finalizer in vmi.metadata.finalizers if finalizer not in (VMI_FINALIZER, VM_FINALIZER)
                 ]
-                await self._patch(vmi, {"metadata": {"finalizers": kept or None}})
+                await self._patch(vmi, {"metadata": {"finalizers": finalizers or None}})
             case CreatePod() | DeletePod() | AdoptPod() | SetUnpausedCondition():
                 await self._write_pod(world, action)
             case LabelNode():
@@ -145,8 +145,8 @@ class VmiReconciler:
             case GrantStart():
                 await self.write_status(world, grant(world, action.pod))
             case CommitMigration():
-                if (moving := find_arrived_migration(world)) is not None:
-                    await self.write_status(world, commit_migration(world, moving))
+                if (migration := find_arrived_migration(world)) is not None:
+                    await self.write_status(world, commit_migration(world, migration))
             case ConfirmPodsAbsent():
                 await self._confirm_pods_absent(world)
             case ConfirmNode():
@@ -209,7 +209,7 @@ class VmiReconciler:
         try:
             await self._api.create(POD, vmi.metadata.namespace, body)
         except AlreadyExists as error:
-            # Either ours, from a write whose response was lost, or a foreign Pod.
+            # The Pod is ours, from a write whose response was lost, or a foreign one.
             key = Key(vmi.metadata.namespace, body["metadata"]["name"])
             if not is_controlled(decode(await self._api.get(POD, key), Pod), vmi):
                 raise Invalid(f"cannot create Pod {key}: one of this name exists and is not ours; delete it") from error
@@ -220,12 +220,11 @@ class VmiReconciler:
     async def _claim(self, world: World, action: AdoptPod) -> None:
         pod = next(pod for pod in world.pods if pod.uid == action.uid)
         owners = [encode(owner) for owner in pod.metadata.owner_references if not owner.controller]
-        marks: dict[str, Any] = {"labels": {ROLE: LAUNCHER_ROLE, CREATED_BY: world.vmi.metadata.uid}}
-        if (
-            not world.is_deleting
-        ):  # while the VMI is being deleted, the garbage collector may remove the owner: do not fight it
-            marks["ownerReferences"] = [*owners, owner_reference(world.vmi)]
-        patch = {"metadata": marks}
+        metadata: dict[str, Any] = {"labels": {ROLE: LAUNCHER_ROLE, CREATED_BY: world.vmi.metadata.uid}}
+        # While the VMI is being deleted, the garbage collector may remove the owner: do not fight it.
+        if not world.is_deleting:
+            metadata["ownerReferences"] = [*owners, owner_reference(world.vmi)]
+        patch = {"metadata": metadata}
         version = pod.metadata.resource_version
         await self._api.patch(POD, _pod_key(pod), patch, uid=pod.uid, resource_version=version)
 
@@ -250,13 +249,13 @@ class VmiReconciler:
         except NotFound:
             log.debug("pod is gone already", extra={"key": str(key)})
             return
-        text = f"Deleted virtual machine pod {action.name}: {action.because}"
-        self._events.record(_regarding(world.vmi), "Normal", "SuccessfulDelete", text, occurrence=action.uid)
+        message = f"Deleted virtual machine pod {action.name}: {action.because}"
+        self._events.record(_regarding(world.vmi), "Normal", "SuccessfulDelete", message, occurrence=action.uid)
 
     async def _confirm_pods_absent(self, world: World) -> None:
         """Read every Pod that this run can have. The read-your-writes cache takes the responses in.
 
-        A granted run depends on its granted Pod; one that is not granted, or is being deleted, on any Pod of it.
+        A granted run depends on its granted Pod. Before the grant, or while the VMI is being deleted, any Pod counts.
         """
         vmi, granted = world.vmi, world.vmi.status.active_pods
         for name in pod_keys(vmi):

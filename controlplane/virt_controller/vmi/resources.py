@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Resource requests and limits of a launcher Pod: CPU, memory, devices. Pure; the figures were measured.
+"""Resource requests and limits of a launcher Pod: CPU, memory, devices. Pure. The figures were measured.
 
-Memory in addition to the guest's: libvirtd and the supervisor (38 MiB alone on a node, 18 MiB shared), QEMU's state,
-its page tables, and under emulation the translation buffer, whose size the domain sets.
+In addition to the guest's memory, a Pod needs memory for libvirtd and the supervisor (38 MiB alone on a node, 18 MiB
+shared), QEMU's state, its page tables, and under emulation the translation buffer, whose size the domain sets.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def build_resources(
 
 
 def _memory_limit(domain: DomainSpec) -> int:
-    """Return the user's limit; else one that kills a broken QEMU before it uses up its node's memory."""
+    """Return the user's limit; without one, a limit that kills a broken QEMU before it uses up its node's memory."""
     limit = domain.resources.limits.get("memory")
     if limit is not None:
         return quantity.to_bytes(limit)
@@ -79,9 +79,9 @@ def _with_margin(domain: DomainSpec, size: int) -> int:
 
 def _cpu_request(domain: DomainSpec, developer: DeveloperConfiguration) -> str:
     requested = domain.resources
-    named = requested.requests.get("cpu", requested.limits.get("cpu"))
-    if named is not None:
-        return str(named)
+    cpu = requested.requests.get("cpu", requested.limits.get("cpu"))
+    if cpu is not None:
+        return str(cpu)
     return quantity.from_milli(max(1, domain.vcpus * 1000 // max(1, developer.cpu_allocation_ratio)))
 
 

@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The timeout of a launcher's start, once its Pod has a node: pure.
 
-Measured by this virt-controller's own clock since it first saw the Pod on a node. A new leader starts at zero. A Pod
+This process's own clock measures it, from when it first observes the Pod on a node. A new leader starts at zero. A Pod
 that no node fits waits without a timeout. A Pod that was granted the start has none either: its guest may run, and only
-its node can tell.
+its node can report whether it does.
 
-Without a configured timeout, what the machine may cause itself has none: images that cannot be pulled, missing Secrets.
-Only an unresponsive node has the usual one.
+Without a configured timeout, only an unresponsive node has one (USUAL_SECONDS). Causes in the machine itself have none:
+images that cannot be pulled, missing Secrets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from controlplane.virt_controller.vmi.world import World, lacks_launcher_image
 USUAL_SECONDS = 600
 """A sandbox takes seconds to create. Kubernetes itself gives up a Pod 300 s after its node became unreachable."""
 SANDBOX_READY = "PodReadyToStartContainers"
-"""Condition of a Pod: volumes are mounted and the sandbox exists. What is left is pulling images."""
+"""Condition of a Pod: volumes are mounted and the sandbox exists. Only the images are still to be pulled."""
 WAITS_FOR_VOLUMES = frozenset({"FailedMount", "FailedMapVolume", "FailedAttachVolume"})
 PREPARING = frozenset({"", "ContainerCreating", "PodInitializing"})
 PULLING = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"})
@@ -48,7 +48,7 @@ def configured_seconds(world: World) -> int | None:
 
 
 def names_time(world: World) -> bool:
-    """Tell whether the machine sets the timeout itself, so a tenant does."""
+    """Tell whether the machine, so a tenant, sets the timeout."""
     return _own_seconds(world) is not None
 
 
@@ -64,8 +64,8 @@ def find_timeout(world: World) -> Failure | None:
     pod, remaining = world.source, seconds_left(world)
     if pod is None or remaining is None or remaining > 0:
         return None
-    why = find_start_failure(pod, world.event_troubles.get(pod.uid))
-    cause = f"{why.reason}: {why.message}" if why is not None else "its kubelet says nothing of why"
+    failure = find_start_failure(pod, world.event_troubles.get(pod.uid))
+    cause = f"{failure.reason}: {failure.message}" if failure is not None else "its kubelet says nothing of why"
     configured = configured_seconds(world)
     seconds = USUAL_SECONDS if configured is None else configured
     return Failure(
@@ -79,7 +79,7 @@ def has_sandbox(pod: Pod) -> bool:
 
 
 def _is_nodes_silence(world: World, pod: Pod) -> bool:
-    """Tell whether the Pod waits for its node, and for nothing that the machine may cause."""
+    """Tell whether the Pod waits for its node alone, not for something that the machine may cause."""
     event_troubles, waiting = world.event_troubles.get(pod.uid), pod.compute.waiting
     reason = "" if waiting is None else waiting.reason
     if reason in PREPARING:

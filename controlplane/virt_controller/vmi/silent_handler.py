@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Condition of a VMI whose start was granted while its node's virt-handler is silent. Pure.
 
-It is set while the node takes no machines (virt_controller/node sets that for a silent virt-handler), and removed
+It is set while the node takes no machines (virt_controller/node marks the node of a silent virt-handler), and removed
 afterwards. It never replaces a condition that virt-handler has written.
 """
 
@@ -27,7 +27,7 @@ def with_silent_handler(
         return listed
     if node is None or not node.takes_none or phase != SCHEDULED:
         return conditions.remove(listed, condition_types.SYNCHRONIZED)
-    text = (
+    message = (
         f"waiting for virt-handler on {node.name}, which is to start the guest: the node takes no machines now "
         f"(label {SCHEDULABLE} is false), because it is silent or is being replaced"
     )
@@ -37,7 +37,7 @@ def with_silent_handler(
             type=condition_types.SYNCHRONIZED,
             status="False",
             reason=condition_types.VIRT_HANDLER_SILENT,
-            message=text,
+            message=message,
         ),
         stamp,
     )

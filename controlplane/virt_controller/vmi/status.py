@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The status of a VirtualMachineInstance, as far as virt-controller writes it: pure.
+"""The status of a VirtualMachineInstance that virt-controller writes. Pure.
 
-Up to phase Scheduled virt-controller writes all of it; granting the start is an action (`grant`). After that,
-virt-handler does; virt-controller still writes the Pod's readiness, the end of a run whose Pod ended or is gone, and
-that virt-handler is silent (`silent_handler`).
+Up to phase Scheduled, virt-controller writes all of it; granting the start is an action (`grant`). After that,
+virt-handler writes it. virt-controller still writes the Pod's readiness, the end of a run whose Pod ended or is gone,
+and a silent virt-handler (`silent_handler`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,10 @@ def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualM
         return _not_understood(world)
     step = next_phase(world)
     new = old if step.phase == old.phase else _enter(world, step)
-    if new.node_name not in ("", new.evacuation_node_name):  # marked by a client that had read it before the migration
+    if new.node_name not in (
+        "",
+        new.evacuation_node_name,
+    ):  # written by a client that read the VMI before the migration
         new = msgspec.structs.replace(new, evacuation_node_name="")
     failure = find_retriable_failure(world)
     if failure is not None:
@@ -99,9 +102,9 @@ def _no_longer_ready(world: World) -> VirtualMachineInstanceStatus | None:
 def _not_understood(world: World) -> VirtualMachineInstanceStatus | None:
     """Report a phase that this version does not know."""
     old = world.vmi.status
-    text = f"phase {old.phase[:64]!r} is not known to this version of the control plane: nothing is done about it"
+    message = f"phase {old.phase[:64]!r} is not known to this version of the control plane: nothing is done about it"
     listed = conditions.put(
-        old.conditions, _false(condition_types.SYNCHRONIZED, Failure("UnknownPhase", text)), _now(world)
+        old.conditions, _false(condition_types.SYNCHRONIZED, Failure("UnknownPhase", message)), _now(world)
     )
     return None if listed is old.conditions else msgspec.structs.replace(old, conditions=listed)
 
@@ -121,8 +124,8 @@ def grant(world: World, pod: Pod) -> VirtualMachineInstanceStatus:
         launcher_container_image_version=pod.launcher_image,
     )
     listed = conditions.put(granted.conditions, _ready(world, SCHEDULED), _now(world))
-    for told in (condition_types.POD_SCHEDULED, condition_types.SYNCHRONIZED):
-        listed = conditions.remove(listed, told)
+    for kind in (condition_types.POD_SCHEDULED, condition_types.SYNCHRONIZED):
+        listed = conditions.remove(listed, kind)
     return msgspec.structs.replace(granted, conditions=listed)
 
 
@@ -159,7 +162,7 @@ def _without_pod(world: World) -> NextPhase:
     unfillable = failed_import(world)
     if unfillable is not None and not world.was_begun:
         return NextPhase(FAILED, unfillable)
-    # Scheduling records the attempt: its Pod may exist from now on. The finalizer has to be there before.
+    # Scheduling records the attempt: its Pod may exist from now on. So the finalizer must exist before.
     return NextPhase(SCHEDULING if VMI_FINALIZER in world.vmi.metadata.finalizers else phase)
 
 
@@ -204,7 +207,7 @@ def _begun(world: World, new: VirtualMachineInstanceStatus) -> VirtualMachineIns
 
 
 def _transitions(old: VirtualMachineInstanceStatus, phase: str, stamp: str) -> tuple[PhaseTransition, ...]:
-    """Append the phase, and Pending before the first one: one write passes through it."""
+    """Append the phase. The first write also appends Pending, through which it passes."""
     entered = [transition.phase for transition in old.phase_transition_timestamps]
     due = [
         entered_phase
@@ -236,9 +239,8 @@ def _conditions(
         return conditions.put(listed, condition, stamp)
     if world.vmi.status.phase in BEFORE_HAND_OVER:
         return conditions.remove(listed, condition_types.SYNCHRONIZED)
-    return with_silent_handler(
-        listed, world.node, step.phase, stamp
-    )  # virt-handler owns Synchronized after the hand-over
+    # virt-handler owns Synchronized after the hand-over.
+    return with_silent_handler(listed, world.node, step.phase, stamp)
 
 
 def _ignoring_numbers(listed: conditions.Conditions, condition: Condition) -> tuple[conditions.Conditions, Condition]:
@@ -256,12 +258,12 @@ def _ready(world: World, phase: str) -> Condition:
 
 
 def _eviction_requested(status: VirtualMachineInstanceStatus) -> Condition | None:
-    """Report that the VMI has to leave its node: virt-api marked it when its Pod was to be evicted."""
+    """Report that the VMI has to leave its node: virt-api requested that at the eviction of its Pod."""
     node = status.evacuation_node_name
     if not node:
         return None
-    text = f"it is to leave node {node}"
-    return Condition(type=EVICTION_REQUESTED, status="True", reason=EVICTION_REQUESTED, message=text)
+    message = f"it is to leave node {node}"
+    return Condition(type=EVICTION_REQUESTED, status="True", reason=EVICTION_REQUESTED, message=message)
 
 
 def _unplaced(world: World, phase: str) -> Condition | None:
@@ -295,7 +297,7 @@ def _trouble(
 
 
 def _is_of_former_attempt(world: World, problem: RefusedStep[Action]) -> bool:
-    """Tell whether the refused Pod is of a former attempt: another leader has gone on."""
+    """Tell whether the refused Pod is of a former attempt: another leader has begun the next one."""
     return isinstance(problem.step, CreatePod) and problem.step.attempt < world.attempt
 
 

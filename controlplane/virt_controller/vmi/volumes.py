@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A VMI's status of its claims and DataVolumes: pure."""
+"""The status of a VMI's claims and DataVolumes. Pure."""
 
 from __future__ import annotations
 
@@ -71,27 +71,29 @@ def with_data_volumes(listed: conditions.Conditions, world: World, stamp: str) -
 
 
 def failed_import(world: World) -> Failure | None:
-    """Return why a disk will never be filled: CDI has given up its DataVolume."""
+    """Return why a disk will never be filled: its DataVolume has failed."""
     for name in world.unfilled:
         data_volume = world.data_volumes.by_name.get(name)
         if data_volume is not None and data_volume.status.phase == FAILED:
-            text = f"DataVolume {world.vmi.metadata.namespace}/{name} has failed: {(data_volume.trouble or '')[:256]}"
-            return Failure(condition_types.FAILED_DATA_VOLUME_IMPORT, text)
+            message = (
+                f"DataVolume {world.vmi.metadata.namespace}/{name} has failed: {(data_volume.trouble or '')[:256]}"
+            )
+            return Failure(condition_types.FAILED_DATA_VOLUME_IMPORT, message)
     return None
 
 
 def missing_claim(world: World) -> Failure | None:
     """Name the claims that do not exist and that no DataVolume will create."""
-    made = set(world.data_volumes.by_name)
-    missing = [name for name in world.missing_claims if name not in made]
+    data_volume_names = set(world.data_volumes.by_name)
+    missing = [name for name in world.missing_claims if name not in data_volume_names]
     if not missing:
         return None
     names = ", ".join(f"{world.vmi.metadata.namespace}/{name}" for name in missing[:SHOWN])
     more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
     fillers = {filled_by(volume, world.claims, world.data_volumes) for volume in world.vmi.spec.volumes}
     kind = "DataVolume or PersistentVolumeClaim" if fillers & set(missing) else "PersistentVolumeClaim"
-    text = f"{kind} {names}{more} not found: it starts when there are such"
-    return Failure(condition_types.FAILED_PVC_NOT_FOUND, text)
+    message = f"{kind} {names}{more} not found: it starts when there are such"
+    return Failure(condition_types.FAILED_PVC_NOT_FOUND, message)
 
 
 def _waits(world: World, missing: tuple[str, ...]) -> str:

@@ -33,7 +33,7 @@ class Role(Enum):
     """The role of a launcher Pod in a run."""
 
     SOURCE = auto()
-    """It has the guest, or will start it."""
+    """The Pod has the guest, or will start it."""
     TARGET = auto()
     """A migration's target. Its end never affects the source."""
 
@@ -44,7 +44,7 @@ class World:
     pods: tuple[Pod, ...] = ()
     """Launcher Pods that this VMI controls, by UID, or was granted to; by name, oldest attempt first."""
     last_words: tuple[Pod, ...] = ()
-    """Its removed Pods, in their last state."""
+    """The VMI's removed Pods, in their last state."""
     node: NodeState | None = None
     """The node that the run was granted to."""
     now: float
@@ -53,17 +53,19 @@ class World:
     problems: tuple[str, ...] = ()
     """Errors of the spec, which admission would have refused."""
     is_absence_confirmed: bool = False
-    """The API server confirmed that the Pod it depends on (while deleting: any Pod of it) does not exist."""
+    """The API server confirmed that the granted Pod does not exist; before the grant or while deleting: no Pod at
+    all.
+    """
     was_begun: bool = False
     """A Pod of the current attempt is known to have existed."""
     event_troubles: Mapping[str, Failure] = field(default_factory=dict)
-    """Why Pods do not start, by Events, by the Pod's UID."""
+    """Why Pods do not start, from Events, by the Pod's UID."""
     claims: Claims = field(default_factory=lambda: NO_CLAIMS)
     """PersistentVolumeClaims that the spec names, if they are known to exist."""
     data_volumes: DataVolumeLookup = NOTHING_KNOWN
     """DataVolumes of its volumes."""
     placed_for: float = 0.0
-    """Seconds for which this process has seen its Pod on a node."""
+    """Seconds for which this process has observed the Pod on a node."""
     dead_for: float = inf
     """Seconds for which this process has known that its guest is dead."""
     kept_from: frozenset[str] = frozenset()
@@ -89,8 +91,8 @@ class World:
     def source(self) -> Pod | None:
         """The Pod that has the guest: the granted one; before the grant the one of the current attempt."""
         name = pod_name(self.vmi, self.attempt)
-        mine = (pod for pod in self.pods if self.role_of(pod) is Role.SOURCE)
-        return next((pod for pod in mine if self.vmi.status.active_pods or pod.metadata.name == name), None)
+        sources = (pod for pod in self.pods if self.role_of(pod) is Role.SOURCE)
+        return next((pod for pod in sources if self.vmi.status.active_pods or pod.metadata.name == name), None)
 
     @property
     def superseded(self) -> tuple[Pod, ...]:
@@ -100,7 +102,7 @@ class World:
 
     @property
     def missing_claims(self) -> tuple[str, ...]:
-        """Claims that the spec names and that are not known. The Pod waits for them: its manifest depends on them."""
+        """Claims that the spec names and that are not known to exist. The Pod waits: its manifest depends on them."""
         return tuple(name for name in claim_names(self.vmi.spec.volumes) if name not in self.claims)
 
     @property
@@ -132,8 +134,8 @@ class World:
             or self.vmi.status.phase != SCHEDULING
         ):
             return False
-        left_out = set(pod.metadata.annotations.get(EXCLUDED_NODES, "").split(",")) - {""}
-        return bool(left_out - self.kept_from)
+        excluded = set(pod.metadata.annotations.get(EXCLUDED_NODES, "").split(",")) - {""}
+        return bool(excluded - self.kept_from)
 
     @property
     def must_be_recreated(self) -> bool:
@@ -147,11 +149,11 @@ class World:
 
     @property
     def evidence(self) -> Evidence:
-        """The evidence whether the guest of the granted Pod is alive. For use after the hand-over."""
+        """Evidence whether the guest of the granted Pod is alive. For use after the hand-over."""
         granted = self.vmi.status.active_pods
-        said_last = next((pod for pod in self.last_words if pod.uid in granted), None)
+        last_state = next((pod for pod in self.last_words if pod.uid in granted), None)
         return weigh_evidence(
-            self.source or said_last,
+            self.source or last_state,
             self.node,
             uid=", ".join(sorted(granted)) or "(none is named)",
             is_absence_confirmed=self.source is None and self.is_absence_confirmed,
