@@ -7,5 +7,5 @@ world: the input of a decision, and the actions. decide, status: pure, by phase.
 reconciler: reads the caches. apply: writes.
 
 The two virt-handlers move the guest, and vmi/migration_commit gives the run to the target. This package creates the
-target Pod, writes the hand-over, and deletes what is not needed any more.
+target Pod, writes the hand-over, and deletes the Pods that are not needed any more.
 """

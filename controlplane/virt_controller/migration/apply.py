@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes the actions of a migration, one at a time, with the observed resourceVersion as precondition.
 
-Before an action that cannot be undone, the API server is asked to confirm what only a cache said.
+Before an action that cannot be undone, the API server has to confirm the state that the cache has.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class MigrationWriter:
         unfinished: UnfinishedMigrations,
         build: Callable[[World], dict[str, Any]],
     ) -> None:
-        """build: builds the target Pod; ValueError. state, unfinished: are informed of what was written."""
+        """build: builds the target Pod; raises ValueError. state, unfinished: note the writes."""
         self._vmis = vmis
         self._policies = policies
         self._api = api
@@ -88,8 +88,8 @@ class MigrationWriter:
             case AddFinalizer():
                 await self.patch(world, {"metadata": {"finalizers": [*meta.finalizers, MIGRATION_FINALIZER]}})
             case RemoveFinalizer():
-                kept = [finalizer for finalizer in meta.finalizers if finalizer != MIGRATION_FINALIZER]
-                await self.patch(world, {"metadata": {"finalizers": kept or None}})
+                finalizers = [finalizer for finalizer in meta.finalizers if finalizer != MIGRATION_FINALIZER]
+                await self.patch(world, {"metadata": {"finalizers": finalizers or None}})
             case CreateTarget():
                 await self._create(world)
             case DeleteTarget():
@@ -115,12 +115,12 @@ class MigrationWriter:
             case RequestAbort():
                 await self._patch_vmi(world, {"status": {"migrationState": {"abortRequested": True}}}, is_status=True)
             case FailMigration():
-                ended = (
+                status = (
                     {}
                     if world.vmi is None
                     else failed_state_patch(world.vmi, action.why, format_timestamp(self._clock.now()))
                 )
-                await self._patch_vmi(world, {"status": ended}, is_status=True)
+                await self._patch_vmi(world, {"status": status}, is_status=True)
             case LabelTarget():
                 await self._patch_vmi(world, {"metadata": {"labels": {MIGRATION_TARGET_NODE: action.node}}})
             case RemoveTargetLabel():
@@ -140,7 +140,7 @@ class MigrationWriter:
         try:
             await self._api.create(POD, key.namespace, body)
         except AlreadyExists as error:
-            # Either ours, from a write whose response was lost, or a foreign Pod.
+            # The Pod is ours, from a write whose response was lost, or a foreign one.
             existing = decode(await self._api.get(POD, Key(key.namespace, name)), Pod)
             if vmi is None or not is_controlled(existing, vmi):
                 raise Invalid(f"cannot create Pod {name}: one of this name exists, not ours; delete it") from error
@@ -150,7 +150,7 @@ class MigrationWriter:
         self._record(world, "SuccessfulCreate", f"Created the migration's target pod {name}")
 
     async def _hand_over(self, world: World, pod: Pod) -> None:
-        """Replace the VMI's migrationState. The target label, which is for other clients, follows later."""
+        """Replace the VMI's migrationState. The target label follows later: it is for other clients."""
         key = Key(world.migration.metadata.namespace, world.migration.spec.vmi_name)
         policy = None if world.vmi is None else await self._policies.of(world.vmi)
         new, raw = hand_over_state(world, pod, policy), self._vmis.get(key)
@@ -172,12 +172,13 @@ class MigrationWriter:
             )
 
     async def _delete_target(self, world: World, action: DeleteTarget) -> None:
-        """Delete the target Pod, unless the API server says that the guest may be in it: the cache may predate the
-        hand-over."""
+        """Delete the target Pod, unless the API server's VMI shows that the guest may be in it: the cache may predate
+        the hand-over. Raises Conflict then.
+        """
         vmi = await self._read_vmi_from_api(world)
-        moving = None if vmi is None else vmi.status.migration_state
-        is_mine = moving is not None and moving.migration_uid == world.uid
-        if vmi is not None and (action.uid in vmi.status.active_pods or (is_mine and not (moving and moving.failed))):
+        state = None if vmi is None else vmi.status.migration_state
+        is_mine = state is not None and state.migration_uid == world.uid
+        if vmi is not None and (action.uid in vmi.status.active_pods or (is_mine and not (state and state.failed))):
             raise Conflict(f"cannot delete Pod {action.name}: the guest may be there")
         await self._delete_pod(world, action)
 

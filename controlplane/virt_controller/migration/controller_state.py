@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the API server confirmed about a migration's VMI and Pods. Lost at a restart, and confirmed again then.
+"""What the API server confirmed about a migration's VMI and Pods. It is lost at a restart, and confirmed again then.
 
 An entry is valid for one version of the migration: a confirmation from before its last change proves nothing.
 """
@@ -23,12 +23,13 @@ class ConfirmedReads:
 
     version: str
     vmi: str = ""
-    """UID and resourceVersion of its VMI, or GONE; "" when it was not read."""
+    """UID and resourceVersion of its VMI, or GONE; "" if it was not read."""
     absent: set[str] = field(default_factory=set)
+    """Names of Pods that do not exist."""
 
 
 class ControllerState:
-    """By migration; dropped with it."""
+    """The confirmations of all migrations. An entry is dropped when its migration is gone."""
 
     def __init__(self) -> None:
         self._by_migration: dict[Key, ConfirmedReads] = {}

@@ -16,8 +16,8 @@ from controlplane.engine.ports import Api, Json
 async def create_once(api: Api, body: Json, *, uid: str, version: str) -> None:
     """Create it, unless the VMI has changed since the decision (uid, version: its UID and resourceVersion).
 
-    Raises ApiError. Conflict: observe again. Forbidden: the name is taken by a migration of another VMI, which its
-    owner may have chosen on purpose; other VMIs do not wait for it.
+    Raises ApiError. Conflict: observe again. Forbidden: a migration of another VMI has the name, which a user may have
+    chosen on purpose; so other VMIs must not wait for it.
     """
     meta, vmi = body["metadata"], Key(body["metadata"]["namespace"], body["spec"]["vmiName"])
     current = (await api.get(VIRTUAL_MACHINE_INSTANCE, vmi))["metadata"]
@@ -26,7 +26,7 @@ async def create_once(api: Api, body: Json, *, uid: str, version: str) -> None:
     try:
         await api.create(VIRTUAL_MACHINE_INSTANCE_MIGRATION, vmi.namespace, body)
     except AlreadyExists as error:
-        # Either another leader's, or ours from a write whose response was lost.
+        # The migration is another leader's, or ours, from a write whose response was lost.
         existing = await api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key(vmi.namespace, meta["name"]))
         if existing["spec"].get("vmiName") != vmi.name:
             raise Forbidden(

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The next actions for a migration: pure, a total table by phase.
 
-Guests are never touched. A target Pod is deleted only after its migration failed, as the VMI reports it or before the
-VMI knew of it: no guest is in it then. A source Pod is deleted only after the run was given to the target.
+Guests are never touched. A target Pod is deleted only after its migration failed and no guest can be in it: the VMI
+reports the failure, or the hand-over was never written. A source Pod is deleted only after the run was given to the
+target.
 """
 
 from __future__ import annotations
@@ -116,9 +117,9 @@ def _follow(world: World) -> Plan[Action]:
 def _until_begun(world: World) -> Plan[Action]:
     """Fail a migration that has not begun. If a virt-handler begins it meanwhile, this write gets a conflict."""
     remaining = seconds_left(world)
-    ended = _end_unbegun(world, remaining)
-    if ended is not None:
-        return Plan((ended,))
+    failure = _end_unbegun(world, remaining)
+    if failure is not None:
+        return Plan((failure,))
     if world.target is None:
         return Plan((_look(world.target_pod),))
     return Plan(_label(world).steps, requeue_after=remaining)
@@ -197,7 +198,7 @@ def _look(name: str) -> ConfirmPodAbsent:
 
 
 def _has_let_go(world: World) -> bool:
-    """Tell whether the clean-up is finished: the finalizer is gone."""
+    """Tell whether the finalizer is removed: the clean-up is finished."""
     return MIGRATION_FINALIZER not in world.migration.metadata.finalizers
 
 
@@ -206,11 +207,11 @@ def _has_the_guest(world: World, pod: Pod) -> bool:
 
 
 def _older_than_kept(world: World) -> list[VirtualMachineInstanceMigration]:
-    over = [migration for migration in (*world.others, world.migration) if migration.status.phase in FINAL]
-    over.sort(key=lambda migration: (migration.metadata.creation_timestamp or "", migration.metadata.uid))
-    if over[-1].metadata.uid != world.uid:
+    finished = [migration for migration in (*world.others, world.migration) if migration.status.phase in FINAL]
+    finished.sort(key=lambda migration: (migration.metadata.creation_timestamp or "", migration.metadata.uid))
+    if finished[-1].metadata.uid != world.uid:
         return []  # only the newest finished migration deletes the old ones
-    return [migration for migration in over[:-FINISHED_KEPT] if migration.metadata.deletion_timestamp is None]
+    return [migration for migration in finished[:-FINISHED_KEPT] if migration.metadata.deletion_timestamp is None]
 
 
 def _is_staying(world: World, pod: Pod) -> bool:

@@ -37,7 +37,7 @@ class GeneratedMigrations:
         return f"{self._stem}{last + 1}"
 
     def ours(self, migrations: Migrations) -> list[VirtualMachineInstanceMigration]:
-        """Return those of this cause and this VMI, not of a former VMI of the same name."""
+        """Return the migrations of this cause and this VMI, not of a former VMI of the same name."""
         return [
             migration
             for migration in migrations
@@ -75,7 +75,7 @@ def back_off_seconds(failures: int) -> float:
 def remaining_seconds(pause: float, since: float) -> float:
     """Return the rest of a pause. since: seconds since the recorded time that the pause follows.
 
-    A recorded time in the future comes from a wrong clock: it delays by one more pause at most.
+    A recorded time in the future comes from a wrong clock: it causes one more pause at most.
     """
     return 0.0 if since < -pause else min(pause, max(0.0, pause - since))
 

@@ -45,25 +45,27 @@ def hand_over_state(world: World, target: Pod, policy: MigrationPolicy | None = 
 
 def failed_state_patch(vmi: VirtualMachineInstance, why: str, now: str) -> dict[str, Any]:
     """Build the status patch that fails a migration before its guest was sent. now: timestamp."""
-    ended = {"failed": True, "completed": True, "failureReason": why, "endTimestamp": now}
-    return {"migrationState": ended, **_report_stopped(vmi, now)}
+    state = {"failed": True, "completed": True, "failureReason": why, "endTimestamp": now}
+    return {"migrationState": state, **_report_stopped(vmi, now)}
 
 
 def _report_stopped(vmi: VirtualMachineInstance, now: str) -> dict[str, Any]:
-    """Report the pause of a guest that was stopped to be sent, when the migration is ended on the source's behalf.
+    """Report the pause of a guest that was stopped to be sent, when its migration fails without the source.
 
     The source may be unreachable, and the next hand-over overwrites the mode: the cause of the pause would be lost.
     """
-    moving, paused = vmi.status.migration_state, conditions.find(vmi.status.conditions, condition_types.PAUSED)
-    if moving is None or moving.mode != STOPPED or (paused is not None and paused.status == "True"):
+    migration, paused = vmi.status.migration_state, conditions.find(vmi.status.conditions, condition_types.PAUSED)
+    if migration is None or migration.mode != STOPPED or (paused is not None and paused.status == "True"):
         return {}
-    condition_ = Condition(
+    paused_by_monitor = Condition(
         type=condition_types.PAUSED,
         status="True",
         reason=condition_types.PAUSED_BY_MONITOR,
         message=SAID_OF_STOPPED,
     )
-    return {"conditions": [encode(condition) for condition in conditions.put(vmi.status.conditions, condition_, now)]}
+    return {
+        "conditions": [encode(condition) for condition in conditions.put(vmi.status.conditions, paused_by_monitor, now)]
+    }
 
 
 def replace_state_patch(raw: bytes, new: MigrationState) -> dict[str, Any]:

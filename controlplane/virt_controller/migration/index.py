@@ -37,17 +37,17 @@ def vmi_name_of(raw: bytes) -> str:
 
 
 def migrations_of(migrations: Cache, vmi: Key, made: Key | None) -> list[VirtualMachineInstanceMigration]:
-    """List the migrations of a VMI. made: the last one that this process created, which the index may not have yet."""
+    """List the migrations of a VMI. made: the last one that this process created; the index may not have it yet."""
     keys = {*migrations.indexed(BY_VMI, str(vmi)), *([] if made is None else [made])}
-    migrations_ = []
+    decoded = []
     for raw in map(migrations.get, sorted(keys)):
         try:
             migration = None if raw is None else decode(raw, VirtualMachineInstanceMigration)
         except DecodeError:
             continue
         if migration is not None and migration.spec.vmi_name == vmi.name:
-            migrations_.append(migration)
-    return migrations_
+            decoded.append(migration)
+    return decoded
 
 
 def index_by_vmi(partial: PartialObject) -> Iterable[str]:

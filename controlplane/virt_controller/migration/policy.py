@@ -30,13 +30,13 @@ def choose(
     policies: Iterable[MigrationPolicy], labels: Mapping[str, str], namespace: Mapping[str, str]
 ) -> MigrationPolicy | None:
     """Return the matching policy, if any. labels, namespace: labels of the VMI and of its namespace."""
-    fitting = [
+    matching = [
         policy
         for policy in policies
         if policy.spec.selectors.virtual_machine_instance_selector.items() <= labels.items()
         and policy.spec.selectors.namespace_selector.items() <= namespace.items()
     ]
-    return min(fitting, key=_order, default=None)
+    return min(matching, key=_order, default=None)
 
 
 def _order(policy: MigrationPolicy) -> tuple[int, int, str]:

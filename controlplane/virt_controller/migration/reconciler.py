@@ -123,9 +123,13 @@ class MigrationReconciler:
         last_state = world.last_state
         namespace = world.migration.metadata.namespace
         name = world.target_pod or ("" if last_state is None else last_state.target_pod)
-        named = self._pod(Key(namespace, name)) if name else None
-        target = named if named is not None and world.vmi is not None and is_controlled(named, world.vmi) else None
-        unowned_target = named if named is not None and is_unowned_target(named, world.uid) else None
+        named_pod = self._pod(Key(namespace, name)) if name else None
+        target = (
+            named_pod
+            if named_pod is not None and world.vmi is not None and is_controlled(named_pod, world.vmi)
+            else None
+        )
+        unowned_target = named_pod if named_pod is not None and is_unowned_target(named_pod, world.uid) else None
         source = None if last_state is None else self._pod(Key(namespace, last_state.source_pod))
         if source is not None and (last_state is None or source.uid != last_state.source_pod_uid):
             source = None
@@ -157,8 +161,8 @@ class MigrationReconciler:
     async def write_status(self, world: World, status: Status) -> None:
         old = world.migration
         await self._writer.patch(world, {"status": merge_patch(encode(old.status), encode(status))}, is_status=True)
-        for told in end_events(world, status):
-            self._events.record(regarding(world), told.kind, told.reason, told.message, occurrence=world.uid)
+        for event in end_events(world, status):
+            self._events.record(regarding(world), event.kind, event.reason, event.message, occurrence=world.uid)
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         if isinstance(problem.step, CreateTarget):
@@ -168,7 +172,7 @@ class MigrationReconciler:
         self._events.record(regarding(world), "Warning", failure_reason(problem), str(problem.error))
 
     def enqueue_by(self, enqueue: Callable[[Key], None]) -> None:
-        """Set what enqueues the migrations that may begin because another one's target Pod was refused."""
+        """Set the callback for migrations that may begin because another one's target Pod was refused."""
         self._enqueue = enqueue
 
     def next_in_turn(self) -> list[Key]:
@@ -177,7 +181,7 @@ class MigrationReconciler:
         return [key_of(entry.migration) for entry in entries]
 
     def _build_target(self, world: World) -> dict[str, Any]:
-        """Build the target Pod. ValueError."""
+        """Build the target Pod. Raises ValueError."""
         vmi, namespace = world.vmi, world.migration.metadata.namespace
         return build_target_pod(
             world,

@@ -34,9 +34,9 @@ class QueueEntry:
     migration: VirtualMachineInstanceMigration
     source: str
     can_begin: bool = True
-    """Only its place in the queue is missing. A migration that cannot begin blocks nobody."""
+    """It could begin if the limits allowed it. A migration that cannot begin blocks no other."""
     has_pod: bool = False
-    """The target Pod exists, whatever the status says."""
+    """The target Pod exists. The status may not show that yet."""
 
     @property
     def is_waiting(self) -> bool:
@@ -71,22 +71,22 @@ def blocks_others(uid: str, entries: Iterable[QueueEntry], settings: MigrationCo
 def should_yield(uid: str, entries: Iterable[QueueEntry], settings: MigrationConfiguration) -> bool:
     """Tell whether this migration, whose target Pod is not up, has to give its place to another namespace.
 
-    One at a time: the oldest of the namespace with the most places. It never yields to a lower priority, nor to a
-    namespace that would have as many places afterwards: nobody loses their only place.
+    One migration yields at a time: the oldest of the namespace with the most places. It never yields to a lower
+    priority, nor to a namespace that would have as many places afterwards: no namespace loses its only place.
     """
     queue = list(entries)
     begun = [entry for entry in queue if not entry.is_waiting]
     places = Counter(entry.namespace for entry in begun)
 
     def is_due(blocked: QueueEntry) -> bool:
-        heirs = [
+        successors = [
             entry
             for entry in queue
             if entry.is_waiting
             and places[entry.namespace] + 1 < places[blocked.namespace]
             and entry.order[0] <= blocked.order[0]
         ]
-        return blocks_others(blocked.migration.metadata.uid, [*begun, *heirs], settings)
+        return blocks_others(blocked.migration.metadata.uid, [*begun, *successors], settings)
 
     due = [entry for entry in begun if entry.migration.status.phase == SCHEDULING and is_due(entry)]
     first = min(due, key=lambda entry: (-places[entry.namespace], *entry.order[1:]), default=None)
@@ -96,7 +96,9 @@ def should_yield(uid: str, entries: Iterable[QueueEntry], settings: MigrationCon
 def next_to_begin(
     entries: Iterable[QueueEntry], settings: MigrationConfiguration, *, trying: str = ""
 ) -> list[QueueEntry]:
-    """List the migrations that may begin now, in order. trying: UID of one that counts as able even if refused."""
+    """List the migrations that may begin now, in order. trying: UID of a migration that counts as able even if
+    refused.
+    """
     queue = list(entries)
     begun = [entry for entry in queue if not entry.is_waiting]
     able = [
@@ -105,14 +107,14 @@ def next_to_begin(
         if entry.is_waiting and entry.source and (entry.can_begin or entry.migration.metadata.uid == trying)
     ]
     free = settings.parallel_migrations_per_cluster - len(begun)
-    leaving = Counter(entry.source for entry in begun)
+    outbound = Counter(entry.source for entry in begun)
     chosen: list[QueueEntry] = []
     for entry in _in_turns(able, begun):
         if len(chosen) >= free:
             break
-        if leaving[entry.source] < settings.parallel_outbound_migrations_per_node:
+        if outbound[entry.source] < settings.parallel_outbound_migrations_per_node:
             chosen.append(entry)
-            leaving[entry.source] += 1
+            outbound[entry.source] += 1
     return chosen
 
 
@@ -124,8 +126,8 @@ def _in_turns(waiting: Iterable[QueueEntry], begun: Iterable[QueueEntry]) -> lis
         numbered.append((entry.order[0], places[entry.namespace], entry))
         places[entry.namespace] += 1
     return [
-        one
-        for _rank, __, one in sorted(
+        queued
+        for _rank, __, queued in sorted(
             numbered, key=lambda numbered_entry: (numbered_entry[0], numbered_entry[1], numbered_entry[2].order)
         )
     ]

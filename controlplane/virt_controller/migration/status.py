@@ -34,7 +34,7 @@ from controlplane.virt_controller.migration.world import Action, CreateTarget, W
 
 ABORT_REQUESTED, BY_QUOTA = "migrationAbortRequested", "migrationRejectedByResourceQuota"
 UNSCHEDULABLE_SECONDS, PENDING_SECONDS, PREPARE_SECONDS = 300.0, 900.0, 150.0
-"""Limits: a target Pod without a node, a target Pod that does not come up, virt-handlers that do not begin."""
+"""Limits for a target Pod without a node, a target Pod that does not come up, and virt-handlers that do not begin."""
 BLOCKING_SECONDS = 30.0
 """Limit for a target Pod without a node that blocks other migrations."""
 UNSCHEDULABLE = "no node was found for the target Pod in time"
@@ -44,10 +44,10 @@ LATE = "the target Pod did not come up in time"
 CANCELLED = "the migration was cancelled"
 LOST_OWNER = "somebody took the target Pod's owner off"
 YIELD_SECONDS = 180.0
-"""Limit for a target Pod that does not come up while a namespace with fewer running migrations waits, and for one
-without a node that blocks others, whatever its annotations say."""
+"""Limit for a target Pod that does not come up while a namespace with fewer running migrations waits. It also bounds
+the annotations of a target Pod without a node that blocks others."""
 LONGEST_SECONDS = 3600.0
-"""Upper bound of the annotations: a target Pod that is waited for uses one of the cluster's few places."""
+"""Upper bound of the annotations: a waiting target Pod uses one of the cluster's few places."""
 UNSCHEDULABLE_TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
 PENDING_TIMEOUT = "kubevirt.io/migrationPendingPodTimeoutSeconds"
 
@@ -138,15 +138,15 @@ def _why_late(world: World) -> str:
         return ""
     if world.should_yield and _is_past(world, SCHEDULING, YIELD_SECONDS):
         return YIELDS_TO_NAMESPACE
-    patience, most = (BLOCKING_SECONDS, YIELD_SECONDS) if world.blocks_others else (UNSCHEDULABLE_SECONDS, inf)
-    limit = min(most, _limit(world, UNSCHEDULABLE_TIMEOUT, patience))
+    usual, upper_bound = (BLOCKING_SECONDS, YIELD_SECONDS) if world.blocks_others else (UNSCHEDULABLE_SECONDS, inf)
+    limit = min(upper_bound, _limit(world, UNSCHEDULABLE_TIMEOUT, usual))
     if not pod.spec.node_name and _is_past(world, SCHEDULING, limit):
         return UNSCHEDULABLE_BLOCKS_OTHERS if world.blocks_others else UNSCHEDULABLE
     return LATE if _is_past(world, SCHEDULING, _limit(world, PENDING_TIMEOUT, PENDING_SECONDS)) else ""
 
 
 def _is_past(world: World, phase: str, limit: float) -> bool:
-    """Tell whether the migration has been in a phase for that long."""
+    """Tell whether the migration has been in a phase for longer than the limit."""
     return remaining_in_phase(world, phase, limit) == 0.0
 
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The target Pod of a migration: a launcher Pod with additional constraints. Pure.
 
-Its container disks are pinned to the digests that the source's Pod reports: a tag may point to another image by now,
-and the guest would go on with a different disk. Its node has a CPU that can run the guest.
+Its container disks are pinned to the digests that the source's Pod reports: a tag may refer to another image by now,
+and the guest would continue with a different disk. Its node has a CPU that can run the guest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def build_target_pod(
     kept_from: frozenset[str],
     source_labels: Mapping[str, str] = NO_LABELS,
 ) -> Json:
-    """Build the Pod. ValueError names what in the VMI cannot be built.
+    """Build the Pod. Raises ValueError with the part of the VMI that cannot be built.
 
     image: the current launcher image. source_labels: labels of the source node.
     """

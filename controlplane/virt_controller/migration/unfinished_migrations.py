@@ -36,11 +36,11 @@ class UnfinishedMigrations:
         migrations.subscribe(self._changed)
 
     def note_refused(self, key: Key) -> None:
-        """Note that its target Pod was refused. It is tried again and blocks nobody meanwhile."""
+        """Note that a migration's target Pod was refused. It is retried, and blocks no other migration meanwhile."""
         self._held.add(key)
 
     def note_created(self, key: Key) -> None:
-        """Count a migration that this process created before the watch reports it."""
+        """Count a migration that this process created, before the watch reports it."""
         self._changed(key, None, self._migrations.get(key))
 
     def entries(self) -> Iterator[QueueEntry]:
@@ -51,18 +51,18 @@ class UnfinishedMigrations:
                 yield self._entry(key, migration)
 
     def _entry(self, key: Key, migration: VirtualMachineInstanceMigration) -> QueueEntry:
-        meta, place = migration.metadata, Key(key.namespace, migration.spec.vmi_name)
-        vmi = self._instance(place)
+        meta, vmi_key = migration.metadata, Key(key.namespace, migration.spec.vmi_name)
+        vmi = self._instance(vmi_key)
         if vmi is None:
             return QueueEntry(migration, "", can_begin=False)
-        moving = vmi.status.migration_state
-        is_mine = moving is not None and moving.migration_uid == meta.uid
-        is_others = moving is not None and moving.is_under_way and not is_mine
+        state = vmi.status.migration_state
+        is_this_one = state is not None and state.migration_uid == meta.uid
+        is_in_another = state is not None and state.is_under_way and not is_this_one
         name = target_name(vmi.metadata.name, vmi.metadata.uid, meta.uid)
         return QueueEntry(
             migration,
-            moving.source_node if moving is not None and is_mine else vmi.status.node_name,
-            can_begin=can_move(vmi) and not is_others and key not in self._held and meta.deletion_timestamp is None,
+            state.source_node if state is not None and is_this_one else vmi.status.node_name,
+            can_begin=can_move(vmi) and not is_in_another and key not in self._held and meta.deletion_timestamp is None,
             has_pod=self._has_pod(Key(key.namespace, name)),
         )
 

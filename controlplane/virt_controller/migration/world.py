@@ -40,9 +40,9 @@ class World:
     launchers: tuple[Pod, ...] = ()
     """Pods that the VMI controls or was granted to."""
     may_begin: bool = False
-    """The limits and the queue let it begin."""
+    """The limits and the queue allow it to begin."""
     blocks_others: bool = False
-    """Others could begin if this one, whose Pod no node fits, were not there."""
+    """No node fits its Pod, and other migrations could begin without it."""
     should_yield: bool = False
     """A namespace with fewer places has to wait because of this one."""
     others: tuple[VirtualMachineInstanceMigration, ...] = ()
@@ -51,9 +51,9 @@ class World:
     """Seconds since the epoch."""
     configuration: KubeVirtConfiguration = DEFAULTS
     has_created_target: bool = False
-    """This process created the target Pod, or found it existing."""
+    """This process created the target Pod, or its create got AlreadyExists."""
     deletes_sent: frozenset[str] = frozenset()
-    """UIDs of its Pods, or its own UID, whose deletion was accepted and is not in the cache yet."""
+    """UIDs of the migration and its Pods whose deletion was accepted and is not in the cache yet."""
     is_vmi_confirmed: bool = False
     """The API server confirmed this version of the VMI, or its absence, for the current version of the migration."""
     absent: frozenset[str] = frozenset()
@@ -69,7 +69,7 @@ class World:
 
     @property
     def state(self) -> MigrationState | None:
-        """The VMI's migrationState if it is of this migration, else None."""
+        """The VMI's migrationState if it belongs to this migration, else None."""
         moving = None if self.vmi is None else self.vmi.status.migration_state
         return moving if moving is not None and moving.migration_uid == self.uid else None
 

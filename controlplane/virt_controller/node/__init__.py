@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes whose virt-handler is silent: no new machines there until it serves again.
+"""Nodes whose virt-handler is silent get no new machines until it serves again.
 
     world               the input of a decision, and the action    (values)
     decide              pure

@@ -39,7 +39,7 @@ def _on_node(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Ke
 def _on_lease(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
     """Enqueue the node when the Lease's duration changes: its next check was due after the old duration.
 
-    A renewal enqueues nothing. A Lease that is not renewed makes no change at all: the check finds it.
+    A renewal enqueues nothing. A Lease that is not renewed does not change at all: only the timed check finds it.
     """
     node = node_of(key.name)
     if node is not None and duration_seconds(read_lease(before)) != duration_seconds(read_lease(after)):

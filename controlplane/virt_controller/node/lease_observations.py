@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How long each node's Lease has not been renewed, by this process's own clock. It decides nothing.
 
-The time in a Lease comes from another host's clock: it is compared only with its former value. What happened before
-this process led does not count.
+The time in a Lease comes from another host's clock, so it is compared only with its former value. Only the time since
+this process leads counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from controlplane.api.objects.lease import Renewal
 
 
 class LeaseObservations:
-    """Each node's last renewal, and when (monotonic) this process first saw it."""
+    """Each node's last renewal, and when (monotonic) this process first observed it."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[Renewal | None, float]] | None = None
@@ -23,7 +23,7 @@ class LeaseObservations:
         self._seen = {}
 
     def observe(self, node: str, renewal: Renewal | None, monotonic: float) -> float:
-        """Note the renewal that a Lease has; return for how many seconds it has been unchanged. 0 before `begin`."""
+        """Note the renewal of a Lease; return for how many seconds it has not changed. 0 before `begin`."""
         if self._seen is None:
             return 0.0
         former, since = self._seen.setdefault(node, (renewal, monotonic))

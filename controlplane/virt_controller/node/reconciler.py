@@ -30,7 +30,7 @@ REASON = condition_types.VIRT_HANDLER_SILENT
 
 class NodeReconciler:
     def __init__(self, *, nodes: Cache, leases: Cache, api: Api, clock: Clock, events: Events, namespace: str) -> None:
-        """namespace: of the Leases."""
+        """namespace: the namespace of the Leases."""
         self._nodes = nodes
         self._leases = leases
         self._api = api
@@ -41,7 +41,7 @@ class NodeReconciler:
         leases.subscribe(self._lease_changed)
 
     def begin(self) -> None:
-        """Start to observe: what happened before this process led does not count."""
+        """Start to observe the Leases: only the time since this process leads counts."""
         self._lease_observations.begin()
 
     def observe(self, key: Key) -> World | None:

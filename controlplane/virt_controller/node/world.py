@@ -17,9 +17,9 @@ from controlplane.api.objects.node import Node
 class World:
     node: Node
     lease: Lease | None
-    """None: it does not exist."""
+    """None: the Lease does not exist."""
     unrenewed_for: float
-    """Seconds for which this leader has seen no renewal, or no Lease."""
+    """Seconds for which this leader has observed no renewal, or no Lease."""
 
     @property
     def takes_machines(self) -> bool:

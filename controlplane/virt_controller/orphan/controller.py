@@ -44,7 +44,7 @@ def _on_migration(key: Key, before: bytes | None, after: bytes | None) -> Iterat
 
 
 def _on_vmi(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
-    """Enqueue a VMI that is migrating, has moved, or has a migration state when it is first seen."""
+    """Enqueue a VMI that is migrating, has moved, or has a migration state when the watch first shows it."""
     old, new = status_of(before), status_of(after)
     is_new = before is None and new.migration_state is not None
     has_moved = after is not None and old.node_name not in ("", new.node_name)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do about the remains of a deleted migration: pure. It is ended like a cancelled one.
+"""What to do about the remains of a deleted migration. Pure. The migration ends like a cancelled one.
 
-A guest that was sent already is not touched: the source's report decides who owns the run.
+A guest that was sent already is not touched: the source's report decides which Pod owns the run.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ GONE = "its migration is gone"
 
 def decide(world: World) -> Plan[Action]:
     """Choose the next actions."""
-    ended = _end(world)
-    if ended is not None:
-        return Plan((ended,))
+    end = _end(world)
+    if end is not None:
+        return Plan((end,))
     if world.left:
         return Plan(
             (IndependentActions(tuple(DeleteTarget(pod.metadata.name, pod.uid, because=GONE) for pod in world.left)),)

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The orphan controller: reads the caches into a World, writes. It decides nothing.
 
-A deletion is recognized without a request: every object that refers to a migration was written after the migration. A
-cache that has read that far and does not have the migration has read its deletion.
+A deletion is recognized without a request. Every object that refers to a migration was written after the migration. So
+a cache of migrations that has read up to that object and lacks the migration has read its deletion.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class OrphanReconciler:
     def _missing(
         self, key: Key, referenced: Iterable[tuple[str, int]], existing: Collection[str | None]
     ) -> frozenset[str]:
-        """Return the UIDs of deleted migrations. Later writes of the objects that refer to one do not hide it."""
+        """Return the UIDs of deleted migrations. Later writes of an object that refers to one do not delay this."""
         before = self._told.pop(key, {})
         unseen = {uid: min(version, before.get(uid, version)) for uid, version in referenced if uid not in existing}
         if unseen:
@@ -111,8 +111,8 @@ class OrphanReconciler:
     async def apply(self, world: World, action: Action) -> None:
         match action:
             case FailMigration():
-                ended = failed_state_patch(world.vmi, action.why, format_timestamp(self._clock.now()))
-                await self._patch(world, {"status": ended}, is_status=True)
+                status = failed_state_patch(world.vmi, action.why, format_timestamp(self._clock.now()))
+                await self._patch(world, {"status": status}, is_status=True)
             case RequestAbort():
                 await self._patch(world, {"status": {"migrationState": {"abortRequested": True}}}, is_status=True)
             case DeleteTarget():
@@ -128,8 +128,9 @@ class OrphanReconciler:
         self._events.record(_regarding(world.vmi), "Warning", reason, str(problem.error))
 
     async def _delete(self, world: World, action: DeleteTarget) -> None:
-        """Delete the target Pod, unless the API server says that the guest may be in it: the cache may predate the
-        hand-over."""
+        """Delete the target Pod, unless the API server's VMI shows that the guest may be in it: the cache may predate
+        the hand-over. Raises Conflict then.
+        """
         try:
             vmi = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(world.vmi)))
         except NotFound as error:
@@ -140,8 +141,8 @@ class OrphanReconciler:
             await self._api.delete(POD, Key(world.vmi.metadata.namespace, action.name), uid=action.uid)
         except NotFound:
             return
-        text = f"Deleted pod {action.name}: {action.because}"
-        self._events.record(_regarding(world.vmi), "Normal", "SuccessfulDelete", text, occurrence=action.uid)
+        message = f"Deleted pod {action.name}: {action.because}"
+        self._events.record(_regarding(world.vmi), "Normal", "SuccessfulDelete", message, occurrence=action.uid)
 
     def _read_on(self, resource_version: int) -> None:
         before, self._read = self._read, resource_version

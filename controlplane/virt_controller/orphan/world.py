@@ -44,7 +44,7 @@ class World:
 
     @property
     def left(self) -> list[Pod]:
-        """List the Pods that have no guest, will have none, and that no migration cleans up."""
+        """List the Pods without a guest, now and later, that no migration cleans up."""
         return [
             pod
             for pod in self.spare
@@ -77,7 +77,7 @@ def may_have_guest(vmi: VirtualMachineInstance, pod: str) -> bool:
 
 
 def referenced_migrations(vmi: VirtualMachineInstance, spare: Iterable[Pod]) -> Iterator[tuple[str, int]]:
-    """Yield UIDs of migrations that may have left something, with the version of the object that refers to it."""
+    """Yield UIDs of migrations that may have remains, each with the resourceVersion of the object that refers to it."""
     moving, pods = vmi.status.migration_state, list(spare)
     if moving is not None:
         is_source = any(pod.uid == moving.source_pod_uid for pod in pods)

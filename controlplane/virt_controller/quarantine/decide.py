@@ -16,26 +16,27 @@ WINDOW_SECONDS = 600.0
 """Older failures do not count."""
 MACHINES = 3
 NAMESPACES = 2
-"""How many namespaces the machines must be of, if that many have machines: one tenant alone quarantines nothing."""
+"""How many namespaces the machines must belong to, if that many have machines: no single tenant can quarantine a node.
+"""
 SETTLE_SECONDS = 60.0
-"""By then, the writes of a former leader have taken effect or never will."""
+"""After this time, the writes of a former leader have taken effect or never will."""
 
 
 def decide(world: World) -> Plan[Action]:
-    """Choose one action. Of two nodes to quarantine, the second is judged again after the first."""
-    lifted = [Release(node, "its time is over") for node in world.nodes if _is_over(world, node)]
-    if lifted:
-        return Plan((lifted[0],))
-    alarm = _next_end(world)
+    """Choose one action. Of two nodes to quarantine, the second one is judged again after the first."""
+    releases = [Release(node, "its time is over") for node in world.nodes if _is_over(world, node)]
+    if releases:
+        return Plan((releases[0],))
+    next_end = _next_end(world)
     deserving = _deserving(world)
     if not deserving:
-        return Plan(requeue_after=alarm)
+        return Plan(requeue_after=next_end)
     if world.leading_for < SETTLE_SECONDS:
         return Plan(requeue_after=SETTLE_SECONDS - world.leading_for)
     worst = max(deserving, key=lambda node: len(_machines(node.failures)))
     staying = staying_without(world, worst)
     if staying is None:
-        return Plan((WriteStatus("too many nodes would be left out"),), requeue_after=alarm)
+        return Plan((WriteStatus("too many nodes would be left out"),), requeue_after=next_end)
     return Plan((Quarantine(worst, world.now + world.seconds, staying, _why(worst.failures)),))
 
 
@@ -47,7 +48,7 @@ def staying_without(world: World, candidate: ObservedNode) -> tuple[str, ...] | 
 
 
 def newly_withheld(world: World) -> tuple[ObservedNode, ...]:
-    """Return the nodes that are spared because too few would be left, if that is not reported yet."""
+    """Return the nodes that are spared because too few nodes would remain, if that is not reported yet."""
     if world.leading_for < SETTLE_SECONDS:
         return ()
     spared = (node for node in _deserving(world) if staying_without(world, node) is None)

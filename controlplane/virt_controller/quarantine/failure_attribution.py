@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs that failed on a node and started on another, as this process observed them. It decides nothing.
 
-Only observed changes count: a VMI that runs already when the watch begins says nothing about when it started. Every
-replica observes, so the next leader knows what the former one knew. The number of failures per node is bounded.
+Only observed changes count: if a VMI runs already when the watch begins, it is unknown when it started. Every replica
+observes, so the next leader knows what the former one knew. The number of failures per node is bounded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class AttributedFailure:
     """Namespace and name of the VMI's owner, or of the VMI. It counts once, even if it is recreated."""
     reason: str
     at: float
-    """When (monotonic) it started elsewhere."""
+    """When (monotonic) the run started elsewhere."""
 
 
 class _Status(Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ class FailureAttribution:
             self.changed()
 
     def note(self, before: bytes | None, after: bytes | None, monotonic: float) -> None:
-        """Note a change of a VMI: the moment when its guest runs counts."""
+        """Note a change of a VMI. Only the change to Running counts."""
         if before is None or after is None or not (self._by_node or _MENTION in after):
             return
         new = _decoder.decode(after)

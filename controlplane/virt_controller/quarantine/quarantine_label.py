@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The label that quarantines a Node, and who wrote it. Pure.
 
-A time is virt-controller's, and ends the quarantine. Any other value is an administrator's, and stays.
+A time is virt-controller's: the quarantine ends then. Any other value is an administrator's: it stays.
 """
 
 from __future__ import annotations
@@ -33,5 +33,5 @@ def parse_label(value: str) -> float | None:
 
 
 def label_of(node: Node) -> str | None:
-    """Return the label's value; None without one."""
+    """Return the label's value; None if there is no label."""
     return node.metadata.labels.get(QUARANTINED)

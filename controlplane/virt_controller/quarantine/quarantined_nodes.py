@@ -22,7 +22,7 @@ _decoder = msgspec.json.Decoder(_Labelled)
 
 
 class QuarantinedNodes:
-    """Call it for the current names."""
+    """A callable that returns the current names."""
 
     def __init__(self, nodes: Cache) -> None:
         self._names: frozenset[str] = frozenset()
@@ -32,6 +32,6 @@ class QuarantinedNodes:
         return self._names
 
     def _follow(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
-        is_marked = after is not None and QUARANTINED in _decoder.decode(after).metadata.labels
-        if is_marked != (key.name in self._names):
-            self._names = self._names | {key.name} if is_marked else self._names - {key.name}
+        is_quarantined = after is not None and QUARANTINED in _decoder.decode(after).metadata.labels
+        if is_quarantined != (key.name in self._names):
+            self._names = self._names | {key.name} if is_quarantined else self._names - {key.name}

@@ -34,7 +34,7 @@ DOUBTFUL = "NodeQuarantineDoubtful"
 WITHHELD = "NodeNotQuarantined"
 RELEASED = "NodeReleased"
 Withheld = tuple[ObservedNode, ...]
-"""Nodes that are spared, to report with the reason."""
+"""Spared nodes to report."""
 
 
 class QuarantineReconciler:
@@ -59,7 +59,7 @@ class QuarantineReconciler:
         self._enqueue = enqueue
         self._failures = FailureAttribution(changed=lambda: self._enqueue(ALL_NODES))
         self._marked: dict[str, tuple[str, float]] = {}
-        """By node: its label's value, and since when (monotonic) this process has seen it."""
+        """By node: its label's value, and since when (monotonic) this process has observed it."""
         self._withheld: dict[str, tuple[AttributedFailure, ...]] = {}
         self._leading_since: float | None = None
         nodes.subscribe(self._node_changed)
@@ -106,7 +106,7 @@ class QuarantineReconciler:
         return newly_withheld(world) or None
 
     async def write_status(self, _world: World, status: Withheld) -> None:
-        """Report the spared nodes: there is nothing to write but Events."""
+        """Record Events about the spared nodes."""
         for node in status:
             self._withheld[node.name] = node.failures
             text = "Runs do not begin here. Machines are still sent, else fewer than half of the nodes would stay."
@@ -170,13 +170,13 @@ class QuarantineReconciler:
         return self._marked[name][1]
 
     def _node_changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        was, now = (None if raw is None else _gist(raw) for raw in (before, after))
-        if was == now:
+        old, new = (None if raw is None else _gist(raw) for raw in (before, after))
+        if old == new:
             return
-        mark = None if now is None else now[0]
+        mark = None if new is None else new[0]
         self._see(key.name, mark, self._clock.monotonic())
-        if (None if was is None else was[0]) != mark or now is None:
-            self._failures.forget(key.name)  # it was judged, or an administrator changed it
+        if (None if old is None else old[0]) != mark or new is None:
+            self._failures.forget(key.name)  # virt-controller or an administrator changed the label
             self._withheld.pop(key.name, None)
         self._enqueue(ALL_NODES)
 
@@ -188,6 +188,6 @@ _node_decoder = msgspec.json.Decoder(Node)
 
 
 def _gist(raw: bytes) -> tuple[str | None, bool]:
-    """Return what decisions depend on. Other changes of a Node are ignored."""
+    """Return the state that decisions depend on. Other changes of a Node are ignored."""
     node = _node_decoder.decode(raw)
     return label_of(node), ObservedNode(node=node).is_fit

@@ -22,7 +22,7 @@ class ObservedNode:
     node: Node
     failures: tuple[AttributedFailure, ...] = ()
     quarantined_for: float = 0.0
-    """Seconds for which this process has seen its present label."""
+    """Seconds for which this process has observed its present label."""
 
     @property
     def name(self) -> str:
@@ -34,9 +34,9 @@ class ObservedNode:
 
     @property
     def is_fit(self) -> bool:
-        """Tell whether it would take machines if it were not quarantined."""
-        says = self.node.metadata.labels.get(SCHEDULABLE) == "true"
-        return says and not self.node.spec.unschedulable and not self.node.is_out_of_service
+        """Tell whether the node takes machines, apart from a quarantine."""
+        is_labelled = self.node.metadata.labels.get(SCHEDULABLE) == "true"
+        return is_labelled and not self.node.spec.unschedulable and not self.node.is_out_of_service
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Quarantine:
     observed: ObservedNode
     until: float
     staying: tuple[str, ...]
-    """Nodes that this depends on: enough of them must take machines."""
+    """The other nodes that take machines. The quarantine depends on their number."""
     because: str
 
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The next actions for a VirtualMachineInstance: pure, a total table by phase.
 
-A guest never runs twice. A run has one Pod at a time. The Pod's name is derived from UID and attempt, and the attempt is
-in the status before the Pod is created. The guest starts once, only in the Pod that was granted the start.
+A guest never runs twice. A run has one Pod at a time. The Pod's name is derived from UID and attempt, and the attempt
+is in the status before the Pod is created. The guest starts once, only in the Pod that was granted the start.
 Steps that cannot be undone (declaring the Pod lost, removing the VMI's finalizers) need proof, see evidence. An object
 that a cache lacks, or a 404 of the API server, is no proof of death.
 """

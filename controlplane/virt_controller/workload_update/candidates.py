@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """VMIs whose launcher is outdated, or that have to be migrated for another reason. No I/O.
 
-Updated with the cache, own writes included: nobody reads ten thousand VMIs to find a few.
+They follow the cache, own writes included: a reconcile must not read ten thousand VMIs to find a few.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class CandidateCache:
 
     def __call__(self) -> list[InstanceView]:
         """List the candidates, own writes included."""
-        for key, (known, _unused) in list(self._known.items()):
+        for key, (cached, _unused) in list(self._known.items()):
             raw = self._vmis.get(key)
-            if raw is not known:
+            if raw is not cached:
                 self._keep(key, raw)
         return [instance for _unused, instance in self._known.values()]
 
@@ -56,7 +56,7 @@ class CandidateCache:
         return None if raw is None else self._read(raw)
 
     def enqueue_by(self, enqueue: Callable[[], None]) -> None:
-        """Set what is called at each change of a candidate."""
+        """Set the callback for each change of a candidate."""
         self._enqueue = enqueue
 
     @property
@@ -95,7 +95,7 @@ class CandidateCache:
             instance = read_instance(raw, self._launcher_image)
             if self._reasons and instance.is_running and not instance.is_outdated:
                 instance = replace(instance, reason=self._find_reason(decode_vmi(raw), instance))
-        except (msgspec.DecodeError, UnicodeError, DecodeError):  # its reconciler reports that
+        except (msgspec.DecodeError, UnicodeError, DecodeError):  # the VMI controller reports that
             return None
         return instance
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What this process remembers of VMIs that it updates: migrations, evictions and refusals. No I/O.
+"""State about the VMIs that this process updates: migrations, evictions and refusals. No I/O.
 
-The next leader does without: it may retry refused actions sooner, and finds existing migrations.
+The next leader starts without it: it may retry refused actions sooner, and finds existing migrations in the cache.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ControllerState:
         state.not_before = self._clock.monotonic() + back_off_seconds(state.refusals)
 
     def hold(self, uid: str) -> None:
-        """Wait a moment after a conflict, and go on with other VMIs."""
+        """Delay this VMI after a conflict; other VMIs go on."""
         self._kept(uid).not_before = self._clock.monotonic() + HOLD_SECONDS
 
     def accept(self, uid: str) -> None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which VMIs are labelled, migrated and evicted now, to get all to the deployed launcher: pure."""
+"""Which VMIs to label, migrate and evict now, so that all get to the deployed launcher. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from controlplane.virt_controller.workload_update.world import (
 )
 
 LABELS = 100
-"""Labels written in one pass: migrations do not wait for all labels."""
+"""Limit of labels that one pass writes: migrations must not wait for all labels."""
 
 
 def decide(world: World) -> Plan[Action]:
@@ -44,7 +44,7 @@ def decide(world: World) -> Plan[Action]:
 
 
 def _labels(world: World) -> list[Action]:
-    wrong = (
+    mislabelled = (
         candidate for candidate in world.candidates if candidate.instance.is_outdated != candidate.instance.is_labelled
     )
     return [
@@ -52,7 +52,7 @@ def _labels(world: World) -> list[Action]:
             candidate.instance,
             because=OUTDATED if candidate.instance.is_outdated else "its launcher is the one that is deployed",
         )
-        for candidate in wrong
+        for candidate in mislabelled
         if candidate.backs_off_for <= 0
     ]
 
@@ -71,19 +71,22 @@ def _drops(world: World) -> list[Action]:
 def _moves(world: World) -> list[Action]:
     """Create no more migrations than can run at once.
 
-    Migrations of others do not count here, the scheduler balances them: else whoever has one waiting all the time would
-    block these for ever.
+    Users' migrations do not count here, because the migration queue balances them: otherwise a user who always has one
+    waiting would block workload updates for ever.
     """
     limits = world.kubevirt.spec.configuration.migrations
-    free, leaving = limits.parallel_migrations_per_cluster - world.under_way, Counter(world.leaving)
+    free, outbound = limits.parallel_migrations_per_cluster - world.under_way, Counter(world.leaving)
     actions: list[Action] = []
     for candidate in sorted(_movable(world), key=lambda candidate: candidate.order):
         if len(actions) >= free:
             break
         instance = candidate.instance
-        if candidate.waits_for(world.now) > 0 or leaving[instance.node] >= limits.parallel_outbound_migrations_per_node:
+        if (
+            candidate.waits_for(world.now) > 0
+            or outbound[instance.node] >= limits.parallel_outbound_migrations_per_node
+        ):
             continue
-        leaving[instance.node] += 1
+        outbound[instance.node] += 1
         priority = SYSTEM_CRITICAL if instance.is_outdated else USER_TRIGGERED
         actions.append(CreateMigration(instance, candidate.next_name, priority, because=candidate.reason))
     return actions
@@ -115,7 +118,7 @@ def _movable(world: World) -> Iterator[Candidate]:
 
 
 def _evictable(world: World) -> Iterator[Candidate]:
-    """Yield the outdated VMIs that cannot, or must not, be migrated. Nothing else is a reason to stop a machine."""
+    """Yield the outdated VMIs that cannot, or must not, be migrated. A machine is stopped for no other reason."""
     methods = world.strategy.workload_update_methods
     if EVICT not in methods or world.outdated_nodes:
         return
@@ -126,9 +129,9 @@ def _evictable(world: World) -> Iterator[Candidate]:
 
 
 def _is_due(candidate: Candidate) -> bool:
-    """Tell whether a VMI runs in one Pod, has a reason to move, and nothing is being done about it."""
+    """Tell whether a VMI runs in one Pod, has a reason to move, and no move is under way."""
     instance = candidate.instance
     if instance.is_outdated != instance.is_labelled:
-        return False  # decisions wait for the version that has the right label
+        return False  # wait for the version that has the right label
     is_free = candidate.is_served and not candidate.is_moving and not candidate.is_evicted
     return instance.is_running and bool(instance.pod) and bool(candidate.reason) and is_free

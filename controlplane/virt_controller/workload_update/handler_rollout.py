@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes whose virt-handler is of another deployment than this process: it is being rolled out there. No I/O.
+"""Nodes whose virt-handler is not of this process's deployment: the rollout has not reached them. No I/O.
 
 virt-handler writes its image on its Node. Replacing it ends the node's migrations, and a leader of an older deployment
-would move VMIs back. Nodes that take no machines are not waited for: they may be off for ever.
+would move VMIs back. The rollout does not wait for nodes that take no machines: they may be off for ever.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from controlplane.engine.ports import Cache
 
 class HandlerRollout:
     def __init__(self, nodes: Cache, image: str) -> None:
-        """image: of this control plane, as the role sets it."""
+        """image: the image of this control plane, as the role sets it."""
         self._image = image
         self._others: dict[str, bool] = {}
-        """Nodes with another virt-handler, or none: whether they take machines."""
+        """By node with another virt-handler, or none: whether it takes machines."""
         self._enqueue: Callable[[], None] = lambda: None
         nodes.subscribe(self._changed)
 
     def enqueue_by(self, enqueue: Callable[[], None]) -> None:
-        """Set what is called when the result changes."""
+        """Set the callback for changes of the result."""
         self._enqueue = enqueue
 
     @property
     def outdated_nodes(self) -> tuple[str, ...]:
-        """Nodes that take machines, and whose virt-handler is not updated."""
+        """Nodes that take machines and whose virt-handler is not updated."""
         return tuple(sorted(name for name, takes_machines in self._others.items() if takes_machines))
 
     def has_reached(self, node: str) -> bool:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A VMI as workload updates see it: a small view of its bytes, for there may be ten thousand. Pure."""
+"""The fields of a VMI that workload updates need. It is a small view, because there may be ten thousand VMIs. Pure."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class InstanceView:
     is_labelled: bool = False
     """It has the label for that."""
     is_running: bool = False
-    """Its guest runs and is not to stop."""
+    """Its guest runs and is to keep running."""
     is_migratable: bool = False
     is_leaving: bool = False
     """It is in a migration, or is being evacuated."""

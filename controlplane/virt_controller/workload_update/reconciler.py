@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The workload update controller: reads its state into a World; writes labels, migrations, evictions and a count.
 
-The key is the KubeVirt. A refusal for one VMI delays that VMI alone, and is reported there.
+The key is the KubeVirt object. A refusal for one VMI delays that VMI alone, and is reported on it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from controlplane.virt_controller.workload_update.world import (
 log = logging.getLogger(__name__)
 
 REFUSED = (Forbidden, Invalid, Throttled, WebhookFailed)
-"""Responses that refuse the request and changed nothing."""
+"""Errors of requests that the API server refused: they changed nothing."""
 EvictPod = Callable[[Key, str], Awaitable[None]]
 
 
@@ -100,7 +100,7 @@ class WorkloadUpdateReconciler:
             raise Unavailable(f"cannot update the workloads of {key}: not everything is known yet")
         raw = self._kubevirts.get(key)
         if raw is None or key != min(self._kubevirts.keys(), key=str):
-            return None  # only the first KubeVirt counts
+            return None  # of several KubeVirt objects only the first one counts
         ours = [entry for entry in self._unfinished.entries() if _is_ours(entry)]
         instances = self._instances(ours)
         self._memory.keep_only({instance.uid for instance in instances})
@@ -152,8 +152,8 @@ class WorkloadUpdateReconciler:
                 )
             case CreateMigration():
                 await self._create(action)
-                text = f"Created Migration {action.name} for automated workload update: {action.because}"
-                self._tell(instance, "Normal", "SuccessfulCreate", text, occurrence=action.name)
+                message = f"Created Migration {action.name} for automated workload update: {action.because}"
+                self._tell(instance, "Normal", "SuccessfulCreate", message, occurrence=action.name)
             case DropMigration():
                 key = Key(instance.key.namespace, action.name)
                 await self._api.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key, uid=action.uid)
@@ -168,8 +168,8 @@ class WorkloadUpdateReconciler:
             await self._patch_kubevirt(world, patch)
         for back_off in status.back_offs:
             self._memory.note_announced(back_off.instance.uid, back_off.after)
-            text = f"backing off: {back_off.failures} migration(s) in a row to another launcher failed"
-            self._tell(back_off.instance, "Warning", "MigrationBackoff", text, occurrence=back_off.after)
+            message = f"backing off: {back_off.failures} migration(s) in a row to another launcher failed"
+            self._tell(back_off.instance, "Warning", "MigrationBackoff", message, occurrence=back_off.after)
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         log.warning("refused", extra={"key": world.kubevirt.metadata.name, "error": str(problem.error)})
@@ -177,8 +177,8 @@ class WorkloadUpdateReconciler:
     async def _create(self, action: CreateMigration) -> None:
         instance, key = action.instance, Key(action.instance.key.namespace, action.name)
         self._memory.note_made(instance.uid, key)
-        mark = {WORKLOAD_UPDATE_MIGRATION: "", WORKLOAD_UPDATE_REASON: action.because}
-        body = build_migration(instance.key, action.name, mark, action.priority)
+        annotations = {WORKLOAD_UPDATE_MIGRATION: "", WORKLOAD_UPDATE_REASON: action.because}
+        body = build_migration(instance.key, action.name, annotations, action.priority)
         await create_once(self._api, body, uid=instance.uid, version=instance.version)
         self._unfinished.note_created(key)
 
@@ -188,8 +188,8 @@ class WorkloadUpdateReconciler:
             raise Conflict(f"cannot evict VirtualMachineInstance {instance.key}: its Pod is not known")
         await self._evict(Key(instance.key.namespace, pod.metadata.name), pod.uid)
         self._memory.note_evicted(instance.uid, pod.uid)
-        text = "Initiated eviction of VMI as part of automated workload update"
-        self._tell(instance, "Normal", "SuccessfulEvict", text, occurrence=pod.uid)
+        message = "Initiated eviction of VMI as part of automated workload update"
+        self._tell(instance, "Normal", "SuccessfulEvict", message, occurrence=pod.uid)
 
     async def _patch_kubevirt(self, world: World, patch: Json) -> None:
         meta = world.kubevirt.metadata
@@ -227,6 +227,6 @@ class WorkloadUpdateReconciler:
 
 
 def _is_ours(entry: QueueEntry) -> bool:
-    """Tell whether a migration was created here: anybody may set the annotation, but not the priority."""
+    """Tell whether a migration was created here: users may set the annotation, but not the priority."""
     migration = entry.migration
     return WORKLOAD_UPDATE_MIGRATION in migration.metadata.annotations and bool(migration.spec.priority)

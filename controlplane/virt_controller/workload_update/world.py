@@ -40,21 +40,21 @@ class Candidate:
     is_served: bool = True
     """The virt-handler of its node is updated."""
     is_evicted: bool = False
-    """The eviction of its Pod was granted: it shuts down."""
+    """The eviction of its Pod was granted: the guest shuts down."""
 
     @property
     def is_moving(self) -> bool:
-        """Tell whether it has an unfinished migration or is being evacuated."""
+        """Tell whether the VMI has an unfinished migration or is being evacuated."""
         return self.instance.is_leaving or any(migration.status.phase not in FINAL for migration in self.migrations)
 
     @property
     def reason(self) -> str:
-        """Return why it has to be migrated; "" if it has not."""
+        """Return why the VMI has to be migrated; "" if it has not."""
         return OUTDATED if self.instance.is_outdated else self.instance.reason
 
     @property
     def obsolete(self) -> tuple[VirtualMachineInstanceMigration, ...]:
-        """Migrations that were created here for a reason that is gone, and whose launcher is not up yet.
+        """Migrations that were created here for a reason that no longer applies, and whose launcher is not up yet.
 
         A Pod that no node fits would block the next migration until its timeout.
         """
@@ -86,7 +86,7 @@ class Candidate:
 
     @property
     def order(self) -> tuple[int, str, str, str]:
-        """Sort key: fewer failures first, then the older one."""
+        """Sort key: fewer failures first, then the older VMI."""
         instance = self.instance
         return self.refusals + len(self.failures), instance.created, instance.key.namespace, instance.key.name
 
@@ -106,7 +106,7 @@ class World:
     now: float
     """Seconds since the epoch."""
     outdated_nodes: tuple[str, ...] = ()
-    """Nodes that take machines, and whose virt-handler is not updated: the rollout goes on."""
+    """Nodes that take machines and whose virt-handler is not updated: the rollout is not finished."""
     announced: frozenset[str] = frozenset()
     """UIDs of failed migrations whose back-off was reported."""
 
