@@ -108,15 +108,15 @@ def test_a_pod_terminated_during_the_preparation_ends_at_once(
 def test_created_files_are_accessible_to_the_own_group_at_most(
     last_words: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = last_words.parent / "made"
+    created = last_words.parent / "made"
 
     def make(_unused: LaunchPlan) -> None:
-        made.touch(0o777)
+        created.touch(0o777)
         raise OSError("enough")
 
     monkeypatch.setattr(__main__, "prepare", make)
     __main__.main()
-    assert made.stat().st_mode & 0o027 == 0
+    assert created.stat().st_mode & 0o027 == 0
 
 
 def test_a_log_without_a_reader_blocks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

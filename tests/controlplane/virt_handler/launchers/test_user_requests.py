@@ -83,7 +83,7 @@ async def test_a_second_pause_is_refused_once_the_first_is_in_the_status(up: Up,
 @pytest.mark.parametrize("state", [RUNNING, State(Life.PAUSED, "migration"), State(Life.PAUSED, "user")])
 @pytest.mark.parametrize("verb", ["pause", "unpause", "reset"])
 async def test_a_guest_paused_by_its_migration_refuses_requests(up: Up, verb: Verb, state: State) -> None:
-    """Whatever process asks: the next one could not tell whose pause it is."""
+    """Otherwise a restarted virt-handler could not tell whose pause it is."""
     up.guest.life = state
     with pytest.raises(VerbRefused, match="VMI is migrating"):
         await up.session.user_requests.execute(verb, stopping())

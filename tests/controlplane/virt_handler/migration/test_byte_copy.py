@@ -21,7 +21,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Path:
-    """left - copy - TLS - copy - right, seen from both ends."""
+    """near (left) - copy - TLS - copy - far (right), seen from both ends."""
 
     def __init__(self) -> None:
         self.tasks: list[asyncio.Task[None]] = []

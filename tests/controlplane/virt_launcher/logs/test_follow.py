@@ -221,7 +221,7 @@ async def test_a_started_line_is_awaited(tmp_path: Path, reader: Reader) -> None
     assert bytes(reader.seen) == b"login: \n"
 
 
-async def test_output_for_a_blocked_pipe_readeris_retried(tmp_path: Path, reader: Reader) -> None:
+async def test_output_for_a_blocked_reader_is_retried(tmp_path: Path, reader: Reader) -> None:
     """A full pipe holds up the rest of a line. The reader may continue when the guest no longer writes."""
     log, done = tmp_path / "serial.log", list[str]()
     log.write_bytes(b"x" * 4000 + b"\n")
