@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A machine, its instance and its migrations on a fake API server, and why each of them cannot be migrated."""
+"""A VM, its VMI and its migrations on a fake API server."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def put_migration(api: FakeApi, name: str, phase: str = "", vmi: str = "web") ->
 
 
 def made(api: FakeApi) -> list[dict[str, Any]]:
-    """Return the migrations that there are."""
+    """Return the existing migrations."""
     return [body for path, body in api.objects.items() if path.startswith(f"{MIGRATIONS}/")]

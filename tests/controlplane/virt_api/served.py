@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A virt-api in this process, on a fake API server and with certificates of its own, and clients to call it."""
+"""A virt-api in this process with its own certificates, on a fake API server, and clients to call it."""
 
 from __future__ import annotations
 
@@ -160,10 +160,10 @@ class Served:
         headers: Any = None,
         body: bytes | None = None,
     ) -> tuple[int, Any]:
-        """Send one request; returns code and body, as JSON where it is JSON, else as text."""
+        """Send one request. Return the code and the body, decoded if it is JSON, else as text."""
         if session is None:
-            async with self.session(pair) as made:
-                return await self.call(method, path, session=made, headers=headers, body=body)
+            async with self.session(pair) as own_session:
+                return await self.call(method, path, session=own_session, headers=headers, body=body)
         url = URL(f"https://127.0.0.1:{self.port}{path}", encoded=True)
         data, name = io.BytesIO(body) if body else None, "virt-api.kubevirt.svc"
         async with session.request(method, url, headers=headers, data=data, server_hostname=name) as response:
@@ -171,7 +171,7 @@ class Served:
             return response.status, json.loads(text) if response.content_type == "application/json" and text else text
 
     def answer_reviews(self, *, allowed: bool) -> None:
-        """Let the fake API server answer SubjectAccessReviews, and keep them."""
+        """Let the fake API server answer SubjectAccessReviews and record them."""
         plain = self.api.handle
 
         async def handle(request: Any) -> Any:
@@ -192,7 +192,7 @@ async def serving(
     settings: Callable[[], Settings] | None = None,
     webhook_clients: WebhookClients | None = None,
 ) -> AsyncIterator[Served]:
-    """Serve. The front proxy's name is front-proxy-client. settings: of admission, by default the cluster's."""
+    """Serve. The front proxy's name is front-proxy-client. settings: for admission, by default the cluster's."""
     tls = ServingTls(webhook_clients.authority if webhook_clients is not None else b"")
     api, cluster = FakeApi(), Cluster("kubevirt", tls)
     served = Served(api, cluster, directory, an_authority("ours"), an_authority("proxy"))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-api learns by its watches, and what it goes by while they tell nothing, or nonsense."""
+"""The cluster state that virt-api watches, and its behaviour while objects are missing or unreadable."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def a_secret(**data: str) -> bytes:
     ).encode()
 
 
-def test_the_configuration_is_the_objects_or_the_defaults() -> None:
+def test_the_configuration_comes_from_the_object_or_is_the_default() -> None:
     cluster = Cluster("kubevirt")
 
     cluster.take_configuration(CONFIGURATION, None, a_kubevirt(cpuModel="Haswell"))
@@ -81,7 +81,7 @@ def test_an_incomplete_client_pair_keeps_the_old_one(after: bytes | None) -> Non
 
 
 def test_an_unusable_front_proxy_ca_trusts_no_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The old CA was removed, so it does not count either."""
+    """The old CA was replaced, so its clients are not trusted either."""
     cluster = Cluster("kubevirt")
     pair, proxy = an_authority("ours"), an_authority("proxy")
     cluster.take_pair(Key("kubevirt", SECRET_NAME), None, secret(pair))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Concurrency limits: slots are given in order, and nobody waits for one longer than for a response."""
+"""Concurrency limits: requests get slots in order and wait for a limited time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from controlplane.virt_api import concurrency
 from controlplane.virt_api.concurrency import ConcurrencyLimit, WorkerThreads
 
 
-async def test_only_so_many_run_at_once_and_the_others_follow_in_order() -> None:
+async def test_requests_over_the_limit_follow_in_order() -> None:
     limit, started, may_end = ConcurrencyLimit(2), list[int](), asyncio.Event()
 
     async def run(number: int) -> None:

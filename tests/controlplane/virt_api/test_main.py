@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The process as a whole, from its first watch to its end, on a fake API server."""
+"""The whole process on a fake API server, from its first watch to its end."""
 
 from __future__ import annotations
 
@@ -57,17 +57,17 @@ class Process:
         return self.task
 
     async def is_serving(self) -> None:
-        """Wait until it says so, and where."""
+        """Wait until the log says that it serves, and take the port from there."""
         async with asyncio.timeout(10):
             while not (records := [record for record in self.caplog.records if record.message == "serving"]):  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
         self.served.port = records[0].port  # type: ignore[attr-defined]
 
     async def is_allowed(self) -> bool:
-        """Ask whether the launcher may be evicted."""
+        """Return whether the launcher may be evicted."""
         _unused, review = await self.served.call("POST", EVICTION, body=json.dumps(EVICTED).encode())
-        answer: bool = review["response"]["allowed"]
-        return answer
+        allowed: bool = review["response"]["allowed"]
+        return allowed
 
 
 @pytest.fixture
@@ -86,12 +86,12 @@ async def virt_api(
             return anonymous
 
         monkeypatch.setattr(credentials, "load", load)
-        made = Process(served, caplog)
-        yield made
-        if made.task is not None:
-            made.task.cancel()
+        started = Process(served, caplog)
+        yield started
+        if started.task is not None:
+            started.task.cancel()
             with suppress(asyncio.CancelledError):
-                await made.task
+                await started.task
 
 
 async def test_only_configured_webhook_clients_may_send_reviews(virt_api: Process) -> None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role's manifests and this process must agree: paths, Service, versions, who passes by."""
+"""The role's manifests and virt-api must agree on paths, Service, versions and exempted accounts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def render(name: str, **options: Any) -> list[dict[str, Any]]:
     own = {
         "control_plane_namespace": "virt",
         "__control_plane_kinds": yaml.safe_load(LIST.read_text()),
-        "control_plane_node_affinity": {},  # with the next: from what preflight finds, tests/unit/roles
+        "control_plane_node_affinity": {},  # this and the next come from preflight: tests/unit/roles
         "__control_plane_budget": 1,
         **IMAGES,
         **USER,
@@ -71,7 +71,7 @@ def workloads(name: str, **options: Any) -> list[dict[str, Any]]:
     return [manifest for manifest in manifests if manifest["kind"] in {"Deployment", "DaemonSet"}]
 
 
-def test_configured_webhooks_are_the_served_ones() -> None:
+def test_the_configured_webhooks_are_served() -> None:
     def stage(kind: str, hook: dict[str, Any]) -> str:
         if hook["rules"][0]["resources"] == ["pods/eviction"]:
             return "evict"
@@ -87,7 +87,7 @@ def test_configured_webhooks_are_the_served_ones() -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.resource.kind)
 def test_every_write_of_a_kind_and_its_status_is_reviewed(kind: Kind) -> None:
     plural = kind.resource.plural
-    judged = {
+    reviewed = {
         (each, operation)
         for stage, hook in webhook_paths()
         for rule in hook["rules"]
@@ -96,7 +96,7 @@ def test_every_write_of_a_kind_and_its_status_is_reviewed(kind: Kind) -> None:
         if stage.startswith("Validating") and rule["apiGroups"] == [kind.resource.group]
     }
 
-    assert judged >= {(each, write) for each in (plural, f"{plural}/status") for write in ("CREATE", "UPDATE")}
+    assert reviewed >= {(each, write) for each in (plural, f"{plural}/status") for write in ("CREATE", "UPDATE")}
 
 
 def test_users_may_create_their_kinds_and_read_the_others() -> None:
@@ -114,9 +114,9 @@ def test_users_may_create_their_kinds_and_read_the_others() -> None:
 
     for kind in KINDS:
         plural = kind.resource.plural
-        is_everybodys = kind.is_users and not kind.own_role
-        assert ((plural, "create") in granted["edit"]) is is_everybodys
-        assert ((plural, "deletecollection") in granted["admin"]) is is_everybodys
+        is_for_editors = kind.is_users and not kind.own_role
+        assert ((plural, "create") in granted["edit"]) is is_for_editors
+        assert ((plural, "deletecollection") in granted["admin"]) is is_for_editors
         assert kind.is_users <= ({(plural, "watch")} <= granted["admin"] & granted["edit"] & granted["view"])
         assert {(plural, "get"), (plural, "list")} <= granted["edit"] & granted["view"]
         assert (plural, "create") not in granted["view"]
@@ -127,7 +127,7 @@ def test_users_may_create_their_kinds_and_read_the_others() -> None:
 
 
 def granted_subresources(role: str) -> set[tuple[str, str]]:
-    """List what a role grants below objects, in whatever group, but for scale."""
+    """Return the subresources that a role grants, in any group, except scale."""
     rules = (
         rule
         for each in render("rbac-users.yaml.j2")
@@ -146,13 +146,13 @@ def granted_subresources(role: str) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("role", ["admin", "edit", "view"])
 def test_roles_grant_the_implemented_subresources_in_their_own_group(role: str) -> None:
-    """As upstream. A right to virtualmachines/start in group kubevirt.io would have no effect."""
+    """As upstream. A right to virtualmachines/start in the group kubevirt.io would have no effect."""
     built = {(f"{GROUP}/{row.resource}/{row.path}", VERBS[row.method]) for row in TABLE if row.action != "unbuilt"}
-    asked_by_api_servers = {(f"{GROUP}/{resource}/evacuate", "update") for resource in (VM, VMI)}
+    evacuate = {(f"{GROUP}/{resource}/evacuate", "update") for resource in (VM, VMI)}
 
-    of_few = {(f"{GROUP}/{VM}/migrate", "update")}
+    migrate = {(f"{GROUP}/{VM}/migrate", "update")}
 
-    granted = {rule for rule in built - of_few | asked_by_api_servers if role != "view" or rule[1] == "get"}
+    granted = {rule for rule in built - migrate | evacuate if role != "view" or rule[1] == "get"}
     assert granted_subresources(role) == granted
 
 
@@ -189,16 +189,16 @@ def test_webhooks_fail_closed_and_exempt_only_our_accounts(hook: dict[str, Any])
     assert "namespaceSelector" not in hook
     assert "objectSelector" not in hook
     (condition,) = hook["matchConditions"]
-    if is_eviction:  # nobody is left out, but every Pod that is not named like a launcher is
-        head = pod_name(a_vmi(), 1).removesuffix(pod_name(a_vmi(), 1).removeprefix("virt-launcher-"))
-        assert condition["expression"] == f"request.name.startsWith('{head}')"
+    if is_eviction:  # all accounts are reviewed, but only Pods with the name of a launcher
+        prefix = pod_name(a_vmi(), 1).removesuffix(pod_name(a_vmi(), 1).removeprefix("virt-launcher-"))
+        assert condition["expression"] == f"request.name.startsWith('{prefix}')"
     else:
         assert "'system:serviceaccount:virt:'" in condition["expression"]
     assert hook["clientConfig"]["service"]["namespace"] == "virt"
     assert "caBundle" not in hook["clientConfig"]
 
 
-def test_the_aggregated_versions_are_the_served_ones() -> None:
+def test_the_aggregated_versions_are_served() -> None:
     services = render("apiservice.yaml.j2")
 
     assert [each["spec"]["version"] for each in services] == list(VERSIONS)
@@ -217,10 +217,10 @@ def test_virt_api_may_read_only_its_secrets_and_the_front_proxy_configuration() 
     assert ("RoleBinding", "kube-system", "kubevirt-apiserver-authentication-reader") in identities
 
 
-def test_each_pair_is_readable_by_the_one_account_that_uses_it() -> None:
-    """And the authority's key by virt-controller alone, that issues them. No right to all Secrets, nothing mounted.
+def test_each_pair_is_readable_only_by_the_account_that_uses_it() -> None:
+    """Only virt-controller, the issuer, reads the CA's key. No account may read all Secrets, and no Pod mounts one.
 
-    No virt-handler reads any: on a captured node there is no key of the control plane to be had.
+    virt-handler reads none: a captured node gives access to no key of the control plane.
     """
     readers: dict[str, set[str]] = {}
     for template, account in (("rbac-api", "virt-api"), ("rbac-handler", "virt-handler")):
@@ -242,10 +242,10 @@ def test_virt_controller_may_write_only_its_secrets_by_name() -> None:
         for rule in each.get("rules", [])
         if {"secrets", "*"} & set(rule["resources"])
     ]
-    made = [each["metadata"]["name"] for each in render("secrets.yaml.j2")]
+    names = [each["metadata"]["name"] for each in render("secrets.yaml.j2")]
 
     (rule,) = rules
-    assert rule["resourceNames"] == made == [key.name for _unused, key in secrets("virt")]
+    assert rule["resourceNames"] == names == [key.name for _unused, key in secrets("virt")]
     assert {"create", "patch"} <= set(rule["verbs"])
     assert "delete" not in rule["verbs"]
 
@@ -266,7 +266,7 @@ def test_virt_controller_reads_leases_of_its_namespace_and_writes_its_own() -> N
 
 @pytest.mark.parametrize("name", ["virt-api", "virt-controller"])
 def test_deployments_tolerate_control_plane_nodes(name: str) -> None:
-    """Whether it runs nowhere else is for the role to say, which looks for them."""
+    """Whether they run only there is an option of the role."""
     (deployment,) = (manifest for manifest in render(f"{name}.yaml.j2") if manifest["kind"] == "Deployment")
     spec = deployment["spec"]["template"]["spec"]
 
@@ -301,7 +301,7 @@ def test_components_listen_on_the_address_of_their_pod(name: str, variable: str)
 
 
 def the_ports(name: str) -> dict[str, set[str]]:
-    """Return what a component's containers say that they serve, by the label that selects its Pods."""
+    """Return the ports of a component's containers, by the label of its Pods."""
     (workload,) = workloads(name)
     template = workload["spec"]["template"]
     ports = {port["name"] for each in template["spec"]["containers"] for port in each.get("ports", [])}
@@ -309,8 +309,8 @@ def the_ports(name: str) -> dict[str, set[str]]:
 
 
 def allowed(**options: Any) -> dict[str, list[dict[str, Any]]]:
-    """Return the ingress rules of each component, by its Pods' label."""
-    found = {}
+    """Return the ingress rules of each component, by the label of its Pods."""
+    rules = {}
     for policy in render("network-policies.yaml.j2", **options):
         assert policy["metadata"]["namespace"] == "virt"
         assert policy["spec"]["policyTypes"] == ["Ingress"]
@@ -318,9 +318,9 @@ def allowed(**options: Any) -> dict[str, list[dict[str, Any]]]:
         (expression,) = selector.get("matchExpressions", [{"key": "kubevirt.io", "operator": "In", "values": []}])
         assert (expression["key"], expression["operator"]) == ("kubevirt.io", "In")
         for label in [*selector.get("matchLabels", {}).values(), *expression["values"]]:
-            assert label not in found, "one policy per component"
-            found[label] = policy["spec"]["ingress"]
-    return found
+            assert label not in rules, "one policy per component"
+            rules[label] = policy["spec"]["ingress"]
+    return rules
 
 
 def is_of(rule: dict[str, Any], port: str) -> bool:
@@ -328,10 +328,10 @@ def is_of(rule: dict[str, Any], port: str) -> bool:
 
 
 MIGRATIONS = 1024
-"""The first of the ports of which the kernel gives one to each migration."""
+"""The first port of the range from which each migration gets a port."""
 
 
-def test_network_policies_open_the_served_ports_only() -> None:
+def test_network_policies_open_only_the_served_ports() -> None:
     components = ("virt-api", "virt-controller", "virt-handler", "virt-node")
     served = {label: ports for name in components for label, ports in the_ports(name).items()}
 
@@ -364,7 +364,7 @@ def test_metrics_can_be_restricted_while_virt_api_stays_open() -> None:
 
 @pytest.mark.parametrize("name", ["virt-api", "virt-controller", "virt-handler", "virt-node"])
 def test_the_termination_message_has_the_end_of_the_log(name: str) -> None:
-    """Where the role, which waits for it, finds it: there is nobody to read a log."""
+    """The role reads it there while it waits for the component."""
     (workload,) = workloads(name)
     spec = workload["spec"]["template"]["spec"]
 
@@ -415,22 +415,22 @@ def test_components_run_on_nodes_of_their_images_architecture(name: str) -> None
 
 @pytest.mark.parametrize("name", ["virt-handler", "virt-node"])
 def test_placement_and_update_strategy_are_options(name: str) -> None:
-    demand = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
-    found = workload(
+    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    rendered = workload(
         name,
         control_plane_workload_node_selector={"machines": "here"},
-        control_plane_workload_node_affinity=demand,
+        control_plane_workload_node_affinity=affinity,
         control_plane_workload_tolerations=[],
         control_plane_workload_max_unavailable="25%",
     )
-    spec = found["template"]["spec"]
-    assert (spec["nodeSelector"], spec["affinity"]["nodeAffinity"]) == ({"machines": "here"}, demand)
+    spec = rendered["template"]["spec"]
+    assert (spec["nodeSelector"], spec["affinity"]["nodeAffinity"]) == ({"machines": "here"}, affinity)
     assert spec["tolerations"] == []
-    assert found["updateStrategy"]["rollingUpdate"]["maxUnavailable"] == "25%"
+    assert rendered["updateStrategy"]["rollingUpdate"]["maxUnavailable"] == "25%"
 
 
 def test_all_connections_and_reviews_fit_in_virt_apis_memory_limit() -> None:
-    """aiohttp keeps a header twice, as bytes and as text; asyncio reads 256 KiB at once."""
+    """aiohttp stores a header twice, as bytes and as text; asyncio reads 256 KiB at once."""
     process, tls, header = 60 * MIB, MIB // 3, 2 * (MAX_HEADER_BYTES + MIB // 4)
     review = 20 * MAX_REVIEW_BYTES
     limit = memory_limit("virt-api.yaml.j2", "Deployment")
@@ -438,15 +438,15 @@ def test_all_connections_and_reviews_fit_in_virt_apis_memory_limit() -> None:
 
 
 def test_a_dozen_hostile_launchers_fit_in_virt_handlers_memory_limit() -> None:
-    """Measured: 48 MiB, less than 64 KiB for a launcher, and 32 MiB for a message that never ends."""
-    itself, launchers, harmful = 48 * MIB, 250 * MIB // 16, 12 * 32 * MIB
-    assert itself + launchers + harmful <= memory_limit("virt-handler.yaml.j2", "DaemonSet")
+    """Measured: 48 MiB for the process, less than 64 KiB for each launcher, 32 MiB for each endless message."""
+    base, launchers, hostile = 48 * MIB, 250 * MIB // 16, 12 * 32 * MIB
+    assert base + launchers + hostile <= memory_limit("virt-handler.yaml.j2", "DaemonSet")
 
 
 def test_all_concurrent_work_of_virt_node_fits_in_its_memory_limit() -> None:
-    """Measured: 33 MiB, and 20 MiB for the threads of 256 launchers."""
-    itself, threads = 33 * MIB, LIMIT * 20 * MIB // 256
-    assert itself + 4 * threads <= memory_limit("virt-node.yaml.j2", "DaemonSet")
+    """Measured: 33 MiB for the process, and 20 MiB for the threads of 256 launchers."""
+    base, threads = 33 * MIB, LIMIT * 20 * MIB // 256
+    assert base + 4 * threads <= memory_limit("virt-node.yaml.j2", "DaemonSet")
 
 
 def memory_limit(template: str, kind: str) -> int:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-api as a process on a real API server: the role's manifests, its own account, certificates, kubectl.
+"""virt-api as a process on a real API server, with the role's manifests, its own account, certificates and kubectl.
 
-The Service has no selector but an EndpointSlice with the host's address, because there are no nodes;
-all else is as in a cluster.
+There are no nodes, so an EndpointSlice with the host's address replaces the selector of the Service. Everything else
+is as in a cluster.
 """
 
 from __future__ import annotations
@@ -80,13 +80,13 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Installed]:
-    with installing(f"virt-api-{worker_id}", tmp_path_factory.mktemp("virt-api"), controllers=False) as made:
-        yield made
+    with installing(f"virt-api-{worker_id}", tmp_path_factory.mktemp("virt-api"), controllers=False) as api:
+        yield api
 
 
 @contextmanager
 def installing(name: str, directory: Path, *, controllers: bool) -> Iterator[Installed]:
-    """Have our API on a lab of this name without nodes; controllers: with Kubernetes' own."""
+    """Install our API in a lab without nodes. controllers: whether Kubernetes' own controllers run."""
     with Lab(name).running(nodes=0, controllers=controllers) as lab:
         kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         accounts = asyncio.run(install(lab, directory))
@@ -97,8 +97,8 @@ def installing(name: str, directory: Path, *, controllers: bool) -> Iterator[Ins
 
 @pytest.fixture
 async def client(installed: Installed) -> AsyncIterator[Client]:
-    async with a_client(installed.kubeconfig) as made:
-        yield made
+    async with a_client(installed.kubeconfig) as connected:
+        yield connected
 
 
 @asynccontextmanager
@@ -133,7 +133,7 @@ def collection(body: dict[str, Any]) -> str:
 
 
 async def publish(client: Client, host: str, port: int) -> None:
-    """Make Service virt-api lead to virt-api once it listens, as a Pod that becomes ready does."""
+    """Point the Service virt-api to the process once it listens, like a Pod that becomes ready."""
     async with asyncio.timeout(30):
         while True:
             try:
@@ -153,7 +153,7 @@ async def publish(client: Client, host: str, port: int) -> None:
 
 
 async def post(client: Client, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Create, and again where the answer is lost: an API server that ends is started again, in a lab as elsewhere."""
+    """Create an object; retry if the response is lost, because an API server that exits is restarted."""
     request = Request("POST", path, f"create {path}", json.dumps(body).encode())
     is_lost = False
     async with asyncio.timeout(60):
@@ -166,20 +166,20 @@ async def post(client: Client, path: str, body: dict[str, Any]) -> dict[str, Any
             except AlreadyExists:
                 if not is_lost:
                     raise
-                made = Request("GET", f"{path}/{body['metadata']['name']}", f"get {path}")
-                return dict(json.loads(await client.transport.send(made)))
+                request_again = Request("GET", f"{path}/{body['metadata']['name']}", f"get {path}")
+                return dict(json.loads(await client.transport.send(request_again)))
 
 
 async def account(client: Client, lab: Lab, name: str, directory: Path) -> Path:
     """Write a kubeconfig with a token of the service account."""
     path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{name}/token"
     token = await post(client, path, {"spec": {"expirationSeconds": 3600}})
-    known = yaml.safe_load(lab.kubeconfig.read_text())
-    known["users"] = [{"name": "u", "user": {"token": token["status"]["token"]}}]
-    known["contexts"][0]["context"]["user"] = "u"
-    written = directory / f"{name}.kubeconfig"
-    written.write_text(yaml.safe_dump(known))
-    return written
+    config = yaml.safe_load(lab.kubeconfig.read_text())
+    config["users"] = [{"name": "u", "user": {"token": token["status"]["token"]}}]
+    config["contexts"][0]["context"]["user"] = "u"
+    path_written = directory / f"{name}.kubeconfig"
+    path_written.write_text(yaml.safe_dump(config))
+    return path_written
 
 
 def free_port(address: str) -> int:
@@ -190,14 +190,14 @@ def free_port(address: str) -> int:
 
 @contextmanager
 def processes(lab: Lab, accounts: dict[str, Path]) -> Iterator[None]:
-    """Run virt-api as itself, and the certificates' loop as virt-controller, until the end."""
+    """Run virt-api with its own account, and the certificate loop with virt-controller's."""
     environment = {
         **os.environ,
         "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins' / 'module_utils'}",
         "POD_NAMESPACE": NAMESPACE,
         "LISTEN_ADDRESS": str(lab.describe().addresses.host),
         "LISTEN_PORT": (accounts["api"].parent / "port").read_text(),
-        # The lab's API server proves itself to webhooks; a review of anybody else is refused.
+        # The lab's API server presents a client certificate to webhooks; other clients are refused.
         "WEBHOOK_CLIENT_CA": (lab.state.certificates / "front-proxy-ca.crt").read_text(),
         "WEBHOOK_CLIENT_NAMES": '["front-proxy-client"]',
     }
@@ -221,7 +221,7 @@ def processes(lab: Lab, accounts: dict[str, Path]) -> Iterator[None]:
 
 
 async def keep_certificates(kubeconfig: str) -> None:
-    """What virt-controller's leader does, as its own account."""
+    """Run the certificate loop of virt-controller's leader with its account."""
     async with a_client(Path(kubeconfig)) as client:
         await run_certificates(client, NAMESPACE, CLOCK)
 
@@ -265,7 +265,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture
 async def vm(client: Client) -> dict[str, Any]:
-    """A VM of this test's own; it has our finalizer, and no controller is here to take it off."""
+    """A VM for one test. It keeps our finalizer, because no controller removes it."""
     return await client.create(VIRTUAL_MACHINE, "default", a_vm(f"web-{next(_numbers)}"))
 
 
@@ -278,7 +278,7 @@ async def put(client: Client, vm: dict[str, Any], action: str, body: str = "") -
     await client.transport.send(Request("PUT", path, action, body.encode() or None))
 
 
-async def test_admission_fills_in_defaults_and_refuses_with_every_cause(client: Client, vm: dict[str, Any]) -> None:
+async def test_admission_sets_defaults_and_refuses_with_every_cause(client: Client, vm: dict[str, Any]) -> None:
     assert vm["spec"]["template"]["spec"]["domain"]["firmware"]["uuid"]
 
     with pytest.raises(Invalid) as refused:
@@ -288,8 +288,8 @@ async def test_admission_fills_in_defaults_and_refuses_with_every_cause(client: 
     assert "template" in str(refused.value)
 
 
-def test_a_review_of_anybody_but_the_api_server_is_refused(installed: Installed) -> None:
-    """Each test here that writes shows that the API server's own are taken."""
+def test_only_the_api_server_may_send_reviews(installed: Installed) -> None:
+    """All tests that write show that reviews of the API server are accepted."""
     host, port = str(installed.lab.describe().addresses.host), (installed.controller.parent / "port").read_text()
     url = f"https://{host}:{port}/virtualmachines-validate"
     context = ssl.create_default_context()
@@ -303,7 +303,7 @@ def test_a_review_of_anybody_but_the_api_server_is_refused(installed: Installed)
 
 
 @pytest.mark.parametrize("version", ["v1", "v1alpha3"])
-async def test_both_versions_pass_through_admission(client: Client, version: str) -> None:
+async def test_both_versions_are_reviewed(client: Client, version: str) -> None:
     resource = Resource("kubevirt.io", version, "virtualmachines", "VirtualMachine")
     body = a_vm("other", runStrategy="Halted")
     body["apiVersion"] = f"kubevirt.io/{version}"
@@ -313,7 +313,7 @@ async def test_both_versions_pass_through_admission(client: Client, version: str
         await client.create(resource, "default", body)
 
 
-async def test_start_through_the_aggregated_api(client: Client, vm: dict[str, Any]) -> None:
+async def test_start_works_through_the_aggregated_api(client: Client, vm: dict[str, Any]) -> None:
     await put(client, vm, "start", '{"dryRun": ["All"]}')
     assert (await client.get(VIRTUAL_MACHINE, key_of(vm)))["spec"]["runStrategy"] == "Halted"
 
@@ -325,18 +325,18 @@ async def test_start_through_the_aggregated_api(client: Client, vm: dict[str, An
     assert refused.value.reason == "Conflict"
 
 
-async def test_users_of_many_groups_with_long_names_are_let_in(installed: Installed, vm: dict[str, Any]) -> None:
-    """The API server hands the names on in headers, by the certificate of the front proxy."""
+async def test_users_with_many_long_groups_are_accepted(installed: Installed, vm: dict[str, Any]) -> None:
+    """The API server forwards the groups in headers, with the certificate of the front proxy."""
     groups = [*(f"{number:02}-{'g' * 400}" for number in range(80)), "system:masters"]
     as_jane = ("--as", "jane", *(f"--as-group={group}" for group in groups))
     path = f"{GROUP}/namespaces/default/virtualmachines/{vm['metadata']['name']}/start"
 
-    answer = installed.run_kubectl("replace", "--raw", path, "-f", "-", *as_jane, stdin="{}")
+    completed = installed.run_kubectl("replace", "--raw", path, "-f", "-", *as_jane, stdin="{}")
 
-    assert answer.returncode == 0, answer.stderr
+    assert completed.returncode == 0, completed.stderr
 
 
-async def test_restart_and_stop_of_what_runs(installed: Installed, client: Client) -> None:
+async def test_restart_and_stop_of_a_running_vm(installed: Installed, client: Client) -> None:
     vm = await client.create(VIRTUAL_MACHINE, "default", a_vm(f"web-{next(_numbers)}", runStrategy="Always"))
     async with a_client(installed.controller) as controller:
         body = vm["spec"]["template"] | {
@@ -361,22 +361,22 @@ async def test_restart_and_stop_of_what_runs(installed: Installed, client: Clien
     assert (await client.get(VIRTUAL_MACHINE, key_of(vm)))["spec"]["runStrategy"] == "Halted"
 
 
-async def test_an_eviction_is_answered_by_the_strategy_of_its_machine(installed: Installed, client: Client) -> None:
+async def test_an_eviction_follows_the_strategy_of_its_vmi(installed: Installed, client: Client) -> None:
     with suppress(ApiError):
         await client.create(SERVICE_ACCOUNT, "default", {"metadata": {"name": "default"}})
-    said = {}
+    outcomes = {}
     for strategy in ("None", "LiveMigrate", "LiveMigrateIfPossible", "External"):
         pod = await a_launcher(installed, client, strategy)
         try:
             await evict(client, pod)
-            said[strategy] = "evicted"
+            outcomes[strategy] = "evicted"
         except Throttled as error:
-            said[strategy] = str(error)
+            outcomes[strategy] = str(error)
     external = await client.get(VIRTUAL_MACHINE_INSTANCE, Key("default", "evict-external"))
 
-    assert said["None"] == said["LiveMigrateIfPossible"] == "evicted"
-    assert "not live-migratable (no way to move it); stop it to free its node" in said["LiveMigrate"]
-    assert 'Eviction triggered evacuation of VMI "default/evict-external"' in said["External"]
+    assert outcomes["None"] == outcomes["LiveMigrateIfPossible"] == "evicted"
+    assert "not live-migratable (no way to move it); stop it to free its node" in outcomes["LiveMigrate"]
+    assert 'Eviction triggered evacuation of VMI "default/evict-external"' in outcomes["External"]
     assert external["status"]["evacuationNodeName"] == "node-1"
     assert external["metadata"]["annotations"]["kubevirt.io/eviction-source"] == "descheduler"
     await client.transport.send(
@@ -387,8 +387,8 @@ async def test_an_eviction_is_answered_by_the_strategy_of_its_machine(installed:
     assert await client.get(POD, Key("default", "virt-launcher-livemigrate"))
 
 
-async def test_other_pods_are_evicted_as_ever(client: Client) -> None:
-    """Also one that calls itself a launcher and is nobody's."""
+async def test_other_pods_are_evicted_as_usual(client: Client) -> None:
+    """Also a Pod with the name of a launcher and without an owner."""
     with suppress(ApiError):
         await client.create(SERVICE_ACCOUNT, "default", {"metadata": {"name": "default"}})
     containers = [{"name": "compute", "image": "localhost/x"}]
@@ -400,13 +400,13 @@ async def test_other_pods_are_evicted_as_ever(client: Client) -> None:
 
 
 async def a_launcher(installed: Installed, client: Client, strategy: str) -> str:
-    """Make an instance that runs on a node, and its Pod; return the Pod's name."""
+    """Make a VMI that runs on a node, and its Pod. Return the Pod's name."""
     name, pod = f"evict-{strategy.lower()}", f"virt-launcher-{strategy.lower()}"
     template = a_vm()["spec"]["template"]["spec"] | {"evictionStrategy": strategy}
     body = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": name}}
-    made = await client.create(VIRTUAL_MACHINE_INSTANCE, "default", body | {"spec": template})
+    vmi = await client.create(VIRTUAL_MACHINE_INSTANCE, "default", body | {"spec": template})
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": name, "controller": True}
-    meta = {"name": pod, "ownerReferences": [owner | {"uid": made["metadata"]["uid"]}]}
+    meta = {"name": pod, "ownerReferences": [owner | {"uid": vmi["metadata"]["uid"]}]}
     spec = {"nodeName": "node-1", "containers": [{"name": "compute", "image": "localhost/x"}]}
     await client.create(POD, "default", {"metadata": meta, "spec": spec})
     cannot = {"type": "LiveMigratable", "status": "False", "message": "no way to move it"}
@@ -417,14 +417,14 @@ async def a_launcher(installed: Installed, client: Client, strategy: str) -> str
 
 
 async def evict(client: Client, pod: str) -> None:
-    """Ask as the descheduler does."""
+    """Send an eviction like the descheduler."""
     meta = {"name": pod, "namespace": "default", "annotations": {"requested-by": "sigs.k8s.io/descheduler"}}
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
     path = f"/api/v1/namespaces/default/pods/{pod}/eviction"
     await client.transport.send(Request("POST", path, "evict", json.dumps(body).encode()))
 
 
-def test_kubectl_sees_the_group_and_its_errors(installed: Installed) -> None:
+def test_kubectl_discovers_the_group(installed: Installed) -> None:
     resources = installed.run_kubectl("api-resources", "--api-group=subresources.kubevirt.io")
     raw = installed.run_kubectl("get", "--raw", "/apis/subresources.kubevirt.io")
     discovery = installed.run_kubectl("get", "--raw", "/apis/subresources.kubevirt.io/v1")
@@ -453,7 +453,7 @@ def test_a_user_without_the_right_is_refused(installed: Installed) -> None:
     assert "Forbidden" in refused.stderr
 
 
-async def test_a_serving_pair_that_is_renewed_is_used_at_once(client: Client, vm: dict[str, Any]) -> None:
+async def test_a_renewed_serving_pair_is_used_at_once(client: Client, vm: dict[str, Any]) -> None:
     secret = await client.get(SECRET, Key(NAMESPACE, SECRET_NAME))
     await client.patch(SECRET, Key(NAMESPACE, SECRET_NAME), {"data": {"tls.crt": None, "tls.key": None}})
 
@@ -471,10 +471,10 @@ async def test_a_serving_pair_that_is_renewed_is_used_at_once(client: Client, vm
     await put(client, vm, "start", '{"dryRun": ["All"]}')
 
 
-async def test_deleted_secrets_are_made_anew_while_the_old_pair_serves_on(
+async def test_deleted_secrets_are_recreated_while_the_old_pair_stays_in_use(
     installed: Installed, client: Client, vm: dict[str, Any]
 ) -> None:
-    """With the rights of virt-controller's account, that may make these two Secrets and no other."""
+    """With the rights of virt-controller's account, which may create these two Secrets and no others."""
     authority, serving = Key(NAMESPACE, AUTHORITY_SECRET), Key(NAMESPACE, SECRET_NAME)
     old = {key: await client.get(SECRET, key) for key in (authority, serving)}
     for key, secret in old.items():
@@ -490,9 +490,9 @@ async def test_deleted_secrets_are_made_anew_while_the_old_pair_serves_on(
             await changed.wait()
     running.cancel()
 
-    kept = [split_bundle(base64.b64decode(secret["data"]["ca.crt"])) for secret in (old[authority], json.loads(raw))]
-    assert kept[0][0] in kept[1][1:], "what is served is still trusted"
-    assert kept[0][0] != kept[1][0]
+    bundles = [split_bundle(base64.b64decode(secret["data"]["ca.crt"])) for secret in (old[authority], json.loads(raw))]
+    assert bundles[0][0] in bundles[1][1:], "what is served is still trusted"
+    assert bundles[0][0] != bundles[1][0]
     await put(client, vm, "start", '{"dryRun": ["All"]}')
     async with a_client(installed.controller) as controller:
         again = await controller.ensure(SECRET, authority)
@@ -503,24 +503,22 @@ async def test_deleted_secrets_are_made_anew_while_the_old_pair_serves_on(
             await controller.create(SECRET, NAMESPACE, {"metadata": {"name": AUTHORITY_SECRET}})
 
 
-async def test_an_instance_gets_finalizer_and_phase_but_keeps_its_spec(installed: Installed, client: Client) -> None:
+async def test_the_spec_of_a_vmi_cannot_be_changed_by_users(installed: Installed, client: Client) -> None:
     body = a_vm()["spec"]["template"] | {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstance",
         "metadata": {"name": "alone", "namespace": "default"},
     }
-    made = await client.create(VIRTUAL_MACHINE_INSTANCE, "default", body)
-    assert made["metadata"]["finalizers"]
+    vmi = await client.create(VIRTUAL_MACHINE_INSTANCE, "default", body)
+    assert vmi["metadata"]["finalizers"]
 
     change = {"spec": {"domain": {"memory": {"guest": "128Mi"}}}}
     for version in ("v1", "v1alpha3"):
         resource = Resource("kubevirt.io", version, "virtualmachineinstances", "VirtualMachineInstance")
         with pytest.raises(ApiError, match=r"spec\.domain\.memory\.guest: does not change"):
-            await client.patch(resource, key_of(made), change)
+            await client.patch(resource, key_of(vmi), change)
     async with a_client(installed.controller) as controller:
-        changed = await controller.patch(VIRTUAL_MACHINE_INSTANCE, key_of(made), change)
+        changed = await controller.patch(VIRTUAL_MACHINE_INSTANCE, key_of(vmi), change)
     assert changed["spec"]["domain"]["memory"]["guest"] == "128Mi"
     with pytest.raises(ApiError):
-        await client.patch(
-            VIRTUAL_MACHINE_INSTANCE, key_of(made), {"status": {"phase": "Failed"}}, subresource="status"
-        )
+        await client.patch(VIRTUAL_MACHINE_INSTANCE, key_of(vmi), {"status": {"phase": "Failed"}}, subresource="status")

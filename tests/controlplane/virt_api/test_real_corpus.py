@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bad-input corpus on a real API server, for each kind that holds a machine: what users are told, row by row."""
+"""The corpus of invalid input on a real API server, for each kind with a VMI template: the errors that users see."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.component
 installed = test_real_api.installed
 
 AT_ONCE = 8
-"""Of one answer: no measure of speed, which depends on the machine."""
+"""The number of concurrent requests."""
 DRY = "?dryRun=All"
 STRICT = f"{DRY}&fieldValidation=Strict"
 WHOLE = json.dumps(machine(VIRTUAL_MACHINE))
@@ -37,19 +37,19 @@ BOUNDED = {
     "10000 features": "has 10000 items, at most 1000 are allowed",
     "affinity without end": "nesting deeper than 64",
 }
-"""What the API server has made another number of, or nobody reads to its end: what is said of those."""
+"""Messages for values that the API server changes, or that are not parsed to their end."""
 LABEL_WITH_A_NEWLINE = '"metadata": {"labels": {"x": "a\\nb"}, '
 BINARY = "\x01\x02: [\n\t- %"
 
 
 @pytest.fixture
 async def client(installed: Installed) -> AsyncIterator[Client]:
-    async with a_client(installed.kubeconfig) as made:
-        yield made
+    async with a_client(installed.kubeconfig) as connected:
+        yield connected
 
 
 async def offer(client: Client, resource: Resource, body: Any, query: str = DRY, **how: Any) -> ApiError | None:
-    """Offer an object, or the bytes of one, for the answer alone."""
+    """Create an object, given as body or bytes, as a dry run. Return the error."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     path = collection_path(resource, "default") + query
     try:
@@ -68,7 +68,7 @@ async def stored(client: Client) -> list[bytes]:
 
 
 def answered(row: Row, resource: Resource, error: ApiError | None) -> bool:
-    """Tell whether it was a 422 with a cause that names the field in our words; or 400, of what is not read."""
+    """Return whether the error is Invalid with a cause that has the field and the words of the row."""
     if not isinstance(error, Invalid):
         return False
     causes: Any = error.details.get("causes", [])
@@ -76,14 +76,12 @@ def answered(row: Row, resource: Resource, error: ApiError | None) -> bool:
         return any(
             field(row, resource) in cause["field"] and BOUNDED[row.title] in cause["message"] for cause in causes
         )
-    told = any(cause["field"].endswith(field(row, resource)) and row.words in cause["message"] for cause in causes)
-    return told and error.reason == "Invalid"
+    has_cause = any(cause["field"].endswith(field(row, resource)) and row.words in cause["message"] for cause in causes)
+    return has_cause and error.reason == "Invalid"
 
 
 @pytest.mark.parametrize("resource", KINDS, ids=[kind.kind for kind in KINDS])
-async def test_each_malformed_machine_is_refused_with_field_and_remedy_and_nothing_is_stored(
-    client: Client, resource: Resource
-) -> None:
+async def test_each_malformed_object_is_refused_with_field_and_remedy(client: Client, resource: Resource) -> None:
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def wrong(row: Row) -> str:
@@ -110,7 +108,7 @@ async def test_each_malformed_machine_is_refused_with_field_and_remedy_and_nothi
     ],
     ids=["a list", "truncated", "a key twice", "misspelt labels", "a label with a newline"],
 )
-async def test_what_is_no_machine_is_refused_by_the_api_server(
+async def test_malformed_json_is_refused_by_the_api_server(
     client: Client, resource: Resource, spoil: Callable[[str], str], words: str
 ) -> None:
     whole = json.dumps(golden.changed(machine(resource), "metadata", {"name": "whole"}))
@@ -123,8 +121,8 @@ async def test_what_is_no_machine_is_refused_by_the_api_server(
 
 
 @pytest.mark.parametrize("resource", KINDS, ids=[kind.kind for kind in KINDS])
-async def test_what_never_ends_is_refused_before_anybody_falls(client: Client, resource: Resource) -> None:
-    """Ten thousand objects, one in the other; and virt-api answers as before."""
+async def test_deep_nesting_is_refused(client: Client, resource: Resource) -> None:
+    """Ten thousand nested objects. virt-api answers the next request as before."""
     place = "spec/affinity" if resource == VIRTUAL_MACHINE_INSTANCE else "spec/template/spec/affinity"
     whole = json.dumps(golden.changed(machine(resource), place, "DEEP"))
     error = await offer(client, resource, whole.replace('"DEEP"', '{"a": ' * 10_000 + "{}" + "}" * 10_000).encode())
@@ -133,7 +131,7 @@ async def test_what_never_ends_is_refused_before_anybody_falls(client: Client, r
     assert await offer(client, resource, machine(resource)) is None
 
 
-async def test_yaml_with_a_key_twice_is_refused(client: Client) -> None:
+async def test_yaml_with_a_duplicate_key_is_refused(client: Client) -> None:
     body = f"{WHOLE[:-1]},\n spec: {{}}}}".encode()
 
     error = await offer(client, VIRTUAL_MACHINE, body, STRICT, content_type="application/yaml")
@@ -143,8 +141,8 @@ async def test_yaml_with_a_key_twice_is_refused(client: Client) -> None:
 
 
 @pytest.mark.parametrize("resource", KINDS, ids=[kind.kind for kind in KINDS])
-def test_an_object_that_is_too_large_is_refused_with_its_size(installed: Installed, resource: Resource) -> None:
-    """1.6 MB of annotations; nobody reads on."""
+def test_a_too_large_object_is_refused_with_its_size(installed: Installed, resource: Resource) -> None:
+    """1.6 MB of annotations."""
     notes = {f"example.com/{number}": "x" * 100_000 for number in range(16)}
 
     refused = create(installed, golden.changed(machine(resource), "metadata/annotations", notes))
@@ -154,8 +152,8 @@ def test_an_object_that_is_too_large_is_refused_with_its_size(installed: Install
 
 
 @pytest.mark.parametrize("resource", KINDS, ids=[kind.kind for kind in KINDS])
-async def test_what_is_odd_and_good_is_accepted(client: Client, resource: Resource) -> None:
-    """A name that is longer than a label, and network data that is nobody's business but the guest's."""
+async def test_unusual_valid_values_are_accepted(client: Client, resource: Resource) -> None:
+    """A name longer than a label, and binary network data, which only the guest reads."""
     prefix = "spec/volumes" if resource == VIRTUAL_MACHINE_INSTANCE else "spec/template/spec/volumes"
     odd = golden.changed(machine(resource), f"{prefix}/2/cloudInitNoCloud/networkData", BINARY)
 
@@ -163,8 +161,8 @@ async def test_what_is_odd_and_good_is_accepted(client: Client, resource: Resour
 
 
 @pytest.mark.parametrize("resource", KINDS, ids=[kind.kind for kind in KINDS])
-def test_a_kind_that_nobody_has_is_refused(installed: Installed, resource: Resource) -> None:
-    """By kubectl: the API server goes by the path."""
+def test_an_unknown_kind_is_refused(installed: Installed, resource: Resource) -> None:
+    """kubectl refuses it: the API server uses the path."""
     misspelt = resource.kind[:-1]
 
     refused = create(installed, {**machine(resource), "kind": misspelt})
@@ -180,10 +178,10 @@ async def test_each_malformed_set_is_refused_with_field_and_remedy(client: Clien
     assert await offer(client, SET, GOOD) is None
 
 
-def test_a_set_whose_replicas_are_to_share_a_claim_is_taken_with_a_warning(installed: Installed) -> None:
+def test_a_set_whose_replicas_share_a_claim_is_accepted_with_a_warning(installed: Installed) -> None:
     writable = golden.changed(machine(SET), "spec/template/spec/volumes/3/persistentVolumeClaim/readOnly", ...)
 
-    taken = create(installed, golden.changed(writable, "spec/replicas", 2))
+    completed = create(installed, golden.changed(writable, "spec/replicas", 2))
 
-    assert taken.returncode == 0, taken.stderr
-    assert taken.stderr.count("Warning: spec.template.spec.volumes[3].persistentVolumeClaim: claim") == 1
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stderr.count("Warning: spec.template.spec.volumes[3].persistentVolumeClaim: claim") == 1

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What nobody may change of an object that is there, and what nobody may ask of it, on a real API server."""
+"""Forbidden changes of existing objects, and invalid subresource requests, on a real API server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ installed = test_real_api.installed
 
 NAMESPACED = f"{GROUP}/namespaces/default"
 HELD = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
-"""Kinds whose objects are held back until their machine is gone."""
+"""Kinds with our finalizer: their objects stay until the domain is gone."""
 SLOW = {"tokenBucketRateLimiter": {"qps": 1, "burst": 1}}
 ANOTHER_UID = "5d307ca9-0000-0000-0000-000000000000"
 
@@ -41,13 +41,13 @@ Make = Callable[[Resource], Any]
 
 @pytest.fixture
 async def client(installed: Installed) -> AsyncIterator[Client]:
-    async with a_client(installed.kubeconfig) as made:
-        yield made
+    async with a_client(installed.kubeconfig) as connected:
+        yield connected
 
 
 @pytest.fixture
 async def make(client: Client) -> Make:
-    """Make a good object of a kind that is this test's own."""
+    """Make a valid object of a kind for one test."""
     name = f"own-{next(_numbers)}"
 
     async def make_one(resource: Resource) -> dict[str, Any]:
@@ -61,58 +61,62 @@ each_kind = partial(pytest.mark.parametrize, "resource")
 
 @each_kind(KINDS, ids=[kind.kind for kind in KINDS])
 async def test_an_object_of_another_uid_is_not_deleted(client: Client, make: Make, resource: Resource) -> None:
-    made = await make(resource)
+    created = await make(resource)
 
     with pytest.raises(Conflict):
-        await client.delete(resource, key_of(made), uid=ANOTHER_UID)
+        await client.delete(resource, key_of(created), uid=ANOTHER_UID)
 
-    assert "deletionTimestamp" not in (await client.get(resource, key_of(made)))["metadata"]
+    assert "deletionTimestamp" not in (await client.get(resource, key_of(created)))["metadata"]
 
 
 @each_kind(KINDS, ids=[kind.kind for kind in KINDS])
-async def test_a_status_is_nobody_s_to_write(client: Client, make: Make, resource: Resource) -> None:
-    """Not even for who may do everything."""
-    made = await make(resource)
+async def test_users_may_not_write_a_status(client: Client, make: Make, resource: Resource) -> None:
+    """Not even users with all rights."""
+    created = await make(resource)
 
     with pytest.raises(Forbidden, match="is written by the control plane only"):
-        await client.patch(resource, key_of(made), {"status": {"phase": "Failed", "replicas": 7}}, subresource="status")
+        await client.patch(
+            resource, key_of(created), {"status": {"phase": "Failed", "replicas": 7}}, subresource="status"
+        )
 
-    assert (await client.get(resource, key_of(made))).get("status") == made.get("status")
+    assert (await client.get(resource, key_of(created))).get("status") == created.get("status")
 
 
 @each_kind(HELD, ids=[kind.kind for kind in HELD])
-async def test_who_waits_for_a_machine_to_go_is_not_sent_away(client: Client, make: Make, resource: Resource) -> None:
-    made = await make(resource)
-    await client.patch(resource, key_of(made), {"metadata": {"finalizers": None}})
-    kept = await client.get(resource, key_of(made))
-    assert kept["metadata"]["finalizers"] == made["metadata"]["finalizers"], "a live object gets them back"
-    await client.delete(resource, key_of(made), uid=made["metadata"]["uid"])
+async def test_users_may_not_remove_our_finalizer(client: Client, make: Make, resource: Resource) -> None:
+    created = await make(resource)
+    await client.patch(resource, key_of(created), {"metadata": {"finalizers": None}})
+    kept = await client.get(resource, key_of(created))
+    assert kept["metadata"]["finalizers"] == created["metadata"]["finalizers"], "a live object gets them back"
+    await client.delete(resource, key_of(created), uid=created["metadata"]["uid"])
 
     with pytest.raises(Forbidden, match="is removed by the control plane once the machine is gone"):
-        await client.patch(resource, key_of(made), {"metadata": {"finalizers": None}})
+        await client.patch(resource, key_of(created), {"metadata": {"finalizers": None}})
 
-    assert (await client.get(resource, key_of(made)))["metadata"]["deletionTimestamp"]
+    assert (await client.get(resource, key_of(created)))["metadata"]["deletionTimestamp"]
 
 
-async def test_an_instance_of_nobody_is_not_handed_to_a_machine(client: Client, make: Make) -> None:
+async def test_users_may_not_set_the_owner_of_a_vmi(client: Client, make: Make) -> None:
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "a", "uid": ANOTHER_UID}
-    made = await make(VIRTUAL_MACHINE_INSTANCE)
+    created = await make(VIRTUAL_MACHINE_INSTANCE)
     owned = golden.changed(machine(VIRTUAL_MACHINE_INSTANCE), "metadata/ownerReferences", [owner])
 
     for write in (
         client.create(VIRTUAL_MACHINE_INSTANCE, "default", owned),
-        client.patch(VIRTUAL_MACHINE_INSTANCE, key_of(made), {"metadata": {"ownerReferences": [owner]}}),
-        client.patch(VIRTUAL_MACHINE_INSTANCE, key_of(made), {"metadata": {"labels": {"kubevirt.io/nodeName": "n"}}}),
+        client.patch(VIRTUAL_MACHINE_INSTANCE, key_of(created), {"metadata": {"ownerReferences": [owner]}}),
+        client.patch(
+            VIRTUAL_MACHINE_INSTANCE, key_of(created), {"metadata": {"labels": {"kubevirt.io/nodeName": "n"}}}
+        ),
     ):
         with pytest.raises(ApiError, match=r"set by the control plane only|reserved"):
             await write
 
 
-async def test_a_set_keeps_selecting_what_it_makes(client: Client) -> None:
-    made = await client.create(SET, "default", golden.changed(GOOD, "metadata/name", "selects"))
+async def test_the_selector_of_a_set_must_match_its_template(client: Client) -> None:
+    created = await client.create(SET, "default", golden.changed(GOOD, "metadata/name", "selects"))
 
     with pytest.raises(Invalid, match="does not select"):
-        await client.patch(SET, key_of(made), {"spec": {"selector": {"matchLabels": {"app": "other"}}}})
+        await client.patch(SET, key_of(created), {"spec": {"selector": {"matchLabels": {"app": "other"}}}})
 
 
 @pytest.mark.parametrize(
@@ -123,7 +127,7 @@ async def test_a_set_keeps_selecting_what_it_makes(client: Client) -> None:
     ],
     ids=["clients that ask less often", "disks that are verified with less memory"],
 )
-async def test_what_a_cluster_s_configuration_cannot_say_is_refused(
+async def test_unimplemented_configuration_is_refused(
     client: Client, configuration: dict[str, Any], field: str
 ) -> None:
     about = {"apiVersion": "kubevirt.io/v1", "kind": "KubeVirt", "metadata": {"name": "kubevirt"}}
@@ -144,21 +148,21 @@ async def test_what_a_cluster_s_configuration_cannot_say_is_refused(
         ("GET", "virtualmachineinstances/{}/portforward/99999/tcp", "", ApiError, ""),
     ],
 )
-async def test_what_is_asked_wrongly_is_refused_and_nothing_happens(
+async def test_an_invalid_subresource_request_changes_nothing(
     client: Client, make: Make, method: str, path: str, body: str, error: type[ApiError], words: str
 ) -> None:
-    made = await make(VIRTUAL_MACHINE)
-    full = f"{NAMESPACED}/{path.format(made['metadata']['name'])}"
+    created = await make(VIRTUAL_MACHINE)
+    full = f"{NAMESPACED}/{path.format(created['metadata']['name'])}"
 
     with pytest.raises(error) as refused:
         await client.transport.send(Request(method, full, "ask", body.encode() or None))
 
     assert words in str(refused.value)
-    assert await client.get(VIRTUAL_MACHINE, key_of(made)) == made
+    assert await client.get(VIRTUAL_MACHINE, key_of(created)) == created
 
 
-def test_nobody_is_whom_he_says_he_is(installed: Installed) -> None:
-    """Straight to virt-api, past the API server, without the certificate by which names are handed on."""
+def test_user_headers_without_the_front_proxys_certificate_are_refused(installed: Installed) -> None:
+    """A request directly to virt-api, not through the API server."""
     host, port = str(installed.lab.describe().addresses.host), (installed.controller.parent / "port").read_text()
     url = f"https://{host}:{port}{NAMESPACED}/virtualmachines/a/start"
     context = ssl.create_default_context()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-api on a real API server that gets CDI's kind and loses it: upstream's example, refused by name and accepted."""
+"""Upstream's example with a DataVolume, on a real API server without and with CDI's CRD."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 @pytest.fixture
 async def client(installed: Installed) -> AsyncIterator[Client]:
-    async with a_client(installed.kubeconfig) as made:
-        yield made
+    async with a_client(installed.kubeconfig) as connected:
+        yield connected
 
 
 async def answer(client: Client) -> str:
-    """Offer upstream's example, for the answer alone."""
+    """Create upstream's example as a dry run. Return the error or "accepted"."""
     try:
         await client.create(VIRTUAL_MACHINE, "default", alpine(), dry_run=True)
     except Invalid as error:
@@ -43,22 +43,22 @@ async def answer(client: Client) -> str:
 
 
 async def wait_for(client: Client, words: str) -> str:
-    """Ask until the answer is another: virt-api learns of the definition by a watch."""
+    """Repeat until the answer contains these words: virt-api watches the CRD."""
     async with asyncio.timeout(20):
-        while words not in (said := await answer(client)):
+        while words not in (text := await answer(client)):
             continue
-    return said
+    return text
 
 
-async def test_upstreams_example_is_refused_by_name_without_cdi_and_accepted_with_it(client: Client) -> None:
-    said = await answer(client)
-    assert "spec.dataVolumeTemplates" in said
-    assert "spec.template.spec.volumes[0].dataVolume" in said
-    assert "install CDI, or use a persistentVolumeClaim" in said
+async def test_upstreams_example_is_refused_without_cdi_and_accepted_with_it(client: Client) -> None:
+    text = await answer(client)
+    assert "spec.dataVolumeTemplates" in text
+    assert "spec.template.spec.volumes[0].dataVolume" in text
+    assert "install CDI, or use a persistentVolumeClaim" in text
 
     body: dict[str, Any] = CRD
     await client.transport.send(Request("POST", PATH, "create a definition", json.dumps(body).encode()))
     await wait_for(client, "accepted")
-    made = await client.get(CUSTOM_RESOURCE_DEFINITION, Key("", DEFINITION))
-    await client.delete(CUSTOM_RESOURCE_DEFINITION, Key("", DEFINITION), uid=made["metadata"]["uid"])
+    definition = await client.get(CUSTOM_RESOURCE_DEFINITION, Key("", DEFINITION))
+    await client.delete(CUSTOM_RESOURCE_DEFINITION, Key("", DEFINITION), uid=definition["metadata"]["uid"])
     await wait_for(client, "install CDI")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How migrations are asked for, by the kind and by virtualmachines/migrate, on a real API server."""
+"""Migrations by the object and by virtualmachines/migrate, on a real API server."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ UNFIT = {"type": "LiveMigratable", "status": "False", "reason": "DisksNotLiveMig
 
 @pytest.fixture
 async def client(installed: Installed) -> AsyncIterator[Client]:
-    async with a_client(installed.kubeconfig) as made:
-        yield made
+    async with a_client(installed.kubeconfig) as connected:
+        yield connected
 
 
 @pytest.fixture
 async def controller(installed: Installed) -> AsyncIterator[Client]:
-    async with a_client(installed.controller) as made:
-        yield made
+    async with a_client(installed.controller) as connected:
+        yield connected
 
 
 async def have(client: Client, controller: Client, name: str, phase: str = "Running", *conditions: Any) -> None:
-    """Make a machine and its instance, in a phase."""
+    """Make a VM and its VMI, in a phase."""
     vm = await client.create(VIRTUAL_MACHINE, "default", a_vm(name))
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": name, "uid": vm["metadata"]["uid"]}
     body = {
@@ -76,40 +76,42 @@ async def of(client: Client, vmi: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["moves", LONG], ids=["short", "long"])
-async def test_one_at_a_time_by_hand_and_by_the_subresource(client: Client, controller: Client, name: str) -> None:
+async def test_a_vmi_has_one_migration_at_a_time(client: Client, controller: Client, name: str) -> None:
     await have(client, controller, name)
-    made = await client.create(KIND, "default", a_migration(name))
+    first = await client.create(KIND, "default", a_migration(name))
 
-    assert made["metadata"]["labels"] == {VMI_NAME: vmi_label_value(name)}
-    assert made["metadata"]["finalizers"] == [MIGRATION_FINALIZER]
-    refusal = rf"in-flight migration detected\. Active migration job \({made['metadata']['uid']}\)"
+    assert first["metadata"]["labels"] == {VMI_NAME: vmi_label_value(name)}
+    assert first["metadata"]["finalizers"] == [MIGRATION_FINALIZER]
+    refusal = rf"in-flight migration detected\. Active migration job \({first['metadata']['uid']}\)"
     with pytest.raises(Invalid, match=refusal):
         await client.create(KIND, "default", a_migration(name))
     with pytest.raises(ApiError, match=refusal):
         await migrate(client, name)
-    await controller.patch(KIND, key_of(made), {"status": {"phase": "Failed"}}, subresource="status")
+    await controller.patch(KIND, key_of(first), {"status": {"phase": "Failed"}}, subresource="status")
 
     await migrate(client, name, '{"dryRun": ["All"]}')
     assert len(await of(client, name)) == 1
     await migrate(client, name, '{"addedNodeSelector": {"zone": "a"}}')
     (second,) = [
-        migration for migration in await of(client, name) if migration["metadata"]["uid"] != made["metadata"]["uid"]
+        migration for migration in await of(client, name) if migration["metadata"]["uid"] != first["metadata"]["uid"]
     ]
     assert second["metadata"]["name"].startswith("kubevirt-migrate-vm-")
     assert second["metadata"]["finalizers"] == [MIGRATION_FINALIZER]
     assert second["spec"] == {"vmiName": name, "addedNodeSelector": {"zone": "a"}}
 
 
-async def test_what_cannot_be_migrated_is_refused_by_code_and_words(client: Client, controller: Client) -> None:
+async def test_a_vmi_that_cannot_be_migrated_is_refused_with_code_and_reason(
+    client: Client, controller: Client
+) -> None:
     await have(client, controller, "unfit", "Running", UNFIT)
     await have(client, controller, "over", "Failed")
     await have(client, controller, "starts", "Scheduled")
-    said = {
+    reasons = {
         "nothing": "does not exist",
         "unfit": "Cannot migrate VMI, Reason: DisksNotLiveMigratable, Message: its disk stays",
         "over": "Cannot migrate VMI in finalized state.",
     }
-    for name, words in said.items():
+    for name, words in reasons.items():
         with pytest.raises(Invalid) as refused:
             await client.create(KIND, "default", a_migration(name))
         assert (refused.value.reason, words in str(refused.value)) == ("BadRequest", True), refused.value
@@ -132,7 +134,7 @@ async def test_what_cannot_be_migrated_is_refused_by_code_and_words(client: Clie
         ({"addedNodeSelector": {"a b": "c"}}, "spec.addedNodeSelector[a b]"),
     ],
 )
-async def test_what_no_migration_says_is_refused_by_its_field(client: Client, spec: Any, field: str) -> None:
+async def test_an_invalid_migration_is_refused_with_its_field(client: Client, spec: Any, field: str) -> None:
     body = a_migration("nothing")
     body["spec"] |= spec
     with pytest.raises(Invalid) as refused:
@@ -142,10 +144,10 @@ async def test_what_no_migration_says_is_refused_by_its_field(client: Client, sp
     assert [cause["field"] for cause in causes] == [field], refused.value
 
 
-async def test_a_migration_stays_as_it_was_made_until_it_is_over(client: Client, controller: Client) -> None:
+async def test_users_may_not_change_a_migration(client: Client, controller: Client) -> None:
     await have(client, controller, "held")
-    made = await client.create(KIND, "default", a_migration("held"))
-    key = key_of(made)
+    migration = await client.create(KIND, "default", a_migration("held"))
+    key = key_of(migration)
 
     with pytest.raises(Invalid, match="does not change after creation"):
         await client.patch(KIND, key, {"spec": {"vmiName": "other"}})
@@ -155,8 +157,11 @@ async def test_a_migration_stays_as_it_was_made_until_it_is_over(client: Client,
         await client.patch(KIND, key, {"status": {"phase": "Failed"}}, subresource="status")
     await client.patch(KIND, key, {"metadata": {"labels": None, "finalizers": None}})
     kept = (await client.get(KIND, key))["metadata"]
-    assert (kept["labels"], kept["finalizers"]) == (made["metadata"]["labels"], made["metadata"]["finalizers"])
-    await client.delete(KIND, key, uid=made["metadata"]["uid"])
+    assert (kept["labels"], kept["finalizers"]) == (
+        migration["metadata"]["labels"],
+        migration["metadata"]["finalizers"],
+    )
+    await client.delete(KIND, key, uid=migration["metadata"]["uid"])
     with pytest.raises(Forbidden, match="once the migration is over"):
         await client.patch(KIND, key, {"metadata": {"finalizers": None}})
     await controller.patch(KIND, key, {"metadata": {"finalizers": None}})
@@ -164,10 +169,10 @@ async def test_a_migration_stays_as_it_was_made_until_it_is_over(client: Client,
         await client.get(KIND, key)
 
 
-async def test_virt_controller_makes_them_with_a_priority_and_lets_them_go(client: Client, controller: Client) -> None:
+async def test_virt_controller_may_set_a_priority_and_delete_migrations(client: Client, controller: Client) -> None:
     body = a_migration("anything", priority="system-critical")
-    made = await controller.create(KIND, "default", body)
-    await controller.delete(KIND, key_of(made), uid=made["metadata"]["uid"])
+    migration = await controller.create(KIND, "default", body)
+    await controller.delete(KIND, key_of(migration), uid=migration["metadata"]["uid"])
 
     with pytest.raises(NotFound):
-        await client.get(KIND, key_of(made))
+        await client.get(KIND, key_of(migration))

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What people may do whom Kubernetes' own admin, edit and view are given in a namespace, on a real API server.
+"""The rights of users with Kubernetes' roles admin, edit and view in a namespace, on a real API server.
 
-Aggregation is a controller of Kubernetes, so those run here; users are impersonated, and virt-api asks again by itself.
+Kubernetes' controllers run, because one of them aggregates roles. Users are impersonated. virt-api authorizes again.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ MAY = (
     ("get", "subresources.kubevirt.io", "virtualmachineinstances/start virtualmachines/pause", NOBODY),
     ("update", "subresources.kubevirt.io", "virtualmachines/migrate", ("migrator",)),
 )
-"""As upstream, where it is built: verbs, group, resources with their subresource, and who may."""
+"""As upstream, where implemented: verbs, group, resources with their subresource, and who may use them."""
 VMS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"
 SETS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancereplicasets"
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    with installing("roles", tmp_path_factory.mktemp("roles"), controllers=True) as made:
-        yield made
+    with installing("roles", tmp_path_factory.mktemp("roles"), controllers=True) as api:
+        yield api
 
 
 @pytest.fixture(scope="module")
@@ -89,56 +89,72 @@ def send(installed: Installed) -> Iterator[Replay]:
 
 
 def may(send: Replay, role: str, verb: str, group: str, resource: str, namespace: str = "default") -> bool:
-    """Ask as that user what that user may do."""
+    """Send a SelfSubjectAccessReview as this user."""
     resource, _unused, subresource = resource.partition("/")
-    asked = {"verb": verb, "group": group, "resource": resource, "subresource": subresource, "namespace": namespace}
-    body: Any = {"spec": {"resourceAttributes": asked}}
+    attributes = {
+        "verb": verb,
+        "group": group,
+        "resource": resource,
+        "subresource": subresource,
+        "namespace": namespace,
+    }
+    body: Any = {"spec": {"resourceAttributes": attributes}}
     path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
     return send(Request(WHO[role], "POST", path, body), for_real=True).body["status"]["allowed"] is True
 
 
 @pytest.mark.parametrize("row", MAY, ids=[" ".join((*row[:1], *row[2:3])) for row in MAY])
-def test_each_role_may_do_what_upstreams_may(send: Replay, row: tuple[str, str, str, tuple[str, ...]]) -> None:
+def test_each_role_has_upstreams_rights(send: Replay, row: tuple[str, str, str, tuple[str, ...]]) -> None:
     verbs, group, resources, expected = row
-    asked = [(verb, resource) for verb in verbs.split() for resource in resources.split()]
+    pairs = [(verb, resource) for verb in verbs.split() for resource in resources.split()]
 
-    allowed = {(verb, one): tuple(role for role in WHO if may(send, role, verb, group, one)) for verb, one in asked}
+    allowed = {
+        (verb, resource_name): tuple(role for role in WHO if may(send, role, verb, group, resource_name))
+        for verb, resource_name in pairs
+    }
 
-    assert allowed == dict.fromkeys(asked, expected)
+    assert allowed == dict.fromkeys(pairs, expected)
 
 
-def test_a_role_in_one_namespace_is_none_in_another(send: Replay) -> None:
+def test_a_role_in_one_namespace_gives_no_rights_in_another(send: Replay) -> None:
     assert not may(send, "admin", "get", "kubevirt.io", "virtualmachines", namespace="kube-system")
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_what_a_role_sends_is_carried_out_or_refused(send: Replay, role: str) -> None:
-    """The API server asks first, and where that lets through, virt-api asks again."""
+def test_requests_of_a_role_are_carried_out_or_refused(send: Replay, role: str) -> None:
+    """The API server authorizes first, then virt-api authorizes again."""
     name = f"of-{role}"
     vm = a_vm(name)
     vm["metadata"]["labels"] = {"of": role}
     template = vm["spec"]["template"] | {"metadata": {"labels": {"of": role}}}
-    of_a_set = {"replicas": 0, "selector": {"matchLabels": {"of": role}}, "template": template}
-    alike = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstanceReplicaSet", "metadata": {"name": name}}
+    set_spec = {"replicas": 0, "selector": {"matchLabels": {"of": role}}, "template": template}
+    replica_set = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceReplicaSet",
+        "metadata": {"name": name},
+    }
     send.admin("POST", VMS, vm)
-    send.admin("POST", SETS, {**alike, "spec": of_a_set})
-    below = f"{GROUP}/namespaces/default"
+    send.admin("POST", SETS, {**replica_set, "spec": set_spec})
+    base = f"{GROUP}/namespaces/default"
     requests = {
-        "start": ("PUT", f"{below}/virtualmachines/{name}/start", None),
-        "pause": ("PUT", f"{below}/virtualmachineinstances/{name}/pause", None),
-        "guestosinfo": ("GET", f"{below}/virtualmachineinstances/{name}/guestosinfo", None),
-        "expand-spec": ("GET", f"{below}/virtualmachines/{name}/expand-spec", None),
-        "expand-vm-spec": ("PUT", f"{below}/expand-vm-spec", vm),
+        "start": ("PUT", f"{base}/virtualmachines/{name}/start", None),
+        "pause": ("PUT", f"{base}/virtualmachineinstances/{name}/pause", None),
+        "guestosinfo": ("GET", f"{base}/virtualmachineinstances/{name}/guestosinfo", None),
+        "expand-spec": ("GET", f"{base}/virtualmachines/{name}/expand-spec", None),
+        "expand-vm-spec": ("PUT", f"{base}/expand-vm-spec", vm),
         "scale": ("PATCH", f"{SETS}/{name}/scale", {"spec": {"replicas": 2}}),
         "list": ("GET", VMS, None),
         "deletecollection": ("DELETE", f"{VMS}?labelSelector=of%3D{role}", None),
     }
 
-    said = {what: send(Request(WHO[role], *how), for_real=True).status for what, how in requests.items()}
+    codes = {
+        name_of_request: send(Request(WHO[role], *request), for_real=True).status
+        for name_of_request, request in requests.items()
+    }
 
-    # There is no instance: what may be asked for is answered by that.
+    # There is no VMI: an authorized request gets the code for that.
     is_maker = role in MAKERS
-    assert said == {
+    assert codes == {
         "start": 202 if is_maker else 403,
         "pause": 404 if is_maker else 403,
         "guestosinfo": 500,

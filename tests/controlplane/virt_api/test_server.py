@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-api without its watches: real TLS and HTTP, on a fake API server."""
+"""virt-api without its watches, over real TLS and HTTP, on a fake API server."""
 
 from __future__ import annotations
 
@@ -151,8 +151,8 @@ async def test_a_conflicting_write_repeats_the_decision(served: Served, proxy: K
     assert "status" not in served.api.objects[VM]
 
 
-async def test_a_stop_applies_to_the_instance_at_the_time_of_the_write(served: Served, proxy: KeyPair) -> None:
-    """The VM is restarted between read and write: the new instance is stopped."""
+async def test_a_stop_applies_to_the_vmi_at_the_time_of_the_write(served: Served, proxy: KeyPair) -> None:
+    """The VM is restarted between read and write: the new VMI is stopped."""
 
     def restart() -> None:
         served.api.drop(VMI)
@@ -257,7 +257,7 @@ async def test_the_certificate_needs_the_right_name_and_usage(served: Served, na
 
     try:
         code, _unused = await served.call("PUT", START, pair=pair, headers=USER)
-    except aiohttp.ClientError:  # the handshake itself may refuse it
+    except aiohttp.ClientError:  # the handshake may already refuse it
         code = 401
 
     assert code == 401
@@ -343,7 +343,9 @@ async def test_old_tls_is_refused(served: Served) -> None:
         ("GET", START.replace("s/web/start", "instances/web/vnc/screenshot/../../y"), 404),
     ],
 )
-async def test_paths_and_methods(served: Served, proxy: KeyPair, method: str, path: str, code: int) -> None:
+async def test_paths_and_methods_have_their_codes(
+    served: Served, proxy: KeyPair, method: str, path: str, code: int
+) -> None:
     answered, _unused = await served.call(method, path, pair=proxy, headers=USER)
 
     assert answered == code
@@ -356,7 +358,7 @@ async def test_too_large_options_are_413(served: Served, proxy: KeyPair) -> None
     assert (code, status["reason"]) == (413, "RequestEntityTooLarge")
 
 
-async def test_admission_without_a_client_certificate(served: Served) -> None:
+async def test_reviews_need_no_client_certificate_by_default(served: Served) -> None:
     code, review = await served.call("POST", "/virtualmachines-validate", body=a_review(a_vm("Sometimes")))
 
     assert code == 200
@@ -368,16 +370,16 @@ async def test_admission_without_a_client_certificate(served: Served) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"\xff", b'{"request": {"uid": "request-1"'], ids=repr)
 async def test_an_unreadable_review_is_400(served: Served, body: bytes) -> None:
-    code, answer = await served.call("POST", "/virtualmachines-mutate", body=body)
+    code, response = await served.call("POST", "/virtualmachines-mutate", body=body)
 
     if code == 200:
-        assert answer["response"]["allowed"] is False
+        assert response["response"]["allowed"] is False
     else:
-        assert (code, answer["kind"]) == (400, "Status")
+        assert (code, response["kind"]) == (400, "Status")
 
 
 async def test_webhook_clients_may_send_reviews_and_nothing_else(tmp_path: Path) -> None:
-    """Two CAs, each of which signs the names of the other, too: a CA counts only for its own clients."""
+    """Each of two CAs also signs the names of the other: a CA counts only for its own clients."""
     reviewers = an_authority("reviewers")
     clients = WebhookClients(reviewers.certificate, frozenset({"apiserver"}))
     async with serving(tmp_path, webhook_clients=clients) as served:
@@ -407,17 +409,17 @@ async def test_webhook_clients_may_send_reviews_and_nothing_else(tmp_path: Path)
 
 
 async def test_other_requests_are_answered_during_a_review(tmp_path: Path) -> None:
-    """The review of a large object takes half a second; this one takes until another request is answered."""
-    judging, answered = threading.Event(), threading.Event()
+    """A review of a large object takes half a second; this one takes until another request is answered."""
+    reviewing, answered = threading.Event(), threading.Event()
 
     def settings() -> Settings:
-        judging.set()
+        reviewing.set()
         assert answered.wait(20), "no other request was answered"
         return Settings()
 
     async with serving(tmp_path, settings=settings) as served:
         review = asyncio.create_task(served.call("POST", "/virtualmachines-validate", body=a_review(a_vm("Sometimes"))))
-        assert await asyncio.to_thread(judging.wait, 20)
+        assert await asyncio.to_thread(reviewing.wait, 20)
 
         code, _unused = await served.call("GET", "/healthz")
         answered.set()
@@ -429,10 +431,10 @@ async def test_other_requests_are_answered_during_a_review(tmp_path: Path) -> No
 async def test_the_memory_for_reviews_is_limited(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Quota, "take", lambda self, peer, amount=1: amount < 1000)
 
-    head = await head_of_answer(served, b"POST /virtualmachines-validate HTTP/1.1", b"", length=1000)
+    header_lines = await head_of_answer(served, b"POST /virtualmachines-validate HTTP/1.1", b"", length=1000)
 
-    assert head[0].split()[1] == "429", "before the body is read"
-    assert {"Retry-After: 1", "Connection: close"} <= set(head)
+    assert header_lines[0].split()[1] == "429", "before the body is read"
+    assert {"Retry-After: 1", "Connection: close"} <= set(header_lines)
 
 
 async def test_memory_is_reserved_until_the_response_is_written(served: Served) -> None:
@@ -456,16 +458,16 @@ async def test_memory_is_reserved_until_the_response_is_written(served: Served) 
 
 
 async def test_a_review_without_a_length_is_refused(served: Served) -> None:
-    """One-byte chunks would cost the parser a processor."""
+    """One-byte chunks would keep a CPU busy with parsing."""
     reader, writer = await connected(served)
     writer.write(b"POST /virtualmachines-validate HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
     async with asyncio.timeout(10):
-        head = await reader.readuntil(b"\r\n\r\n")
+        header = await reader.readuntil(b"\r\n\r\n")
     writer.transport.abort()
-    assert head.startswith(b"HTTP/1.1 411 Length Required\r\n")
+    assert header.startswith(b"HTTP/1.1 411 Length Required\r\n")
 
 
-async def test_options_of_a_user_may_come_in_chunks(served: Served, proxy: KeyPair) -> None:
+async def test_options_may_be_sent_in_chunks(served: Served, proxy: KeyPair) -> None:
     """The front proxy forwards the body as the user sends it."""
     served.api.put(VM, a_vm("Manual"))
 
@@ -487,12 +489,12 @@ async def test_a_body_is_limited_in_size_and_time(
 ) -> None:
     """A too large Content-Length is refused before the body is read."""
     monkeypatch.setattr(server_module, "BODY_SECONDS", 0.05 if code == 408 else 3600)
-    head = await head_of_answer(served, b"POST /virtualmachines-validate HTTP/1.1", b"{", length=length)
-    assert head[0].split()[1] == str(code)
+    header_lines = await head_of_answer(served, b"POST /virtualmachines-validate HTTP/1.1", b"{", length=length)
+    assert header_lines[0].split()[1] == str(code)
 
 
 async def test_a_compressed_review_is_not_decompressed(served: Served) -> None:
-    """A few KB may expand to gigabytes; API servers do not compress."""
+    """A few KB can expand to gigabytes. API servers do not compress reviews."""
     body = gzip.compress(a_review(a_vm("Sometimes")))
 
     code, status = await served.call(
@@ -521,15 +523,15 @@ def a_review(obj: Json) -> bytes:
 
 
 async def head_of_answer(served: Served, request: bytes, body: bytes, *, length: int | None = None) -> list[str]:
-    """Send a raw request, and return the header of the response. length: the Content-Length."""
+    """Send a raw request and return the header lines of the response. length: the Content-Length."""
     reader, writer = await connected(served)
     size = len(body) if length is None else length
     writer.write(request + b"\r\nHost: virt-api\r\nContent-Length: %d\r\n\r\n" % size + body)
     async with asyncio.timeout(10):
-        head = await reader.readuntil(b"\r\n\r\n")
+        header = await reader.readuntil(b"\r\n\r\n")
     writer.close()
     await writer.wait_closed()
-    return head.decode().splitlines()
+    return header.decode().splitlines()
 
 
 async def connected(served: Served) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -15,20 +15,20 @@ CA = an_authority("reviewers").certificate.decode()
 
 
 def test_only_the_namespace_is_required() -> None:
-    made = parse(LEAST)
+    settings = parse(LEAST)
 
-    assert (made.namespace, made.address, made.port) == ("virt", "", 8443)
-    assert made.webhook_clients is None
+    assert (settings.namespace, settings.address, settings.port) == ("virt", "", 8443)
+    assert settings.webhook_clients is None
     with pytest.raises(SettingsError, match="POD_NAMESPACE"):
         parse({})
 
 
-def test_webhook_clients() -> None:
-    made = parse({**LEAST, "WEBHOOK_CLIENT_CA": CA, "WEBHOOK_CLIENT_NAMES": '["a, b", "c"]'})
+def test_webhook_clients_have_a_ca_and_names() -> None:
+    settings = parse({**LEAST, "WEBHOOK_CLIENT_CA": CA, "WEBHOOK_CLIENT_NAMES": '["a, b", "c"]'})
 
-    assert made.webhook_clients is not None
-    assert made.webhook_clients.names == {"a, b", "c"}
-    assert made.webhook_clients.authority.decode() == CA
+    assert settings.webhook_clients is not None
+    assert settings.webhook_clients.names == {"a, b", "c"}
+    assert settings.webhook_clients.authority.decode() == CA
 
 
 @pytest.mark.parametrize(

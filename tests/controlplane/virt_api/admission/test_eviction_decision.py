@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Evictions of launcher Pods: every eviction strategy, and the states in which it does not count."""
+"""Evictions of launcher Pods: every eviction strategy, and the states in which the strategy does not apply."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_vmis_strategy_overrides_the_clusters() -> None:
     assert isinstance(decide(a_vmi("LiveMigrate"), "None"), Deny)
 
 
-def test_a_denial_says_why_and_what_to_do() -> None:
+def test_a_denial_has_the_reason_and_the_remedy() -> None:
     decision = decide(a_vmi("LiveMigrate", migratable=False))
 
     assert isinstance(decision, Deny)
@@ -113,7 +113,7 @@ def test_the_pod_of_a_deleted_vmi_may_be_evicted() -> None:
     assert decide(msgspec.structs.replace(deleting, metadata=meta)) == Allow()
 
 
-def test_a_marked_vmi_is_being_evacuated() -> None:
+def test_an_eviction_of_a_marked_vmi_is_in_progress() -> None:
     assert decide(a_vmi("External", evacuationNodeName="node-1")) == Deny(
         f"Evacuation in progress: {TRIGGERED}", f"Evacuation in progress: {eviction.TRIGGERED}"
     )

@@ -53,13 +53,13 @@ async def evict(served: Served, pair: KeyPair | None = None, **fields: Any) -> J
     request = {"uid": "1", "name": "virt-launcher-web-u-1", "namespace": "ns", "operation": "CREATE", **fields}
     code, review = await served.call("POST", EVICTION, pair=pair, body=json.dumps({"request": request}).encode())
     assert (code, review["response"]["uid"]) == (200, "1")
-    answer: Json = review["response"]
-    return answer
+    response: Json = review["response"]
+    return response
 
 
 def mark(served: Served) -> str:
-    word: str = served.api.objects[VMI]["status"].get("evacuationNodeName", "")
-    return word
+    node: str = served.api.objects[VMI]["status"].get("evacuationNodeName", "")
+    return node
 
 
 async def test_strategy_none_allows_the_eviction(served: Served) -> None:
@@ -72,10 +72,14 @@ async def test_strategy_none_allows_the_eviction(served: Served) -> None:
 async def test_a_denial_is_429_which_drains_retry(served: Served) -> None:
     have(served, "LiveMigrate")
 
-    answer = await evict(served)
+    response = await evict(served)
 
-    assert (answer["allowed"], answer["status"]["code"], answer["status"]["reason"]) == (False, 429, "TooManyRequests")
-    assert answer["status"]["message"] == DENIED
+    assert (response["allowed"], response["status"]["code"], response["status"]["reason"]) == (
+        False,
+        429,
+        "TooManyRequests",
+    )
+    assert response["status"]["message"] == DENIED
     assert not mark(served)
 
 
@@ -101,7 +105,7 @@ SAID = {
 
 @pytest.mark.parametrize("strategy", SAID)
 async def test_only_an_authenticated_api_server_learns_about_the_vmi(tmp_path: Path, strategy: str) -> None:
-    """Without webhook clients any peer may send reviews; it learns no more than the Pod's name says."""
+    """Without webhook clients any peer may send reviews; the response shows no more than the Pod's name."""
     reviewers = an_authority("reviewers")
     pair, clients = a_client_pair(reviewers, usage=CLIENTS), WebhookClients(reviewers.certificate, frozenset({PROXY}))
     for client_pair in (pair, None):
@@ -136,8 +140,10 @@ DESCHEDULER = {"object": {"metadata": {"annotations": {"requested-by": "sigs.k8s
 
 
 def source(served: Served) -> str | None:
-    word: str | None = (served.api.objects[VMI]["metadata"].get("annotations") or {}).get("kubevirt.io/eviction-source")
-    return word
+    annotation: str | None = (served.api.objects[VMI]["metadata"].get("annotations") or {}).get(
+        "kubevirt.io/eviction-source"
+    )
+    return annotation
 
 
 async def test_an_eviction_by_the_descheduler_is_annotated(served: Served) -> None:
@@ -200,21 +206,21 @@ async def test_an_api_error_denies_the_eviction(served: Served) -> None:
     have(served, "None")
     for path in (POD, VMI):
         served.api.faults.append(("GET", path, status(500, "InternalError", "etcd is away")))
-        answer = await evict(served)
+        response = await evict(served)
 
-        assert (answer["allowed"], answer["status"]["code"]) == (False, 500)
-        assert "cannot decide about this eviction" in answer["status"]["message"]
+        assert (response["allowed"], response["status"]["code"]) == (False, 500)
+        assert "cannot decide about this eviction" in response["status"]["message"]
 
 
 @pytest.mark.parametrize("path", [POD, VMI], ids=["the Pod", "the instance"])
 async def test_an_unreadable_object_denies_the_eviction(served: Served, path: str) -> None:
-    """A newer version may have written it; its strategy is not known."""
+    """A newer version may have written the object; its strategy is unknown."""
     have(served, "None")
     served.api.put(path, served.api.objects[path] | {"spec": 7})
 
-    answer = await evict(served)
+    response = await evict(served)
 
-    assert (answer["allowed"], answer["status"]["code"]) == (False, 500)
+    assert (response["allowed"], response["status"]["code"]) == (False, 500)
 
 
 async def test_an_invalid_review_is_refused(served: Served) -> None:
@@ -275,8 +281,8 @@ async def test_evacuate_cancel_of_another_node_or_dry_run_keeps_the_mark(served:
     have(served, "External")
     await evict(served)
 
-    code, answer = await cancel(served, '{"evacuationNodeName": "node-2"}')
-    assert (code, "its evacuation is from node node-1, not node-2" in answer["message"]) == (409, True)
+    code, response = await cancel(served, '{"evacuationNodeName": "node-2"}')
+    assert (code, "its evacuation is from node node-1, not node-2" in response["message"]) == (409, True)
     assert (await cancel(served, '{"dryRun": ["All"]}'))[0] == 200
     written = [path for method, path, *_unused in served.api.seen if method == "PATCH"]
     assert "dryRun=All" in written[-1]
@@ -295,10 +301,10 @@ async def test_the_drain_taint_refuses_evacuate_cancel(served: Served, is_marked
         await evict(served)
     served.api.put(NODE, {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}, TAINT]}})
 
-    code, answer = await cancel(served)
+    code, response = await cancel(served)
 
     assert code == 400
-    assert 'Node "node-1" has NodeDrainTaintKey "kubevirt.io/drain:NoSchedule"' in answer["message"]
+    assert 'Node "node-1" has NodeDrainTaintKey "kubevirt.io/drain:NoSchedule"' in response["message"]
     assert bool(mark(served)) is is_marked
 
 
@@ -322,7 +328,7 @@ async def test_a_conflict_repeats_evacuate_cancel(served: Served) -> None:
 
 
 async def test_a_newer_mark_of_another_node_stays(served: Served) -> None:
-    """It has migrated, and is being evacuated from its new node; the user meant the old one."""
+    """The VMI has migrated and is being evacuated from its new node; the user means the old one."""
 
     def move() -> None:
         status = {"phase": "Running", "nodeName": "node-2", "evacuationNodeName": "node-2"}
@@ -332,9 +338,9 @@ async def test_a_newer_mark_of_another_node_stays(served: Served) -> None:
     await evict(served)
     meanwhile(served, move)
 
-    code, answer = await cancel(served, '{"evacuationNodeName": "node-1"}')
+    code, response = await cancel(served, '{"evacuationNodeName": "node-1"}')
 
-    assert (code, "its evacuation is from node node-2, not node-1" in answer["message"]) == (409, True)
+    assert (code, "its evacuation is from node node-2, not node-1" in response["message"]) == (409, True)
     assert mark(served) == "node-2"
 
 

@@ -31,7 +31,7 @@ async def ask(arrange: Callable[[FakeApi], Any], vmi: Key = WEB) -> str | None:
 
 @pytest.mark.parametrize("phase", ["", SCHEDULING, RUNNING, UNKNOWN])
 async def test_a_live_vmi_can_be_migrated(phase: str) -> None:
-    """As upstream: the migration waits until it runs."""
+    """As upstream: the migration waits until the VMI runs."""
     assert await ask(lambda api: put_vmi(api, phase)) is None
 
 
@@ -50,7 +50,7 @@ async def test_a_final_vmi_cannot_be_migrated(phase: str) -> None:
     assert await ask(lambda api: put_vmi(api, phase)) == "Cannot migrate VMI in finalized state."
 
 
-async def test_the_condition_says_why_not() -> None:
+async def test_the_reason_comes_from_the_condition() -> None:
     why = await ask(lambda api: put_vmi(api, conditions=[UNFIT]))
 
     assert why == "Cannot migrate VMI, Reason: DisksNotLiveMigratable, Message: its disk stays"
@@ -112,8 +112,8 @@ async def test_only_migrations_of_the_vmi_are_listed() -> None:
     async with a_client(api) as client:
         assert await why_not_migratable(client, Key("ns", name)) is None
 
-    asked = [path for _unused, path, *_more in api.seen if path.startswith(MIGRATIONS)]
-    assert [f"labelSelector=kubevirt.io%2Fvmi-name%3D{vmi_label_value(name)}" in path for path in asked] == [True]
+    paths = [path for _unused, path, *_more in api.seen if path.startswith(MIGRATIONS)]
+    assert [f"labelSelector=kubevirt.io%2Fvmi-name%3D{vmi_label_value(name)}" in path for path in paths] == [True]
 
 
 async def test_an_api_error_is_raised() -> None:

@@ -47,16 +47,16 @@ async def served(tmp_path: Path, reviewer: tuple[KeyPair, WebhookClients]) -> As
 
 
 def body(migration: Any = None, namespace: str = "ns") -> bytes:
-    given = golden.load("vmi-migration") if migration is None else migration
-    request = {"uid": "1", "operation": "CREATE", "namespace": namespace, "object": given}
+    obj = golden.load("vmi-migration") if migration is None else migration
+    request = {"uid": "1", "operation": "CREATE", "namespace": namespace, "object": obj}
     return json.dumps({"request": request}).encode()
 
 
 async def review(served: Served, pair: KeyPair | None, migration: Any = None) -> Json:
     code, response = await served.call("POST", MIGRATION, pair=pair, body=body(migration))
     assert (code, response["response"]["uid"]) == (200, "1")
-    answer: Json = response["response"]
-    return answer
+    response_body: Json = response["response"]
+    return response_body
 
 
 async def test_a_migratable_vmi_is_allowed(served: Served, reviewer: tuple[KeyPair, Any]) -> None:
@@ -85,13 +85,13 @@ async def test_a_denial_has_upstreams_code_and_words(served: Served, reviewer: t
 
 async def test_only_an_authenticated_api_server_learns_the_reason(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
-        response = [(await review(served, None))["status"]["message"]]
+        messages = [(await review(served, None))["status"]["message"]]
         put_vmi(served.api, conditions=[UNFIT])
-        response.append((await review(served, None))["status"]["message"])
+        messages.append((await review(served, None))["status"]["message"])
         served.api.faults.append(("GET", VMI, status(500, "InternalError", "etcd is away")))
         unknown = (await review(served, None))["status"]
 
-    assert response == [DENIED, DENIED]
+    assert messages == [DENIED, DENIED]
     assert (unknown["code"], "web" in unknown["message"]) == (500, False)
 
 

@@ -28,7 +28,7 @@ def a_review(**request: Any) -> bytes:
     return json.dumps({"request": {**body, **request}}).encode()
 
 
-def test_a_bug_is_a_refusal_without_details(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bug_causes_a_denial_without_details(caplog: pytest.LogCaptureFixture) -> None:
     admission = Admission(broken)
 
     response = json.loads(admission.answer(WebhookRoute("validate"), a_review()).body)["response"]
@@ -83,7 +83,7 @@ def test_a_bug_with_an_unreadable_review_is_a_500(body: bytes, monkeypatch: pyte
 
 
 def a_large_review() -> bytes:
-    """450 KB of a VM with very many node labels, of which only the last is invalid."""
+    """A review of 450 KB: a VM with very many node selector terms. Only the last is invalid."""
     values = ["a"] * 1000
     terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": values}]} for _unused in range(120)]
     terms.append({"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a b"]}]})
@@ -97,7 +97,8 @@ def a_large_review() -> bytes:
 
 
 async def test_the_review_of_a_large_object_does_not_stop_the_event_loop() -> None:
-    """A thread takes its time, which is measured here too; the loop goes on meanwhile."""
+    """A thread reviews the object, and the loop continues. The time of a review on the loop is measured for
+    comparison."""
     body, admission, threads = a_large_review(), Admission(Settings), WorkerThreads(1)
     assert 450_000 <= len(body) < 600_000
     pauses = []

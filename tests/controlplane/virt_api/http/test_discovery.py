@@ -12,7 +12,7 @@ from controlplane.virt_api.http import discovery
 from controlplane.virt_api.http.routes import DOCUMENTS, DocumentRoute, find_route
 
 TOLD = {f"virtualmachineinstances/{name}" for name in ("guestosinfo", "userlist", "filesystemlist")}
-"""What a guest's agent answers."""
+"""The subresources that the guest agent answers."""
 READ = {*TOLD, "virtualmachines/expand-spec"}
 
 
@@ -26,10 +26,10 @@ def fetch(path: str) -> Any:
 def test_every_document_is_answered(path: str) -> None:
     route = find_route("GET", path)
     assert isinstance(route, DocumentRoute)
-    answer = discovery.answer(route)
+    response = discovery.answer(route)
 
-    assert answer.code == 200
-    assert answer.body
+    assert response.code == 200
+    assert response.body
 
 
 def test_virtctl_reads_the_preferred_version() -> None:
@@ -40,17 +40,19 @@ def test_virtctl_reads_the_preferred_version() -> None:
 
 
 @pytest.mark.parametrize(("machine", "platform"), [("x86_64", "linux/amd64"), ("aarch64", "linux/arm64")])
-def test_the_platform_has_kubernetes_name(machine: str, platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients compare it with their own and with a node's."""
+def test_the_platform_has_the_name_that_kubernetes_uses(
+    machine: str, platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients compare it with their own platform and with a node's."""
     monkeypatch.setattr("platform.machine", lambda: machine)
     assert fetch("/apis/subresources.kubevirt.io/v1/version")["platform"] == platform
 
 
 def test_only_implemented_subresources_are_announced() -> None:
-    listed = fetch("/apis/subresources.kubevirt.io/v1alpha3")
+    document = fetch("/apis/subresources.kubevirt.io/v1alpha3")
 
-    assert listed["groupVersion"] == "subresources.kubevirt.io/v1alpha3"
-    assert {each["name"] for each in listed["resources"]} == {
+    assert document["groupVersion"] == "subresources.kubevirt.io/v1alpha3"
+    assert {each["name"] for each in document["resources"]} == {
         "virtualmachines/start",
         "virtualmachines/stop",
         "virtualmachines/restart",
@@ -66,7 +68,7 @@ def test_only_implemented_subresources_are_announced() -> None:
         "expand-vm-spec",
         *READ,
     }
-    verbs = {each["name"]: (each["verbs"], each["namespaced"]) for each in listed["resources"]}
+    verbs = {each["name"]: (each["verbs"], each["namespaced"]) for each in document["resources"]}
     assert verbs == {name: (["get"] if name in READ else ["update"], True) for name in verbs}
 
 
@@ -81,8 +83,8 @@ def test_every_listed_openapi_document_exists() -> None:
 def test_queued_subresources_respond_202() -> None:
     paths = fetch("/openapi/v3/apis/subresources.kubevirt.io/v1")["paths"]
     codes = {
-        path.rpartition("/namespaces/{namespace}/")[2]: next(iter(one.values()))["responses"]
-        for path, one in paths.items()
+        path.rpartition("/namespaces/{namespace}/")[2]: next(iter(operations.values()))["responses"]
+        for path, operations in paths.items()
     }
     queued = {path for path, responses in codes.items() if "202" in responses}
 

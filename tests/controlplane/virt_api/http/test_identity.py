@@ -31,7 +31,7 @@ def der(pair: KeyPair) -> bytes:
 
 
 def chain(authority: KeyPair, name: str = "front-proxy-client", usage: Any = CLIENTS) -> tuple[bytes, bytes]:
-    """What a handshake verified: a new certificate, and the CA that it is of."""
+    """Return the chain that a handshake has verified: a new certificate and its CA."""
     return der(a_client_pair(authority, name, usage=usage)), der(authority)
 
 
@@ -41,20 +41,20 @@ def data(authority: KeyPair, **others: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def proxy(authority: KeyPair) -> FrontProxy:
-    made = parse_front_proxy(data(authority, **{"requestheader-allowed-names": '["front-proxy-client"]'}))
-    assert made is not None
-    return made
+    parsed = parse_front_proxy(data(authority, **{"requestheader-allowed-names": '["front-proxy-client"]'}))
+    assert parsed is not None
+    return parsed
 
 
 HEADERS = [(b"X-Remote-User", b"jane"), (b"X-Remote-Group", b"dev"), (b"Host", b"x")]
 
 
 def test_configured_headers_add_to_the_default_ones(authority: KeyPair) -> None:
-    made = parse_front_proxy(data(authority, **{"requestheader-username-headers": '["X-User"]'}))
+    proxy = parse_front_proxy(data(authority, **{"requestheader-username-headers": '["X-User"]'}))
 
-    assert made is not None
-    assert made.user_headers == ("x-remote-user", "x-user")
-    assert made.allowed_names == frozenset()
+    assert proxy is not None
+    assert proxy.user_headers == ("x-remote-user", "x-user")
+    assert proxy.allowed_names == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_an_invalid_configuration_trusts_no_client(authority: KeyPair, broken: d
     assert parse_front_proxy(data(authority) | broken) is None
 
 
-def test_a_user_with_groups_uid_and_extras(authority: KeyPair, proxy: FrontProxy) -> None:
+def test_a_user_has_groups_uid_and_extras(authority: KeyPair, proxy: FrontProxy) -> None:
     headers = [
         *HEADERS,
         (b"x-remote-group", b"ops"),
@@ -103,14 +103,12 @@ def test_a_user_with_groups_uid_and_extras(authority: KeyPair, proxy: FrontProxy
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
-def test_anything_not_exactly_right_is_nobody(
-    authority: KeyPair, proxy: FrontProxy, headers: Any, because: str
-) -> None:
+def test_malformed_headers_are_refused(authority: KeyPair, proxy: FrontProxy, headers: Any, because: str) -> None:
     with pytest.raises(UnauthenticatedError, match=because):
         identify(proxy, chain(authority), headers, now())
 
 
-def test_without_configuration_or_certificate_there_is_nobody(authority: KeyPair, proxy: FrontProxy) -> None:
+def test_without_configuration_or_certificate_every_request_is_refused(authority: KeyPair, proxy: FrontProxy) -> None:
     with pytest.raises(UnauthenticatedError, match="not known yet"):
         identify(None, chain(authority), HEADERS, now())
     with pytest.raises(UnauthenticatedError, match="no client certificate"):
@@ -128,29 +126,29 @@ def test_without_configuration_or_certificate_there_is_nobody(authority: KeyPair
     ],
     ids=["name", "server's", "no usage", "ended", "not begun"],
 )
-def test_the_certificate_must_be_right(
+def test_an_unsuitable_certificate_is_refused(
     authority: KeyPair, proxy: FrontProxy, name: str, usage: Any, later: float, because: str
 ) -> None:
     with pytest.raises(UnauthenticatedError, match=because):
         identify(proxy, chain(authority, name, usage), HEADERS, now() + later)
 
 
-def test_a_certificate_of_two_names_has_none(authority: KeyPair, proxy: FrontProxy) -> None:
-    """Whoever signs for one of them would sign for the other."""
+def test_a_certificate_with_two_common_names_is_refused(authority: KeyPair, proxy: FrontProxy) -> None:
+    """A CA that signs for one of the names would also sign for the other."""
     both = a_client_pair(authority, usage=CLIENTS, also="somebody")
     with pytest.raises(UnauthenticatedError, match="common name"):
         identify(proxy, (der(both), der(authority)), HEADERS, now())
 
 
-def test_where_nobody_may_speak_for_users_nobody_does(authority: KeyPair) -> None:
-    """An empty list is not an invitation to whoever holds a certificate of that CA."""
+def test_an_empty_list_of_allowed_names_allows_no_client(authority: KeyPair) -> None:
+    """An empty list must not allow every client with a certificate of that CA."""
     proxy = parse_front_proxy(data(authority))
     with pytest.raises(UnauthenticatedError, match="--requestheader-allowed-names"):
         identify(proxy, chain(authority), HEADERS, now())
 
 
-def test_a_certificate_of_a_ca_that_vouches_for_others_is_nobodys(authority: KeyPair, proxy: FrontProxy) -> None:
-    """The handshake takes the CA of those who send reviews too; it may sign any name."""
+def test_a_certificate_of_the_webhook_client_ca_is_refused(authority: KeyPair, proxy: FrontProxy) -> None:
+    """The handshake also accepts the CA of the webhook clients, which can sign any name."""
     with pytest.raises(UnauthenticatedError, match="another CA"):
         identify(proxy, chain(an_authority("reviewers")), HEADERS, now())
 
@@ -165,7 +163,7 @@ def test_a_certificate_of_a_ca_that_vouches_for_others_is_nobodys(authority: Key
     ],
     ids=["right", "name", "server's", "ended"],
 )
-def test_webhook_clients(name: str, usage: Any, later: float, because: str | None) -> None:
+def test_webhook_clients_need_the_right_certificate(name: str, usage: Any, later: float, because: str | None) -> None:
     reviewers = an_authority("reviewers")
     clients = WebhookClients(reviewers.certificate, frozenset({"apiserver"}))
 
@@ -186,12 +184,12 @@ def test_only_configured_webhook_clients_may_send_reviews(authority: KeyPair) ->
     check_webhook_client(None, (), now())
 
 
-def test_a_certificate_that_cannot_be_read_is_nobody(proxy: FrontProxy) -> None:
+def test_an_unreadable_certificate_is_refused(proxy: FrontProxy) -> None:
     with pytest.raises(UnauthenticatedError, match="cannot be read"):
         identify(proxy, (b"nonsense",), HEADERS, now())
 
 
-def test_what_is_said_of_a_refusal_repeats_nothing_that_was_sent(authority: KeyPair, proxy: FrontProxy) -> None:
+def test_a_refusal_does_not_repeat_headers(authority: KeyPair, proxy: FrontProxy) -> None:
     with pytest.raises(UnauthenticatedError) as refused:
         identify(proxy, (), [(b"X-Remote-User", json.dumps("evil").encode())], now())
 

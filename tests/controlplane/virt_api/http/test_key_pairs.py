@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which of two pairs virt-api uses, when its Secret holds one whose time has not come or is over."""
+"""Which key pair virt-api uses when its Secret has one that is not valid yet or has expired."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def a_pair(begins: float = -DAY, days: float = 90) -> KeyPair:
 
 @dataclass
 class Used:
-    """A pair in use, and a clock."""
+    """The pair in use, with a clock."""
 
     now: float = NOW
     pairs: KeyPairInUse = field(init=False)
@@ -46,7 +46,7 @@ class Used:
         return self.pairs.current
 
 
-def test_a_pair_that_counts_is_used_at_once() -> None:
+def test_a_valid_pair_is_used_at_once() -> None:
     used, first, second = Used(), a_pair(), a_pair()
     assert used.pairs.current is None
 
@@ -56,7 +56,7 @@ def test_a_pair_that_counts_is_used_at_once() -> None:
     assert used.pairs.current == second
 
 
-def test_a_pair_that_has_not_begun_waits_while_the_one_before_counts_and_is_used_from_its_first_moment_on() -> None:
+def test_a_pair_that_is_not_valid_yet_is_used_as_soon_as_it_is_valid() -> None:
     used, first, late = Used(), a_pair(), a_pair(begins=30 * DAY)
     used.pairs.take(first)
     used.pairs.take(late)
@@ -67,8 +67,8 @@ def test_a_pair_that_has_not_begun_waits_while_the_one_before_counts_and_is_used
     assert used.at(0) == late, "a clock that goes back changes nothing that was changed"
 
 
-def test_a_pair_that_has_ended_waits_too() -> None:
-    """Its maker's clock was behind, or ours is ahead."""
+def test_an_expired_pair_does_not_replace_a_valid_one() -> None:
+    """The issuer's clock was slow, or ours is fast."""
     used, first = Used(), a_pair()
     used.pairs.take(first)
     used.pairs.take(a_pair(begins=-80 * DAY, days=79))
@@ -76,7 +76,7 @@ def test_a_pair_that_has_ended_waits_too() -> None:
     assert used.pairs.current == first
 
 
-def test_when_the_one_before_ends_the_next_is_used_whatever_it_is() -> None:
+def test_when_the_old_pair_expires_the_next_is_used_even_if_it_is_not_valid() -> None:
     used, first, late = Used(), a_pair(days=10), a_pair(begins=30 * DAY)
     used.pairs.take(first)
     used.pairs.take(late)
@@ -85,27 +85,27 @@ def test_when_the_one_before_ends_the_next_is_used_whatever_it_is() -> None:
     assert used.at(9 * DAY) == late
 
 
-def test_the_last_word_counts_of_several() -> None:
-    used, first, mended = Used(), a_pair(), a_pair()
+def test_the_latest_pair_counts() -> None:
+    used, first, corrected = Used(), a_pair(), a_pair()
     used.pairs.take(first)
     used.pairs.take(a_pair(begins=30 * DAY))
-    used.pairs.take(mended)
-    assert used.pairs.current == mended
+    used.pairs.take(corrected)
+    assert used.pairs.current == corrected
 
     used.pairs.take(a_pair(begins=30 * DAY))
-    used.pairs.take(mended)
-    assert used.at(31 * DAY) == mended, "it was put back"
+    used.pairs.take(corrected)
+    assert used.at(31 * DAY) == corrected, "it was put back"
 
 
 @pytest.mark.parametrize("pair", [a_pair(begins=30 * DAY), KeyPair(b"?", b"?")], ids=["not begun", "unreadable"])
-def test_the_only_pair_is_used_whatever_it_is(pair: KeyPair) -> None:
+def test_the_only_pair_is_always_used(pair: KeyPair) -> None:
     used = Used()
     used.pairs.take(pair)
 
     assert used.pairs.current == pair
 
 
-def test_a_pair_to_call_virt_handlers_with_waits_its_time() -> None:
+def test_a_client_pair_waits_until_it_is_valid() -> None:
     clock = Used()
     cluster, key = Cluster("kubevirt", client_pairs=clock.pairs), Key("kubevirt", CLIENT_SECRET_NAME)
     first, late = a_pair(), a_pair(begins=30 * DAY)
@@ -118,8 +118,8 @@ def test_a_pair_to_call_virt_handlers_with_waits_its_time() -> None:
     assert cluster.client_pair == late
 
 
-def test_a_pair_that_waits_is_looked_through_when_it_comes() -> None:
-    """Not when its time comes, and nobody is there to be told."""
+def test_a_waiting_pair_is_checked_when_it_arrives() -> None:
+    """When it becomes valid later, nothing could report the error."""
     tls, other = ServingTls(now=lambda: NOW), a_pair()
     tls.use_pair(a_pair())
 
@@ -127,8 +127,8 @@ def test_a_pair_that_waits_is_looked_through_when_it_comes() -> None:
         tls.use_pair(KeyPair(a_pair(begins=30 * DAY).certificate, other.key))
 
 
-async def test_clients_are_served_by_what_they_take(tmp_path: Path) -> None:
-    """API servers said that the certificate is not valid yet: no write of a machine, and no subresource."""
+async def test_clients_are_served_with_a_certificate_that_they_accept(tmp_path: Path) -> None:
+    """With a certificate that is not valid yet, API servers would refuse every write and every subresource."""
     async with serving(tmp_path) as served:
         served.serving_authority = make_ca("long", now(), timedelta(days=400))
         served.take_pair(served.serving_pair())
@@ -139,7 +139,7 @@ async def test_clients_are_served_by_what_they_take(tmp_path: Path) -> None:
         assert (await called(served)) == 200
 
 
-async def test_a_pair_that_waits_takes_no_client_of_a_front_proxy_that_is_gone() -> None:
+async def test_a_waiting_pair_does_not_trust_a_former_front_proxy() -> None:
     clock, gone, proxy = (
         Used(),
         make_ca("gone", NOW, timedelta(days=1)),

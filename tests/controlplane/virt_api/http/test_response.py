@@ -38,12 +38,10 @@ from controlplane.virt_api.http.response import api_failure
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, ApiError) else "",
 )
-def test_what_the_api_server_tells_us_is_told_on_as_what_it_is_to_the_caller(
-    error: ApiError, code: int, reason: str
-) -> None:
-    """Only where nothing was tried do clients come again by themselves."""
-    answer = api_failure(error)
-    status = json.loads(answer.body)
+def test_an_error_of_the_api_server_becomes_the_matching_response(error: ApiError, code: int, reason: str) -> None:
+    """Clients retry automatically only if nothing was attempted."""
+    response = api_failure(error)
+    status = json.loads(response.body)
 
-    assert (answer.code, status["code"], status["reason"], status["message"]) == (code, code, reason, str(error))
-    assert dict(answer.headers) == ({"Retry-After": "1"} if code == 503 else {})
+    assert (response.code, status["code"], status["reason"], status["message"]) == (code, code, reason, str(error))
+    assert dict(response.headers) == ({"Retry-After": "1"} if code == 503 else {})

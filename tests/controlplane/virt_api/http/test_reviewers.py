@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Clients that pretend to be an API server, over real TLS, on every path for reviews."""
+"""Clients that impersonate an API server, over real TLS, on every path for reviews."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Issue = Callable[[KeyPair], KeyPair | None]
 
 
 def by_its_own(reviewers: KeyPair) -> KeyPair:
-    """A certificate signed by the API server's own certificate, which is no CA; with its chain."""
+    """Issue a certificate, with its chain, signed by the API server's own certificate, which is no CA."""
     leaf = a_client_pair(reviewers, NAME, usage=CLIENTS)
-    made = a_client_pair(leaf, NAME, usage=CLIENTS)
-    return KeyPair(made.certificate + leaf.certificate, made.key)
+    issued = a_client_pair(leaf, NAME, usage=CLIENTS)
+    return KeyPair(issued.certificate + leaf.certificate, issued.key)
 
 
 def by_a_namesake(reviewers: KeyPair) -> KeyPair:
-    """A certificate of another CA with the same name."""
+    """Issue a certificate of another CA with the same name."""
     del reviewers
     return a_client_pair(make_ca("reviewers", now(), DAY), NAME, usage=CLIENTS)
 
@@ -73,11 +73,11 @@ def a_review() -> bytes:
 
 
 async def codes(directory: Path, issue: Issue, *, named: frozenset[str] | None) -> set[Any]:
-    """Ask at every door, with and without headers that claim to be somebody; return what was answered.
+    """Send a review to every path, with and without headers that claim an identity. Return the codes.
 
-    named: who may send reviews; None where nobody is configured.
+    named: who may send reviews; None: nobody is configured.
     """
-    reviewers, found = make_ca("reviewers", now(), DAY), set[Any]()
+    reviewers, answers = make_ca("reviewers", now(), DAY), set[Any]()
     clients = None if named is None else WebhookClients(reviewers.certificate, named)
     async with serving(directory, webhook_clients=clients) as served:
         pair = issue(reviewers)
@@ -85,10 +85,10 @@ async def codes(directory: Path, issue: Issue, *, named: frozenset[str] | None) 
             for claims in ({}, CLAIMS):
                 try:
                     code, _unused = await served.call("POST", door, pair=pair, headers=claims, body=a_review())
-                    found.add(code)
+                    answers.add(code)
                 except (aiohttp.ClientError, ssl.SSLError):
-                    found.add("handshake")
-    return found
+                    answers.add("handshake")
+    return answers
 
 
 @pytest.mark.parametrize("issue", IMPOSTORS.values(), ids=IMPOSTORS.keys())
@@ -97,9 +97,9 @@ async def test_other_clients_cannot_send_reviews(tmp_path: Path, issue: Issue) -
 
 
 async def test_the_api_server_can_send_reviews_to_every_path(tmp_path: Path) -> None:
-    """So the others are refused for what is wrong with them."""
-    right = await codes(tmp_path, lambda ca: a_client_pair(ca, NAME, usage=CLIENTS), named=frozenset({NAME}))
-    assert right == {200}
+    """Shows that the other clients are refused because of their certificates."""
+    answers = await codes(tmp_path, lambda ca: a_client_pair(ca, NAME, usage=CLIENTS), named=frozenset({NAME}))
+    assert answers == {200}
 
 
 async def test_without_webhook_clients_every_peer_may_send_reviews(tmp_path: Path) -> None:
@@ -107,5 +107,5 @@ async def test_without_webhook_clients_every_peer_may_send_reviews(tmp_path: Pat
 
 
 async def test_an_empty_list_of_names_allows_no_client(tmp_path: Path) -> None:
-    """Settings refuse it; here it must not allow every client."""
+    """The settings refuse an empty list; here it must not allow every client."""
     assert await codes(tmp_path, lambda ca: a_client_pair(ca, " ", usage=CLIENTS), named=frozenset()) == {401}

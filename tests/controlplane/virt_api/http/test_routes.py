@@ -24,7 +24,7 @@ BASE = "/apis/subresources.kubevirt.io/v1/namespaces/ns"
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.resource}/{row.path}")
-def test_every_row_is_found_and_reviewed_as_it_says(row: Subresource, version: str) -> None:
+def test_every_row_has_a_route_with_its_access(row: Subresource, version: str) -> None:
     route = find_route(
         row.method, f"/apis/subresources.kubevirt.io/{version}/namespaces/ns/{row.resource}/web/{row.path}"
     )
@@ -37,12 +37,12 @@ def test_every_row_is_found_and_reviewed_as_it_says(row: Subresource, version: s
 
 
 def test_each_request_matches_one_row() -> None:
-    claims = [(row.resource, row.path, row.method) for row in TABLE]
+    keys = [(row.resource, row.path, row.method) for row in TABLE]
 
-    assert len(claims) == len(set(claims))
+    assert len(keys) == len(set(keys))
 
 
-def test_a_port_is_no_part_of_the_authorization() -> None:
+def test_a_port_is_not_part_of_the_authorization() -> None:
     route = find_route("GET", f"{BASE}/{VMI}/web/portforward/22/tcp")
 
     assert isinstance(route, SubresourceRoute)
@@ -87,7 +87,7 @@ def test_a_subresource_of_a_namespace_is_authorized_without_a_name(version: str)
         ("GET", "/virtualmachines-validate", 405),
     ],
 )
-def test_unknown_routes(method: str, path: str, code: int) -> None:
+def test_unknown_routes_have_an_error_code(method: str, path: str, code: int) -> None:
     route = find_route(method, path)
 
     assert isinstance(route, NoRoute)
@@ -98,7 +98,7 @@ def test_the_allowed_methods_are_named() -> None:
     assert find_route("POST", f"{BASE}/{VM}/web/start") == NoRoute(405, "use PUT", ("PUT",))
 
 
-def test_documents_and_webhooks() -> None:
+def test_documents_and_webhooks_have_routes() -> None:
     assert find_route("HEAD", "/healthz") == DocumentRoute("healthz")
     assert find_route("GET", "/apis/subresources.kubevirt.io/v1alpha3") == DocumentRoute("resources", "v1alpha3")
     assert find_route("GET", "/openapi/v3") == DocumentRoute("openapi-v3")

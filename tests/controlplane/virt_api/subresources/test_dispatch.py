@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What start, stop and restart read and write, on a fake API server."""
+"""The reads and writes of start, stop and restart, on a fake API server."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ async def test_the_vmi_is_read_after_the_vm(served: Served, proxy: KeyPair) -> N
 
     assert (await ask(served, proxy, "start"))[0] == 202
 
-    looks = [path for method, path, *_unused in served.api.seen if method == "GET"]
-    assert looks == [VM, VMI]
+    reads = [path for method, path, *_unused in served.api.seen if method == "GET"]
+    assert reads == [VM, VMI]
 
 
 async def test_a_deleted_vmi_repeats_the_decision(served: Served, proxy: KeyPair) -> None:
-    """The VMI is deleted between read and write: there is nothing to stop."""
+    """The VMI is deleted between read and write: then there is nothing to stop."""
     served.api.put(VM, a_vm("Manual"))
     served.api.put(VMI, RUNNING)
     patch = served.api._patch

@@ -31,7 +31,7 @@ A_USER = {"userName": "root", "loginTime": 1.5}
 
 
 class Inquired(Stage):
-    """A virt-api, and the virt-handler of a node whose guest tells."""
+    """A virt-api, and a virt-handler that answers questions about a guest."""
 
     says: Answer = Details(TOLD)
 
@@ -93,17 +93,17 @@ async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Inquired]
         ),
     ],
 )
-async def test_what_a_guest_tells_has_upstreams_shape(stage: Inquired, about: Any, expected: Any) -> None:
+async def test_guest_info_has_upstreams_format(stage: Inquired, about: Any, expected: Any) -> None:
     uid = stage.served.api.put(VMI, a_vmi())["metadata"]["uid"]
 
     assert await stage.get(about) == (200, expected)
 
     assert stage.inquired == [Inquire(Guest("node-1", uid, "pod-1"), about)]
-    asked = [
+    access = [
         (review["resourceAttributes"]["verb"], review["resourceAttributes"]["subresource"])
         for review in stage.served.reviews
     ]
-    assert asked == [("get", about)]
+    assert access == [("get", about)]
 
 
 @pytest.mark.parametrize(
@@ -115,23 +115,23 @@ async def test_what_a_guest_tells_has_upstreams_shape(stage: Inquired, about: An
         (Done(), "answered another question"),
     ],
 )
-async def test_every_failure_is_a_500_of_plain_text(stage: Inquired, says: Answer, text: str) -> None:
+async def test_every_failure_is_a_500_with_plain_text(stage: Inquired, says: Answer, text: str) -> None:
     stage.served.api.put(VMI, a_vmi())
     stage.says = says
 
-    code, said = await stage.get("guestosinfo")
+    code, body = await stage.get("guestosinfo")
 
     assert code == 500
-    assert text in said
-    assert "\x1b" not in said
+    assert text in body
+    assert "\x1b" not in body
 
 
 @pytest.mark.parametrize(("vmi", "text"), [(None, "NotFound"), (a_vmi("Scheduled"), "VMI is not running")])
-async def test_a_guest_that_does_not_run_is_not_asked(stage: Inquired, vmi: Any, text: str) -> None:
+async def test_no_question_is_sent_for_a_guest_that_does_not_run(stage: Inquired, vmi: Any, text: str) -> None:
     if vmi is not None:
         stage.served.api.put(VMI, vmi)
 
-    code, said = await stage.get("userlist")
+    code, body = await stage.get("userlist")
 
     assert (code, stage.inquired) == (500, [])
-    assert text in said
+    assert text in body

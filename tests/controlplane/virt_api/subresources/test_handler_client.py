@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many questions are under way at once. What becomes of one, over real TLS, is in test_guests.py."""
+"""The limits on concurrent questions. The answers, over real TLS: test_power_requests.py."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_questions_of_all_namespaces_to_one_node_are_limited(monkeypatch: 
 
 
 def test_a_port_has_ascii_digits() -> None:
-    """Python reads other digits as numbers, too."""
+    """Python also parses other digits as numbers."""
     annotations = {ADDRESS: "10.0.0.7:\u0668\u0661\u0668\u0666"}
     with pytest.raises(ValueError, match="is no IP address and port"):
         read_endpoint({"metadata": {"annotations": {**annotations, CERTIFICATE: "aGk="}}})

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""KubeVirt's table of what start, stop and restart do, row by row."""
+"""What start, stop and restart do, by KubeVirt's table."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ REFUSED = "refused"
         ("RerunOnFailure", "Failed", REFUSED),
     ],
 )
-def test_start(strategy: str, phase: str | None, expected: Any) -> None:
+def test_start_follows_the_table(strategy: str, phase: str | None, expected: Any) -> None:
     vmi = a_vmi(phase) if phase is not None else None
 
     if expected == REFUSED:
@@ -127,7 +127,7 @@ def test_start(strategy: str, phase: str | None, expected: Any) -> None:
     ],
 )
 def test_a_paused_start_is_queued(strategy: str, phase: str | None, expected: Any) -> None:
-    """Also where another switches the machine on: the run must not begin before it is known to be paused."""
+    """Also if another run strategy would start the VM: the run must not begin before it is known to be paused."""
     vmi = a_vmi(phase) if phase is not None else None
 
     if expected == REFUSED:
@@ -137,8 +137,8 @@ def test_a_paused_start_is_queued(strategy: str, phase: str | None, expected: An
         assert decide_start(a_vm(strategy), vmi, StartOptions(paused=True)) == expected
 
 
-def test_a_machine_with_a_liveness_probe_is_not_started_paused() -> None:
-    """Its instance would be refused, and the request be carried out by nobody."""
+def test_a_vm_with_a_liveness_probe_is_not_started_paused() -> None:
+    """Admission would refuse its VMI, so the request would never be carried out."""
     probing = {**TEMPLATE["spec"], "livenessProbe": {"guestAgentPing": {}}}
     vm = decode_vm(
         {"metadata": {"name": "web"}, "spec": {"template": {"spec": probing}, "runStrategy": "Manual"}, "status": {}}
@@ -148,7 +148,7 @@ def test_a_machine_with_a_liveness_probe_is_not_started_paused() -> None:
     assert decide_start(vm, None, StartOptions()) == (queue(START),)
 
 
-def test_a_paused_start_of_a_halted_machine_keeps_others_out_until_it_is_taken_back() -> None:
+def test_a_queued_paused_start_of_a_halted_vm_blocks_other_starts_until_a_stop() -> None:
     vm = a_vm("Halted", stateChangeRequests=[PAUSED_OF_NOW])
     for paused in (True, False):
         with pytest.raises(RefusedError, match="a start of it is still being carried out; stop takes it back"):
@@ -156,15 +156,15 @@ def test_a_paused_start_of_a_halted_machine_keeps_others_out_until_it_is_taken_b
     assert decide_stop(vm, None, StopOptions()) == (cleared(ANY_STOP),)
 
 
-def test_a_paused_start_from_before_the_machine_was_halted_keeps_nobody_out() -> None:
+def test_a_paused_start_from_before_the_vm_was_halted_blocks_no_start() -> None:
     vm = a_vm("Halted", stateChangeRequests=[PAUSED])
     assert decide_start(vm, None, StartOptions()) == (ON,)
     with pytest.raises(RefusedError, match="not running"):
         decide_stop(vm, None, StopOptions())
 
 
-def test_a_strategy_that_is_not_built_takes_a_stop_only() -> None:
-    """A stop means the same under every strategy; what a start would mean, nobody knows here."""
+def test_an_unimplemented_strategy_allows_only_a_stop() -> None:
+    """A stop means the same under every strategy; the meaning of a start is unknown."""
     vm, vmi = a_vm("WaitAsReceiver"), a_vmi("Running")
     with pytest.raises(NotImplementedStrategyError, match="run strategy WaitAsReceiver is not implemented"):
         decide_start(vm, None, StartOptions())
@@ -173,7 +173,7 @@ def test_a_strategy_that_is_not_built_takes_a_stop_only() -> None:
     assert decide_stop(vm, vmi, StopOptions()) == (OFF,)
 
 
-def test_a_start_waits_for_what_is_queued() -> None:
+def test_a_start_is_refused_while_another_is_queued() -> None:
     with pytest.raises(RefusedError, match="still being carried out"):
         decide_start(a_vm("Manual", stateChangeRequests=[START]), None, StartOptions())
 
@@ -196,35 +196,33 @@ def test_a_start_waits_for_what_is_queued() -> None:
         ("restart", "Manual", None, "VM is not running"),
     ],
 )
-def test_a_refusal_begins_with_the_words_that_upstreams_clients_know(
-    verb: str, strategy: str, phase: str | None, words: str
-) -> None:
-    """Scripts and consoles look for them; what leads on from there comes after."""
+def test_a_refusal_begins_with_upstreams_words(verb: str, strategy: str, phase: str | None, words: str) -> None:
+    """Scripts and consoles search for them; the remedy comes after them."""
     vm, vmi = a_vm(strategy), None if phase is None else a_vmi(phase)
-    asked: dict[str, Callable[[], object]] = {
+    decisions: dict[str, Callable[[], object]] = {
         "start": lambda: decide_start(vm, vmi, StartOptions()),
         "stop": lambda: decide_stop(vm, vmi, StopOptions()),
         "restart": lambda: decide_restart(vm, vmi, RestartOptions()),
     }
     with pytest.raises(RefusedError) as refusal:
-        asked[verb]()
+        decisions[verb]()
     assert str(refusal.value).startswith(words)
 
 
-def test_under_once_a_start_is_refused_for_good_whatever_is_queued() -> None:
-    """Nothing of the queue would be carried out: to wait for it is no remedy."""
+def test_under_once_a_start_is_always_refused() -> None:
+    """The queue is never carried out under Once: waiting is no remedy."""
     with pytest.raises(RefusedError, match="Once does not support manual start requests") as refusal:
         decide_start(a_vm("Once", stateChangeRequests=[START]), None, StartOptions())
     assert "still being carried out" not in str(refusal.value)
 
 
-def test_a_halted_machine_starts_by_its_switch_whatever_is_queued() -> None:
-    """A request that a change of strategy left behind keeps nobody out."""
+def test_a_halted_vm_starts_whatever_is_queued() -> None:
+    """A queued request from before a change of strategy does not block a start."""
     assert decide_start(a_vm("Halted", stateChangeRequests=[START]), None, StartOptions()) == (ON,)
 
 
-def test_a_stop_takes_back_a_start_that_has_not_begun() -> None:
-    """While a quota or somebody else's instance is in the way, nothing else would lead on."""
+def test_a_stop_cancels_a_start_that_has_not_begun() -> None:
+    """If a quota or a VMI of another owner blocks the start, only a stop helps."""
     for strategy, also in (("Manual", {}), ("RerunOnFailure", {"runStrategy": "RerunOnFailure"})):
         vm = a_vm(strategy, stateChangeRequests=[START])
         assert decide_stop(vm, None, StopOptions()) == (cleared(ANY_STOP, **also),)
@@ -233,22 +231,22 @@ def test_a_stop_takes_back_a_start_that_has_not_begun() -> None:
         assert decide_stop(another, a_vmi("Failed"), StopOptions()) == (cleared(STOP, **also),)
 
 
-def test_a_stop_keeps_a_machine_down_that_would_start_by_itself() -> None:
-    """Nobody has asked for that start, and it is no less to come: after a failure, or for a strategy that is new."""
-    taken_back = cleared(ANY_STOP, runStrategy="RerunOnFailure")
-    assert decide_stop(a_vm("RerunOnFailure"), None, StopOptions()) == (taken_back,)
-    going = a_vmi("Failed", deleting=True)
+def test_a_stop_prevents_an_automatic_start() -> None:
+    """Such a start has no request: it follows a failure or a new run strategy."""
+    stopped = cleared(ANY_STOP, runStrategy="RerunOnFailure")
+    assert decide_stop(a_vm("RerunOnFailure"), None, StopOptions()) == (stopped,)
+    ending = a_vmi("Failed", deleting=True)
     before = a_vm("RerunOnFailure", runStrategy="Always")
-    assert decide_stop(before, going, StopOptions()) == (cleared(STOP, runStrategy="RerunOnFailure"),)
+    assert decide_stop(before, ending, StopOptions()) == (cleared(STOP, runStrategy="RerunOnFailure"),)
     stopping = a_vmi("Running", deleting=True)
     assert decide_stop(before, stopping, StopOptions()) == (cleared(STOP, runStrategy="RerunOnFailure"),)
     with pytest.raises(RefusedError, match="not running"):
-        decide_stop(a_vm("RerunOnFailure", runStrategy="RerunOnFailure"), going, StopOptions())
-    assert decide_start(a_vm("RerunOnFailure"), going, StartOptions()) == (queue(STOP, START),)
+        decide_stop(a_vm("RerunOnFailure", runStrategy="RerunOnFailure"), ending, StopOptions())
+    assert decide_start(a_vm("RerunOnFailure"), ending, StartOptions()) == (queue(STOP, START),)
 
 
-def test_what_is_done_stands_in_nobodys_way() -> None:
-    """A request that virt-controller has yet to take off the queue is no reason to wait."""
+def test_completed_requests_in_the_queue_are_ignored() -> None:
+    """virt-controller removes a completed request from the queue a little later."""
     done = {"action": "Stop", "uid": "older"}
     vm = a_vm("Manual", stateChangeRequests=[done, START])
     assert decide_restart(vm, a_vmi("Running"), RestartOptions()) == (queue(STOP, START),)
@@ -258,28 +256,28 @@ def test_what_is_done_stands_in_nobodys_way() -> None:
 
 
 @pytest.mark.parametrize("over", [a_vmi("Succeeded"), a_vmi("Succeeded", deleting=True), a_vmi("Failed", owner=None)])
-def test_a_start_that_an_instance_has_answered_stands_in_nobodys_way(over: VirtualMachineInstance) -> None:
-    """Its run may be over before virt-controller takes the start off the queue. Another start names that run."""
+def test_a_queued_start_whose_run_has_ended_is_ignored(over: VirtualMachineInstance) -> None:
+    """The run may end before virt-controller removes the start from the queue. A new start names that run."""
     vm = a_vm("Manual", stateChangeRequests=[START])
     assert decide_start(vm, over, StartOptions()) == (queue(STOP, START),)
     with pytest.raises(RefusedError, match="not running"):
         decide_stop(vm, over, StopOptions())
 
 
-def test_a_start_waits_for_an_instance_that_will_not_be_this_machines() -> None:
-    """A departing orphan is not adopted: the start is still to come, and can be taken back."""
-    vm, going = a_vm("Manual", stateChangeRequests=[START]), a_vmi("Failed", owner=None, deleting=True)
+def test_a_queued_start_waits_for_the_end_of_an_orphan() -> None:
+    """An orphan in deletion is not adopted: the start is still pending and can be cancelled."""
+    vm, orphan = a_vm("Manual", stateChangeRequests=[START]), a_vmi("Failed", owner=None, deleting=True)
     with pytest.raises(RefusedError, match="stop takes it back"):
-        decide_start(vm, going, StartOptions())
-    assert decide_stop(vm, going, StopOptions()) == (cleared(STOP),)
+        decide_start(vm, orphan, StartOptions())
+    assert decide_stop(vm, orphan, StopOptions()) == (cleared(STOP),)
 
 
 PROOF = "Proof would be: the Node object is deleted"
 
 
 @pytest.mark.parametrize("strategy", ["Always", "Manual", "RerunOnFailure"])
-def test_a_start_of_what_may_still_run_is_refused_with_what_would_be_proof(strategy: str) -> None:
-    """It was accepted, and dropped without a word (upstream does the same)."""
+def test_a_start_while_the_vmi_is_unknown_is_refused_with_the_missing_proof(strategy: str) -> None:
+    """Upstream accepts the request and drops it silently."""
     lost = a_vmi("Unknown", said=PROOF)
     with pytest.raises(RefusedError, match=f"restart it .* Its instance is Unknown: {PROOF}"):
         decide_start(a_vm(strategy), lost, StartOptions())
@@ -287,13 +285,13 @@ def test_a_start_of_what_may_still_run_is_refused_with_what_would_be_proof(strat
 
 
 @pytest.mark.parametrize("strategy", ["Always", "Manual", "RerunOnFailure", "Once"])
-def test_a_start_of_what_was_created_just_now_is_refused(strategy: str) -> None:
+def test_a_start_with_a_new_vmi_is_refused(strategy: str) -> None:
     with pytest.raises(RefusedError, match="VM is already running or starting"):
         decide_start(a_vm(strategy), a_vmi(""), StartOptions())
 
 
-def test_a_start_of_what_is_still_stopping_is_refused() -> None:
-    """As upstream: what still runs is not started, whoever has stopped it."""
+def test_a_start_while_the_vmi_is_stopping_is_refused() -> None:
+    """As upstream: a VM that still runs is not started."""
     for strategy in ("Halted", "Manual", "RerunOnFailure"):
         with pytest.raises(RefusedError, match="VM is already running, and stopping; start it when that is done"):
             decide_start(a_vm(strategy), a_vmi("Running", deleting=True), StartOptions())
@@ -301,14 +299,14 @@ def test_a_start_of_what_is_still_stopping_is_refused() -> None:
         decide_start(a_vm("Always"), a_vmi("Running", deleting=True), StartOptions())
 
 
-def test_an_instances_words_are_not_repeated_at_any_length() -> None:
+def test_a_message_of_the_vmi_is_cut() -> None:
     with pytest.raises(RefusedError) as refusal:
         decide_start(a_vm("Manual"), a_vmi("Unknown", said="x" * 100_000), StartOptions())
     assert len(str(refusal.value)) < 1_000
 
 
-def test_an_instance_of_somebody_else_is_no_instance_of_this_machine() -> None:
-    """Nobody stops it, shortens its grace period, or takes it for this machine's."""
+def test_a_vmi_of_another_owner_is_ignored() -> None:
+    """It is not stopped, its grace period stays, and it does not count as this VM's."""
     theirs = a_vmi("Running", owner="somebody")
     assert decide_start(a_vm("Halted"), theirs, StartOptions()) == (ON,)
     assert decide_start(a_vm("Manual"), theirs, StartOptions()) == (queue(START),)
@@ -321,8 +319,8 @@ def test_an_instance_of_somebody_else_is_no_instance_of_this_machine() -> None:
             decide_restart(a_vm(strategy), theirs, RestartOptions(0))
 
 
-def test_an_instance_that_nobody_controls_is_this_machine_s_whoever_else_owns_it() -> None:
-    """virt-controller adopts it; an owner that does not control it only keeps it from being collected."""
+def test_a_vmi_without_a_controller_belongs_to_the_vm_of_its_name() -> None:
+    """virt-controller adopts it; other owners that are not its controller only affect garbage collection."""
     theirs = {"uid": "somebody", "controller": False}
     vmi = decode_vmi(
         {
@@ -335,7 +333,7 @@ def test_an_instance_that_nobody_controls_is_this_machine_s_whoever_else_owns_it
     assert decide_stop(a_vm("Always"), vmi, StopOptions(0)) == (shorter(0), OFF)
 
 
-def test_a_machine_whose_volumes_need_recovery_does_not_start() -> None:
+def test_a_vm_whose_volumes_need_manual_recovery_does_not_start() -> None:
     vm = a_vm("Halted", conditions=[{"type": "ManualRecoveryRequired", "status": "True"}])
 
     for over in (None, a_vmi("Failed")):
@@ -369,7 +367,7 @@ def test_a_machine_whose_volumes_need_recovery_does_not_start() -> None:
         ("RerunOnFailure", "Running", None, (queue(STOP),)),
     ],
 )
-def test_stop(strategy: str, phase: str | None, grace: int | None, expected: Any) -> None:
+def test_stop_follows_the_table(strategy: str, phase: str | None, grace: int | None, expected: Any) -> None:
     vmi = a_vmi(phase) if phase is not None else None
 
     if expected == REFUSED:
@@ -380,13 +378,13 @@ def test_stop(strategy: str, phase: str | None, grace: int | None, expected: Any
 
 
 @pytest.mark.parametrize(("grace", "advised"), [(30, True), (1, True), (0, False)])
-def test_a_shorter_grace_period_is_advised_only_where_there_is_one(grace: int, advised: bool) -> None:
+def test_a_shorter_grace_period_is_suggested_only_if_possible(grace: int, advised: bool) -> None:
     with pytest.raises(RefusedError, match="is stopping already") as refusal:
         decide_stop(a_vm("Halted"), a_vmi("Running", grace), StopOptions())
     assert ("a shorter graceperiod, which hurries it" in str(refusal.value)) is advised
 
 
-def test_a_stop_replaces_whatever_is_queued() -> None:
+def test_a_stop_replaces_the_queue() -> None:
     vm = a_vm("Manual", stateChangeRequests=[STOP, START])
 
     assert decide_stop(vm, a_vmi("Running"), StopOptions()) == (queue(STOP),)
@@ -404,7 +402,7 @@ def test_a_stop_replaces_whatever_is_queued() -> None:
         ("RerunOnFailure", "Running", None, (queue(STOP, START),)),
     ],
 )
-def test_restart(strategy: str, phase: str | None, grace: int | None, expected: Any) -> None:
+def test_restart_follows_the_table(strategy: str, phase: str | None, grace: int | None, expected: Any) -> None:
     vmi = a_vmi(phase) if phase is not None else None
 
     if expected == REFUSED:
@@ -414,14 +412,14 @@ def test_restart(strategy: str, phase: str | None, grace: int | None, expected: 
         assert decide_restart(a_vm(strategy), vmi, RestartOptions(grace)) == expected
 
 
-def test_a_restart_waits_for_volumes_that_change() -> None:
+def test_a_restart_is_refused_while_volumes_change() -> None:
     vm = a_vm("Always", conditions=[{"type": "VolumesChange", "status": "True"}])
 
     with pytest.raises(RefusedError, match="volumes are being changed"):
         decide_restart(vm, a_vmi("Running"), RestartOptions())
 
 
-def test_a_machine_with_both_switches_is_refused_with_the_remedy() -> None:
+def test_a_vm_with_running_and_run_strategy_is_refused_with_the_remedy() -> None:
     vm = decode_vm({"spec": {"template": TEMPLATE, "running": True, "runStrategy": "Manual"}})
 
     with pytest.raises(RefusedError, match="remove the deprecated running"):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virtualmachines/migrate over real TLS, on a fake API server: what it makes, and what it refuses by which code."""
+"""virtualmachines/migrate over real TLS, on a fake API server: the migration that it makes, and its refusals."""
 
 from __future__ import annotations
 
@@ -34,37 +34,37 @@ async def migrate(served: Served, body: bytes = b"") -> tuple[int, Any]:
     return await served.call("PUT", path, pair=pair, headers=USER, body=body)
 
 
-async def test_it_makes_a_migration_of_the_instance(served: Served) -> None:
+async def test_migrate_creates_a_migration_of_the_vmi(served: Served) -> None:
     put_vm(served.api)
     put_vmi(served.api)
 
     assert await migrate(served, b'{"addedNodeSelector": {"disktype": "ssd"}}') == (202, "")
 
-    (one,) = made(served.api)
-    assert one["metadata"]["generateName"] == "kubevirt-migrate-vm-"
-    assert one["metadata"]["labels"] == {VMI_NAME: "web"}
-    assert one["metadata"]["finalizers"] == [MIGRATION_FINALIZER]
-    assert one["spec"] == {"vmiName": "web", "addedNodeSelector": {"disktype": "ssd"}}
+    (migration,) = made(served.api)
+    assert migration["metadata"]["generateName"] == "kubevirt-migrate-vm-"
+    assert migration["metadata"]["labels"] == {VMI_NAME: "web"}
+    assert migration["metadata"]["finalizers"] == [MIGRATION_FINALIZER]
+    assert migration["spec"] == {"vmiName": "web", "addedNodeSelector": {"disktype": "ssd"}}
     (review,) = served.reviews
-    asked = review["resourceAttributes"]
-    assert (asked["resource"], asked["subresource"], asked["verb"]) == ("virtualmachines", "migrate", "update")
+    access = review["resourceAttributes"]
+    assert (access["resource"], access["subresource"], access["verb"]) == ("virtualmachines", "migrate", "update")
 
 
 @pytest.mark.parametrize("name", ["web", "a" * 253])
-def test_what_our_account_makes_is_what_admission_would_have_made_of_it(name: str) -> None:
-    """It is not asked about that."""
+def test_a_built_migration_has_all_defaults_of_admission(name: str) -> None:
+    """Admission exempts our account."""
     body = build_migration(Key("ns", name), MigrateOptions())
 
     assert default_migration(body, KubeVirtConfiguration(), "seed") is body
 
 
-async def test_a_trial_makes_nothing(served: Served) -> None:
+async def test_a_dry_run_creates_nothing(served: Served) -> None:
     put_vm(served.api)
     put_vmi(served.api)
 
     assert (await migrate(served, b'{"dryRun": ["All"]}'))[0] == 202
-    (written,) = [path for method, path, *_unused in served.api.seen if method == "POST" and MIGRATIONS in path]
-    assert "dryRun=All" in written
+    (path_written,) = [path for method, path, *_unused in served.api.seen if method == "POST" and MIGRATIONS in path]
+    assert "dryRun=All" in path_written
 
 
 Arrange = Callable[[FakeApi], Any]
@@ -94,7 +94,7 @@ REFUSED: dict[str, tuple[tuple[Arrange, ...], int, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-async def test_it_refuses_by_upstreams_codes(served: Served, case: str) -> None:
+async def test_refusals_have_upstreams_codes(served: Served, case: str) -> None:
     arrange, expected, words = REFUSED[case]
     for change in arrange:
         change(served.api)
@@ -106,7 +106,7 @@ async def test_it_refuses_by_upstreams_codes(served: Served, case: str) -> None:
     assert made(served.api) == before
 
 
-async def test_what_it_cannot_be_asked_is_refused_and_nothing_is_made(served: Served) -> None:
+async def test_invalid_options_are_refused(served: Served) -> None:
     put_vm(served.api)
     put_vmi(served.api)
 
@@ -123,7 +123,7 @@ async def test_what_it_cannot_be_asked_is_refused_and_nothing_is_made(served: Se
         (status(503, "ServiceUnavailable", "away"), 503),
     ],
 )
-async def test_what_the_api_server_refuses_is_passed_on(served: Served, fault: Any, expected: int) -> None:
+async def test_an_error_of_the_api_server_is_passed_on(served: Served, fault: Any, expected: int) -> None:
     put_vm(served.api)
     put_vmi(served.api)
     served.api.faults.append(("POST", MIGRATIONS, fault))
@@ -133,7 +133,7 @@ async def test_what_the_api_server_refuses_is_passed_on(served: Served, fault: A
     assert (code, fault["message"] in status["message"]) == (expected, True), status
 
 
-async def test_who_may_not_is_told_nothing_of_the_machine(tmp_path: Path) -> None:
+async def test_an_unauthorized_user_learns_nothing_about_the_vm(tmp_path: Path) -> None:
     async with serving(tmp_path, allowed=False) as served:
         code, status = await migrate(served)
 

@@ -40,7 +40,7 @@ def test_a_power_verb_needs_no_body(verb: Verb, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("verb", get_args(Verb))
-def test_only_pause_and_unpause_can_be_tried(verb: Verb) -> None:
+def test_only_pause_and_unpause_have_a_dry_run(verb: Verb) -> None:
     if verb in ("pause", "unpause"):
         assert parse_power(verb, b'{"dryRun": ["All"]}') == PowerOptions(dry_run=True)
         return
@@ -52,13 +52,13 @@ def test_only_pause_and_unpause_can_be_tried(verb: Verb) -> None:
 @pytest.mark.parametrize(
     ("text", "seconds"), [("5m0s", 300), ("0s", 0), ("1h", 3600), ("1.5s", 2), ("1ms", 1), ("24h0m0s", 86400)]
 )
-def test_a_freeze_says_when_it_ends(text: str, seconds: int) -> None:
+def test_a_freeze_has_a_timeout(text: str, seconds: int) -> None:
     body = json.dumps({"unfreezeTimeout": text}).encode()
     assert parse_power("freeze", body) == PowerOptions(thaw_after=seconds)
 
 
 @pytest.mark.parametrize("value", ["-1s", "25h", "5", "", "soon", 300, True, ["5m"]], ids=repr)
-def test_an_end_that_is_none_is_refused_by_name(value: object) -> None:
+def test_an_invalid_timeout_is_refused_with_its_field(value: object) -> None:
     with pytest.raises(BadOptionsError, match='unfreezeTimeout: must be a duration from "0s" to "86400s"'):
         parse_power("freeze", json.dumps({"unfreezeTimeout": value}).encode())
 
@@ -87,7 +87,7 @@ def test_options_are_read() -> None:
     ],
     ids=lambda value: repr(value)[:40] if isinstance(value, bytes) else None,
 )
-def test_a_bad_body_is_refused_with_the_field_and_what_it_must_be(parse: Any, body: bytes, said: str) -> None:
+def test_an_invalid_body_is_refused_with_the_field_and_the_rule(parse: Any, body: bytes, said: str) -> None:
     with pytest.raises(BadOptionsError) as refused:
         parse(body)
 
@@ -95,12 +95,12 @@ def test_a_bad_body_is_refused_with_the_field_and_what_it_must_be(parse: Any, bo
     assert len(str(refused.value)) < 400
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_together() -> None:
     with pytest.raises(BadOptionsError, match=r"x.*paused.*dryRun"):
         parse_start(b'{"x": 1, "paused": 1, "dryRun": 1}')
 
 
-def test_of_which_node_a_mark_is_taken_off() -> None:
+def test_evacuate_cancel_may_name_a_node() -> None:
     assert parse_evacuation(b"") == EvacuationOptions()
     assert parse_evacuation(b'{"evacuationNodeName": "node-1"}') == EvacuationOptions("node-1")
     assert parse_evacuation(json.dumps({"evacuationNodeName": "n" * 253}).encode()).node == "n" * 253
@@ -109,7 +109,7 @@ def test_of_which_node_a_mark_is_taken_off() -> None:
             parse_evacuation(json.dumps({"evacuationNodeName": value}).encode())
 
 
-def test_a_migration_may_be_sent_to_some_nodes_only_and_be_tried() -> None:
+def test_a_migration_may_have_a_node_selector_and_a_dry_run() -> None:
     assert parse_migrate(b"") == MigrateOptions()
     body = b'{"addedNodeSelector": {"disktype": "ssd", "a/b": ""}, "dryRun": ["All"]}'
     assert parse_migrate(body) == MigrateOptions({"disktype": "ssd", "a/b": ""}, dry_run=True)
@@ -127,11 +127,11 @@ def test_a_migration_may_be_sent_to_some_nodes_only_and_be_tried() -> None:
         ({"a": "b c"}, r"addedNodeSelector\[a\]: .* is not a label value"),
     ],
 )
-def test_nodes_that_cannot_be_meant_are_refused_by_name(selector: object, words: str) -> None:
+def test_an_invalid_node_selector_is_refused_with_its_field(selector: object, words: str) -> None:
     with pytest.raises(BadOptionsError, match=words):
         parse_migrate(json.dumps({"addedNodeSelector": selector}).encode())
 
 
-def test_what_a_migration_cannot_be_told_is_refused_by_name() -> None:
+def test_an_unknown_option_of_a_migration_is_refused() -> None:
     with pytest.raises(BadOptionsError, match="'targetNode': unknown option; known are addedNodeSelector, dryRun"):
         parse_migrate(b'{"targetNode": "node-2"}')

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a user's request to a node's virt-handler and back: virt-api and the door over real TLS, a fake API server."""
+"""User requests from virt-api to a node's virt-handler and back, over real TLS, on a fake API server."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Stage:
         return await self.served.call("PUT", path, pair=self.proxy, headers=USER, body=body)
 
     async def is_to_be_repeated(self, verb: str) -> bool:
-        """Tell whether the response makes clients retry by themselves."""
+        """Return whether the response makes clients retry automatically."""
         path = f"/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web/{verb}"
         async with self.served.session(self.proxy) as session:
             url = f"https://127.0.0.1:{self.served.port}{path}"
@@ -162,7 +162,7 @@ async def test_a_freeze_has_a_time_limit(stage: Stage) -> None:
 
 
 async def test_only_an_untried_request_has_retry_after(stage: Stage) -> None:
-    """Clients repeat a request by themselves that is answered with Retry-After."""
+    """Clients retry automatically after a response with Retry-After."""
     stage.served.api.put(VMI, a_vmi())
     again = {}
     for kind in ("busy", "lost", "overdue"):
@@ -252,7 +252,7 @@ async def test_a_dry_run_is_checked_and_not_executed(stage: Stage, verb: str, pa
     assert stage.questions == []
 
 
-async def test_unknown_options_are_refused_before_virt_handler_is_asked(stage: Stage) -> None:
+async def test_unknown_options_are_refused_before_a_question_is_sent(stage: Stage) -> None:
     stage.served.api.put(VMI, a_vmi())
     code, status = await stage.call("reset", b'{"hard": true}')
     assert (code, stage.questions) == (400, [])
@@ -282,7 +282,7 @@ async def test_a_virt_handler_that_cannot_be_reached_is_503(stage: Stage) -> Non
     assert (code, "has not published where it listens" in status["message"]) == (503, True)
 
 
-async def test_without_a_client_pair_nothing_is_asked(tmp_path: Path, pair: SelfSignedPair) -> None:
+async def test_without_a_client_pair_no_question_is_sent(tmp_path: Path, pair: SelfSignedPair) -> None:
     async with serving(tmp_path) as served:
         stage = Stage(served, pair)
         served.api.put(VMI, a_vmi())
@@ -291,7 +291,7 @@ async def test_without_a_client_pair_nothing_is_asked(tmp_path: Path, pair: Self
     assert (code, "has no client pair for virt-handlers yet" in status["message"]) == (503, True)
 
 
-async def test_a_virt_handler_with_another_certificate_is_not_asked(stage: Stage) -> None:
+async def test_no_question_is_sent_to_a_virt_handler_with_another_certificate(stage: Stage) -> None:
     """A compromised node may listen at the address of another node's virt-handler."""
     stage.served.api.put(VMI, a_vmi())
     stage.announce(stage.port, (await make_self_signed_pair("node-1")).der)
@@ -433,8 +433,8 @@ async def test_questions_to_a_silent_node_are_limited(stage: Stage) -> None:
     assert (await stage.call("reset"))[0] == 200, "the quota is given back"
 
 
-async def test_a_namespace_with_silent_machines_delays_no_other(stage: Stage) -> None:
-    """The quota is by namespace, and separate for each kind of question."""
+async def test_a_namespace_with_silent_vmis_delays_no_other(stage: Stage) -> None:
+    """The quotas are per namespace and per kind of question."""
     other = VMI.replace("/ns/", "/other/")
     stage.served.api.put(other, a_vmi())
     node = Silent()
