@@ -53,29 +53,29 @@ def trim(tree: Tree, patterns: Sequence[str]) -> dict[str, Node]:
     Raises TrimError if a pattern matches nothing (a changed package, a misspelt word) or a library is missing.
     """
     chosen, idle = _match(tree, patterns)
-    kept: dict[str, Node] = {name: tree[name] for name in _MERGED if name in tree}
+    result: dict[str, Node] = {name: tree[name] for name in _MERGED if name in tree}
     missing = [f"pattern {pattern!r} matches nothing" for pattern in idle]
     pending = list(chosen)
     while pending:
         name = pending.pop()
-        if name in kept:
+        if name in result:
             continue
         resolved = resolve(tree, name)
         if resolved is None:
             missing.append(f"{name} leads nowhere")
             continue
         real, links = resolved
-        kept.update({link: tree[link] for link in links})
-        if real in kept:
+        result.update({link: tree[link] for link in links})
+        if real in result:
             continue
-        kept[real] = _without_privilege(tree[real])
+        result[real] = _without_privilege(tree[real])
         if tree[real].kind == "file":
             libraries, absent = _libraries(tree, real)
             pending += libraries
             missing += [f"{real} needs {soname}, which is not there" for soname in absent]
     if missing:
         raise TrimError("cannot trim the root file system: " + "; ".join(sorted(missing)))
-    return kept
+    return result
 
 
 def select(tree: Tree, patterns: Sequence[str]) -> dict[str, Node]:

@@ -209,5 +209,5 @@ def describe_machine(
 def search_path(*directories: Path) -> str:
     """Return PATH inside a machine: our directories, then the distribution's, and those of runc, nft and mount."""
     system = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
-    found_in = {str(Path(path).parent) for name in ("runc", "nft", "mount") if (path := shutil.which(name))}
-    return ":".join([*map(str, directories), *system, *sorted(found_in - set(system))])
+    tool_directories = {str(Path(path).parent) for name in ("runc", "nft", "mount") if (path := shutil.which(name))}
+    return ":".join([*map(str, directories), *system, *sorted(tool_directories - set(system))])

@@ -19,7 +19,7 @@ _TEXTS = ("str", "path")
 
 
 def misshapen(spec: Mapping[str, Any], params: Mapping[str, Any], where: str = "") -> str:
-    """Return the problem of the first option with a wrong shape, "" if there is none.
+    """Return the problem of the first option with a wrong shape, or "".
 
     A text may contain a mapping in JSON. A mapping is no text: Ansible would convert it to Python's notation.
     """

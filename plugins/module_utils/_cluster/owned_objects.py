@@ -49,7 +49,10 @@ def is_marked(obj: Object) -> bool:
 
 
 def owned(objects: Iterable[Object], namespace: str | None) -> list[Object]:
-    """Return the role's objects in the order in which they can be deleted: marked, and in a namespace that it uses."""
+    """Return the role's objects in the order in which they can be deleted: marked, and in a namespace that it uses.
+
+    The namespace matters because a user's copy in another namespace has our labels too.
+    """
     namespaces = (None, "", SYSTEM_NAMESPACE, namespace)
     chosen = [obj for obj in objects if is_marked(obj) and obj["metadata"].get("namespace") in namespaces]
     return sorted(chosen, key=lambda obj: (_ORDER[obj["kind"]], key(obj)))
@@ -60,7 +63,7 @@ def superfluous(ours: Iterable[Object], wanted: Sequence[Object]) -> list[Object
 
     The role must have applied them: a user's copy of an object has its labels too.
     """
-    names = {key(obj) for obj in wanted}
+    names = {key(obj) for obj in wanted}  # empty: the task only asks for the state
     return [obj for obj in ours if names and key(obj) not in names and _is_deletable(obj) and _was_applied_by_us(obj)]
 
 

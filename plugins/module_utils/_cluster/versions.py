@@ -17,7 +17,7 @@ IMAGE_VOLUMES = {"containerd": (2, 1), "cri-o": (1, 31)}
 
 
 def release(text: str) -> str | None:
-    """Return the release in a cluster's version (v1.36.3-eks-1, v1.36.3+k3s1), None if there is none."""
+    """Return the release in a cluster's version (v1.36.3-eks-1, v1.36.3+k3s1), None if the text has none."""
     match = re.match(r"v?(\d+\.\d+\.\d+)", text)
     return match[1] if match else None
 

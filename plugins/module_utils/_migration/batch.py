@@ -67,6 +67,7 @@ def _of_node(params: Mapping[str, Any], api: Api, terms: Terms) -> list[Migratio
     """Return the requests for all machines of a node, except those that are leaving or gone."""
     listed = api.list(kinds.instances(params.get("namespace"), terms.api_version))
     instances = [vmi for vmi in listed if decide.node_of(vmi) == params["from_node"]]
+    # An instance that is being deleted leaves the node without a migration.
     return [request_for(params, vmi) for vmi in instances if not vmi["metadata"].get("deletionTimestamp")]
 
 

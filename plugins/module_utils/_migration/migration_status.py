@@ -34,7 +34,7 @@ def phase_text(migration: Object | None) -> str:
 
 
 def nothing_but_phase(migration: Object | None) -> str:
-    """Return the reason where none is known."""
+    """Return the reason when no cause is known."""
     return f"it is {phase_text(migration)}"
 
 
@@ -54,9 +54,10 @@ def phases(migration: Object | None) -> list[dict[str, str]]:
 
 
 def state_of(migration: Object, vmi: Object | None) -> Object:
-    """Return the migration state of its instance, else the copy in the migration; {} when there is none."""
+    """Return the migration state of its instance, else the copy in the migration; {} without one."""
     uid = migration["metadata"].get("uid")
     state = ((vmi or {}).get("status") or {}).get("migrationState") or {}
+    # Without a UID the state may be another migration's.
     if uid and state.get("migrationUid") == uid:
         return dict(state)
     return dict((migration.get("status") or {}).get("migrationState") or {})

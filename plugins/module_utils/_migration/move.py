@@ -189,6 +189,7 @@ def _follow(
 
     resource = MIGRATION.resource(request.namespace, terms.api_version)
     reached = Waiter(api, resource, judge, deadline=deadline).until([name])[name]
+    # This migration was deleted, and another one has its name.
     if reached.obj is not None and reached.obj["metadata"].get("uid") != uid:
         reached = Reached(None, reached.verdict)
     return reached, latest[-1]

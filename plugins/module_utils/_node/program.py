@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a program: return what it prints, or raise one error that names it.
+"""Run a program: return its output, or raise one error that names it.
 
 A password is typed at the program's terminal and is never an argument, because every user can read the arguments.
 """

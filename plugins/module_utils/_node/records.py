@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The image names and digests of a container runtime, and those that belong to an image. Pure."""
+"""The image names and digests of a container runtime, and those of one image. Pure."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _present(
         raise VirtError(f"Service {request.namespace}/{request.name} is being deleted; try again when it is gone")
     _refuse_others(params, request, live, declared["spec"]["selector"])
     if not params.get("ports"):
-        declared["spec"].pop("ports", None)  # the live Service has ports
+        declared["spec"].pop("ports", None)  # a task without ports keeps the ports of the live Service
     former = (request.kind.name, request.target or "") if request.kind is not None and not params["owned"] else None
     patch = compare.merge_patch(live, overlay.over_live(live, exposure.over(live, declared, former)))
     if not patch:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From a task's options and the exposed object to a Service. Pure.
 
-A Service selects Pods by labels: those of a VirtualMachine or instance by the id that KubeVirt puts on them, those of a
+A Service selects Pods by labels: Pods of a VirtualMachine or instance by the id that KubeVirt sets on them, Pods of a
 replica set by the labels that the set selects.
 """
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the VM modules do; private to this collection. Imports nothing: a module's payload has only what it reaches.
+"""What the VM modules do; private to this collection. Imports nothing, so a payload has only the files it uses.
 
 batch.py runs a task and calls the packages:
 

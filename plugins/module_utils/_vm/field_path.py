@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Paths into an object: read, replace and remove what is at one, and parse those of the option hidden_fields. Pure."""
+"""Paths into an object: read, replace and remove the value at a path, parse the paths of hidden_fields. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Path = tuple[str, ...]
 
 
 def value_at(obj: Any, path: Path) -> Any:
-    """Return the value at a path, None if there is none."""
+    """Return the value at a path, None if it does not exist."""
     for step in path:
         obj = obj.get(step) if isinstance(obj, dict) else None
     return obj

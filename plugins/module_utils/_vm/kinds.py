@@ -19,9 +19,9 @@ POOL_TEMPLATE: Path = ("spec", "virtualMachineTemplate")
 class Kind:
     """A kind that describes machines.
 
-    machine: the path of an instance's spec. list_option: the option that takes several objects (vms, vmis), "" where
-    there is none. vm: the path of a VirtualMachine, whose spec has a run strategy; None where there is none. templates:
-    the paths of what members are made from, outermost first. members: the word for the members of a set in messages;
+    machine: the path of an instance's spec. list_option: the option that takes several objects (vms, vmis), or "".
+    vm: the path of a VirtualMachine, whose spec has a run strategy, or None. templates: the paths of the templates of
+    members, outermost first. members: the word for the members of a set in messages;
     "" for a kind that has none.
     """
 

@@ -24,7 +24,7 @@ def ensure(api: Api, requests: list[VmRequest], terms: Terms) -> list[Outcome | 
 
     def work(own: Api, index: int) -> Outcome:
         request = requests[index]
-        # A list may be a moment old: what it lacks is read again.
+        # The list may be outdated: an object that it lacks is read again.
         live = listed.get(request.namespace, {}).get(request.name or "")
         return ensure_state.ensure(own, request, terms, live)
 

@@ -59,14 +59,14 @@ _EXCLUSIVE: dict[Path, tuple[frozenset[str], ...]] = {
     ("livenessProbe",): _PROBE,
     ("readinessProbe",): _PROBE,
 }  # fmt: skip
-"""Groups of fields of which an object has at most one, by the end of the object's path."""
+"""Groups of fields that exclude one another, by the end of the object's path."""
 _SINGLE_SOURCE: tuple[Path, ...] = (
     ("volumes", ITEM),
     ("networks", ITEM),
     ("utilityVolumes", ITEM),
     (ITEM, "spec", "source"),
 )
-"""Objects whose fields, except name, are kinds of source, of which there is one."""
+"""Objects whose fields, except name, are kinds of source, which exclude one another."""
 
 
 def key_of(path: Path, item: Any) -> str | None:

@@ -56,7 +56,7 @@ class _Overlay:
     def _mapping(self, below: dict[str, Any], above: dict[str, Any], path: Path) -> dict[str, Any]:
         merged = dict(below)
         for key in excluded(path, [key for key, value in above.items() if value is not None], below):
-            del merged[key]
+            del merged[key]  # the server refuses, for example, two sources of one volume
         for key, value in above.items():
             if value is not None:
                 merged[key] = self.lay(merged.get(key), value, (*path, key))

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which fields and list items an earlier task applied; those that are no longer declared are removed. Pure.
+"""Which fields and list items an earlier task applied. They are removed when they are no longer declared. Pure.
 
 The server records fields in metadata.managedFields, but not the items of lists that the CRD declares atomic: it forgets
-who added an item as soon as somebody else adds one. The items that a task declares are therefore noted in an
+who added an item as soon as another client adds one. So the items that a task declares are noted in an
 annotation, as a field set in the server's format: field names and keys of items, but no values, which may be secret.
 """
 
@@ -30,7 +30,7 @@ _NEVER_DROPPED: frozenset[Path] = frozenset(
 )  # fmt: skip
 _CONTROL_PLANE = ("virt-api", "virt-controller", "virt-handler", "virt-operator")
 _SELF = "."
-"""The member of a field set that stands for the field itself. A noted list has it even when it is empty."""
+"""The member of a field set that means the field itself. A noted list has it even when it is empty."""
 
 
 def applied_fields(live: Object, manager: str) -> Object | None:
@@ -85,7 +85,7 @@ def tracks_items(live: Object, path: Path) -> bool:
 def is_unrecorded(live: Object, manager: str, declared: Object) -> bool:
     """Tell whether a manager wrote declared fields by an update that no apply recorded.
 
-    The apply that follows an update is refused when somebody else writes in between, as the control plane does at once.
+    The apply that follows an update is refused if another client writes in between, and the control plane often does.
     Fields that no apply recorded would never be removed.
     """
     fields, applied = _all(declared, ()), _applied(live, manager) or {}
@@ -156,7 +156,7 @@ def _pick(live: Object, fields: Object, into: Object, path: Path) -> None:
 
 
 def without_dropped(live: Any, fields: Object, declared: Any, path: Path = ()) -> Any:
-    """Return the live value without what was applied and is no longer declared. fields: what was applied."""
+    """Return the live value without fields that were applied and are no longer declared. fields: the applied fields."""
     if isinstance(live, dict):
         return _mapping(live, fields, declared if isinstance(declared, dict) else {}, path)
     if isinstance(live, list) and isinstance(declared, list):
@@ -213,7 +213,7 @@ def _keyed_items(live: list[Any], fields: Object, declared: list[Any], path: Pat
         name = key_of(path, item)
         if name in declared_items:
             items.append(without_dropped(item, applied.get(name) or {}, declared_items[name], (*path, ITEM)))
-        elif fields and name not in applied:
+        elif fields and name not in applied:  # an item of others
             items.append(item)
         # A field set without items means that the list was applied as one value and has not changed since.
     same = len(items) == len(live) and all(new is old for new, old in zip(items, live, strict=True))
@@ -239,7 +239,7 @@ def _at(fields: Object, path: Path) -> Object:
 
 
 def _without(fields: Object, others: Object) -> Object:
-    """Return a field set without the fields that another manager owns as well: those stay when we drop ours."""
+    """Return a field set without the fields that another manager also owns: those are not ours to remove."""
     own = {}
     for key, inner in fields.items():
         if key not in others:
@@ -250,7 +250,7 @@ def _without(fields: Object, others: Object) -> Object:
 
 
 def _joined(fields: Object, noted_fields: Object) -> Object:
-    """Return the server's field set, with the noted items of the lists of which the server records no items."""
+    """Return the server's field set with the noted items of lists whose items the server does not record."""
     merged = dict(fields)
     for key, inner in noted_fields.items():
         below = fields.get(key) or {}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of the modules that only read. As those of kubevirt_vm, a test compares them with the documentation."""
+"""Options of the info modules. A test compares them with the documentation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..request import argspec
 
 
 def info_spec() -> dict[str, Any]:
-    """Return the options of kubevirt_replicaset_info; those of machines and instances have one more."""
+    """Return the options of kubevirt_replicaset_info. The modules of machines and instances have one more."""
     return {
         **auth_argument_spec(),
         **argspec.wait_spec(),

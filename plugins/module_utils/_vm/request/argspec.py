@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of kubevirt_vm, and the parts of it that others have as well (instance_argspec, info_argspec).
+"""Options of kubevirt_vm, and the parts that other modules share (instance_argspec, info_argspec).
 
-A test compares them with the modules' documentation; validate-modules does as well.
+A test and validate-modules compare them with the modules' documentation.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def with_options(error: Invalid, request: VmRequest, body: dict[str, Any]) -> In
 def option_of(field: str, options: Mapping[str, frozenset[str]], body: dict[str, Any], kind: Kind = VM) -> str | None:
     """Return the option, and the name of its entry, that a field of the sent object comes from; None if from none.
 
-    options: those of the task, each with the names of its entries.
+    options: of the task, each with the names of its entries.
     """
     path, index = _parsed(field)
     for list_path, list_option in _LISTS.items():

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task asks of one object, checked as far as that needs no cluster."""
+"""A task's request for one object, checked without a cluster."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STATE_OPTIONS = {
 """Refused beside other states, where they would mislead. Options of the machine are accepted beside any state: a play
 can keep them and change the state."""
 _STARTS_UNPAUSED = (run_strategies.ONCE, run_strategies.RERUN_ON_FAILURE)
-"""Strategies whose first start the control plane makes by itself."""
+"""Strategies with which the control plane itself makes the first start."""
 _NOT_EMPTY = ("image", "memory", "cpu.model", "cloud_init.user_data_secret", "cloud_init.network_data_secret")
 
 
@@ -46,13 +46,13 @@ class VmRequest(NamedTuple):
     state: str
     namespace: str
     name: str | None
-    """None: the server chooses one that begins with generateName."""
+    """None: the server chooses a name that begins with generateName."""
     declaration: manifest.Declaration
     """The object as declared, with apiVersion, kind and metadata. A field that is None is to be removed."""
     has_machine: bool
     """The options describe a machine, so the object can be created from them."""
     is_complete: bool
-    """A definition: what was applied earlier and is missing now is removed."""
+    """A definition: fields that were applied earlier and are missing now are removed."""
     options: Mapping[str, frozenset[str]] = MappingProxyType({})
     """The options of the task, each with the names of its entries if it is a list."""
     force: bool = False

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The claims that are deleted with a VM: those of its DataVolumes. Few tasks load this (wait_for_claims)."""
+"""The claims of a VM's DataVolumes, which are deleted with the VM. Few tasks load this file (wait_for_claims)."""
 
 from __future__ import annotations
 

@@ -77,6 +77,7 @@ def reason(
         if trouble is not None:
             causes.append(f"{trouble[0]}: {trouble[1]}" if trouble[1] else trouble[0])
     causes += events[-1:]
+    # An instance that could not be read may exist.
     not_started = _not_started(vm) if vm is not None and instance is None and not read_error else None
     if not_started is not None:
         return not_started  # causes of an earlier run do not keep it from running

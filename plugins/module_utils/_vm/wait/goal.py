@@ -23,7 +23,7 @@ CRASHES = 3
 """Failed starts in a row after which the wait gives up. The control plane goes on trying."""
 
 _VM_CONDITIONS = (condition_types.FAILURE, condition_types.RESTART_REQUIRED)
-"""Conditions that an instance never has. The others are read from the instance: a VM keeps those of its last one."""
+"""Conditions that only a VM has. Others are read from the instance: a VM may still show those of its last instance."""
 _ONE_RUN = (run_strategies.ONCE, run_strategies.RERUN_ON_FAILURE, run_strategies.MANUAL)
 """Strategies that do not start another run after one that succeeded."""
 
@@ -45,11 +45,11 @@ class Goal:
     may_come: bool = False
     """The object may not exist yet."""
     condition: Condition | None = None
-    """A condition that the object must have as well."""
+    """A condition that the object must also have."""
     uid: str | None = None
     """UID of the object that is to be gone: another object of its name does not count."""
     change: Change | None = None
-    """A change that the machines of a pool must take over as well."""
+    """A change that the machines of a pool must also take over."""
 
 
 def goal_of(state: str, vm: Object | None, old_instance_uid: str | None = None) -> Goal | None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The goals of a guest, and whether an instance has reached one. Pure. goal.py has those of VMs."""
+"""The goals of a guest, and whether an instance has reached one. Pure. goal.py has the goals of VMs."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def judge(change: Change, before: Object, vm: Object | None) -> Verdict:
 
 
 def judge_run(vm: Object, vmi: Object | None) -> Verdict:
-    """Tell whether the instance of a machine was made from the machine's revision, and is ready. Pure."""
+    """Tell whether the instance of a machine has the machine's revision and is ready. Pure."""
     if vmi is None or is_deleting(vmi):
         return Verdict(missing="it is being restarted")
     if not revision(vmi) or revision(vmi) != revision(vm):

@@ -33,20 +33,20 @@ def is_paused(obj: Object) -> bool:
 
 
 def judge(obj: Object, noun: str = kinds.REPLICA_SET.members) -> Verdict:
-    """Tell whether a set has all its members and all are ready. Pure. noun: what its members are called in messages."""
+    """Tell whether a set has all its members and all are ready. Pure. noun: the word for members in messages."""
     if is_deleting(obj):
         return Verdict(hopeless="somebody is deleting it")
     if is_paused(obj):
         return Verdict(hopeless=f"it is paused, so no {noun} are created or deleted (set paused=false)")
     status = obj.get("status") or {}
     count, ready = status.get("replicas") or 0, status.get("readyReplicas") or 0
-    if count == ready == replicas(obj):
+    if count == ready == replicas(obj):  # count: surplus members may still run
         return Verdict(done=True)
     return Verdict(missing=f"{ready} of {replicas(obj)} {noun} are ready, {count} exist")
 
 
 def explain(api: Api, obj: Object | None, namespace: str, kind: Kind = kinds.REPLICA_SET) -> dict[str, Any]:
-    """Return reason, conditions and events: what the set could not do, else what is wrong with one of its members."""
+    """Return reason, conditions and events: of a failure of the set, else of the first member that is not ready."""
     status = (obj or {}).get("status") or {}
     facts: dict[str, Any] = {"conditions": status.get("conditions") or [], "events": []}
     failure = condition(obj or {}, condition_types.REPLICA_FAILURE)

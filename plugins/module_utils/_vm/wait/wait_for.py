@@ -33,7 +33,7 @@ def wait_for(
     """Return for every name the object when it has reached its goal (None: gone), or an error that says why it has not.
 
     resource: VMs, sets or instances of one namespace. objects: as they were before; identifies the instance of a VM
-    that is gone by now. start: by time.monotonic, None for now. with_claims: a VM is gone when its claims are.
+    that is gone by now. start: by time.monotonic, None for now. with_claims: a VM is gone when its claims are gone.
     """
     deadline = (time.monotonic() if start is None else start) + timeout_seconds
     with api.bounded(deadline):  # also bounds the requests that explain a timeout
@@ -200,6 +200,7 @@ class _Wait:
         instance = obj
         if obj is not None and self._has_instances and goal.kind != "gone":
             is_listed = name in self.listed
+            # Each listed instance is used once: later events need a fresh read.
             instance = self.listed.pop(name) if is_listed else self.api.get(self._instances, name)
         return judge(goal, obj, instance)
 

@@ -48,6 +48,7 @@ def _ensure_present(api: Api, request: VmRequest, terms: Terms, live: Object | N
     differing = [] if not request.has_machine else differences(request, live)
     is_over = is_final(live) or is_deleting(live)
     is_recreated = request.force and request.has_machine and (bool(differing) or is_over)
+    # The controller of an owned instance would create its own at once.
     if is_recreated and _controller(live) is None:
         return _recreate(api, request, terms, live)
     if is_recreated or differing:
@@ -110,6 +111,7 @@ def _recreate(api: Api, request: VmRequest, terms: Terms, live: Object) -> Outco
 
         return Outcome(changed=True, method="replace", before=live, after=for_creation(request).body)
     resource = request.kind.resource(request.namespace, terms.api_version)
+    # The UID protects a new instance of the same name.
     api.delete(resource, request.name or "", {"preconditions": {"uid": live["metadata"]["uid"]}})
     deleted = Outcome(changed=True, method="delete", before=live)
     try:

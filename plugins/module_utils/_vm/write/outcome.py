@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
     old_instance_uid: str | None = None
     """UID of the instance that a restart replaces."""
     change: Any = None
-    """The wait.rollout.Change that the machines of a pool still have to take over, None if there is none."""
+    """The wait.rollout.Change that the machines of a pool still have to take over, or None."""
 
 
 class Interrupted(Exception):

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a change of a pool asks of its machines. The status of a pool does not say which machines have a change.
+"""The effect of a pool's change on its machines. The status of a pool does not say which machines have a change.
 
-Each machine carries the revision of the template that it was made from. The revisions are read before the change: a
+Each machine has the revision of its template. The revisions are read before the change: a
 machine has the change when its revision differs, or when the change makes no difference to it (wait/rollout.py).
 """
 
@@ -25,7 +25,7 @@ _RUN_FIELDS = ("template", "dataVolumeTemplates")
 
 Object = dict[str, Any]
 Revisions = dict[str, str]
-"""UID of a machine to the revision that it was made from."""
+"""UID of a machine to its revision of the template."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ def revisions(api: Api, pool: Object, namespace: str) -> Revisions:
 
 
 def revision(obj: Object) -> str:
-    """Return the revision of the template that a machine or its instance was made from."""
+    """Return the revision of the template of a machine or its instance."""
     return str((obj["metadata"].get("labels") or {}).get(names.POOL_REVISION) or "")
 
 
 def change_of(old: Revisions, before: Object | None, after: Object) -> Change | None:
     """Return the change to wait for, None if the machines need none. Pure.
 
-    Machines that a selector of the update strategy leaves out keep what they have, so nothing is waited for then.
+    A selector in the update strategy excludes machines, which keep their revision. Then there is nothing to wait for.
     """
     old_vm, new_vm = _template(before or {}), _template(after)
     strategy = value_at(after, ("spec", "updateStrategy")) or {}

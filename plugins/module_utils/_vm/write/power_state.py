@@ -35,7 +35,7 @@ def check(request: VmRequest, live: Object | None) -> None:
 
 
 def ensure(api: Api, request: VmRequest, terms: Terms, done: Outcome, *, is_new: bool) -> Outcome:
-    """Bring the VM into its power state. done: what was done to make it be as declared."""
+    """Bring the VM into its power state. done: the outcome of the write of its declaration."""
     if done.after is None:
         return done
     try:
@@ -47,7 +47,7 @@ def ensure(api: Api, request: VmRequest, terms: Terms, done: Outcome, *, is_new:
 
 
 def _predicted(request: VmRequest, done: Outcome) -> Outcome:
-    """Return the outcome for a VM that check mode does not create: there is nothing to send a dry run to."""
+    """Return the outcome for a VM that check mode does not create, so that a dry run has no object."""
     vm = done.after or {}
     operation = _decide(request, vm, None, is_new=True)
     if operation is None:
@@ -56,7 +56,7 @@ def _predicted(request: VmRequest, done: Outcome) -> Outcome:
 
 
 def ensure_guest(api: Api, request: VmRequest, terms: Terms, done: Outcome, instance: Object | None) -> Outcome:
-    """Bring the guest of an instance into its state. done: what was done before."""
+    """Bring the guest of an instance into its state. done: the outcome of the previous step."""
     try:
         operation = decide_operation(
             request.state, instance, request.unfreeze_timeout_seconds, of_vm=request.kind is kinds.VM

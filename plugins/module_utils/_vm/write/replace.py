@@ -22,7 +22,7 @@ from ..request.vm_request import VmRequest
 from .update import STRATEGY_FIELDS, Write, guarded, is_overridden
 
 DEFAULT_RUN_STRATEGY = run_strategies.ALWAYS
-"""Of a new VM, as in the modules of kubevirt.core."""
+"""The run strategy of a new VM, as in the modules of kubevirt.core."""
 _IDENTITY = ("resourceVersion", "uid", "finalizers", "ownerReferences")
 """Metadata that a replaced object keeps."""
 
@@ -32,10 +32,10 @@ _UNDECLARED_STAYS: tuple[tuple[Path, tuple[str, ...]], ...] = (
     (("spec",), ("selector",)),
     ((*POOL_TEMPLATE, "spec"), STRATEGY_FIELDS),
 )
-"""Fields that keep their value when nobody declares them, by their parent."""
+"""Fields that keep their value when they are not declared, by their parent. An autoscaler may set replicas."""
 
 _NO_VERSION = "1"
-"""A resourceVersion that no object has. Not "0", which is no version: the server would not report a conflict."""
+"""A resourceVersion that no object has. "0" means any version: the server would not report a conflict."""
 
 Object = dict[str, Any]
 
@@ -53,7 +53,7 @@ def for_creation(request: VmRequest) -> Write:
 
 
 def only_new(write: Write) -> Write:
-    """Return a creation that the server refuses with a conflict if the object exists by now.
+    """Return a creation that the server refuses with a conflict if the object exists meanwhile.
 
     An apply ignores the resourceVersion when it creates an object and checks it when it changes one. A POST would also
     fail, but the server would not record its fields as applied.
@@ -127,7 +127,7 @@ def for_replacement(declared: Object, live: Object, *, is_complete: bool) -> Wri
 
 
 def _apply_body(declared: Object, live: Object, wanted: Object) -> Object:
-    """Return what is declared, with others' items in the lists that the server treats as atomic.
+    """Return the declaration, with others' items in the lists that the server treats as atomic.
 
     It also carries fields that stay undeclared and that an earlier apply of ours owns: without them the server would
     remove them.
@@ -150,7 +150,7 @@ def _apply_body(declared: Object, live: Object, wanted: Object) -> Object:
 
 
 def _undeclared(body: Object, live: Object) -> list[tuple[Path, Any]]:
-    """Return the path and value of the live fields that stay because nobody declares them."""
+    """Return path and value of the live fields that stay because they are not declared."""
     fields = []
     for parent, keys in _UNDECLARED_STAYS:
         declared, current = value_at(body, parent) or {}, value_at(live, parent) or {}

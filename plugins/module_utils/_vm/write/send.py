@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Carry out what was decided about one object: create, change, delete. Another client's write is a Conflict."""
+"""Send the writes for one object: create, change, delete. A write of another client is a Conflict."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def create(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> O
 
 
 def change(api: Api, request: VmRequest, terms: Terms, live: Object, write: Write) -> Outcome:
-    """Send a write, and the one that follows it."""
+    """Send a write, and its second request if it has one."""
     after = _send(api, request, terms, write)
     hidden = [list(path) for path in terms.hidden]
     if compare.is_same_content(field_path.without(live, hidden), field_path.without(after, hidden)):

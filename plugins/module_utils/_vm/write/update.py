@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decide what one object needs to be as declared by options alone. Pure; a decision is a Write or None.
+"""Decide the write that makes one object match its options. Pure; a decision is a Write or None.
 
 Options change what they name and nothing else (a merge patch). A definition is complete: replace.py decides for it.
-A run strategy that nobody declares is never touched. A patch that contains a list carries the resourceVersion of the
-object that it was computed from: the server then refuses it if somebody else added an item meanwhile.
+A run strategy that is not declared never changes. A patch that contains a list has the resourceVersion of the object
+that it was computed from, so that the server refuses it if another client has added an item meanwhile.
 """
 
 from __future__ import annotations
