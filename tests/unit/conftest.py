@@ -25,7 +25,7 @@ def _package(name: str, *paths: Path) -> None:
             setattr(sys.modules[parent], child, module)
 
 
-# ansible-test brings a loader of its own, with the collection in its place.
+# ansible-test has its own loader, with the collection in place.
 if ROOT.parts[-3:] != ("ansible_collections", "virtops", "kubevirt"):
     _package("ansible_collections")
     _package("ansible_collections.virtops")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fragments are reStructuredText: a reader of CHANGELOG.rst would see the markup of Ansible and of Markdown raw."""
+"""Fragments are reStructuredText: CHANGELOG.rst would show the markup of Ansible and Markdown raw."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ FOREIGN = re.compile(r"\b(?:[BCEILMOPUV]|RV)\(|(?<!`)`(?!`)|\]\(")
 
 
 def foreign_markup(text: str) -> list[str]:
-    """Return the places where a text has markup that is not reStructuredText's."""
+    """Return the places with markup that is not reStructuredText."""
     outside = re.sub(r"``.*?``", lambda code: " " * len(code[0]), text, flags=re.DOTALL)
     return [text[found.start() : found.start() + 30] for found in FOREIGN.finditer(outside)]
 
 
 @pytest.mark.parametrize("path", WRITTEN, ids=lambda item: item.name)
-def test_a_fragment_writes_code_as_restructuredtext_does(path: Path) -> None:
+def test_a_fragment_writes_code_in_restructuredtext(path: Path) -> None:
     assert foreign_markup(path.read_text()) == []
 
 
 @pytest.mark.parametrize("text", ["C(stop)", "with `stop`", "[here](https://a.example)", "RV(resources)"])
-def test_other_markup_is_found(text: str) -> None:
+def test_other_markup_is_detected(text: str) -> None:
     assert foreign_markup(f"virt-api - {text}.") != []
 
 
 @pytest.mark.parametrize("text", ["``stop``", "Fedora(R)", "**never**", "``C(stop)`` of\nother ``kinds``"])
-def test_its_own_is_not(text: str) -> None:
+def test_restructuredtext_is_accepted(text: str) -> None:
     assert foreign_markup(f"virt-api - {text}.") == []

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guides' examples say what modules and roles know; `nox -s docs` sees to it that they render, whatever the
-folder is called in which they are rendered."""
+"""The examples of the guides match modules and roles. `nox -s docs` checks that they render, in a folder of any
+name.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ OURS = "virtops.kubevirt."
 
 
 def examples(guide: Path) -> list[Any]:
-    """Return the YAML blocks of a guide, loaded."""
+    """Return the parsed YAML blocks of a guide."""
     blocks = re.findall(r"(?m)^\.\. code-block:: yaml\n\n((?:    .*\n|\n)+)", guide.read_text())
     return [yaml.safe_load(textwrap.dedent(block)) for block in blocks]
 
@@ -53,7 +54,7 @@ def variables(role: str) -> set[str]:
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=[guide.stem for guide in GUIDES])
-def test_examples_name_options_that_there_are(guide: Path) -> None:
+def test_examples_use_existing_options(guide: Path) -> None:
     found = [task for example in examples(guide) for task in tasks(example)]
 
     assert found, "a guide shows how"
@@ -67,7 +68,7 @@ def test_examples_name_options_that_there_are(guide: Path) -> None:
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=[guide.stem for guide in GUIDES])
-def test_variables_on_command_lines_are_those_of_a_role(guide: Path) -> None:
+def test_variables_on_command_lines_belong_to_a_role(guide: Path) -> None:
     named = set(re.findall(r"-e (\w+)=", guide.read_text()))
 
     assert named <= {name for role in (ROOT / "roles").iterdir() for name in variables(role.name)}
@@ -86,7 +87,7 @@ def test_every_guide_is_in_the_table_of_contents() -> None:
         pytest.param('Unknown target name: "another".', 1, id="another link leads nowhere"),
     ],
 )
-def test_a_folder_that_is_called_like_a_link_is_no_mistake_of_the_pages(
+def test_a_folder_with_the_name_of_a_link_is_no_error(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], said: str, times: int
 ) -> None:
     seen = tmp_path / "seen"

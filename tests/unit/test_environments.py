@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The environments beside .venv: what is pinned for them, and which Python they get."""
+"""The environments beside .venv: their pins, and their Python."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_package_is_pinned(file: Path) -> None:
 
 
 @pytest.mark.parametrize("version", environments.ansible_cores())
-def test_an_environment_has_the_version_that_it_is_called_after(version: str) -> None:
+def test_an_environment_has_the_version_in_its_name(version: str) -> None:
     (pin,) = (
         line for line in pins(environments.REQUIREMENTS / f"ansible-core-{version}.txt") if "ansible-core" in line
     )
@@ -44,13 +44,13 @@ def test_an_environment_has_the_version_that_it_is_called_after(version: str) ->
     assert pin.startswith(f"ansible-core=={version}.")
 
 
-def test_the_oldest_version_that_the_collection_claims_is_one_that_is_tried() -> None:
+def test_the_oldest_supported_version_is_tested() -> None:
     claimed = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())["requires_ansible"]
 
     assert claimed == f">={environments.ansible_cores()[0]}.0"
 
 
-def test_every_version_has_its_turn_in_what_ci_runs() -> None:
+def test_ci_runs_every_version() -> None:
     sessions = re.findall(r'^(?:SESSIONS|TEXTS) = "(.*)"$', (ROOT / "noxfile.py").read_text(), re.MULTILINE)
     versions = environments.ansible_cores()
     turns = {in_turn.chosen(versions, f"{commit:040x}") for commit in range(len(versions))}
@@ -60,7 +60,7 @@ def test_every_version_has_its_turn_in_what_ci_runs() -> None:
     assert in_turn.chosen(versions, "f" * 40) == in_turn.chosen(versions, "f" * 40)
 
 
-def test_a_version_without_a_python_has_no_turn(
+def test_a_version_without_a_python_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -73,7 +73,7 @@ def test_a_version_without_a_python_has_no_turn(
     assert "no Python here for ansible-core 2.21" in capsys.readouterr().out
 
 
-def test_the_same_python_by_another_path_does_not_make_anew_what_may_be_in_use(
+def test_the_same_python_by_another_path_does_not_rebuild_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
@@ -93,7 +93,7 @@ def test_the_same_python_by_another_path_does_not_make_anew_what_may_be_in_use(
     assert made == [str(first)]
 
 
-def test_a_python_that_does_not_run_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_python_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a_program(tmp_path / "shims" / f"python3.{environments.NEWEST[1]}", "exit 127")
     good = a_program(tmp_path / "versions/3.12.1/bin/python3", f'exec {sys.executable} "$@"')
     monkeypatch.setenv("PATH", str(tmp_path / "shims"))
@@ -103,7 +103,7 @@ def test_a_python_that_does_not_run_is_passed_over(tmp_path: Path, monkeypatch: 
     assert environments._interpreter((3, 12)) == str(good)
 
 
-def test_without_a_new_enough_python_the_text_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_new_enough_python_the_message_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
     monkeypatch.setattr(sys, "version_info", (3, 11, 0))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""README's story is one that a test can follow: its commands and files are found, and what they name exists."""
+"""A test can follow the README: its commands and files are found, and what they name exists."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_the_files_are_those_that_the_commands_use() -> None:
 
 
 @pytest.mark.parametrize("command", [item for item in STORY.commands if "virtops.kubevirt." in item])
-def test_a_playbook_that_is_named_is_there_and_reads_the_inventory(command: str) -> None:
+def test_every_named_playbook_exists_and_reads_the_inventory(command: str) -> None:
     (name,) = [word for word in command.split() if word.startswith("virtops.kubevirt.")]
     assert (ROOT / "playbooks" / f"{name.rpartition('.')[2]}.yml").is_file()
     assert "-i inventory.yml" in command
 
 
-def test_the_story_ends_with_a_machine_that_is_looked_at_and_with_nothing() -> None:
+def test_the_walk_through_ends_with_a_look_at_a_machine_and_a_removal() -> None:
     looks = [command for command in STORY.commands if command.startswith("kubectl get virtualmachine")]
     assert len(looks) == 2
     assert "virtops.kubevirt.remove" in STORY.commands[-1]
@@ -50,14 +50,14 @@ def plays() -> list[tuple[Path, dict[str, Any]]]:
     ]
 
 
-def test_a_playbook_of_ours_has_hosts_that_were_looked_at() -> None:
+def test_our_playbooks_use_hosts_that_were_checked() -> None:
     for path, play in plays():
         looks = play.get("name") == "Look at which hosts are meant"
         assert "import_playbook" in str(play) or looks or ".__kubevirt_meant." in play["hosts"], path
 
 
-def test_a_playbook_s_variables_have_a_prefix_and_are_in_the_readme() -> None:
-    """The options of the roles, which begin with a role's name, and the playbooks' own."""
+def test_variables_of_playbooks_have_a_prefix_and_are_in_the_readme() -> None:
+    """Options of the roles, which begin with the name of the role, and those of the playbooks."""
     roles = tuple(f"{path.name}_" for path in (ROOT / "roles").iterdir())
     files = [path for path in (ROOT / "playbooks").rglob("*") if path.is_file()]
     words = {
@@ -75,7 +75,7 @@ def test_a_playbook_s_variables_have_a_prefix_and_are_in_the_readme() -> None:
 
 
 def expressions(path: Path) -> str:
-    """Return what stands in a file's templates and conditions, without texts in quotes."""
+    """Return the templates and conditions of a file, without quoted texts."""
     text = re.sub(r"(?m)^\s*#.*$", "", path.read_text())
     found = [*re.findall(r"{{(.*?)}}", text, re.DOTALL), *re.findall(r"(?m)^\s*(?:that|when|-): ?(.*)$", text)]
     found += re.findall(r"(?m)^\s*- (\w+ is .*)$", text)

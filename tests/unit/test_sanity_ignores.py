@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What only older versions of ansible-test refuse is listed for them: their sanity tests are no part of `make test`."""
+"""Files that only older versions of ansible-test refuse are listed for them: `make test` does not run their sanity
+tests.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ ONE_LINE_BODY = re.compile(r"^ *(?:(?:async )?def |\)).*: \.\.\.$", re.MULTILINE
 
 
 def ignored(version: str, test: str) -> set[str]:
-    """Return the files in which a test of a version of ansible-test overlooks something."""
+    """Return the files that a version of ansible-test ignores in one test."""
     lines = (ROOT / f"tests/sanity/ignore-{version}.txt").read_text().splitlines()
     entries = (line.partition("#")[0].split() for line in lines)
     return {path for path, name in entries if name == test}
@@ -31,7 +33,7 @@ def test_files_with_bodies_on_the_line_of_their_def_are_listed(version: str) -> 
     assert ignored(version, "pep8:E704") == found
 
 
-def test_packages_of_module_utils_that_say_what_they_are_are_listed() -> None:
+def test_packages_of_module_utils_with_docstrings_are_listed() -> None:
     packages = (ROOT / "plugins/module_utils").rglob("__init__.py")
     found = {str(path.relative_to(ROOT)) for path in packages if path.stat().st_size}
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""That one of several commands failed is never lost."""
+"""The failure of one of several commands is never lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests import two_at_a_time
 
 
-def test_what_a_command_prints_is_shown_and_its_code_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_and_exit_code_of_a_command_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
     program = "import sys; print('said', flush=True); sys.exit('why')"
 
     assert two_at_a_time.shown([sys.executable, "-c", program]) == (1, "said\nwhy\n")
@@ -20,7 +20,7 @@ def test_what_a_command_prints_is_shown_and_its_code_is_known(capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(("codes", "code"), [((0, 0, 0), 0), ((0, 1, 0), 1), ((1, 0, -15), 1)])
-def test_all_are_run_and_each_that_fails_is_named_at_the_end(
+def test_all_commands_run_and_failures_are_named_at_the_end(
     codes: tuple[int, ...], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     by_name = {f"session-{number}": word for number, word in enumerate(codes)}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One version, one set of pins: files that must agree do."""
+"""One version and one set of pins in all files."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def about() -> dict[str, Any]:
-    """Read what the collection says of itself: from its sources, or from what was built of them."""
+    """Return the metadata of the collection, from its sources or from a build."""
     if (ROOT / "galaxy.yml").exists():
         return yaml.safe_load((ROOT / "galaxy.yml").read_text())
     return json.loads((ROOT / "MANIFEST.json").read_text())["collection_info"]
 
 
 def version() -> str:
-    """Return the collection's version."""
+    """Return the version of the collection."""
     return about()["version"]
 
 
-def test_whose_modules_the_roles_use_is_installed_with_the_collection() -> None:
-    """ansible-galaxy brings the dependencies, and nothing else."""
+def test_collections_that_the_roles_use_are_dependencies() -> None:
+    """ansible-galaxy installs only the dependencies."""
     tasks = [path.read_text() for part in ("roles", "playbooks") for path in (ROOT / part).rglob("tasks/*.yml")]
     used = set(re.findall(r"^ *-? *(\w+\.\w+)\.\w+:", "\n".join(tasks), re.MULTILINE)) - {"ansible.builtin"}
 
@@ -50,7 +50,7 @@ def test_the_python_project_has_the_version_of_the_collection() -> None:
     assert f'version = "{version()}"' in (ROOT / "pyproject.toml").read_text()
 
 
-def test_the_environment_has_what_the_project_pins() -> None:
+def test_the_environment_has_the_pinned_versions() -> None:
     pins = re.findall(r'"([a-z0-9-]+==[0-9.]+)"', (ROOT / "pyproject.toml").read_text())
     installed = (ROOT / "requirements.txt").read_text().splitlines()
 

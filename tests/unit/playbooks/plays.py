@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbooks run by Ansible itself, on a few hosts, with plays that but say what they would act on."""
+"""Run the playbooks with Ansible on a few hosts, with plays that only print which hosts they would act on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INVENTORY: dict[str, dict[str, Any]] = {
     "others": {"hosts": {"bastion": {}, "spare": {}}},
 }
 EVERYWHERE = "was done to"
-# What a play does, in small: it takes a connection, may fail, and says so when it has done it.
+# The replacement for the tasks of a play: connect, maybe fail, print.
 WORK = (
     {"ansible.builtin.raw": "true", "changed_when": False, "check_mode": False, "when": "touched | default(false)"},
     {
@@ -34,7 +34,7 @@ WORK = (
 
 
 def in_small(play: dict[str, Any]) -> dict[str, Any]:
-    """Return a play with its frame as it is, and in place of its roles and tasks what but says that it was there."""
+    """Return a play whose roles and tasks are replaced by WORK."""
     framed = {name: value for name, value in play.items() if name not in ("roles", "become")}
     return framed | {"tasks": [dict(item) for item in WORK]}
 
@@ -42,7 +42,7 @@ def in_small(play: dict[str, Any]) -> dict[str, Any]:
 def looked(
     folder: Path, groups: dict[str, Any], *arguments: str, playbook: str = "deploy", **variables: Any
 ) -> tuple[int, str]:
-    """Run playbooks, one after the other, of which each later play is in small; return the code and what was said."""
+    """Run playbooks one after the other, with WORK in each play after the first; return the code and the output."""
     plays: list[dict[str, Any]] = []
     for name in playbook.split():
         first, *others = yaml.safe_load((PLAYBOOKS / f"{name}.yml").read_text())

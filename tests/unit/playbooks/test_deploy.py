@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the playbooks hand from the nodes to the control plane, rendered by Ansible itself."""
+"""Facts that the playbooks pass from the nodes to the control plane, rendered by Ansible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIGESTS = {"control-plane": "sha256:" + "1" * 64, "virt-launcher": "sha256:" + "
 
 
 def handed(folder: Path, nodes: dict[str, dict[str, Any]], expression: str) -> Any:
-    """Return what an expression is on the client after roles have set facts of hosts."""
+    """Return the value of an expression on the client after roles have set facts on hosts."""
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     hosts: dict[str, Any] = {name: {} for name in nodes if name != "localhost"}
     (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": local, "hosts": {**hosts, "client": {}}}}))
@@ -49,10 +49,10 @@ def handed(folder: Path, nodes: dict[str, dict[str, Any]], expression: str) -> A
         pytest.param({"other": {}, "n1": {}}, {}, id="images that nobody brought to the nodes"),
     ],
 )
-def test_the_revisions_are_the_digests_that_the_nodes_have(
+def test_the_revisions_are_the_digests_on_the_nodes(
     digests: dict[str, dict[str, str]], expected: dict[str, str], tmp_path: Path
 ) -> None:
-    """What makes an image that was built anew under its tag be rolled out."""
+    """A new digest rolls out an image that was rebuilt under its tag."""
     _hosts, _nodes, client = yaml.safe_load((PLAYBOOKS / "deploy.yml").read_text())
     (role,) = client["roles"]
     facts = {name: {"launcher_image_digests": one} if one else {} for name, one in digests.items()}
@@ -68,10 +68,10 @@ def test_the_revisions_are_the_digests_that_the_nodes_have(
         pytest.param({"localhost": True}, False, id="this machine, with KVM"),
     ],
 )
-def test_the_quickstart_emulates_where_no_node_has_kvm_whatever_the_nodes_are_called(
+def test_the_quickstart_emulates_without_kvm_on_any_node_whatever_the_group_is_called(
     usable: dict[str, bool], emulates: bool, tmp_path: Path
 ) -> None:
-    """There is no group kubevirt_nodes here, as where kubevirt_nodes is another one."""
+    """This inventory has no group kubevirt_nodes; the variable of that name means another group."""
     deploy, _provision = yaml.safe_load((PLAYBOOKS / "quickstart.yml").read_text())
     facts: dict[str, dict[str, Any]] = {name: {"node_kvm_usable": one} for name, one in usable.items()}
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A play begins when the hosts of the one before have got to its end, not when none of them was seen to fail.
+"""A play starts only when all hosts of the one before have finished it, and not merely when none has failed.
 
-Ansible goes on with the next play when hosts were unreachable.
+Ansible itself starts the next play when hosts were unreachable.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ansible_collections.virtops.kubevirt.tests.unit.playbooks.plays import (
     looked,
 )
 
-# Whoever is asked for a connection that cannot be had; the rest is reached. Nobody listens on port 1.
+# The connection to this host fails: nothing listens on port 1.
 AWAY = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1, "touched": True}
 BROKEN = {"broken": True}
 NODES = ("node-1", "node-2")
 
 
 def inventory(**hosts: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the inventory with variables of some of its hosts."""
+    """Return the inventory with variables for some of its hosts."""
     return {
         group: {"hosts": {name: hosts.get(name.replace("-", "_"), {}) for name in has["hosts"]}}
         for group, has in INVENTORY.items()
@@ -44,7 +44,7 @@ def refused(said: str) -> str:
 
 @pytest.mark.parametrize("playbook", ["deploy", "provision"])
 @pytest.mark.parametrize("client", ["localhost", "bastion"])
-def test_nothing_is_done_at_the_client_when_a_node_is_unreachable(playbook: str, client: str, tmp_path: Path) -> None:
+def test_the_client_does_nothing_when_a_node_is_unreachable(playbook: str, client: str, tmp_path: Path) -> None:
     code, said = looked(tmp_path, inventory(node_2=AWAY), playbook=playbook, kubevirt_client=client)
 
     assert code != 0, said
@@ -53,8 +53,8 @@ def test_nothing_is_done_at_the_client_when_a_node_is_unreachable(playbook: str,
 
 
 @pytest.mark.parametrize("client", ["bastion", "node-1"])
-def test_nothing_is_brought_to_nodes_where_nobody_has_looked_at_the_cluster(client: str, tmp_path: Path) -> None:
-    """An upgrade's client looks first: what it would refuse is in no node's way otherwise."""
+def test_no_node_changes_when_the_client_could_not_check_the_cluster(client: str, tmp_path: Path) -> None:
+    """In an upgrade the client goes first: otherwise its refusal would come too late for the nodes."""
     away = {client.replace("-", "_"): AWAY}
 
     code, said = looked(tmp_path, inventory(**away), playbook="upgrade", kubevirt_client=client)
@@ -63,7 +63,7 @@ def test_nothing_is_brought_to_nodes_where_nobody_has_looked_at_the_cluster(clie
     assert not acted_on(said)
 
 
-def test_a_client_that_has_looked_changes_nothing_when_a_node_is_unreachable(tmp_path: Path) -> None:
+def test_a_client_that_has_checked_changes_nothing_when_a_node_is_unreachable(tmp_path: Path) -> None:
     code, said = looked(tmp_path, inventory(node_2=AWAY), playbook="upgrade", kubevirt_client="bastion")
 
     assert code != 0, said
@@ -72,7 +72,9 @@ def test_a_client_that_has_looked_changes_nothing_when_a_node_is_unreachable(tmp
 
 
 @pytest.mark.parametrize(("away", "broken"), [(NODES, ()), (NODES[:1], NODES[1:]), (NODES[1:], NODES[:1])])
-def test_unreachable_nodes_beside_one_that_fails(away: Sequence[str], broken: Sequence[str], tmp_path: Path) -> None:
+def test_unreachable_nodes_beside_a_failing_one_stop_the_client(
+    away: Sequence[str], broken: Sequence[str], tmp_path: Path
+) -> None:
     hosts = {name.replace("-", "_"): BROKEN for name in broken} | {name.replace("-", "_"): AWAY for name in away}
 
     code, said = looked(tmp_path, inventory(**hosts))
@@ -81,8 +83,8 @@ def test_unreachable_nodes_beside_one_that_fails(away: Sequence[str], broken: Se
     assert "localhost" not in acted_on(said)
 
 
-def test_a_control_plane_whose_client_is_unreachable_keeps_its_images(tmp_path: Path) -> None:
-    """They are what its machines run from, and its removal refuses while there are any."""
+def test_an_unreachable_client_keeps_the_images_of_the_control_plane(tmp_path: Path) -> None:
+    """Running machines need them, and removal is refused while there are machines."""
     code, said = looked(tmp_path, inventory(bastion=AWAY), playbook="remove", kubevirt_client="bastion")
 
     assert code != 0, said
@@ -92,8 +94,8 @@ def test_a_control_plane_whose_client_is_unreachable_keeps_its_images(tmp_path: 
 
 
 @pytest.mark.parametrize("playbook", NAMES)
-def test_a_client_that_is_an_unreachable_node(playbook: str, tmp_path: Path) -> None:
-    """Of the later play no host is left where it is the client's, and then nobody can refuse."""
+def test_a_client_that_is_an_unreachable_node_stops_the_playbook(playbook: str, tmp_path: Path) -> None:
+    """The play of the client then has no host, and cannot refuse."""
     code, said = looked(tmp_path, inventory(node_1=AWAY), playbook=playbook, kubevirt_client="node-1")
 
     assert code != 0, said
@@ -107,10 +109,10 @@ def test_a_client_that_is_an_unreachable_node(playbook: str, tmp_path: Path) -> 
         pytest.param("remove deploy", "bastion", "node-2", id="a node that has the former images"),
     ],
 )
-def test_a_playbook_begins_when_the_one_before_has_got_to_its_end(
+def test_a_playbook_starts_only_when_the_one_before_has_finished(
     playbook: str, client: str, behind: str, tmp_path: Path
 ) -> None:
-    """As in quickstart, and in playbooks of others that import several."""
+    """As in quickstart, and in users' playbooks that import several."""
     code, said = looked(tmp_path, inventory(node_2=AWAY), playbook=playbook, kubevirt_client=client)
     first = said.partition("Look at which hosts are meant")[2]
     second = first.partition("PLAY [Look at which hosts are meant]")[2]
@@ -121,8 +123,8 @@ def test_a_playbook_begins_when_the_one_before_has_got_to_its_end(
     assert refused(second) == behind
 
 
-def test_the_end_of_a_former_playbook_is_no_proof_for_the_next(tmp_path: Path) -> None:
-    """The node is there for the first of two, and away for the second."""
+def test_a_finished_earlier_playbook_does_not_count_for_the_next(tmp_path: Path) -> None:
+    """The node is reachable for the first playbook, and unreachable for the second."""
     play = "{{ 'ssh' if hostvars['localhost'].__kubevirt_meant.run | default(1) | int > 1 else 'local' }}"
 
     code, said = looked(
@@ -146,15 +148,13 @@ def test_the_end_of_a_former_playbook_is_no_proof_for_the_next(tmp_path: Path) -
         pytest.param("remove deploy", "bastion", ("--limit", "bastion,node-1"), id="a limit"),
     ],
 )
-def test_hosts_that_are_there_hold_nothing_up(
-    playbook: str, client: str, arguments: Sequence[str], tmp_path: Path
-) -> None:
+def test_reachable_hosts_stop_nothing(playbook: str, client: str, arguments: Sequence[str], tmp_path: Path) -> None:
     code, said = looked(tmp_path, inventory(), *arguments, playbook=playbook, kubevirt_client=client)
 
     assert code == 0, said
 
 
-def test_a_node_that_the_limit_leaves_out_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_node_excluded_by_the_limit_is_not_waited_for(tmp_path: Path) -> None:
     code, said = looked(tmp_path, inventory(node_2=AWAY), "--limit", "all,localhost,!node-2")
 
     assert code == 0, said
@@ -169,7 +169,7 @@ def test_a_node_that_the_limit_leaves_out_is_not_waited_for(tmp_path: Path) -> N
         pytest.param(("--limit", "all,localhost,!node-1"), "Make it reachable, or mend it", id="the last node"),
     ],
 )
-def test_a_refusal_says_how_to_go_on(arguments: Sequence[str], words: str, tmp_path: Path) -> None:
+def test_a_refusal_says_how_to_continue(arguments: Sequence[str], words: str, tmp_path: Path) -> None:
     code, said = looked(tmp_path, inventory(node_2=AWAY), *arguments)
 
     assert code != 0, said
@@ -177,7 +177,7 @@ def test_a_refusal_says_how_to_go_on(arguments: Sequence[str], words: str, tmp_p
     assert ("A node that the cluster does without" in said) is ("!NODE" in words)
 
 
-def test_an_upgrade_s_way_out_is_one_that_its_checks_let_by(tmp_path: Path) -> None:
+def test_the_refusal_of_an_upgrade_suggests_a_command_that_its_checks_accept(tmp_path: Path) -> None:
     code, said = looked(tmp_path, inventory(node_2=AWAY), playbook="upgrade")
 
     assert code != 0, said
@@ -185,7 +185,7 @@ def test_an_upgrade_s_way_out_is_one_that_its_checks_let_by(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("playbook", NAMES)
-def test_every_later_play_says_its_end_and_asks_for_that_of_the_one_before(playbook: str) -> None:
+def test_every_later_play_records_its_end_and_checks_the_one_before(playbook: str) -> None:
     _first, *others = yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text())
     parts = {"remove": ["client", "nodes"], "upgrade": ["checks", "nodes", "client"]}.get(playbook, ["nodes", "client"])
     ends = [play["post_tasks"][-1] for play in others]
@@ -207,9 +207,7 @@ def test_every_later_play_says_its_end_and_asks_for_that_of_the_one_before(playb
         pytest.param(("--tags", "all"), "", id="all"),
     ],
 )
-def test_tags_that_leave_out_all_work_are_said_for_each_host(
-    arguments: Sequence[str], words: str, tmp_path: Path
-) -> None:
+def test_each_host_reports_tags_that_skip_all_work(arguments: Sequence[str], words: str, tmp_path: Path) -> None:
     code, said = looked(tmp_path, inventory(), *arguments, playbook="upgrade")
 
     assert code == 0, said

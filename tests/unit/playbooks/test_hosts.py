@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every playbook acts on the hosts that its first play looked at, or refuses before it does anything.
+"""Every playbook acts on the hosts that its first play has checked, or refuses before it does anything.
 
-Ansible itself runs the plays; what they would do is but said.
+Ansible runs the plays; their work is replaced by a message.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def with_vars(group: str, **variables: Any) -> dict[str, Any]:
         pytest.param(("--check",), {}, {"node-1", "node-2", "localhost"}, id="in check mode"),
     ],
 )
-def test_what_is_meant_is_acted_on(
+def test_plays_act_on_the_selected_hosts(
     arguments: tuple[str, ...], variables: dict[str, Any], hosts: set[str], tmp_path: Path
 ) -> None:
     code, said = looked(tmp_path, INVENTORY, *arguments, **variables)
@@ -54,8 +54,8 @@ def test_what_is_meant_is_acted_on(
 
 
 @pytest.mark.parametrize("playbook", NAMES)
-def test_what_the_inventory_says_is_acted_on(playbook: str, tmp_path: Path) -> None:
-    """Of a group that this machine is not in, too. What Ansible tells a play's pattern has no host's variables."""
+def test_variables_of_the_inventory_select_hosts(playbook: str, tmp_path: Path) -> None:
+    """Also when they are set for a group without this machine: the pattern of a play cannot read variables of hosts."""
     groups = with_vars("kubevirt_nodes", kubevirt_nodes="node-2", kubevirt_client="bastion")
 
     code, said = looked(tmp_path, groups, playbook=playbook)
@@ -64,7 +64,7 @@ def test_what_the_inventory_says_is_acted_on(playbook: str, tmp_path: Path) -> N
     assert acted_on(said) == {"node-2", "bastion"}
 
 
-def test_nodes_that_a_limit_leaves_out_are_known_to_the_later_plays(tmp_path: Path) -> None:
+def test_later_plays_know_the_nodes_that_the_limit_excludes(tmp_path: Path) -> None:
     is_unknown = "{{ hostvars['localhost'].__kubevirt_meant.left_out != ['node-2'] }}"
 
     code, said = looked(tmp_path, with_vars("kubevirt_nodes", broken=is_unknown), "--limit", "all,localhost,!node-2")
@@ -80,7 +80,7 @@ def test_this_machine_may_be_in_the_inventory_by_its_address(tmp_path: Path) -> 
     assert acted_on(said) == {"127.0.0.1"}
 
 
-def test_tags_leave_out_no_look_at_the_hosts(tmp_path: Path) -> None:
+def test_tags_do_not_skip_the_check_of_the_hosts(tmp_path: Path) -> None:
     code, said = looked(tmp_path, INVENTORY, "--tags", "mine", kubevirt_client="bastoin")
 
     assert code != 0
@@ -117,7 +117,7 @@ def test_tags_leave_out_no_look_at_the_hosts(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_means_no_host_is_refused_before_anything_is_done(
+def test_a_selection_without_hosts_is_refused_before_any_work(
     arguments: tuple[str, ...], variables: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     code, said = looked(tmp_path, INVENTORY, *arguments, playbook="remove", **variables)
@@ -127,7 +127,7 @@ def test_what_means_no_host_is_refused_before_anything_is_done(
     assert not acted_on(said)
 
 
-def test_hosts_that_are_told_different_things_are_refused(tmp_path: Path) -> None:
+def test_hosts_with_different_values_are_refused(tmp_path: Path) -> None:
     differing = {"kubevirt_nodes": {"hosts": {"node-1": {"kubevirt_client": "a"}, "node-2": {"kubevirt_client": "b"}}}}
 
     code, said = looked(tmp_path, differing)
@@ -137,7 +137,7 @@ def test_hosts_that_are_told_different_things_are_refused(tmp_path: Path) -> Non
     assert not acted_on(said)
 
 
-def test_an_inventory_without_the_group_is_told_of_it(tmp_path: Path) -> None:
+def test_an_inventory_without_the_group_is_refused_with_its_name(tmp_path: Path) -> None:
     code, said = looked(tmp_path, {"others": {"hosts": {"bastion": {}}}})
 
     assert code != 0
@@ -154,7 +154,7 @@ def test_an_inventory_without_the_group_is_told_of_it(tmp_path: Path) -> None:
         ("remove", "launcher_image_state", "present"),
     ],
 )
-def test_a_state_that_turns_a_playbook_round_is_refused(
+def test_a_state_that_contradicts_the_playbook_is_refused(
     playbook: str, variable: str, value: str, tmp_path: Path
 ) -> None:
     code, said = looked(tmp_path, INVENTORY, playbook=playbook, **{variable: value})
@@ -165,7 +165,7 @@ def test_a_state_that_turns_a_playbook_round_is_refused(
 
 
 @pytest.mark.parametrize("playbook", NAMES)
-def test_a_playbook_gives_each_role_its_state_whatever_the_inventory_says(playbook: str) -> None:
+def test_a_playbook_sets_the_state_of_each_role_whatever_the_inventory_says(playbook: str) -> None:
     first, *others = yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text())
     (state,) = (item["vars"]["__kubevirt_state"] for item in first["tasks"] if "vars" in item)
     steps = [step for play in others for step in play.get("roles", play.get("tasks"))]
@@ -177,7 +177,7 @@ def test_a_playbook_gives_each_role_its_state_whatever_the_inventory_says(playbo
 
 
 @pytest.mark.parametrize("playbook", NAMES)
-def test_every_playbook_looks_at_its_hosts_first_of_all(playbook: str) -> None:
+def test_every_playbook_checks_its_hosts_first(playbook: str) -> None:
     first, *_others = yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text())
 
     assert first["hosts"] == "localhost,all"

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Role control_plane removes machines when it was told to, and by no word that means no. Ansible itself runs it.
+"""Role control_plane removes machines when the option says so, and never on a text that means no. Ansible runs it.
 
-A cluster is played by two action plug-ins: one deletes by writing down what, the other says what is left.
+Two action plug-ins stand in for a cluster: one records deletions, the other returns what remains.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ TRIED = [
         "block": [
             {
                 "ansible.builtin.include_role": {"name": "virtops.kubevirt.control_plane"},
-                "vars": {"__control_plane_wanted": [], "__control_plane_crds": []},  # to render them takes a second
+                "vars": {"__control_plane_wanted": [], "__control_plane_crds": []},  # rendering them takes a second
             }
         ],
         "rescue": [{"ansible.builtin.set_fact": {"said": "{{ ansible_failed_result.msg }}"}}],
@@ -108,7 +108,7 @@ def a_collection(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[Any], str]]:
-    """Return by value what was deleted, and what was said."""
+    """Return the deletions and the output, by the value of the option."""
     folder = tmp_path_factory.mktemp("removal")
     a_collection(folder)
     values = {repr(item): {"control_plane_remove_with_workloads": item} for item in (*NO, *YES)}
@@ -129,7 +129,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[Any],
 
 
 @pytest.mark.parametrize("value", ["", *map(repr, NO)])
-def test_a_word_for_no_keeps_the_machines_and_the_control_plane(
+def test_a_text_that_means_no_keeps_the_machines_and_the_control_plane(
     value: str, done: dict[str, tuple[list[Any], str]]
 ) -> None:
     deleted, said = done[value]
@@ -139,14 +139,14 @@ def test_a_word_for_no_keeps_the_machines_and_the_control_plane(
 
 
 @pytest.mark.parametrize("value", [*map(repr, YES)])
-def test_a_word_for_yes_takes_the_machines_before_the_control_plane(
+def test_a_text_that_means_yes_removes_the_machines_before_the_control_plane(
     value: str, done: dict[str, tuple[list[Any], str]]
 ) -> None:
     assert done[value] == ([MACHINE, OURS], "")
 
 
-def test_what_does_not_go_is_named_with_its_node(done: dict[str, tuple[list[Any], str]]) -> None:
-    """The kubelet of a node that is away ends no Pod, and the namespace waits for it."""
+def test_an_object_that_does_not_go_is_named_with_its_node(done: dict[str, tuple[list[Any], str]]) -> None:
+    """The kubelet of an unreachable node ends no Pod, and the namespace waits for it."""
     deleted, said = done["stays"]
 
     assert deleted == [MACHINE]

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What playbook upgrade refuses, waits for and says. Ansible itself runs its tasks, each host with its own cluster.
+"""Refusals, waits and messages of playbook upgrade. Ansible runs its tasks, each host with its own cluster.
 
-A cluster is played by two action plug-ins, which say what the host's variables have.
+Two action plug-ins stand in for a cluster; they return what the variables of the host contain.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FAILED = (
 
 
 def kept(*tasks: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the tasks, and whatever they said at last as the host's."""
+    """Return the tasks, and one that keeps their last message as a fact of the host."""
     refused = {"ansible.builtin.set_fact": {"said": FAILED}}
     return [{"block": list(tasks), "rescue": [refused]}]
 
@@ -94,7 +94,7 @@ def hosts() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict[str, bool], str]:
-    """Return by host what it was refused for, and whether it waited; and all that was printed."""
+    """Return by host why it was refused and whether it waited, and all output."""
     folder = tmp_path_factory.mktemp("upgrade")
     ours = folder / "ansible_collections/virtops/kubevirt"
     (ours / "plugins/action").mkdir(parents=True)
@@ -182,7 +182,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict
         ("is_silent", "Where it stands: the cluster does not say (the API server does not answer)."),
     ],
 )
-def test_what_is_refused_says_why(host: str, words: str, done: tuple[dict[str, str], Any, str]) -> None:
+def test_a_refusal_says_why(host: str, words: str, done: tuple[dict[str, str], Any, str]) -> None:
     assert words in done[0][host]
 
 
@@ -208,18 +208,18 @@ def test_what_is_refused_says_why(host: str, words: str, done: tuple[dict[str, s
         *("none_older", "stays_put", "is_moved", "is_starting", "has_left", "check_mode"),
     ],
 )
-def test_what_is_well_is_let_by(host: str, done: tuple[dict[str, str], Any, str]) -> None:
+def test_healthy_hosts_pass(host: str, done: tuple[dict[str, str], Any, str]) -> None:
     assert done[0][host] == ""
 
 
-def test_only_who_was_not_evicted_is_told_of_refused_evictions_and_the_others_of_evictions(
+def test_refused_evictions_and_missing_evictions_get_different_remedies(
     done: tuple[dict[str, str], Any, str],
 ) -> None:
     assert "have them evicted" not in done[0]["is_not_evicted"]
     assert "wait longer" not in done[0]["cannot_leave"]
 
 
-def test_migrations_are_waited_for_where_that_is_wanted_and_not_in_check_mode(done: tuple[Any, Any, str]) -> None:
+def test_only_a_host_with_the_option_waits_for_migrations_and_none_in_check_mode(done: tuple[Any, Any, str]) -> None:
     assert [host for host, waited in done[1].items() if waited] == ["awaited"]
 
 
@@ -232,5 +232,5 @@ def test_migrations_are_waited_for_where_that_is_wanted_and_not_in_check_mode(do
         "goes from version 0.1.0 to 0.2.0 (registry/control-plane:0.2.0, launchers: " + NEW + ").",
     ],
 )
-def test_what_is_said_at_the_end(words: str, done: tuple[Any, Any, str]) -> None:
+def test_the_last_message(words: str, done: tuple[Any, Any, str]) -> None:
     assert words in done[2]

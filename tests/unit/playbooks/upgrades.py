@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hosts of test_upgrade.py, by name: what their clusters answer, and what they are told to do."""
+"""Hosts of test_upgrade.py, by name: the responses of their clusters, and their variables."""
 
 from __future__ import annotations
 

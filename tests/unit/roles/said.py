@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plays that ansible-playbook runs here, and what their tasks have kept in each host's fact `said`."""
+"""Run plays with ansible-playbook and return what their tasks keep in the fact `said` of each host."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ KEEP = {
 
 
 def run(folder: Path, groups: dict[str, Any], plays: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """Return what each host has said.
+    """Return the fact `said` of each host.
 
-    groups: of the inventory, each with its `hosts` and their variables. plays: tasks by the hosts that they are for.
+    groups: of the inventory, each with its `hosts` and their variables. plays: tasks by their hosts.
     """
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": local, "children": groups}}))

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is true or false in a role may come as text: `-e x=false` is the word "false", which a template takes for true.
+"""Booleans of a role may be texts: `-e x=false` is the text "false", which is true in a template.
 
-A role's argument spec checks such a value and does not change it. So every use says `| bool`, or hands the value to a
-module, whose own spec reads it.
+The argument spec of a role checks such a value without converting it. So every use has `| bool`, or passes the value to
+a module, whose own spec converts it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROLES = Path(__file__).resolve().parents[3] / "roles"
 
 
 def booleans(role: Path) -> list[str]:
-    """Name a role's options that are true or false."""
+    """Name the boolean options of a role."""
     spec = yaml.safe_load((role / "meta/argument_specs.yml").read_text())
     return [
         name
@@ -30,7 +30,7 @@ def booleans(role: Path) -> list[str]:
 
 
 def uses(role: Path, name: str) -> list[str]:
-    """Return the lines in which an option is judged: not prose, not a module's argument, not the table of options."""
+    """Return the lines that test an option: no prose, no argument of a module, no table of options."""
     found = []
     for path in sorted(item for part in ("tasks", "templates", "vars") for item in role.glob(f"{part}/*")):
         for line in path.read_text().splitlines():
@@ -46,10 +46,10 @@ CASES = [(role, name) for role in sorted(ROLES.iterdir()) for name in booleans(r
 
 
 @pytest.mark.parametrize(("role", "name"), CASES, ids=[name for _unused, name in CASES])
-def test_a_word_is_never_taken_for_true(role: Path, name: str) -> None:
+def test_every_test_of_a_boolean_converts_it(role: Path, name: str) -> None:
     for line in uses(role, name):
         assert re.search(rf"\b{name} \| bool\b", line), line
 
 
-def test_an_option_that_is_judged_is_found() -> None:
+def test_a_line_that_tests_an_option_is_detected() -> None:
     assert uses(ROLES / "control_plane", "control_plane_remove_with_workloads")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every role refuses mistyped variables on the hosts that have them, before all else. Ansible itself says so."""
+"""Every role refuses mistyped variables on the hosts that have them, before everything else. Ansible runs it."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ TAKEN = [
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return what was said to each host."""
+    """Return the messages for each host."""
     wrong = {name: {"role": role, **variables} for name, (role, variables) in WRONG.items()}
     groups = {"right": {"hosts": {"all_right": RIGHT}}, "wrong": {"hosts": wrong}, "provision": {"hosts": PROVISION}}
     plays = {"right": TAKEN, "wrong": REFUSED, "provision": OF_PROVISION}
@@ -171,28 +171,28 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ("typo_of_its_image", "does not know: provision_imgae (is provision_image meant?)."),
     ],
 )
-def test_what_is_mistyped_is_refused_where_it_is_set(host: str, words: str, said: dict[str, str]) -> None:
+def test_a_mistyped_variable_is_refused_where_it_is_set(host: str, words: str, said: dict[str, str]) -> None:
     assert words in said[host]
 
 
 @pytest.mark.parametrize("host", ["typo_for_nodes", "typo_of_a_machine"])
-def test_how_what_is_meant_for_something_else_is_let_by_is_said(host: str, said: dict[str, str]) -> None:
+def test_a_refusal_says_how_to_allow_a_variable_of_something_else(host: str, said: dict[str, str]) -> None:
     assert "is let by when control_plane_other_variables names it" in said[host]
 
 
-def test_what_is_right_or_let_by_is_taken(said: dict[str, str]) -> None:
+def test_valid_and_allowed_variables_are_accepted(said: dict[str, str]) -> None:
     assert said["all_right"] == said["a_machine"] == ""
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_role_looks_at_its_variables_before_it_does_anything(role: str) -> None:
+def test_a_role_checks_its_variables_first(role: str) -> None:
     first: dict[str, Any] = yaml.safe_load((ROOT / "roles" / role / "tasks/main.yml").read_text())[0]
     assert first["name"] == "Check the variables"
     assert "when" not in first
 
 
 @pytest.mark.parametrize("playbook", ["deploy", "drain_node", "provision", "remove", "upgrade"])
-def test_what_a_playbook_does_first_is_to_look_at_the_variables(playbook: str) -> None:
+def test_a_playbook_checks_the_variables_first(playbook: str) -> None:
     _hosts, *plays = yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text())
     for play in plays:
         first = (play.get("roles") or play["tasks"])[0]
@@ -200,7 +200,7 @@ def test_what_a_playbook_does_first_is_to_look_at_the_variables(playbook: str) -
         assert role.removeprefix("virtops.kubevirt.") in ROLES
 
 
-def test_what_provision_is_told_is_looked_at_on_the_nodes_too_before_anything_is_brought_there() -> None:
+def test_provision_checks_its_variables_on_the_nodes_too() -> None:
     _hosts, *plays = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())
     for play in plays:
         look, refuse, *_others = play["tasks"]
@@ -209,7 +209,7 @@ def test_what_provision_is_told_is_looked_at_on_the_nodes_too_before_anything_is
         assert "when" not in look.keys() | refuse.keys()
 
 
-def test_an_upgrade_has_the_cluster_judge_it_before_anything_is_brought_to_a_node() -> None:
+def test_an_upgrade_is_judged_by_the_cluster_before_any_node_changes() -> None:
     _hosts, checks, *_plays = yaml.safe_load((ROOT / "playbooks/upgrade.yml").read_text())
     (judged,) = yaml.safe_load((ROOT / "roles/control_plane/tasks/judge.yml").read_text())
 
@@ -218,13 +218,13 @@ def test_an_upgrade_has_the_cluster_judge_it_before_anything_is_brought_to_a_nod
 
 
 @pytest.mark.parametrize("playbook", ["deploy", "provision"])
-def test_a_node_that_fails_ends_the_playbook_before_the_cluster_is_touched(playbook: str) -> None:
+def test_a_failing_node_ends_the_playbook_before_the_cluster_changes(playbook: str) -> None:
     _hosts, nodes, *_client = yaml.safe_load((ROOT / f"playbooks/{playbook}.yml").read_text())
     assert "__kubevirt_meant.nodes" in nodes["hosts"]
     assert nodes["any_errors_fatal"] is True
 
 
-def test_every_role_s_options_are_known_and_so_is_what_they_may_be() -> None:
+def test_the_table_of_options_matches_the_argument_specs() -> None:
     specs = {
         path.name: yaml.safe_load((path / "meta/argument_specs.yml").read_text())
         for path in sorted(ROOT.glob("roles/*"))
@@ -240,7 +240,7 @@ def test_every_role_s_options_are_known_and_so_is_what_they_may_be() -> None:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_the_defaults_are_taken(role: str) -> None:
+def test_the_defaults_are_accepted(role: str) -> None:
     environment = jinja2.Environment()
     written = yaml.safe_load((ROOT / "roles/control_plane/vars/main.yml").read_text())["__control_plane_options"]
     defaults = yaml.safe_load((ROOT / "roles" / role / "defaults/main.yml").read_text())

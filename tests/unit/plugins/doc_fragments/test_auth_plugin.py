@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plugins take the modules' connection options, from the same variables, with the same one first."""
+"""Plugins have the connection options of modules, from the same variables in the same order."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FALLBACKS = {name: option["fallback"][1] for name, option in auth_argument_spec(
 
 
 def configured(name: str, config_file: Path | None = None) -> Any:
-    """Return what Ansible gives a plugin for an option that its user did not set."""
+    """Return what Ansible gives a plugin for an option that the user did not set."""
     config = ConfigManager(str(config_file) if config_file else None)
     config.initialize_plugin_configuration_definitions("inventory", "ours", OPTIONS)
     return config.get_config_value(name, plugin_type="inventory", plugin_name="ours")
 
 
-def test_the_file_is_made_of_that_for_modules() -> None:
+def test_the_file_is_generated_from_that_for_modules() -> None:
     made = plugin_options.generated(plugin_options.MODULES.read_text())
 
     assert plugin_options.PLUGINS.read_text() == made, "run python -m tests.sanity.plugin_options"
@@ -48,7 +48,7 @@ def test_plugins_read_the_variables_of_modules() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, variables in FALLBACKS.items() if len(variables) > 1])
-def test_of_two_variables_the_one_counts_that_counts_for_a_module(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_order_of_two_variables_is_that_of_modules(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = FALLBACKS[name]
     wanted, other = ("false", "true") if OPTIONS[name]["type"] == "bool" else ("/wanted", "/other")
     monkeypatch.setenv(first, wanted)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names that nobody knows, each with the nearest that somebody does."""
+"""Unknown names, each with the nearest known name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_known_names_are_not_mistyped() -> None:
     assert mistyped(KNOWN[:2], KNOWN) == []
 
 
-def test_known_names_that_differ_in_strokes_only_are_all_known() -> None:
+def test_known_names_that_differ_only_in_underscores_are_known() -> None:
     known = ["control_plane_replicas", "controlplane_replicas"]
     assert mistyped(known, known) == mistyped(known, known, alike=0.9) == []
 
@@ -29,11 +29,11 @@ def test_known_names_that_differ_in_strokes_only_are_all_known() -> None:
         ("node_kvm_require", "node_kvm_required"),
     ],
 )
-def test_the_nearest_known_name_is_said(name: str, meant: str) -> None:
+def test_the_nearest_known_name_is_suggested(name: str, meant: str) -> None:
     assert mistyped([name], KNOWN) == [f"{name} (is {meant} meant?)"]
 
 
-def test_where_nothing_is_known_nothing_is_near() -> None:
+def test_without_known_names_nothing_is_suggested() -> None:
     assert mistyped(["any"], []) == ["any"]
 
 
@@ -41,17 +41,17 @@ PLAYBOOKS = ["kubevirt_nodes", "kubevirt_client", "kubevirt_become"]
 
 
 @pytest.mark.parametrize("name", ["kubevirt_node", "kubevirt_Nodes", "kubevirt_cleint", "kubevirt_become_"])
-def test_a_name_that_is_nearly_a_known_one_is_mistyped_also_where_others_have_such_names(name: str) -> None:
+def test_a_name_close_to_a_known_one_is_mistyped_even_under_a_shared_prefix(name: str) -> None:
     assert len(mistyped([name], PLAYBOOKS, alike=0.9)) == 1
 
 
 @pytest.mark.parametrize("name", ["kubevirt_version", "kubevirt_namespace", "kubevirt_node_selector", "kubevirt_mode"])
-def test_what_is_not_near_is_somebody_elses_there(name: str) -> None:
+def test_a_distant_name_under_a_shared_prefix_is_accepted(name: str) -> None:
     assert mistyped([name], PLAYBOOKS, alike=0.9) == []
 
 
 @pytest.mark.parametrize("name", ["kubevirt_client_ip", "kubevirt_nodes_ip", "kubevirt_become_x"])
-def test_what_goes_on_from_a_known_name_is_somebody_elses_there_too(name: str) -> None:
+def test_a_known_name_with_a_suffix_is_accepted_under_a_shared_prefix(name: str) -> None:
     assert mistyped([name], PLAYBOOKS, alike=0.9) == []
     assert len(mistyped([name], PLAYBOOKS)) == 1
 
@@ -102,7 +102,7 @@ OPTIONS = [
         ("Provision_Image", "provision_image"),
     ],
 )
-def test_a_wrong_case_another_stroke_or_a_letter_is_mistyped_wherever_it_is(name: str, meant: str) -> None:
+def test_a_wrong_case_underscore_or_letter_is_detected_at_any_position(name: str, meant: str) -> None:
     assert mistyped([name], OPTIONS, alike=ALIKE) == [f"{name} (is {meant} meant?)"]
 
 
@@ -138,7 +138,7 @@ def test_a_wrong_case_another_stroke_or_a_letter_is_mistyped_wherever_it_is(name
         "ansible_connection",
     ],
 )
-def test_what_somebody_else_may_well_have_is_left_alone(name: str) -> None:
+def test_plausible_names_of_others_are_accepted(name: str) -> None:
     assert mistyped([name], OPTIONS, alike=ALIKE) == []
 
 
@@ -148,7 +148,7 @@ def test_no_known_name_is_taken_for_another() -> None:
 
 
 @pytest.mark.parametrize("known", OPTIONS)
-def test_one_wrong_letter_is_seen_wherever_it_is_in_a_name(known: str) -> None:
+def test_one_wrong_letter_is_detected_at_any_position(known: str) -> None:
     places = range(len(known))
     missing = {known[:at] + known[at + 1 :] for at in places}
     doubled = {known[: at + 1] + known[at:] for at in places}
@@ -160,7 +160,7 @@ def test_one_wrong_letter_is_seen_wherever_it_is_in_a_name(known: str) -> None:
 
 
 @pytest.mark.parametrize("known", [item for item in OPTIONS if len(item) > 30])
-def test_two_exchanges_are_seen_in_a_long_name(known: str) -> None:
+def test_two_swapped_letters_are_detected_in_a_long_name(known: str) -> None:
     wrong = [known[1::-1] + known[2:at] + known[at : at + 2][::-1] + known[at + 2 :] for at in range(2, len(known) - 1)]
 
     for name in set(wrong) - {known}:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Variables of the wrong kind, as a template sees them."""
+"""Type checks of variables, as a template sees them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def said(kind: dict[str, Any], **variables: Any) -> list[str]:
         ({"type": "dict"}, {}),
     ],
 )
-def test_the_right_kind_is_taken(kind: dict[str, Any], value: object) -> None:
+def test_the_right_type_is_accepted(kind: dict[str, Any], value: object) -> None:
     assert said(kind, x=value) == []
 
 
@@ -83,13 +83,13 @@ def test_the_right_kind_is_taken(kind: dict[str, Any], value: object) -> None:
         ({"type": "dict"}, ["a"], """x must be a mapping, which with -e is written as JSON: -e '{"x": ...}'"""),
     ],
 )
-def test_another_kind_is_said(kind: dict[str, Any], value: object, words: str) -> None:
+def test_the_wrong_type_is_reported(kind: dict[str, Any], value: object, words: str) -> None:
     assert said(kind, x=value) == [words]
 
 
-def test_what_is_not_set_is_not_judged() -> None:
+def test_an_unset_variable_is_not_checked() -> None:
     assert said({"type": "bool"}) == []
 
 
-def test_what_is_made_of_something_that_is_not_set_yet_is_not_judged() -> None:
+def test_a_variable_that_refers_to_an_unset_one_is_not_checked() -> None:
     assert said({"type": "bool"}, x=jinja2.StrictUndefined(name="later")) == []

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A small API server with behaviour: objects, versions, field owners, dry run, watches, and a VM that starts and stops.
+"""A small API server: objects, versions, managed fields, dry run, watches, and a VM that starts and stops.
 
-It answers over real HTTP on loopback. What a scheduler or a registry would do wrong is set through `World`.
+It serves real HTTP on loopback. Faults of schedulers and registries are set on `World`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KINDS = {
 
 
 class Refused(Exception):
-    """An answer that is a Status."""
+    """A response that is a Status."""
 
     def __init__(self, code: int, reason: str, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -51,7 +51,7 @@ class Refused(Exception):
 
 
 class World:
-    """The cluster: objects, who owns which field, and how machines behave."""
+    """The cluster: objects, owners of fields, and the behaviour of machines."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -61,7 +61,7 @@ class World:
         self.watchers: list[tuple[str, str, str | None, queue.Queue[Object | None]]] = []
         self.history: list[tuple[int, str, Object]] = []
         """Versions, plurals and events."""
-        self.versions = itertools.count(2)  # etcd's first one is nobody's
+        self.versions = itertools.count(2)  # version 1 means none in etcd
         self.version = 1
         self.start_paused = False
         """Whether the next instance of a VM begins paused."""
@@ -88,7 +88,7 @@ class World:
     # -- reading and storing
 
     def put(self, plural: str, obj: Object) -> Object:
-        """Store an object as it is, with a new version; tell watchers."""
+        """Store an object as it is, with a new version; notify watchers."""
         metadata = obj["metadata"]
         key = (plural, metadata.get("namespace", ""), metadata["name"])
         with self.lock:
@@ -103,7 +103,7 @@ class World:
         return obj
 
     def drop(self, plural: str, namespace: str, name: str) -> None:
-        """Remove an object; tell watchers."""
+        """Remove an object; notify watchers."""
         with self.lock:
             gone = self.objects.pop((plural, namespace, name), None)
             if gone is not None:
@@ -116,7 +116,7 @@ class World:
         return self.objects["virtualmachines", namespace, name]
 
     def sent(self, *methods: str) -> list[str]:
-        """Return the requests of these methods, as METHOD path."""
+        """Return the requests with these methods, as METHOD path."""
         return [f"{method} {path}" for method, path in self.requests if method in methods]
 
     def _tell(self, kind: str, plural: str, obj: Object) -> None:
@@ -126,10 +126,10 @@ class World:
             if of == plural and _is_about(event, namespace, name):
                 events.put(event)
 
-    # -- writing as a user does
+    # -- writes of users
 
     def apply(self, plural: str, namespace: str, name: str, body: Object, *, manager: str, dry_run: bool) -> Object:
-        """Server-side apply: set what is declared, take away what this manager alone declared before."""
+        """Server-side apply: set declared fields, remove fields that only this manager declared before."""
         with self.lock:
             old = self.objects.get((plural, namespace, name))
             wanted = body["metadata"].pop("resourceVersion", None)
@@ -150,7 +150,7 @@ class World:
     def patch(
         self, plural: str, namespace: str, name: str, body: Object, *, dry_run: bool, manager: str = "somebody"
     ) -> Object:
-        """JSON merge patch; one with a resourceVersion holds for that version only."""
+        """JSON merge patch; with a resourceVersion, for that version only."""
         with self.lock:
             old = self._existing(plural, namespace, name)
             new = copy.deepcopy(old)
@@ -256,7 +256,7 @@ class World:
             self.reconcile(namespace, name, start=verb != "stop")
 
     def reconcile(self, namespace: str, name: str, *, start: bool = False) -> None:
-        """Make the instance be as the run strategy wants, and the status be as it is."""
+        """Make the instance match the run strategy, and the status match the instance."""
         vm = self.objects.get(("virtualmachines", namespace, name))
         if vm is None:
             return
@@ -313,7 +313,7 @@ def _strategy(vm: Object) -> str:
 
 
 def _admit(vm: Object) -> None:
-    """Default and check as the webhooks do."""
+    """Set defaults and validate as the webhooks do."""
     spec = vm.setdefault("spec", {})
     causes = []
     if "template" not in spec:
@@ -335,7 +335,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, *_args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def _answer(self, code: int, body: Any) -> None:
         payload = b"" if body is None else json.dumps(body).encode()
@@ -471,7 +471,7 @@ class _Server(ThreadingHTTPServer):
     world: World
 
     def handle_error(self, *_request: Any) -> None:
-        """A client that went away is no error."""
+        """Ignore clients that have gone away."""
 
 
 @contextmanager

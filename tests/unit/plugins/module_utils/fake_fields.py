@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who owns which field of an object of the fake API, by the server's rules: metadata.managedFields.
+"""metadata.managedFields of the fake API, by the rules of the server.
 
 A list is one field, unless it is `keyed` (the CRD says that it is a map by name).
 """
@@ -32,7 +32,7 @@ def entry(manager: str, operation: str, fields: Object) -> Object:
 
 
 def after_update(managed: list[Object], old: Object, new: Object, manager: str, *, keyed: bool) -> list[Object]:
-    """Return who owns what after an update: what changed is the writer's and nobody else's, what went is nobody's."""
+    """Return managedFields after an update: the writer alone owns changed fields, nobody owns removed ones."""
     changed = _changed(old, new, keyed=keyed)
     for key in _NOBODYS:
         changed.pop(key, None)
@@ -51,7 +51,7 @@ def after_update(managed: list[Object], old: Object, new: Object, manager: str, 
 
 
 def after_apply(others: list[Object], old: Object, new: Object, *, keyed: bool) -> list[Object]:
-    """Return what others own after an apply that is forced: not what it changed."""
+    """Return the entries of the others after a forced apply: without the fields that it changed."""
     changed = _changed(old, new, keyed=keyed)
     found = copy.deepcopy(others)
     for item in found:
@@ -60,7 +60,7 @@ def after_apply(others: list[Object], old: Object, new: Object, *, keyed: bool) 
 
 
 def _changed(old: Any, new: Any, *, keyed: bool) -> Object:
-    """Return changed fields; a value of None marks one that went."""
+    """Return changed fields; a value of None marks a removed one."""
     before, after = _parts(old, keyed=keyed), _parts(new, keyed=keyed)
     found: Object = {key: None for key in before if key not in after}
     for key, value in after.items():
@@ -99,7 +99,7 @@ def _gain(fields: Object, changed: Object) -> None:
 
 
 def take_away(obj: Any, before: Object, now: Object, others: list[Object]) -> None:
-    """Remove what an applier declared before and does not now, unless another manager owns it too."""
+    """Remove fields that an applier declared before and no longer does, unless another manager owns them too."""
     for key, inner in before.items():
         kind, _unused, text = key.partition(":")
         theirs = [item[key] for item in others if key in item]
@@ -118,7 +118,7 @@ def take_away(obj: Any, before: Object, now: Object, others: list[Object]) -> No
 
 
 def put_in(obj: Object, body: Object, *, keyed: bool) -> None:
-    """Set what is declared."""
+    """Set declared fields."""
     for key, value in body.items():
         if isinstance(value, dict):
             put_in(obj.setdefault(key, {}), value, keyed=keyed)
@@ -132,7 +132,7 @@ def put_in(obj: Object, body: Object, *, keyed: bool) -> None:
 
 
 def merge(obj: Object, patch: Object) -> None:
-    """Lay a JSON merge patch over an object."""
+    """Apply a JSON merge patch to an object."""
     for key, value in patch.items():
         if value is None:
             obj.pop(key, None)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the fake API server's guests behave: instances of their own, what is asked of them, replica sets."""
+"""Guests of the fake API server: instances without a VM, guest requests, replica sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEEPERS = (SETS, fake_pools.POOLS)
 
 
 def admit(plural: str, old: Object | None, new: Object) -> bool:
-    """Default and check an object that is no VM; return whether it is none."""
+    """Set defaults and validate an object that is no VM; return whether it is none."""
     if plural == "virtualmachines":
         return False
     if plural == "services":
@@ -35,7 +35,7 @@ def admit(plural: str, old: Object | None, new: Object) -> bool:
 
 
 def begin(world: World, plural: str, obj: Object) -> None:
-    """Let something that is new do its work."""
+    """Start the work of a new object."""
     if plural == INSTANCES:
         obj["status"] = {"phase": "Running", "nodeName": "node-1", "conditions": [_true("Ready")]}
         if world.unschedulable:
@@ -50,14 +50,14 @@ def begin(world: World, plural: str, obj: Object) -> None:
 
 
 def begun(vmi: Object) -> Object:
-    """Return an instance whose guest stands still if it was to begin so."""
+    """Return the instance, paused if it starts paused."""
     if vmi.get("spec", {}).get("startStrategy") == "Paused" and vmi["status"]["phase"] == "Running":
         _pause(vmi)
     return vmi
 
 
 def scale(world: World, obj: Object) -> None:
-    """Have as many instances as a replica set wants."""
+    """Create or delete instances to match the replicas of a set."""
     wanted = obj["spec"].get("replicas", 1)
     if not obj["spec"].get("paused"):
         up = 0 if world.unschedulable else wanted
@@ -68,7 +68,7 @@ def scale(world: World, obj: Object) -> None:
 
 
 def operate(world: World, method: str, where: tuple[str, str], verb: str, body: Object) -> Any:
-    """Answer what is asked of a guest."""
+    """Respond to a guest request."""
     if verb in world.unknown:
         raise _refused(404, None, "the server could not find the requested resource")
     if verb in world.not_built:

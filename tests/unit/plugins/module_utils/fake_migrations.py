@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the fake API server's migrations go: all at once, or as far as the world says."""
+"""Migrations of the fake API server: complete at once, or as far as the world says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OVER = ("Succeeded", "Failed")
 
 
 def admit(world: World, new: Object) -> None:
-    """Refuse a migration of an instance that another one moves."""
+    """Refuse a migration of an instance with another one in progress."""
     for (plural, _namespace, name), other in world.objects.items():
         is_other = plural == MIGRATIONS and other["spec"]["vmiName"] == new["spec"]["vmiName"]
         if is_other and other.get("status", {}).get("phase") not in OVER:
@@ -30,14 +30,14 @@ def admit(world: World, new: Object) -> None:
 
 
 def begin(world: World, migration: Object) -> None:
-    """Let a migration that is new do its work."""
+    """Start the work of a new migration."""
     if world.migrations != STAY:
         metadata = migration["metadata"]
         end(world, metadata["name"], metadata["namespace"], fails=world.migrations == FAIL)
 
 
 def end(world: World, name: str, namespace: str = "default", *, fails: bool = False, to: str = "node-2") -> None:
-    """Bring a migration to its end; the instance is at the node that it asks for then, or at another one."""
+    """End a migration; its instance is then on the node that it selects, or on another one."""
     migration = copy.deepcopy(world.objects[MIGRATIONS, namespace, name])
     vmi = copy.deepcopy(world.objects["virtualmachineinstances", namespace, migration["spec"]["vmiName"]])
     node = migration["spec"].get("addedNodeSelector", {}).get(HOSTNAME) or to
@@ -52,7 +52,7 @@ def end(world: World, name: str, namespace: str = "default", *, fails: bool = Fa
 
 
 def move(world: World, name: str, phase: str, namespace: str = "default") -> None:
-    """Bring a migration into a phase."""
+    """Set the phase of a migration."""
     migration = copy.deepcopy(world.objects[MIGRATIONS, namespace, name])
     status = migration.setdefault("status", {})
     status["phase"] = phase

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the fake API server's pools behave: numbered machines of a template, changed and restarted with it."""
+"""Pools of the fake API server: numbered machines from a template, changed and restarted with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REVISION = "kubevirt.io/vm-pool-revision-name"
 
 
 def scale(world: World, pool: Object) -> None:
-    """Have as many machines as a pool wants, all of them of its template."""
+    """Create or delete machines to match the replicas of a pool."""
     meta, spec = pool["metadata"], pool["spec"]
     if spec.get("paused"):
         pool.setdefault("status", {})["conditions"] = [{"type": "ReplicaPaused", "status": "True"}]
@@ -54,7 +54,7 @@ def owned(world: World, pool: Object) -> list[Object]:
 
 
 def collect(world: World, pool: Object) -> None:
-    """Take away what a pool owned that is gone, unless nothing collects it."""
+    """Delete what a deleted pool owned, unless garbage collection is off."""
     namespace = pool["metadata"]["namespace"]
     for item in owned(world, pool) if world.pools_change else ():
         world.drop(INSTANCES, namespace, item["metadata"]["name"])
@@ -62,7 +62,7 @@ def collect(world: World, pool: Object) -> None:
 
 
 def change(world: World, pool: Object, name: str) -> None:
-    """Give a machine the pool's template; restart it if it says so."""
+    """Give a machine the template of its pool; restart it when the pool says so."""
     namespace = pool["metadata"]["namespace"]
     old = world.objects[MACHINES, namespace, name]
     new = _machine(pool, name)

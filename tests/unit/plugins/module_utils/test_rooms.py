@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The import contracts of plugins/module_utils: which package may import which, and no cycles between files.
 
-Not in .importlinter: its graph needs importable packages, and relative imports above module_utils are none there.
+Not in .importlinter: it needs importable packages, and cannot follow relative imports above module_utils.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ VM_LAYERS = (
 
 
 def imports(name: str) -> Iterator[str]:
-    """Yield the module_utils files that a file imports anywhere, also inside of functions."""
+    """Yield the module_utils files that a file imports anywhere, also inside functions."""
     parts = tuple(name.split("."))
     for node in ast.walk(ast.parse(FILES[name].read_text())):
         if not isinstance(node, ast.ImportFrom) or not node.level:
@@ -60,7 +60,7 @@ def test_every_import_of_the_collection_is_relative_and_exists() -> None:
     assert {target for targets in GRAPH.values() for target in targets} <= FILES.keys()
 
 
-def test_no_two_files_import_one_another() -> None:
+def test_there_are_no_import_cycles() -> None:
     TopologicalSorter(GRAPH).prepare()  # raises CycleError
 
 
@@ -75,7 +75,7 @@ def test_a_package_imports_only_those_below_it(package: str) -> None:
     assert {edge for edge in others if edge[1].partition(".")[0] not in PACKAGES[package]} == set()
 
 
-def test_a_room_of_vm_imports_only_its_own_layer_and_those_below() -> None:
+def test_a_package_of_vm_imports_only_its_own_layer_and_those_below() -> None:
     layer_of = {room: index for index, layer in enumerate(VM_LAYERS) for room in layer}
     names = [name for name in FILES if name.startswith("_vm.") and name != "_vm.__init__"]
     edges = {(name, target) for name in names for target in GRAPH[name] if target.startswith("_vm.")}
@@ -86,6 +86,6 @@ def test_a_room_of_vm_imports_only_its_own_layer_and_those_below() -> None:
     assert {(name, target) for name, target in edges if layer(name) > layer(target)} == set()
 
 
-def test_a_package_file_imports_nothing_of_ours() -> None:
+def test_an_init_file_imports_nothing_of_ours() -> None:
     """It would load files that most tasks do not need."""
     assert {name: GRAPH[name] for name in FILES if name.endswith("__init__") and GRAPH[name]} == {}

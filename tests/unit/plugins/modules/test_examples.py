@@ -38,7 +38,7 @@ def volumes(world: World) -> list[str]:
 
 
 def running(world: World) -> set[str]:
-    """Return what is there and runs; with the same set of VMs, nothing else is there."""
+    """Return the running machines; an equal set of VMs must exist."""
     vms = {name for kind, _namespace, name in world.objects if kind == "virtualmachines"}
     return {name for name in vms if world.vm(name)["status"]["ready"]}
 
@@ -173,5 +173,5 @@ EVERY = [task for module, *_rest in MODULES.values() for task in yaml.safe_load(
 
 
 @pytest.mark.parametrize("task", EVERY, ids=lambda task: task["name"])
-def test_no_example_needs_what_it_does_not_make(task: dict[str, Any]) -> None:
+def test_no_example_needs_an_object_that_no_example_creates(task: dict[str, Any]) -> None:
     assert "secret" not in str(task).lower()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task that failed returns beside its message: all of it is documented."""
+"""The values that a failed task returns beside its message: all are documented."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def a_refusal() -> Refused:
     return Refused(403, "Forbidden", "no", causes=[{"field": "spec", "message": "is not for you"}])
 
 
-def test_every_module_that_asks_an_api_server_is_refused_here() -> None:
+def test_every_module_that_uses_an_api_server_is_tested_here() -> None:
     those = {path.stem for path in (ROOT / "plugins/modules").glob("*.py") if "_client.frame" in path.read_text()}
     those |= {
         path.stem for path in (ROOT / "plugins/modules").glob("*.py") if "_client import frame" in path.read_text()
@@ -67,7 +67,7 @@ def test_every_module_that_asks_an_api_server_is_refused_here() -> None:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_all_that_a_refusal_returns_is_documented(name: str) -> None:
+def test_return_values_of_a_refusal_are_documented(name: str) -> None:
     world = World()
     world.refuse_next = [a_refusal() for _unused in range(5)]
 
@@ -78,14 +78,14 @@ def test_all_that_a_refusal_returns_is_documented(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WAITING)
-def test_all_that_a_wait_in_vain_returns_is_documented(name: str) -> None:
+def test_return_values_of_a_timeout_are_documented(name: str) -> None:
     result = failed(name, in_vain(), **TASKS[name], wait=True, wait_timeout=1)
 
     assert set(result) - ANSIBLES
     assert set(result) - ANSIBLES <= set(documented(name))
 
 
-def test_all_that_one_of_many_returns_is_documented() -> None:
+def test_return_values_of_a_partial_failure_are_documented() -> None:
     vms = [TASKS["kubevirt_vm"], {**WEB, "name": "refused", "memory": "1Gi", "definition": {"spec": {"unknown": 1}}}]
 
     result = failed("kubevirt_vm", in_vain(), vms=vms, wait=True, wait_timeout=1)
@@ -97,7 +97,7 @@ def test_all_that_one_of_many_returns_is_documented() -> None:
 
 
 def in_vain() -> World:
-    """Return a world in which nothing begins to run."""
+    """Return a world in which nothing starts."""
     world = World()
     world.unschedulable = "0/1 nodes are available"
     status = {"phase": "Scheduling", "conditions": []}
@@ -108,8 +108,8 @@ def in_vain() -> World:
     return world
 
 
-def test_a_warning_about_a_node_is_ansible_s_own() -> None:
-    """Handed over in the result it would be a deprecation beside."""
+def test_a_warning_about_a_node_is_ansibles_own() -> None:
+    """In the result it would cause a deprecation warning too."""
     with serving(World()) as url:
         result, output = run("kubevirt_migration", host=url, from_node="node-9")
 

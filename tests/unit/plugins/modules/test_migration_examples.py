@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The examples of kubevirt_migration and its reader, one after the other: each does what its name says."""
+"""The examples of kubevirt_migration and kubevirt_migration_info, one after the other: each does what its name says."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_each_example_does_what_its_name_says(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("task", yaml.safe_load(kubevirt_migration_info.EXAMPLES), ids=lambda task: task["name"])
-def test_each_example_reads_what_is_there(task: dict[str, Any]) -> None:
+def test_each_example_reads_existing_migrations(task: dict[str, Any]) -> None:
     cluster = world()
     metadata = {"name": "m", "namespace": "default"}
     cluster.put(fake_migrations.MIGRATIONS, {"metadata": metadata, "spec": {"vmiName": "web"}})

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modules as Ansible runs them: a process, arguments on its stdin, one JSON answer."""
+"""The modules as Ansible runs them: a process, arguments on stdin, one JSON result."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ START = (
 
 
 def run(module: str, /, *, environment: dict[str, str] | None = None, **arguments: Any) -> tuple[dict[str, Any], str]:
-    """Run a module; return its answer and everything that it printed."""
+    """Run a module; return its result and all its output."""
     code = START.format(above=str(ROOT.parent.parent.parent), conftest=str(CONFTEST), name=module)
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -131,7 +131,7 @@ def test_documentation_and_specification_are_equal(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", vms_options.WRITTEN)
-def test_the_options_of_several_are_written_from_those_of_one(name: str) -> None:
+def test_the_options_of_several_machines_are_generated_from_those_of_one(name: str) -> None:
     assert vms_options.generated(name) == vms_options.module(name).read_text(), "run python -m tests.sanity.vms_options"
 
 
@@ -199,7 +199,7 @@ def test_a_kubeconfig_from_the_environment_is_not_printed_either() -> None:
     assert "canary" not in output
 
 
-def test_a_proxys_password_from_the_environment_is_not_printed_either() -> None:
+def test_the_password_of_a_proxy_from_the_environment_is_not_printed_either() -> None:
     environment = {"K8S_AUTH_PROXY": "http://me:canary-word@127.0.0.1:1"}
     result, output = run("kubevirt_vm_info", host="https://127.0.0.1:1", api_key="t", environment=environment)
     assert "127.0.0.1:1" in result["msg"]
@@ -211,7 +211,7 @@ def test_an_unreachable_server_is_one_sentence() -> None:
     assert result["msg"] == "cannot talk to https://127.0.0.1:1: Connection refused; check host and kubeconfig"
 
 
-def test_the_usual_variables_of_proxies_are_not_read() -> None:
+def test_the_general_proxy_variables_are_ignored() -> None:
     names = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
     with serving(World()) as url:
         nowhere = dict.fromkeys(names, "http://127.0.0.1:1")

@@ -46,7 +46,7 @@ def test_every_example_is_accepted(name: str) -> None:
         assert ArgumentSpecValidator(spec).validate(arguments or {}).error_messages == [], task["name"]
 
 
-def test_what_a_registry_refuses_is_said_without_the_password(tmp_path: Path) -> None:
+def test_the_refusal_of_a_registry_is_shown_without_the_password(tmp_path: Path) -> None:
     ctr = tmp_path / "ctr"
     ctr.write_text(CTR)
     ctr.chmod(0o755)
@@ -63,7 +63,7 @@ def test_what_a_registry_refuses_is_said_without_the_password(tmp_path: Path) ->
     assert "canary" not in printed
 
 
-def test_an_empty_node_is_described(tmp_path: Path) -> None:
+def test_a_node_without_images_is_described(tmp_path: Path) -> None:
     ctr = tmp_path / "ctr"
     ctr.write_text(CTR)
     ctr.chmod(0o755)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task that changes nothing loads: Ansible compiles all of it anew for each task and each item of a loop, once.
+"""What a task without a change imports: Ansible compiles all of it for each task and each item of a loop.
 
-A file more in LOADED is paid for by everybody's second run; `python -m tests.bench ans-noop` says how much.
+Every file in LOADED slows down each second run; `python -m tests.bench ans-noop` measures it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_arguments: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def server() -> Iterator[str]:
 
 
 def run(folder: Path, path: Path, *before: str) -> tuple[dict[str, Any], str]:
-    """Run a task that changes nothing, with the collection below a path; return its answer and its standard error."""
+    """Run a task without a change, with the collection below a path; return its result and its standard error."""
     with server() as url:
         config = {**CONTEXT, "clusters": [{"name": "here", "cluster": {"server": url}}]}
         (folder / "config").write_text(json.dumps(config))
@@ -98,7 +98,7 @@ def run(folder: Path, path: Path, *before: str) -> tuple[dict[str, Any], str]:
     return json.loads(done.stdout), done.stderr
 
 
-def test_a_task_that_changes_nothing_loads_what_it_runs_and_no_more(tmp_path: Path) -> None:
+def test_a_task_without_a_change_imports_only_what_it_runs(tmp_path: Path) -> None:
     package = tmp_path / "ansible_collections/virtops/kubevirt"
     package.parent.mkdir(parents=True)
     package.symlink_to(ROOT)
@@ -111,8 +111,8 @@ def test_a_task_that_changes_nothing_loads_what_it_runs_and_no_more(tmp_path: Pa
     assert not COSTLY & set(re.findall(r"\| +(\S+)$", errors, re.MULTILINE))
 
 
-def test_what_comes_in_a_zip_file_is_compiled_once(tmp_path: Path) -> None:
-    """As Ansible sends it. Python's own importer of such files compiles each of them twice."""
+def test_files_in_a_zip_are_compiled_once(tmp_path: Path) -> None:
+    """Ansible sends a zip. Python's own zipimport compiles each file twice."""
     with zipfile.ZipFile(tmp_path / "payload.zip", "w") as payload:
         for path in (ROOT / "plugins").rglob("*.py"):
             payload.write(path, f"ansible_collections/virtops/kubevirt/{path.relative_to(ROOT)}")
@@ -127,7 +127,7 @@ def test_what_comes_in_a_zip_file_is_compiled_once(tmp_path: Path) -> None:
     assert {file: times for file, times in compiled.items() if not file.endswith("__init__")} == dict.fromkeys(files, 1)
 
 
-def test_a_file_of_a_zip_file_is_called_as_python_calls_it(tmp_path: Path) -> None:
+def test_a_file_in_a_zip_has_the_name_that_python_gives_it(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "payload.zip", "w") as payload:
         for file in ("one.py", "room/__init__.py", "room/two.py"):
             payload.writestr(file, "")
@@ -137,5 +137,5 @@ def test_a_file_of_a_zip_file_is_called_as_python_calls_it(tmp_path: Path) -> No
         assert Payload(archive).get_filename(name) == zipimport.zipimporter(archive).get_filename(name)
 
 
-def test_files_outside_of_a_zip_file_are_imported_as_ever() -> None:
+def test_files_outside_a_zip_are_imported_as_usual() -> None:
     assert Payload not in sys.path_hooks

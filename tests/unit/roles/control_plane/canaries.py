@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every option of role control_plane: a value that nobody else has, and the objects in which it is to be found."""
+"""A unique value for every option of role control_plane, and the objects in which it must appear."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DIGEST = "sha256:" + "c" * 64
 
 
 class Canary(NamedTuple):
-    """value: of the option; text: what it makes of an object's JSON; where: of which objects, and of no other."""
+    """value: of the option; text: its form in the JSON of an object; where: the only objects that contain it."""
 
     value: Any
     text: str
@@ -24,7 +24,7 @@ class Canary(NamedTuple):
 
 
 def _said(value: Any, name: str, where: set[str]) -> Canary:
-    """Make a canary that stands under a name of the API."""
+    """Return a canary below a name of the API."""
     return Canary(value, f'"{name}": {json.dumps(value)}', where)
 
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What admission would refuse of the configuration, the role's look at its variables refuses before anything changes.
+"""The role refuses every configuration that admission would refuse, before it changes anything.
 
-Both are asked for the same values, about each bound.
+Both judge the same values around each limit.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def is_admitted(options: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, item) for name, values in VALUES.items() for item in values])
-def test_what_admission_refuses_is_refused_before(name: str, value: object) -> None:
+def test_values_that_admission_refuses_are_refused_first(name: str, value: object) -> None:
     option = f"control_plane_{name}"
     context = jinja2.Environment(autoescape=True).from_string("").new_context({option: value})
     methods = {} if "methods" in name else {"control_plane_workload_update_methods": ["Evict"]}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long role control_plane tries to apply the configuration, which admission must be up to take."""
+"""How long role control_plane retries to apply the configuration: admission must be up to accept it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def environment(now: datetime = NOW) -> jinja2.Environment:
 
 
 def deadline(**variables: object) -> float:
-    """Return until when it is tried, in seconds from when it begins."""
+    """Return the deadline of the retries, in seconds from their start."""
     (written,) = DEADLINE.values()
     others = {"control_plane_wait": True, "control_plane_wait_timeout": 300, "nodes": ["worker-1"]} | variables
     text = environment().from_string(written).render(others, __control_plane_found={"nodes": others["nodes"]})
@@ -48,7 +48,7 @@ def deadline(**variables: object) -> float:
 
 
 def is_denied_by_older(result: dict[str, Any], *, owner: str, is_changed: bool) -> bool:
-    """Return whether what refused may be the virt-api that is about to be replaced."""
+    """Return whether the virt-api that refused may be the one about to be replaced."""
     written = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__control_plane_is_denied_by_older"]
     found = environment()
     found.tests["changed"] = lambda item: item["changed"]
@@ -59,7 +59,7 @@ def is_denied_by_older(result: dict[str, Any], *, owner: str, is_changed: bool) 
 def is_over(
     result: dict[str, Any], *, seconds: int = 0, waits: bool = True, owner: str = "ours", is_changed: bool = True
 ) -> bool:
-    """Return whether it is not tried again so many seconds after it began, of 300."""
+    """Return whether no retry follows so many seconds after the start, of 300."""
     (name,) = DEADLINE
     variables: dict[str, Any] = {APPLY["register"]: result, name: NOW.timestamp() + 300, "control_plane_wait": waits}
     by_older = is_denied_by_older(result, owner=owner, is_changed=is_changed)
@@ -77,7 +77,7 @@ def is_over(
         pytest.param({"failed": True}, True, id="broken without a word"),
     ],
 )
-def test_only_what_passes_is_tried_again(result: dict[str, Any], expected: bool) -> None:
+def test_only_transient_errors_are_retried(result: dict[str, Any], expected: bool) -> None:
     assert is_over(result) is expected
 
 
@@ -91,7 +91,7 @@ def test_only_what_passes_is_tried_again(result: dict[str, Any], expected: bool)
         pytest.param({"waits": False, "seconds": 300}, True, id="time is up"),
     ],
 )
-def test_what_an_older_virt_api_refuses_is_tried_again(case: dict[str, Any], expected: bool) -> None:
+def test_a_refusal_of_an_older_virt_api_is_retried(case: dict[str, Any], expected: bool) -> None:
     assert is_over(DENIED, **case) is expected
 
 
@@ -105,7 +105,7 @@ def test_what_an_older_virt_api_refuses_is_tried_again(case: dict[str, Any], exp
         pytest.param(True, "ours", True, {"changed": True}, False, id="it is taken"),
     ],
 )
-def test_in_check_mode_a_refusal_of_the_virt_api_that_would_go_is_no_failure(
+def test_in_check_mode_a_refusal_of_the_old_virt_api_is_no_failure(
     is_check: bool, owner: str, is_changed: bool, result: dict[str, Any], expected: bool
 ) -> None:
     variables: dict[str, Any] = {"__control_plane_found": {"check_mode": is_check}, APPLY["register"]: result}
@@ -117,7 +117,7 @@ def test_in_check_mode_a_refusal_of_the_virt_api_that_would_go_is_no_failure(
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(0, False), (299, False), (300, True), (700, True)])
-def test_it_is_tried_until_a_time_however_long_a_try_takes(seconds: int, expected: bool) -> None:
+def test_the_deadline_is_independent_of_the_length_of_an_attempt(seconds: int, expected: bool) -> None:
     assert is_over(UNAVAILABLE, seconds=seconds) is expected
 
 
@@ -132,13 +132,13 @@ def test_it_is_tried_until_a_time_however_long_a_try_takes(seconds: int, expecte
         pytest.param({"nodes": []}, 300, id="who waits waits for nodes"),
     ],
 )
-def test_how_long_it_is_tried(variables: dict[str, Any], seconds: int) -> None:
+def test_the_length_of_the_retries(variables: dict[str, Any], seconds: int) -> None:
     assert deadline(**variables) == seconds
 
 
-# A clock that steps back ends no wait; the number of tries does.
+# A clock set back does not extend the wait: the number of attempts is limited too.
 @pytest.mark.parametrize(("seconds", "is_check", "times"), [("300", False, 150), (5, False, 3), (300, True, 0)])
-def test_tries_are_counted_besides_and_in_check_mode_there_is_one(seconds: object, is_check: bool, times: int) -> None:
+def test_attempts_are_limited_and_check_mode_has_one(seconds: object, is_check: bool, times: int) -> None:
     variables = {"control_plane_wait_timeout": seconds, "__control_plane_found": {"check_mode": is_check}}
 
     assert int(environment().from_string(APPLY["retries"]).render(variables)) == times
@@ -156,7 +156,7 @@ def test_tries_are_counted_besides_and_in_check_mode_there_is_one(seconds: objec
         ),
     ],
 )
-def test_what_the_server_cannot_judge_yet_is_not_checked(found: dict[str, Any], expected: bool) -> None:
+def test_a_dry_run_that_the_server_cannot_judge_yet_is_skipped(found: dict[str, Any], expected: bool) -> None:
     written = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__control_plane_is_namespace_to_come"]
     variables = {"__control_plane_found": found}
     is_to_come = environment().compile_expression(written.strip("{} "))(**variables)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What role control_plane refuses before it writes anything, and that it says why. The conditions are plain Jinja."""
+"""Refusals of role control_plane before any write, with their messages. The conditions are plain Jinja."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EMPTY: dict[str, Any] = {
 
 
 def boolean(value: Any) -> bool:
-    """Do what Ansible's filter does."""
+    """Like Ansible's filter."""
     return str(value).lower() in ("true", "yes", "on", "1")
 
 
@@ -40,13 +40,13 @@ def constants() -> dict[str, Any]:
 
 
 def is_version(value: str, other: str, operator: str) -> bool:
-    """Do what Ansible's test does."""
+    """Like Ansible's test."""
     one, two = ([int(part) for part in text.split(".")] for text in (value, other))
     return {"<=": one <= two, ">=": one >= two, ">": one > two}[operator]
 
 
 def refusal(found: dict[str, Any] | None = None, **options: Any) -> str | None:
-    """Return what the first assertion that does not hold says; None when all hold."""
+    """Return the message of the first failing assertion; None when all hold."""
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
     environment.tests["version"] = is_version
     environment.tests["match"] = lambda value, pattern: re.match(pattern, value) is not None
@@ -67,15 +67,15 @@ def refusal(found: dict[str, Any] | None = None, **options: Any) -> str | None:
     return None
 
 
-def test_an_empty_cluster_is_taken() -> None:
+def test_an_empty_cluster_is_accepted() -> None:
     assert refusal() is None
 
 
-def test_a_namespace_of_our_own_is_taken_and_so_is_one_that_was_handed_over() -> None:
+def test_our_own_and_a_handed_over_namespace_are_accepted() -> None:
     assert refusal({"namespace_owner": "ours"}) is None
 
 
-def test_a_namespace_that_somebody_else_made_is_refused_and_what_can_be_done_is_said() -> None:
+def test_a_foreign_namespace_is_refused_with_a_remedy() -> None:
     said = refusal({"namespace_owner": "other"}, control_plane_namespace="production")
 
     assert said is not None
@@ -86,9 +86,7 @@ def test_a_namespace_that_somebody_else_made_is_refused_and_what_can_be_done_is_
     assert "removed" in said
 
 
-def test_a_namespace_that_is_being_deleted_is_refused_before_anything_is_written_and_does_not_keep_from_removing() -> (
-    None
-):
+def test_a_namespace_being_deleted_is_refused_for_an_installation_and_not_for_a_removal() -> None:
     going = {"namespace_owner": "ours", "namespace_terminating": True}
     said = refusal(going)
 
@@ -99,7 +97,7 @@ def test_a_namespace_that_is_being_deleted_is_refused_before_anything_is_written
 
 
 @pytest.mark.parametrize("allowed", [False, "false", "no"])
-def test_an_older_version_does_not_take_the_place_of_a_newer_one(allowed: Any) -> None:
+def test_a_downgrade_is_refused(allowed: Any) -> None:
     said = refusal({"owner": "ours", "version": "0.2.0"}, control_plane_allow_downgrade=allowed)
 
     assert said is not None
@@ -108,12 +106,12 @@ def test_an_older_version_does_not_take_the_place_of_a_newer_one(allowed: Any) -
 
 
 @pytest.mark.parametrize("allowed", [True, "true"])
-def test_an_older_version_takes_its_place_when_that_is_asked_for(allowed: Any) -> None:
+def test_a_downgrade_is_accepted_with_the_option(allowed: Any) -> None:
     assert refusal({"owner": "ours", "version": "0.2.0"}, control_plane_allow_downgrade=allowed) is None
 
 
 @pytest.mark.parametrize("version", ["1.35.9", "1.9.0"])
-def test_a_cluster_that_is_too_old_is_refused_with_what_to_do(version: str) -> None:
+def test_a_cluster_that_is_too_old_is_refused_with_a_remedy(version: str) -> None:
     said = refusal({"server_version": version})
 
     assert said is not None
@@ -123,20 +121,20 @@ def test_a_cluster_that_is_too_old_is_refused_with_what_to_do(version: str) -> N
 
 
 @pytest.mark.parametrize("version", ["1.36.0", "1.100.1", None], ids=["the floor", "newer", "none that is said"])
-def test_a_cluster_that_is_new_enough_is_taken(version: str | None) -> None:
+def test_a_cluster_that_is_new_enough_is_accepted(version: str | None) -> None:
     assert refusal({"server_version": version}) is None
 
 
 @pytest.mark.parametrize("name", ["control_plane_replicas", "control_plane_wait_timeout"])
 @pytest.mark.parametrize("number", [0, "0", -1])
-def test_a_number_that_ends_the_control_plane_is_refused(name: str, number: Any) -> None:
+def test_a_number_that_would_break_the_control_plane_is_refused(name: str, number: Any) -> None:
     said = refusal(**{name: number})
     assert said is not None
     assert f"{name} ({number})" in said
     assert "at least 1" in said
 
 
-def test_a_cluster_whose_runtimes_are_all_too_old_is_refused_and_one_with_a_newer_one_is_not() -> None:
+def test_a_cluster_is_refused_when_all_its_runtimes_are_too_old() -> None:
     old = ["a (containerd 1.7.27)", "b (containerd 2.0.5)"]
     said = refusal({"nodes_without_image_volumes": old})
 
@@ -146,7 +144,7 @@ def test_a_cluster_whose_runtimes_are_all_too_old_is_refused_and_one_with_a_newe
     assert refusal({"nodes_without_image_volumes": old[:1]}) is None
 
 
-def test_a_cluster_that_is_too_old_does_not_keep_from_removing() -> None:
+def test_a_cluster_that_is_too_old_can_be_cleaned() -> None:
     assert refusal({"server_version": "1.30.0"}, control_plane_state="absent") is None
 
 
@@ -162,21 +160,21 @@ DIGEST = "sha256:" + "0" * 64
         pytest.param({"control_plane_image_revisions": {"virt-api": "1"}}, id="the revision of no image"),
     ],
 )
-def test_what_names_no_image_or_is_no_digest_is_refused(options: dict[str, Any]) -> None:
+def test_malformed_image_names_and_digests_are_refused(options: dict[str, Any]) -> None:
     said = refusal(**options)
 
     assert said is not None
     assert "control-plane, virt-launcher, test-guest" in said
 
 
-def test_digests_and_revisions_of_images_are_taken() -> None:
+def test_digests_and_revisions_of_images_are_accepted() -> None:
     pins = {"control_plane_image_digests": {"virt-launcher": DIGEST}}
 
     assert refusal(**pins, control_plane_image_revisions={"control-plane": "any text"}) is None
 
 
 @pytest.mark.parametrize(("wanted", "there"), [(True, True), (False, False), ("false", False)])
-def test_a_monitor_is_taken_where_it_is_known_or_not_wanted(wanted: Any, there: bool) -> None:
+def test_a_monitor_is_accepted_where_its_kind_is_installed_or_no_monitor_is_wanted(wanted: Any, there: bool) -> None:
     assert refusal({"has_pod_monitors": there}, control_plane_service_monitor=wanted) is None
 
 
@@ -188,7 +186,7 @@ def test_a_monitor_is_refused_where_its_kind_is_not_installed() -> None:
     assert "Install the Prometheus operator first" in said
 
 
-def test_removal_looks_at_each_object_and_needs_no_refusal() -> None:
+def test_removal_checks_each_object_and_has_no_refusal() -> None:
     assert refusal({"namespace_owner": "other"}, control_plane_state="absent") is None
 
 
@@ -213,7 +211,7 @@ def of_webhooks(authority: Any, names: Any, **others: Any) -> str | None:
         pytest.param("/etc/kubernetes/pki/front-proxy-ca.crt", ["front-proxy-client"], id="a path"),
     ],
 )
-def test_what_would_end_virt_api_is_refused_and_how_it_is_written_is_said(authority: Any, names: Any) -> None:
+def test_settings_that_would_end_virt_api_are_refused_with_the_right_spelling(authority: Any, names: Any) -> None:
     said = of_webhooks(authority, names)
 
     assert said is not None
@@ -222,19 +220,19 @@ def test_what_would_end_virt_api_is_refused_and_how_it_is_written_is_said(author
     assert "Set both or neither" in said
 
 
-def test_both_and_neither_of_what_proves_api_servers_are_taken() -> None:
+def test_both_or_neither_proof_of_api_servers_are_accepted() -> None:
     assert of_webhooks(PEM, ["front-proxy-client", "other"]) is None
     assert of_webhooks("", []) is None
 
 
-def test_options_of_an_installation_do_not_keep_from_removing_it() -> None:
+def test_options_of_an_installation_do_not_block_a_removal() -> None:
     assert of_webhooks(PEM, [], control_plane_state="absent") is None
 
 
 NETWORKS = {"k8s.v1.cni.cncf.io/networks": "kubevirt/moves@migration0"}
 
 
-def test_networks_of_virt_handler_that_are_said_twice_are_refused() -> None:
+def test_contradicting_networks_of_virt_handler_are_refused() -> None:
     said = refusal(control_plane_migration_network="kubevirt/moves", control_plane_handler_annotations=NETWORKS)
 
     assert said is not None
@@ -250,5 +248,5 @@ def test_networks_of_virt_handler_that_are_said_twice_are_refused() -> None:
     ],
     ids=["option", "annotation"],
 )
-def test_networks_of_virt_handler_that_are_said_once_are_taken(options: dict[str, Any]) -> None:
+def test_consistent_networks_of_virt_handler_are_accepted(options: dict[str, Any]) -> None:
     assert refusal(**options) is None

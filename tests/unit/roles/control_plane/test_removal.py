@@ -33,20 +33,20 @@ def deletions() -> list[str]:
     return [options["definition"] for options in found if options["definition"] != USERS]
 
 
-def test_only_what_carries_the_roles_marks_is_deleted() -> None:
+def test_only_objects_with_the_marks_of_the_role_are_deleted() -> None:
     assert set(deletions()) == MADE
     assert len(deletions()) == 2
 
 
-def test_machines_are_deleted_only_after_the_refusal_to_do_so_unasked() -> None:
+def test_machines_are_deleted_only_after_the_check_of_the_option() -> None:
     first, second, *_others = tasks("remove.yml")
 
     assert "control_plane_remove_with_workloads | bool or" in first["ansible.builtin.assert"]["that"]
     assert second[K8S]["definition"] == USERS
 
 
-def test_nothing_of_users_machines_is_shown_and_those_that_stay_are_named() -> None:
-    """A removal whose time was up showed a machine's cloud-init, password included."""
+def test_no_contents_of_machines_are_shown_and_remaining_ones_are_named() -> None:
+    """A removal that timed out once showed the cloud-init of a machine, password included."""
     _first, second, _look, third, *_others = tasks("remove.yml")
     assert (second["no_log"], second["failed_when"]) == (True, False)
     assert "__control_plane_left.workloads | intersect(" in third["vars"]["__control_plane_staying"]
@@ -55,9 +55,10 @@ def test_nothing_of_users_machines_is_shown_and_those_that_stay_are_named() -> N
 
 
 def refusal(found: list[str], left: list[str], *, is_check: bool = False) -> str:
-    """Return what the first assertion says that does not hold before the role's own goes; "" when all hold.
+    """Return the message of the first assertion that fails before the role's own objects are deleted; "" when all
+    hold.
 
-    found, left: the machines that were there at first, and when those were deleted.
+    found, left: the machines at the start, and after their deletion.
     """
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
     environment.filters |= {"bool": bool, "intersect": lambda ours, theirs: [item for item in ours if item in theirs]}
@@ -90,8 +91,8 @@ def refusal(found: list[str], left: list[str], *, is_check: bool = False) -> str
         pytest.param(["shop/web"], ["shop/new", "shop/web"], "These machines are not gone", id="stays"),
     ],
 )
-def test_nothing_of_the_role_s_own_goes_while_machines_are_there(found: list[str], left: list[str], said: str) -> None:
-    """Without the definitions they would be deleted, without virt-handler nobody would end their guests."""
+def test_the_roles_own_objects_stay_while_there_are_machines(found: list[str], left: list[str], said: str) -> None:
+    """Without the CRDs the machines would be deleted, and without virt-handler their guests would never end."""
     told = refusal(found, left)
 
     assert told[: len(said) or None] == said
@@ -99,7 +100,7 @@ def test_nothing_of_the_role_s_own_goes_while_machines_are_there(found: list[str
     assert refusal(found, left, is_check=True) == "", "nothing was deleted that could be gone"
 
 
-def test_the_marks_are_on_all_that_is_applied_and_outlive_an_upgrade() -> None:
+def test_every_applied_object_has_the_marks_and_an_upgrade_keeps_them() -> None:
     applied = [task[K8S] for task in tasks() if task.get(K8S, {}).get("apply")]
 
     assert KNOWN["__control_plane_marks"] == MARKS
@@ -115,25 +116,25 @@ def test_the_marks_are_on_all_that_is_applied_and_outlive_an_upgrade() -> None:
         assert "{'metadata': {'labels': __control_plane_labels}}, recursive=true)" in KNOWN[name]
 
 
-def test_it_writes_under_the_name_by_which_pruning_knows_its_objects() -> None:
+def test_the_role_writes_as_the_field_manager_that_pruning_looks_for() -> None:
     assert KNOWN["__control_plane_apply"]["field_manager"] == FIELD_MANAGER
     for task in tasks():
         if task.get(K8S, {}).get("apply"):
             assert task[K8S]["server_side_apply"] == "{{ __control_plane_apply }}"
 
 
-def test_handing_a_namespace_over_does_not_let_it_be_deleted_before_the_role_took_it() -> None:
-    """A removal where nothing was ever installed: managed-by alone says that the role may, not that it did."""
+def test_a_handed_over_namespace_is_not_deleted_before_the_role_adopted_it() -> None:
+    """A removal without an installation: managed-by alone says that the role may adopt it, not that it did."""
     assert len(MARKS) > 1
 
 
 @pytest.mark.parametrize("task", [pytest.param(item, id=item["name"]) for item in tasks() if K8S in item])
-def test_no_result_and_no_diff_shows_what_is_in_a_secret(task: dict[str, Any]) -> None:
+def test_no_result_and_no_diff_shows_the_contents_of_a_secret(task: dict[str, Any]) -> None:
     assert task[K8S]["hidden_fields"] == "{{ __control_plane_hidden_fields }}"
     assert "data" in KNOWN["__control_plane_hidden_fields"]
 
 
 @pytest.mark.parametrize("task", [pytest.param(item, id=item["name"]) for item in tasks() if K8S in item])
-def test_every_call_goes_to_the_cluster_that_is_meant(task: dict[str, Any]) -> None:
+def test_every_task_uses_the_selected_cluster(task: dict[str, Any]) -> None:
     assert task[K8S]["kubeconfig"] == "{{ control_plane_kubeconfig | default(omit, true) }}"
     assert task[K8S]["context"] == "{{ control_plane_context | default(omit, true) }}"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What role control_plane makes of its options, rendered by Ansible itself."""
+"""The objects of role control_plane, rendered from its options by Ansible."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def pods(made: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {item["metadata"]["name"].removeprefix("virt-"): item["spec"]["template"] for item in workloads}
 
 
-def test_an_image_with_a_digest_is_named_by_it_and_another_one_by_its_tag(pods: dict[str, Any]) -> None:
+def test_an_image_is_named_by_its_digest_if_any_else_by_its_tag(pods: dict[str, Any]) -> None:
     (container,), (first,) = (pods["node"]["spec"][part] for part in ("containers", "initContainers"))
     (controller,) = pods["controller"]["spec"]["containers"]
 
@@ -63,9 +63,7 @@ def test_an_image_with_a_digest_is_named_by_it_and_another_one_by_its_tag(pods: 
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_a_component_has_its_annotations_the_revision_of_its_images_and_its_resources(
-    component: str, pods: dict[str, Any]
-) -> None:
+def test_a_component_has_its_annotations_image_revisions_and_resources(component: str, pods: dict[str, Any]) -> None:
     annotations = pods[component]["metadata"]["annotations"]
 
     assert annotations == {
@@ -77,14 +75,14 @@ def test_a_component_has_its_annotations_the_revision_of_its_images_and_its_reso
     assert container["resources"] == {"limits": {"memory": f"{len(component)}Gi"}}
 
 
-def test_a_monitor_comes_and_policies_go_as_is_wished(made: dict[str, Any]) -> None:
+def test_monitor_and_policies_are_optional(made: dict[str, Any]) -> None:
     kinds = {definition["kind"] for definition in made["definitions"]}
 
     assert "PodMonitor" in kinds
     assert "NetworkPolicy" not in kinds
 
 
-def test_the_monitor_reads_a_port_that_the_components_which_it_chooses_have(
+def test_the_monitor_scrapes_a_port_of_the_components_that_it_selects(
     made: dict[str, Any], pods: dict[str, Any]
 ) -> None:
     (monitor,) = (definition["spec"] for definition in made["definitions"] if definition["kind"] == "PodMonitor")
@@ -104,7 +102,7 @@ def test_every_object_is_marked(made: dict[str, Any]) -> None:
         assert labels["app.kubernetes.io/part-of"] == "kubevirt"
 
 
-def test_a_virt_handler_takes_migrations_from_the_others_on_any_port_that_a_process_is_given(tmp_path: Path) -> None:
+def test_a_virt_handler_accepts_migrations_from_the_others_on_every_port(tmp_path: Path) -> None:
     made = render(tmp_path, {})["definitions"]
     (policy,) = (
         item for item in made if item["kind"] == "NetworkPolicy" and item["metadata"]["name"] == "virt-handler"
@@ -121,14 +119,14 @@ def test_a_virt_handler_takes_migrations_from_the_others_on_any_port_that_a_proc
     assert ports == [{"protocol": "TCP", "port": 1024, "endPort": 65535}]
 
 
-def test_what_is_in_a_secret_is_never_the_role_s_to_write(made: dict[str, Any]) -> None:
+def test_the_role_never_writes_the_contents_of_a_secret(made: dict[str, Any]) -> None:
     secrets = [item for item in made["definitions"] if item["kind"] == "Secret"]
     assert len(secrets) > 1
     for item in secrets:
         assert not {"data", "stringData"} & set(item), item["metadata"]["name"]
 
 
-def test_by_default_there_is_no_monitor_and_no_annotation_and_definitions_are_never_made_older(tmp_path: Path) -> None:
+def test_the_defaults_have_no_monitor_no_annotation_and_no_downgrade(tmp_path: Path) -> None:
     made = render(tmp_path, {}, definitions_version="99.0.0")
 
     kinds = {definition["kind"] for definition in made["definitions"]}
@@ -139,7 +137,7 @@ def test_by_default_there_is_no_monitor_and_no_annotation_and_definitions_are_ne
             assert "annotations" not in definition["spec"]["template"]["metadata"]
 
 
-def test_how_often_and_how_long_a_run_is_tried_is_configured(made: dict[str, Any], tmp_path: Path) -> None:
+def test_retries_of_runs_are_configured(made: dict[str, Any], tmp_path: Path) -> None:
     said = made["configuration"]
     configuration = said["spec"]["configuration"]
     assert (configuration["furtherAttempts"], configuration["runTimeoutSeconds"]) == (1, 0)
@@ -149,8 +147,8 @@ def test_how_often_and_how_long_a_run_is_tried_is_configured(made: dict[str, Any
     assert "runTimeoutSeconds" not in usual["spec"]["configuration"], "600, and only for what is the node's"
 
 
-def test_virt_controller_and_virt_handler_are_told_the_same_of_what_they_are(pods: dict[str, Any]) -> None:
-    """By it the one knows whether the other was rolled out with it."""
+def test_virt_controller_and_virt_handler_get_the_same_revision(pods: dict[str, Any]) -> None:
+    """It tells virt-controller whether virt-handler was rolled out with it."""
     said = [
         next(
             item["value"]
@@ -162,8 +160,8 @@ def test_virt_controller_and_virt_handler_are_told_the_same_of_what_they_are(pod
     assert said == [f"registry.example/virt/control-plane@{DIGEST} r1"] * 2
 
 
-def test_how_machines_are_updated_is_nobodys_word_unless_it_is_said(tmp_path: Path) -> None:
-    """What is applied is the role's from then on: what a person wrote into the object would be overwritten."""
+def test_workload_updates_are_not_set_by_default(tmp_path: Path) -> None:
+    """The role owns every field that it applies: it would overwrite a user's value."""
     size = {"control_plane_workload_eviction_size": 3}
     (tmp_path / "usual").mkdir()
     (tmp_path / "said").mkdir()
@@ -178,7 +176,7 @@ def test_how_machines_are_updated_is_nobodys_word_unless_it_is_said(tmp_path: Pa
 
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return what all canaries at once are rendered to: the JSON of each object by Kind/name."""
+    """Return all objects rendered with all canaries: their JSON by Kind/name."""
     wanted = {**{name: item.value for name, item in canaries.CANARIES.items()}, **canaries.EVERYWHERE}
     made = render(
         tmp_path_factory.mktemp("canaries"), {f"control_plane_{name}": value for name, value in wanted.items()}
@@ -189,13 +187,13 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", canaries.CANARIES)
-def test_an_option_is_found_in_what_it_is_about_and_nowhere_else(name: str, objects: dict[str, str]) -> None:
+def test_an_option_appears_only_in_its_objects(name: str, objects: dict[str, str]) -> None:
     canary = canaries.CANARIES[name]
 
     assert {key for key, text in objects.items() if canary.text in text} == canary.where
 
 
-def test_every_option_is_told_as_rendered_or_not() -> None:
+def test_every_option_is_listed_as_rendered_or_not() -> None:
     written = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__control_plane_options"]
     told = [*canaries.CANARIES, *canaries.EVERYWHERE, *canaries.ABSENT, *canaries.NOT_RENDERED]
 
@@ -204,7 +202,7 @@ def test_every_option_is_told_as_rendered_or_not() -> None:
     )
 
 
-def test_what_is_not_rendered_is_used_by_a_task() -> None:
+def test_options_that_are_not_rendered_are_used_by_a_task() -> None:
     used = "".join(path.read_text() for path in (ROLE / "tasks").glob("*.yml"))
 
     assert [name for name in canaries.NOT_RENDERED if f"control_plane_{name}" not in used] == []
@@ -234,10 +232,10 @@ def budgets(made: dict[str, Any]) -> set[Any]:
         pytest.param(["one", "two"], DEMAND, id="several"),
     ],
 )
-def test_what_directs_nodes_stays_on_control_plane_nodes_where_there_are_any(
+def test_controllers_stay_on_control_plane_nodes_if_any(
     nodes: list[str], expected: dict[str, Any], tmp_path: Path
 ) -> None:
-    """A preference is weighed against an even spread, and loses as soon as there are as many replicas as nodes."""
+    """A preference competes with even spreading, and loses when there are as many replicas as nodes."""
     found = affinities(render(tmp_path, {}, control_plane_nodes=nodes))
 
     assert set(found) == set(DIRECTORS)
@@ -249,7 +247,7 @@ def test_what_directs_nodes_stays_on_control_plane_nodes_where_there_are_any(
 
 
 @pytest.mark.parametrize("asked", [{}, WISH], ids=["none at all", "a wish"])
-def test_an_affinity_that_somebody_asks_for_is_taken_as_it_is(asked: dict[str, Any], tmp_path: Path) -> None:
+def test_a_given_affinity_is_used_as_it_is(asked: dict[str, Any], tmp_path: Path) -> None:
     found = {"control_plane_nodes": ["one"], "kept_control_plane_nodes": ["one"]}
     made = render(tmp_path, {"control_plane_node_affinity": asked}, **found)
 

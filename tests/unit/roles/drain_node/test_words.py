@@ -1,10 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which migrations a drain that fails takes back, and what it says at its end, by what its tasks found.
-
-Ansible itself says so.
-"""
+"""Which migrations a failed drain cancels, and its last message. Ansible renders it."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ def a_migration(name: str, **status: str) -> dict[str, Any]:
 
 
 def tried(name: str, *, changed: bool = True) -> dict[str, Any]:
-    """Return what the module tells of a machine whose migration is not over in time."""
+    """Return the module's result for a machine whose migration is not over in time."""
     return {"name": name, "changed": changed, "failed": True, "migration": f"{name}-migration-1"}
 
 
@@ -83,7 +80,7 @@ TASKS = [
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return what each of the drains above says."""
+    """Return the messages of each of the drains above."""
     known = {"__drain_node_unfinished": {"changed": False, "resources": UNFINISHED}, "__drain_node_cancelled": NOTHING}
     known |= {"__drain_node_moved": {"results": []}, "drain_node_name": "node-1"}
     hosts = {name: {**known, **found} for name, found in FOUND.items()}
@@ -98,10 +95,10 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         pytest.param("none_moved", [], id="it has made none"),
     ],
 )
-def test_what_this_run_has_made_and_does_not_move_yet_is_taken_back(
+def test_migrations_of_this_run_without_progress_are_cancelled(
     drain: str, machines: list[str], said: dict[str, Any]
 ) -> None:
-    """What somebody else has asked for goes on, and so does what moves."""
+    """Migrations of others continue, and so do those in progress."""
     assert said[drain]["waiting"] == machines
 
 
@@ -121,5 +118,5 @@ def test_what_this_run_has_made_and_does_not_move_yet_is_taken_back(
         ("unread", "is not empty", f"{AGAIN} {UNCANCELLED}: no answer"),
     ],
 )
-def test_what_is_left_behind_is_said(drain: str, how: str, then: str, said: dict[str, Any]) -> None:
+def test_machines_left_behind_are_reported(drain: str, how: str, then: str, said: dict[str, Any]) -> None:
     assert (said[drain]["how"], said[drain]["then"]) == (how, then)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How role launcher_image has images built: with what it was told, and without the rights of the nodes' tasks."""
+"""How role launcher_image runs the build: with its options, and without the privileges of the tasks on nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMANDS = [task for task in TASKS if "ansible.builtin.command" in task]
 
 
 def value(name: str, **options: str) -> Any:
-    """Return one of the role's own variables, by the defaults and what a user says."""
+    """Return one of the role's own variables, from the defaults and the values of a user."""
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
     own = yaml.safe_load((ROLE / "vars/main.yml").read_text())
     environment = NativeEnvironment(autoescape=False)
@@ -28,7 +28,7 @@ def value(name: str, **options: str) -> Any:
     return environment.from_string(own[name]).render({**defaults, "launcher_image_tag": "1", **options})
 
 
-def test_nothing_is_said_that_was_not_told() -> None:
+def test_unset_options_add_no_arguments() -> None:
     assert " ".join(value("__launcher_image_command")) == (
         "python3 -B -m images build --json --prefix localhost/virtops --tag 1 --only control-plane --only virt-launcher"
     )
@@ -43,31 +43,31 @@ def test_nothing_is_said_that_was_not_told() -> None:
         ("launcher_image_archives", "--output https://mirror.example/x"),
     ],
 )
-def test_what_was_told_is_passed_on(option: str, words: str) -> None:
+def test_options_become_arguments(option: str, words: str) -> None:
     assert words in " ".join(value("__launcher_image_command", **{option: "https://mirror.example/x"}))
 
 
 @pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "no_proxy"])
-def test_proxies_are_in_the_environment_by_the_names_that_everybody_reads(name: str) -> None:
+def test_proxies_are_in_the_environment_under_the_usual_names(name: str) -> None:
     found = value("__launcher_image_build_environment", **{f"launcher_image_{name}": "proxy.example"})
     assert found == {"PYTHONDONTWRITEBYTECODE": "1", name: "proxy.example"}
 
 
 @pytest.mark.parametrize("task", COMMANDS, ids=lambda item: item["name"])
-def test_the_collection_s_code_never_gets_the_rights_of_the_nodes_tasks(task: dict[str, Any]) -> None:
+def test_code_of_the_collection_never_gets_the_privileges_of_the_node_tasks(task: dict[str, Any]) -> None:
     assert task["become"] == "{{ launcher_image_build_become | bool }}"
     assert task["environment"] == "{{ __launcher_image_build_environment }}"
     assert yaml.safe_load((ROLE / "defaults/main.yml").read_text())["launcher_image_build_become"] is False
 
 
-def test_check_mode_runs_the_plan_alone() -> None:
+def test_check_mode_runs_only_the_plan() -> None:
     plan, build = COMMANDS
     assert plan["ansible.builtin.command"]["argv"].endswith("+ ['--check'] }}")
     assert plan["check_mode"] is False
     assert "check_mode" not in build, "a command is passed over in check mode unless it says otherwise"
 
 
-def test_a_password_is_in_no_task_s_log() -> None:
+def test_no_log_of_a_task_contains_a_password() -> None:
     tasks = yaml.safe_load((ROLE / "tasks/pull.yml").read_text())
     telling = [item for item in tasks if "launcher_image_registry_password" in str(item)]
     assert [item["no_log"] for item in telling] == ["{{ launcher_image_registry_password | length > 0 }}"]

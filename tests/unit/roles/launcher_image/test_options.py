@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where role launcher_image hands its options over: to the build (test_build.py), and to the modules on the nodes."""
+"""Where role launcher_image passes its options: to the build (test_build.py), and to the modules on the nodes."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def tasks(name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("module", [IMAGE, INFO])
-def test_every_task_on_a_node_asks_the_runtime_that_is_meant(module: str) -> None:
-    """The block that holds them all says it once, for both modules."""
+def test_every_task_on_a_node_uses_the_selected_runtime(module: str) -> None:
+    """The enclosing block sets it once for both modules."""
     (block,) = (item for item in tasks("main.yml") if "block" in item)
 
     assert block["module_defaults"][module] == {item: f"{{{{ launcher_image_{item} }}}}" for item in OF_THE_RUNTIME}
@@ -42,20 +42,20 @@ def test_every_task_on_a_node_asks_the_runtime_that_is_meant(module: str) -> Non
 
 
 @pytest.mark.parametrize("option", OF_A_PULL)
-def test_an_option_of_a_pull_reaches_the_module(option: str) -> None:
+def test_pull_options_reach_the_module(option: str) -> None:
     (pull,) = (task[IMAGE] for task in tasks("pull.yml") if IMAGE in task)
 
     assert pull[OF_A_PULL[option]].startswith(f"{{{{ launcher_image_{option} ")
     assert OF_A_PULL[option] in image_spec()
 
 
-def test_every_option_is_handed_over_somewhere() -> None:
+def test_every_option_is_passed_on() -> None:
     told = {*OF_THE_RUNTIME, *OF_A_PULL, *OF_THE_BUILD, *OF_THE_ROLE}
 
     assert {f"launcher_image_{item}" for item in told} == set(OPTIONS)
 
 
 @pytest.mark.parametrize("option", ["pull", "runtime"])
-def test_what_can_be_chosen_is_what_the_module_knows(option: str) -> None:
+def test_the_choices_are_those_of_the_module(option: str) -> None:
     assert OPTIONS[f"launcher_image_{option}"]["choices"] == image_spec()[option]["choices"]
     assert OPTIONS[f"launcher_image_{option}"]["default"] == image_spec()[option]["default"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which Python runs the probe when nobody says so."""
+"""Which Python runs the probe by default."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEFAULTS = yaml.safe_load((Path(__file__).resolve().parents[4] / "roles/node_kvm
         ),
     ],
 )
-def test_a_way_to_find_the_interpreter_is_not_taken_for_one(variables: dict[str, str], python: str) -> None:
+def test_an_interpreter_discovery_mode_is_not_taken_for_a_path(variables: dict[str, str], python: str) -> None:
     environment = jinja2.Environment()
     environment.tests["match"] = lambda value, pattern: re.match(pattern, value) is not None
     template = DEFAULTS["node_kvm_python"].strip()

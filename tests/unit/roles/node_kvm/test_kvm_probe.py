@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The KVM probe answers in time whatever KVM does. What it finds on a real machine: tests/images/test_guest_boot.py."""
+"""The KVM probe ends on time whatever KVM does. Its result on a real machine: tests/images/test_guest_boot.py."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def break_down(_device: str) -> None:
 
 
 def children() -> set[int]:
-    """List this process's children, dead ones that nobody waited for among them. Others may have some here."""
+    """List the children of this process, zombies too. The process may have others."""
     tasks = Path("/proc/self/task").iterdir()
     return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
 
@@ -61,7 +61,7 @@ def children() -> set[int]:
         pytest.param(break_down, "the probe itself failed", id="a fault of the probe"),
     ],
 )
-def test_every_way_to_fail_is_a_verdict_with_a_reason_and_leaves_no_child(
+def test_every_failure_is_a_verdict_with_a_reason_and_leaves_no_child(
     kvm_probe: ModuleType,
     run_guest: Callable[[str], None],
     reason: str,
@@ -83,10 +83,10 @@ def test_a_guest_that_ran_makes_kvm_usable(kvm_probe: ModuleType, monkeypatch: p
     assert "ran from real mode to long mode" in reason
 
 
-def test_a_child_that_cannot_be_killed_does_not_keep_the_probe(
+def test_a_child_that_cannot_be_killed_does_not_block_the_probe(
     kvm_probe: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process stuck in KVM_RUN may survive SIGKILL; here it is one that nobody kills."""
+    """A process stuck in KVM_RUN may survive SIGKILL; here the kill does nothing."""
     children: list[int] = []
     monkeypatch.setattr(kvm_probe, "run_guest", hang)
     real_kill = os.kill
@@ -108,14 +108,14 @@ def test_a_child_that_cannot_be_killed_does_not_keep_the_probe(
         pytest.param("{tmp}", "does not open: Is a directory", id="a directory"),
     ],
 )
-def test_a_device_that_is_none_is_named(device: str, reason: str, tmp_path: Path) -> None:
+def test_a_path_that_is_no_device_is_named(device: str, reason: str, tmp_path: Path) -> None:
     command = [sys.executable, "-I", str(PROGRAM), "--device", device.format(tmp=tmp_path)]
     answer = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout)
     assert answer["usable"] is False
     assert reason in answer["reason"]
 
 
-def test_permission_is_named(kvm_probe: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_permission_is_named(kvm_probe: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     def deny(*_unused: object) -> int:
         raise PermissionError(13, "Permission denied")
 

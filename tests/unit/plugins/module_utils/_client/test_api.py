@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers that are no objects, of something that stands between a module and its API server."""
+"""Responses that are no objects, from a proxy between a module and its API server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VMS = Resource("kubevirt.io/v1", "virtualmachines", "VirtualMachine", "default")
 
 
 class Answering:
-    """A transport that has one answer."""
+    """A transport with one response."""
 
     def __init__(self, answer: Any, status: int = 200) -> None:
         self._answer = status, answer
@@ -29,18 +29,18 @@ class Answering:
     [[], "text", 5, {"items": "text"}, {"items": ["text"]}, {"items": {"a": 1}}, {"metadata": "text"}],
     ids=str,
 )
-def test_a_list_that_is_none_is_said_to_be_none(answer: Any) -> None:
+def test_a_response_that_is_no_list_is_an_error(answer: Any) -> None:
     with pytest.raises(Unavailable, match="cannot list virtualmachines: unexpected answer, status 200 with"):
         Api(Answering(answer)).list(VMS)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("answer", [[], "text", {"metadata": ["text"]}], ids=str)
-def test_an_object_that_is_none_is_said_to_be_none(answer: Any) -> None:
+def test_a_response_that_is_no_object_is_an_error(answer: Any) -> None:
     with pytest.raises(Unavailable, match="cannot read VirtualMachine default/web: unexpected answer, status 200 with"):
         Api(Answering(answer)).get(VMS, "web")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("answer", [{"details": "no such page"}, {"details": ["web"]}, "no such page"], ids=str)
-def test_a_404_of_something_in_between_is_no_missing_object(answer: Any) -> None:
+def test_a_404_of_a_proxy_is_no_missing_object(answer: Any) -> None:
     with pytest.raises(NotFound, match="the API server does not know this kind"):
         Api(Answering(answer, 404)).get(VMS, "web")  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The connection options: the documentation, the specification and kubernetes.core's names agree."""
+"""The connection options: documentation, argument spec and the names of kubernetes.core agree."""
 
 from __future__ import annotations
 

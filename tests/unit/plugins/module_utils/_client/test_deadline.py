@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A wait ends in time, or a few seconds later, whatever answers it. Time is the test's: pauses and silence pass it."""
+"""A wait ends on time, or a few seconds later, however the server behaves. The clock is simulated: pauses and
+silence advance it.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ def silent(clock: Clock, timeout: float) -> Answer:
 
 
 class Trickle(Answer):
-    """An answer of which a byte comes now and then."""
+    """A response that arrives one byte at a time, slowly."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(200, JSON)
@@ -84,7 +86,7 @@ BAD: dict[str, Behaviour] = {
 
 
 class Server:
-    """Answers what a test says, by what is asked for; the rest badly."""
+    """Responds as the test says for known paths, and badly for the others."""
 
     def __init__(self, clock: Clock, behave: Behaviour, **good: Any) -> None:
         self.clock, self._behave, self._good = clock, behave, good
@@ -137,7 +139,7 @@ def waited(api: Api, clock: Clock) -> Reached:
 
 
 @pytest.mark.parametrize("behave", BAD.values(), ids=BAD.keys())
-def test_a_wait_is_no_longer_because_of_what_answers(
+def test_a_misbehaving_server_does_not_extend_a_wait(
     clock: Clock, api_of: Callable[[Server], Api], behave: Behaviour
 ) -> None:
     began, server = clock.now, Server(clock, behave)
@@ -149,16 +151,16 @@ def test_a_wait_is_no_longer_because_of_what_answers(
     assert len(late) <= LAST_LOOKS
 
 
-def test_before_time_is_up_what_may_pass_is_tried_again(clock: Clock, api_of: Callable[[Server], Api]) -> None:
+def test_transient_errors_are_retried_before_the_deadline(clock: Clock, api_of: Callable[[Server], Api]) -> None:
     began, server = clock.now, Server(clock, page)
     waited(api_of(server), clock)
     assert len([when for when, _target in server.asked if when < began + SECONDS]) > 2
 
 
-def test_a_flow_that_was_dropped_silently_is_given_up_long_before_the_wait_is(
+def test_a_silently_dropped_connection_is_abandoned_long_before_the_wait_ends(
     clock: Clock, api_of: Callable[[Server], Api]
 ) -> None:
-    """Or a minute's wait is over after two of them, and the machine ran all the time."""
+    """Otherwise two of them use up a wait of a minute, although the machine runs."""
     began, server = clock.now, Server(clock, silent)
     with pytest.raises(Silent):
         api_of(server).get(THINGS, "a")
@@ -167,22 +169,22 @@ def test_a_flow_that_was_dropped_silently_is_given_up_long_before_the_wait_is(
     assert 60 <= clock.now - began < 65, "who is slow has as long as ever in the end"
 
 
-def test_a_write_has_all_its_time_at_once(clock: Clock, api_of: Callable[[Server], Api]) -> None:
-    """Those who judge it may take long."""
+def test_a_write_has_its_full_timeout_at_once(clock: Clock, api_of: Callable[[Server], Api]) -> None:
+    """Admission of a write may take long."""
     began, server = clock.now, Server(clock, silent)
     with pytest.raises(Silent):
         api_of(server).create(THINGS, {"metadata": {"name": "a"}})
     assert clock.now - began == pytest.approx(transport_module.TIMEOUT_SECONDS, abs=0.1)
 
 
-def test_a_watch_begins_soon_or_is_given_up(clock: Clock, api_of: Callable[[Server], Api]) -> None:
+def test_a_watch_begins_soon_or_is_abandoned(clock: Clock, api_of: Callable[[Server], Api]) -> None:
     began, server = clock.now, Server(clock, silent)
     with pytest.raises(Silent):
         api_of(server).watch(THINGS, fields=None, version="1", timeout_seconds=30)
     assert clock.now - began == pytest.approx(transport_module.ANSWER_SECONDS[0], abs=0.1)
 
 
-def test_a_wait_that_is_over_leaves_the_connection_as_it_was(clock: Clock, api_of: Callable[[Server], Api]) -> None:
+def test_a_wait_resets_the_deadline_of_the_connection(clock: Clock, api_of: Callable[[Server], Api]) -> None:
     server = Server(clock, page)
     api = api_of(server)
     waited(api, clock)
@@ -192,7 +194,7 @@ def test_a_wait_that_is_over_leaves_the_connection_as_it_was(clock: Clock, api_o
     assert len(server.asked) - tried == len(transport_module.PAUSES_SECONDS) + 1
 
 
-def test_with_no_time_at_all_a_good_answer_is_still_taken(clock: Clock, api_of: Callable[[Server], Api]) -> None:
+def test_with_a_timeout_of_zero_a_good_response_is_accepted(clock: Clock, api_of: Callable[[Server], Api]) -> None:
     api = api_of(Server(clock, page, things={"metadata": {"name": "a"}}))
     with api.bounded(clock.now):
         assert api.get(THINGS, "a")
@@ -211,7 +213,7 @@ DRIPS = {
 
 
 class Dripping(io.RawIOBase):
-    """What is read from a socket on which something comes every second after a beginning, and never all of it."""
+    """A socket's data: first some bytes, then a few more each second, and never the end."""
 
     def __init__(self, clock: Clock, first: bytes, then: bytes) -> None:
         self._clock, self._parts = clock, itertools.chain([first] if first else [], itertools.repeat(then))
@@ -250,7 +252,7 @@ class Drip:
 
 @pytest.fixture
 def dripping(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Callable[[Iterator[tuple[bytes, bytes]]], Api]:
-    """An API each connection of which says the next of what is given."""
+    """An API whose connections each send the next given data."""
     monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=clock.monotonic))
 
     def connected(said: Iterator[tuple[bytes, bytes]]) -> Api:
@@ -267,7 +269,7 @@ Drips = Callable[[Iterator[tuple[bytes, bytes]]], Api]
 
 
 @pytest.mark.parametrize("drip", DRIPS.values(), ids=DRIPS.keys())
-def test_what_comes_byte_by_byte_ends_in_time(clock: Clock, dripping: Drips, drip: tuple[bytes, bytes]) -> None:
+def test_a_response_byte_by_byte_ends_on_time(clock: Clock, dripping: Drips, drip: tuple[bytes, bytes]) -> None:
     began = clock.now
     with pytest.raises(Unavailable):
         dripping(itertools.repeat(drip)).get(THINGS, "a")
@@ -275,10 +277,8 @@ def test_what_comes_byte_by_byte_ends_in_time(clock: Clock, dripping: Drips, dri
 
 
 @pytest.mark.parametrize("drip", DRIPS.values(), ids=DRIPS.keys())
-def test_a_watch_that_comes_byte_by_byte_makes_no_wait_longer(
-    clock: Clock, dripping: Drips, drip: tuple[bytes, bytes]
-) -> None:
-    """The collection is read all the same."""
+def test_a_watch_byte_by_byte_does_not_extend_a_wait(clock: Clock, dripping: Drips, drip: tuple[bytes, bytes]) -> None:
+    """The collection is still read."""
     began, said = clock.now, itertools.cycle([(LIST, b""), drip])
     waited(dripping(said), clock)
     assert SECONDS <= clock.now - began <= SECONDS + LATE_SECONDS + 1.1
@@ -297,10 +297,8 @@ def why_in_vain(api: Api, clock: Clock) -> VirtError:
 
 
 @pytest.mark.parametrize("behave", BAD.values(), ids=BAD.keys())
-def test_to_find_out_why_takes_no_longer_either(
-    clock: Clock, api_of: Callable[[Server], Api], behave: Behaviour
-) -> None:
-    """Who may see the machine, and gets no answer about its Pods and events."""
+def test_the_diagnosis_does_not_extend_a_wait(clock: Clock, api_of: Callable[[Server], Api], behave: Behaviour) -> None:
+    """The user may read the machine, and gets no response about its Pods and Events."""
     began = clock.now
     server = Server(clock, behave, virtualmachineinstances=VMI, virtualmachines=VM)
     error = why_in_vain(api_of(server), clock)
@@ -310,7 +308,7 @@ def test_to_find_out_why_takes_no_longer_either(
     assert len(about) == len(set(about)), "one try each"
 
 
-def test_after_that_nothing_is_asked(clock: Clock, api_of: Callable[[Server], Api]) -> None:
+def test_after_the_deadline_nothing_is_sent(clock: Clock, api_of: Callable[[Server], Api]) -> None:
     server = Server(clock, silent)
     api = api_of(server)
     with api.bounded(clock.now - LATE_SECONDS), pytest.raises(TimeIsUp):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which API server the options and the environment mean, and with which credentials."""
+"""The API server that options and environment select, and its credentials."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_default_file_is_read(home: dict[str, str]) -> None:
     assert found.ca_file == str(Path(home["HOME"]) / ".kube" / "ca.crt"), "relative to its own file"
 
 
-def test_options_lie_over_the_file(home: dict[str, str]) -> None:
+def test_options_override_the_file(home: dict[str, str]) -> None:
     found = endpoint.resolve({"host": "https://other", "username": "u", "password": "p", "ca_cert": "/ca"}, home)
     assert (found.server, found.ca_file) == ("https://other", "/ca")
     assert (found.authorization() or "").startswith("Basic ")
@@ -69,7 +69,7 @@ def test_impersonation_and_proxy_headers() -> None:
     assert found.proxy_headers == {"Proxy-Authorization": "Basic cDp3"}
 
 
-def test_a_proxy_s_user_may_stand_in_its_address_and_the_option_for_it_wins() -> None:
+def test_the_proxy_user_may_be_in_the_url_and_the_option_wins() -> None:
     params = {"host": "https://h", "api_key": "t", "proxy": "http://p:w@proxy:3128"}
     assert endpoint.resolve(params, {}).proxy_headers == {"Proxy-Authorization": "Basic cDp3"}
     other = endpoint.resolve({**params, "proxy_headers": {"proxy_basic_auth": "o:o"}}, {})
@@ -77,8 +77,8 @@ def test_a_proxy_s_user_may_stand_in_its_address_and_the_option_for_it_wins() ->
 
 
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])
-def test_a_proxy_of_everybody_s_is_none_of_ours(name: str) -> None:
-    """As the option proxy says: what a machine fetches packages through seldom leads to a cluster."""
+def test_the_general_proxy_variables_are_ignored(name: str) -> None:
+    """As for option proxy: a proxy for downloads of packages seldom leads to a cluster."""
     found = endpoint.resolve({"host": "https://h", "api_key": "t"}, {name: "http://proxy:3128", "NO_PROXY": "x"})
 
     assert (found.proxy, found.proxy_headers) == (endpoint.Endpoint().proxy, {})
@@ -97,7 +97,7 @@ def test_a_proxy_of_everybody_s_is_none_of_ours(name: str) -> None:
         pytest.param({"kubeconfig": 7}, "kubeconfig: neither a path nor a dictionary", id="a number"),
     ],
 )
-def test_what_cannot_be_used_is_refused(params: dict[str, Any], words: str) -> None:
+def test_unusable_values_are_refused(params: dict[str, Any], words: str) -> None:
     with pytest.raises(BadArgument) as caught:
         endpoint.resolve(params, {"HOME": "/nowhere"})
     assert words in caught.value.message
@@ -111,7 +111,7 @@ def test_what_cannot_be_used_is_refused(params: dict[str, Any], words: str) -> N
         ({"host": "https://h", "api_key": "t", "validate_certs": False, "ca_cert": "/x"}, "ca_cert is ignored"),
     ],
 )
-def test_what_is_unwise_warns(params: dict[str, Any], words: str) -> None:
+def test_unwise_values_warn(params: dict[str, Any], words: str) -> None:
     found = endpoint.resolve(params, {"HOME": "/nowhere"})
     assert words in " ".join(found.warnings)
 
@@ -120,7 +120,7 @@ def test_secrets_are_not_in_the_representation() -> None:
     assert "canary" not in repr(endpoint.Endpoint(token="canary", password="canary", key_data="canary"))
 
 
-def test_what_nobody_must_see_is_known_wherever_it_was_found() -> None:
+def test_secrets_are_collected_from_every_source() -> None:
     found = endpoint.Endpoint(
         server="https://s", token="t", password="p", key_data="k", proxy_headers={"Authorization": "b"}
     )

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Credential plugins run by way of the kubernetes library."""
+"""Credential plugins run by the kubernetes library."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def test_token_of_an_exec_plugin_is_used(tmp_path: Path) -> None:
     assert kubeconfig.read(str(path))["token"] == "from-plugin"
 
 
-def test_a_plugin_that_gives_nothing_is_an_error(tmp_path: Path) -> None:
+def test_a_plugin_without_a_token_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BadArgument, match="its credential plugin"):
         kubeconfig.read(a_config(a_plugin(tmp_path, "nonsense")))
 
 
-def test_what_a_plugin_says_when_it_fails_is_told_in_one_line(tmp_path: Path) -> None:
-    """The library writes it to its log alone; a task said that there are no credentials, and not why."""
+def test_the_error_of_a_plugin_is_reported_in_one_line(tmp_path: Path) -> None:
+    """The library writes it only to its log; the task said that there are no credentials, and not why."""
     path = tmp_path / "plugin"
     path.write_text("#!/bin/sh\necho 'your session\nhas ended' >&2\nexit 3\n")
     path.chmod(0o700)
@@ -64,7 +64,7 @@ def test_what_a_plugin_says_when_it_fails_is_told_in_one_line(tmp_path: Path) ->
     assert said in caught.value.message
 
 
-def test_of_what_a_plugin_says_a_bounded_part_is_told(tmp_path: Path) -> None:
+def test_the_reported_error_of_a_plugin_is_bounded(tmp_path: Path) -> None:
     path = tmp_path / "plugin"
     path.write_text("#!/bin/sh\nhead -c 100000 /dev/zero | tr '\\0' x >&2\nexit 3\n")
     path.chmod(0o700)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Kubeconfigs: files, several of them, inline; and everything that can be wrong with them."""
+"""Kubeconfigs: one file, several, inline; and everything that can be wrong with them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_dictionary_and_its_text_mean_the_same() -> None:
     assert kubeconfig.read(json.dumps(config)) == found
 
 
-def test_yaml_given_as_text_is_read_and_never_taken_for_paths() -> None:
+def test_yaml_given_as_text_is_never_taken_for_paths() -> None:
     config = yaml.safe_dump(a_config(token="canary::token"))
     assert kubeconfig.read(config)["token"] == "canary::token"
     for text in (f"token: canary::x\n{config}[", "users: canary::token", f"current-context: x\n{config}"):
@@ -51,7 +51,7 @@ def test_yaml_given_as_text_is_read_and_never_taken_for_paths() -> None:
         assert "canary" not in caught.value.message
 
 
-def test_of_several_files_the_first_that_names_an_entry_wins(tmp_path: Path) -> None:
+def test_the_first_file_that_names_an_entry_wins(tmp_path: Path) -> None:
     one = write(tmp_path / "1", json.dumps(a_config("https://one", token="1")))
     two = write(tmp_path / "2", json.dumps(a_config("https://two", token="2")))
     absent = str(tmp_path / "absent")
@@ -65,8 +65,8 @@ def test_token_file_is_read(tmp_path: Path) -> None:
     assert kubeconfig.read(path)["token"] == "abc"
 
 
-def test_a_token_file_goes_before_a_token_which_serves_while_it_cannot_be_read(tmp_path: Path) -> None:
-    """As with kubectl: it is the file that is renewed."""
+def test_a_token_file_wins_over_a_token_unless_it_is_unreadable(tmp_path: Path) -> None:
+    """As in kubectl: only the file is renewed."""
     token = write(tmp_path / "token", "newer\n")
     path = write(tmp_path / "config", json.dumps(a_config(tokenFile="token", token="older")))
     assert kubeconfig.read(path)["token"] == "newer"
@@ -74,7 +74,7 @@ def test_a_token_file_goes_before_a_token_which_serves_while_it_cannot_be_read(t
     assert kubeconfig.read(path)["token"] == "older"
 
 
-def test_a_file_for_everybody_warns(tmp_path: Path) -> None:
+def test_a_world_readable_file_warns(tmp_path: Path) -> None:
     found = kubeconfig.read(write(tmp_path / "config", json.dumps(a_config(token="x")), 0o644))
     assert "chmod 600" in found["warnings"][0]
     assert stat.S_IMODE((tmp_path / "config").stat().st_mode) == 0o644
@@ -95,7 +95,7 @@ def test_a_file_for_everybody_warns(tmp_path: Path) -> None:
         pytest.param(json.dumps(a_config(tokenFile="/no/such")), "cannot read tokenFile", id="no token file"),
     ],
 )
-def test_what_is_wrong_is_named_and_not_quoted(text: str, words: str, tmp_path: Path) -> None:
+def test_a_problem_is_named_without_quoting_the_value(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(BadArgument) as caught:
         kubeconfig.read(write(tmp_path / "config", text))
     assert words in caught.value.message

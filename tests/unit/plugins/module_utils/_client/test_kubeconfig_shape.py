@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A field of a kubeconfig that is something else than kubectl takes: named, and never guessed."""
+"""A field of a kubeconfig with a type that kubectl refuses: named, and never guessed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", WRONG)
-def test_a_field_of_another_kind_is_named_and_nothing_of_it_is_shown(tmp_path: Path, path: str) -> None:
+def test_a_field_of_another_type_is_named_without_its_value(tmp_path: Path, path: str) -> None:
     file = tmp_path / "config"
     file.write_text(yaml.safe_dump(changed(path, WRONG[path])))
     file.chmod(0o600)
@@ -75,13 +75,13 @@ def test_a_field_of_another_kind_is_named_and_nothing_of_it_is_shown(tmp_path: P
     assert "8675309" not in caught.value.message
 
 
-def test_what_yaml_takes_for_a_date_is_to_be_quoted() -> None:
+def test_a_value_that_yaml_reads_as_a_date_must_be_quoted() -> None:
     with pytest.raises(BadArgument, match=r"users\[0\].user.token must be a text; put a number or a date in quotes"):
         kubeconfig.read(changed("users[0].user", {"token": datetime.date(2026, 1, 1)}))
 
 
 @pytest.mark.parametrize(("word", "verify"), [("false", True), ("No", True), ("True", False), ("yes", False)])
-def test_a_word_that_a_template_made_of_a_switch_means_what_it_says(word: str, verify: bool) -> None:
+def test_a_boolean_that_a_template_made_a_text_is_accepted(word: str, verify: bool) -> None:
     config = changed("clusters[0].cluster", {"server": "https://s", "insecure-skip-tls-verify": word})
     config["users"] = [{"name": "u", "user": {"token": "t"}}]
 
@@ -89,7 +89,7 @@ def test_a_word_that_a_template_made_of_a_switch_means_what_it_says(word: str, v
     assert kubeconfig.read(json.dumps(config))["verify"] is verify
 
 
-def test_another_word_is_no_switch() -> None:
+def test_another_text_is_no_boolean() -> None:
     config = changed("clusters[0].cluster", {"insecure-skip-tls-verify": "maybe"})
     for source in (config, json.dumps(config)):
         with pytest.raises(BadArgument, match="insecure-skip-tls-verify must be true or false"):
@@ -97,20 +97,20 @@ def test_another_word_is_no_switch() -> None:
 
 
 @pytest.mark.parametrize("host", ["https://h:abc", "https://h:99999", "https://[::1", "https://h:0", "ftp://h"])
-def test_an_address_that_is_none_is_refused(host: str) -> None:
+def test_a_malformed_address_is_refused(host: str) -> None:
     with pytest.raises(BadArgument, match="host: not an address like"):
         endpoint.resolve({"host": host, "api_key": "t"}, {})
 
 
 @pytest.mark.parametrize("option", ["api_key", "impersonate_user"])
-def test_what_no_header_can_carry_is_refused_without_being_shown(option: str) -> None:
+def test_a_value_that_no_header_can_carry_is_refused_without_showing_it(option: str) -> None:
     with pytest.raises(BadArgument, match=f"{option}: character 8 cannot be sent") as caught:
         endpoint.resolve({"host": "https://h", "api_key": "t", option: "schl\u00fcss\u20acl"}, {})
     assert "schl" not in caught.value.message
 
 
 @pytest.mark.parametrize("name", ["no\0path", "latin"])
-def test_a_file_of_a_token_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+def test_an_unreadable_token_file_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / "latin").write_bytes(b"schl\xfcssel")
     config = changed("users[0].user", {"tokenFile": str(tmp_path / name)})
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whoever answers with what is no object of the API is told from an API server, in words and in one place."""
+"""One check tells objects of the API from other responses, with a message."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ CASES = pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
 
 
 def answering(*answers: Any) -> Api:
-    """Return an API that gives these answers, the last one for ever."""
+    """Return an API that gives these responses, the last one for ever."""
     given = itertools.chain(answers, itertools.repeat(answers[-1]))
     return Api(SimpleNamespace(request=lambda *_asked: (200, next(given)), deadline=None))  # type: ignore[arg-type]
 
 
-def test_what_the_api_has_is_one() -> None:
+def test_an_object_of_the_api_is_accepted() -> None:
     assert objects.flaw(GOOD) is None
     assert objects.flaw({"metadata": {"name": "a"}}) is None
 
 
 @CASES
-def test_what_is_no_object_is_no_answer(odd: Any) -> None:
+def test_a_malformed_object_is_no_response(odd: Any) -> None:
     with pytest.raises(Unavailable, match="unexpected answer"):
         answering(odd).get(THINGS, "a")
     with pytest.raises(Unavailable, match="unexpected answer"):
@@ -68,13 +68,13 @@ def test_what_is_no_object_is_no_answer(odd: Any) -> None:
 
 
 @CASES
-def test_nor_is_it_an_item(odd: Any) -> None:
+def test_a_malformed_object_is_no_item(odd: Any) -> None:
     with pytest.raises(Unavailable, match="unexpected answer"):
         answering({"metadata": {}, "items": [odd]}).list(THINGS)
 
 
 @CASES
-def test_nor_an_event(odd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_malformed_object_is_no_event(odd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     line = json.dumps({"type": "MODIFIED", "object": odd}).encode()
     monkeypatch.setattr(streams, "lines", lambda *_asked: (200, iter([line])))
     with pytest.raises(Unavailable, match="unexpected answer"):
@@ -82,7 +82,7 @@ def test_nor_an_event(odd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("code", [[1], {}, "x", None, 0])
-def test_an_error_without_a_status_is_the_servers_own(code: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_event_without_a_code_counts_as_500(code: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     line = json.dumps({"type": "ERROR", "object": {"metadata": {}, "code": code}}).encode()
     monkeypatch.setattr(streams, "lines", lambda *_asked: (200, iter([line])))
     with pytest.raises(ApiError) as caught:
@@ -91,18 +91,18 @@ def test_an_error_without_a_status_is_the_servers_own(code: Any, monkeypatch: py
 
 
 @pytest.mark.parametrize("raw", [b"[" * 200_000, b'{"a": NaN}', b'{"a": -Infinity}', b"\xff", b"{"])
-def test_what_is_no_json_is_a_value_error(raw: bytes) -> None:
+def test_malformed_json_is_a_value_error(raw: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         objects.json_of(raw)
 
 
-def test_a_list_that_begins_anew_ends() -> None:
+def test_a_list_whose_continue_token_repeats_ends() -> None:
     with pytest.raises(Unavailable, match="a page that follows itself"):
         answering({"metadata": {"continue": "again"}, "items": []}).list(THINGS)
 
 
 def test_a_collection_without_a_version_is_read_again_after_a_pause() -> None:
-    """It cannot be watched from there."""
+    """It cannot be watched."""
     pauses: list[float] = []
     waiter = Waiter(
         answering({"metadata": {}, "items": [GOOD]}),

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A proxy's address, and the hosts that are reached without it."""
+"""The address of a proxy, and the hosts that bypass it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.proxy imp
         ("notexample.org", "example.org", False), ("x", "", False),
     ],
 )  # fmt: skip
-def test_exemption(host: str, no_proxy: str, expected: bool) -> None:
+def test_hosts_that_bypass_the_proxy(host: str, no_proxy: str, expected: bool) -> None:
     assert is_exempt(host, no_proxy) is expected
 
 
@@ -33,7 +33,7 @@ def test_exemption(host: str, no_proxy: str, expected: bool) -> None:
         ("http://jane@proxy.example", ("proxy.example", 80), "jane:"),
     ],
 )
-def test_an_address_says_where_the_proxy_is_and_who_asks(address: str, where: tuple[str, int], who: str | None) -> None:
+def test_an_address_has_host_and_user(address: str, where: tuple[str, int], who: str | None) -> None:
     assert (at(parse(address)), user(parse(address))) == (where, who)
 
 
@@ -47,7 +47,7 @@ def test_an_address_says_where_the_proxy_is_and_who_asks(address: str, where: tu
         "http://[u:canary",
     ],
 )
-def test_what_cannot_be_spoken_to_is_refused_without_its_password(address: str) -> None:
+def test_an_unusable_address_is_refused_without_showing_its_password(address: str) -> None:
     with pytest.raises(BadArgument, match="only HTTP is spoken to a proxy") as caught:
         parse(address)
     assert "canary" not in caught.value.message

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How often a task asks while it waits, through something that answers badly: too busy as text, an error page, a cut or
-a silent connection, watches that end at once. A hundred tasks for each mix of them, in a time of their own.
+"""The request rate of waiting tasks behind a faulty proxy: 429 as text, an error page, a cut or silent connection,
+watches that end at once. A hundred tasks for each mix of faults, in simulated time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Clock:
 
 
 class Answer:
-    """What http.client would hand out."""
+    """What http.client would return."""
 
     def __init__(self, status: int, kind: str, body: bytes = b"", **headers: str) -> None:
         self.status = status
@@ -75,7 +75,7 @@ class Answer:
 
 
 class Mute(Answer):
-    """A stream of which nothing is heard any more."""
+    """A stream without further data."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         super().__init__(200, JSON)
@@ -87,7 +87,7 @@ class Mute(Answer):
 
 
 class Server:
-    """One thing that is ready after a while, behind a chance of faults."""
+    """One object that becomes ready after a while, behind random faults."""
 
     def __init__(self, clock: Clock, chance: random.Random, mix: tuple[str, ...], share: float) -> None:
         self.clock, self._chance, self._share = clock, chance, share
@@ -133,7 +133,7 @@ class Server:
 
 
 def judge_of(api: Api) -> Judge:
-    """Return a judge that reads another object before it says anything, as that of a VM reads its instance."""
+    """Return a judge that reads another object first, as the judge of a VM reads its instance."""
 
     def judge(name: str, obj: dict[str, Any] | None) -> Verdict:
         other = api.get(THINGS, f"{name}-of") if obj else None
@@ -145,7 +145,7 @@ def judge_of(api: Api) -> Judge:
 def waited(
     monkeypatch: pytest.MonkeyPatch, chance: random.Random, mix: tuple[str, ...], share: float
 ) -> tuple[bool, list[float], float]:
-    """Run one task; return whether it ended right, when it asked, and for how many seconds."""
+    """Run one task; return whether it ended right, when it sent requests, and how long it took."""
     clock = Clock()
     server = Server(clock, chance, mix, share)
     monkeypatch.setattr(transport_module, "time", SimpleNamespace(monotonic=clock.monotonic, sleep=clock.sleep))
@@ -159,13 +159,13 @@ def waited(
 
 
 def busiest(asked: list[float]) -> float:
-    """Return the most requests a second within any window of time."""
+    """Return the highest request rate in any window of time."""
     return max(sum(start <= at < start + WINDOW_SECONDS for at in asked) for start in asked) / WINDOW_SECONDS
 
 
 @pytest.mark.parametrize("mix", MIXES)
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-def test_tasks_that_wait_end_right_and_ask_seldom(share: float, mix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_tasks_end_right_with_few_requests(share: float, mix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(f"{share} {mix}")
     tasks = [waited(monkeypatch, chance, MIXES[mix], share) for _task in range(TASKS)]
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Secrets are found wherever they are, and shown nowhere."""
+"""Secrets are found everywhere, and shown nowhere."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ VM = {
 }
 
 
-def test_cloud_init_and_kubectls_copy_are_hidden_and_references_are_shown() -> None:
+def test_cloud_init_and_kubectls_last_applied_are_hidden_and_references_are_shown() -> None:
     shown = redact.redacted(VM)
     assert "canary" not in str(shown)
     assert shown["spec"]["volumes"][0]["cloudInitNoCloud"]["secretRef"] == {"name": "s"}
     assert shown["metadata"]["annotations"]["note"] == "seen"
 
 
-def test_a_diff_tells_that_a_secret_changed_without_showing_it() -> None:
+def test_a_diff_shows_that_a_secret_changed_without_its_value() -> None:
     new = {"cloudInitNoCloud": {"userData": "new canary", "networkData": "same"}}
     shown = redact.redacted(new, unlike={"cloudInitNoCloud": {"userData": "old canary", "networkData": "same"}})
     assert shown["cloudInitNoCloud"] == {"userData": redact.CHANGED_MARK, "networkData": redact.MARK}
 
 
 @pytest.mark.parametrize("name", ["userdata", "user-data", "UserData", "userDataBASE64", "Password", "client_secret"])
-def test_a_name_that_is_misspelt_hides_what_it_names(name: str) -> None:
-    """It is refused for it, and shown with what was refused."""
+def test_the_value_of_a_misspelt_field_is_hidden(name: str) -> None:
+    """The field is refused, and the result shows the refused object."""
     assert set(redact.secrets_in({"cloudInitNoCloud": {name: "canary"}})) == {"canary"}
     assert "canary" not in str(redact.redacted({"cloudInitNoCloud": {name: "canary"}}))
 
@@ -65,7 +65,7 @@ def test_a_password_in_any_text_is_hidden_and_the_rest_is_shown(obj: dict[str, A
     assert "canary" in str(obj), "the object itself stays as it is"
 
 
-def test_of_an_address_all_but_the_password_is_shown() -> None:
+def test_only_the_password_of_an_address_is_hidden() -> None:
     assert redact.redacted({"url": URL})["url"] == f"https://joe:{redact.MARK}@images.example.org/a.img"
     changed = redact.redacted({"url": URL}, unlike={"url": URL.replace("canary", "older")})["url"]
     assert changed == f"https://joe:{redact.CHANGED_MARK}@images.example.org/a.img"
@@ -81,7 +81,7 @@ def test_an_address_without_a_password_is_shown(text: str) -> None:
 
 
 @pytest.mark.parametrize("env", [{"KEY": "canary"}, ["KEY=canary"], "KEY=canary", [{"name": "K", "value": "canary"}]])
-def test_a_credential_plugins_environment_is_secret_however_it_is_written(env: Any) -> None:
+def test_the_environment_of_a_credential_plugin_is_secret_however_it_is_written(env: Any) -> None:
     found = set(redact.secrets_in({"user": {"exec": {"command": "seen", "env": env}}}))
     assert any("canary" in item for item in found)
     assert "seen" not in found
@@ -95,14 +95,14 @@ def test_a_credential_plugins_environment_is_secret_however_it_is_written(env: A
         "get-token --client-secret canary",
     ],
 )
-def test_a_flag_of_a_credential_plugin_that_is_called_a_secret_is_one(args: object) -> None:
+def test_an_argument_of_a_credential_plugin_with_a_secret_name_is_secret(args: object) -> None:
     found = set(redact.secrets_in({"user": {"exec": {"command": "seen", "args": args}}}))
 
     assert found == {"canary"}
 
 
 @pytest.mark.parametrize("args", [None, "get-token", ["get-token", "seen", "--token-url=seen"], ["--token"], [7]])
-def test_other_words_of_a_credential_plugin_are_for_everybody(args: object) -> None:
+def test_other_arguments_of_a_credential_plugin_are_shown(args: object) -> None:
     assert set(redact.secrets_in({"user": {"exec": {"args": args}}})) == set()
 
 
@@ -111,7 +111,7 @@ def test_base64_is_a_secret_in_both_forms() -> None:
     assert "canary" in found
 
 
-def test_arguments_are_searched_before_they_are_checked() -> None:
+def test_arguments_are_searched_before_they_are_validated() -> None:
     found = redact.secrets_in_arguments(
         {
             "user_date": {"deep": ["misspelt canary"]},
@@ -143,7 +143,7 @@ def test_a_kubeconfig_given_as_yaml_is_a_secret(text: str) -> None:
     assert redact.secrets_in_arguments({"kubeconfig": text}, KNOWN) == {text}
 
 
-def test_names_with_values_are_no_secrets_but_in_a_credential_plugin() -> None:
+def test_names_with_values_are_secret_only_in_a_credential_plugin() -> None:
     assert set(redact.secrets_in({"spec": {"env": [{"name": "region", "value": "europe"}]}})) == set()
     plugin = {"exec": {"command": "login", "env": [{"name": "KEY", "value": "canary"}]}}
     assert set(redact.secrets_in({"users": [{"user": plugin}]})) == {"canary"}
@@ -166,7 +166,7 @@ def test_a_secret_shows_its_metadata_and_the_names_of_its_keys() -> None:
     assert redact.redacted({"kind": "ConfigMap", "data": {"key": "seen"}})["data"] == {"key": "seen"}
 
 
-def test_kubectls_copy_is_searched_for_secrets() -> None:
+def test_kubectls_last_applied_is_searched_for_secrets() -> None:
     copy = json.dumps(SECRET)
     annotations = {"kubectl.kubernetes.io/last-applied-configuration": copy}
     assert "canary" in set(redact.secrets_in({"kind": "Secret", "metadata": {"annotations": annotations}}))
@@ -185,5 +185,5 @@ def test_very_short_texts_are_not_masked_everywhere() -> None:
         ({"proxy": "http://proxy:3128", "no_proxy": "a:b@c"}, set()),
     ],
 )
-def test_the_password_in_a_proxy_s_address_is_a_secret(arguments: dict[str, Any], expected: set[str]) -> None:
+def test_the_password_in_the_address_of_a_proxy_is_a_secret(arguments: dict[str, Any], expected: set[str]) -> None:
     assert redact.secrets_in_arguments(arguments, KNOWN) == expected

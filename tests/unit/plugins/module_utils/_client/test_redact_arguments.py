@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments of the wrong shape: a module refuses them, and what it shows of them (invocation) has no secret."""
+"""Malformed arguments: a module refuses them, and the invocation that it shows has no secret."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USER_DATA = "#cloud-config\npassword: canary"
 
 
 def shown(arguments: dict[str, Any]) -> str:
-    """Return what Ansible shows of a task's arguments."""
+    """Return the invocation that Ansible shows for a task."""
     return str(remove_values(arguments, redact.secrets_in_arguments(arguments, vm_spec())))
 
 
@@ -47,8 +47,8 @@ OF_A_MACHINE: dict[str, dict[str, Any]] = {
 """Of options that kubevirt_vm has for one machine, at its top and in `vms`."""
 
 
-def test_a_number_in_a_secrets_place_is_one() -> None:
-    """YAML reads a password of digits as a number, and the module says that it must be a text."""
+def test_a_number_as_a_secret_is_hidden() -> None:
+    """YAML reads a password of digits as a number, and the module refuses it because it must be a text."""
     users = [{"name": "u", "user": {"token": 31415926, "password": 27.1828}}]
     found = shown({"kubeconfig": {"users": users}, "api_kye": 16180339})
     assert not [item for item in ("31415926", "27.1828", "16180339") if item in found]
@@ -64,13 +64,13 @@ def test_a_number_in_a_secrets_place_is_one() -> None:
         pytest.param(vm_spec(), {"kubeconfig": {"users": [{"name": 2024}]}}, id="kubeconfig"),
     ],
 )
-def test_a_number_that_an_option_is_for_is_no_secret(spec: dict[str, Any], arguments: dict[str, Any]) -> None:
-    """It was blanked out wherever it stood in the result: the port of a Service, the end of an address."""
+def test_the_number_of_a_numeric_option_is_shown(spec: dict[str, Any], arguments: dict[str, Any]) -> None:
+    """It was once masked everywhere in the result: in the port of a Service, at the end of an address."""
     assert redact.secrets_in_arguments(arguments, spec) == set()
 
 
 @pytest.mark.parametrize("options", OF_A_MACHINE.values(), ids=OF_A_MACHINE.keys())
-def test_a_secret_in_the_wrong_shape_is_not_shown(options: dict[str, Any]) -> None:
+def test_a_secret_of_the_wrong_type_is_hidden(options: dict[str, Any]) -> None:
     assert "canary" not in shown({"name": "a", **options})
     assert "canary" not in shown({"vms": [{"name": "a", **options}]})
 
@@ -90,12 +90,12 @@ def test_a_secret_in_the_wrong_shape_is_not_shown(options: dict[str, Any]) -> No
         pytest.param({"impersonate_groups": [{"token": ["canary"]}]}, id="a list of texts has a mapping"),
     ],
 )
-def test_nor_is_one_in_an_option_of_the_task(arguments: dict[str, Any]) -> None:
+def test_a_secret_of_the_wrong_type_in_an_option_of_the_task_is_hidden(arguments: dict[str, Any]) -> None:
     assert "canary" not in shown(arguments)
 
 
 @pytest.mark.parametrize("text", ['{"userData": "canary"}', "userData=canary"])
-def test_what_a_text_that_writes_a_mapping_says_is_secret_when_it_is_read_too(text: str) -> None:
+def test_secrets_in_a_text_that_is_parsed_as_a_mapping_are_hidden(text: str) -> None:
     assert "canary" in redact.secrets_in_arguments({"definition": text}, vm_spec())
 
 
@@ -116,11 +116,11 @@ def test_what_a_text_that_writes_a_mapping_says_is_secret_when_it_is_read_too(te
     ],
     ids=str,
 )
-def test_what_stands_at_no_known_name_of_a_user_is_not_shown(entry: dict[str, Any]) -> None:
+def test_values_at_unknown_names_are_hidden(entry: dict[str, Any]) -> None:
     assert "canary" not in shown({"kubeconfig": {"users": [{"name": "u", **entry}]}})
 
 
-def test_what_is_no_secret_of_a_user_is_shown() -> None:
+def test_values_that_are_no_secrets_are_shown() -> None:
     user = {
         "as": "seen",
         "as-groups": ["seen"],
@@ -138,7 +138,7 @@ def test_what_is_no_secret_of_a_user_is_shown() -> None:
     assert redact.secrets_in_arguments({"kubeconfig": {"users": users}}, vm_spec()) == {"hidden"}
 
 
-def test_what_has_the_shape_of_its_option_is_shown() -> None:
+def test_values_of_the_right_type_are_shown() -> None:
     arguments = {
         "definition": {"kind": "VirtualMachine", "metadata": {"labels": {"app": "seen"}}},
         "impersonate_groups": ["seen"],

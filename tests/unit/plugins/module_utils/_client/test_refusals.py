@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A refusal of the API server, in a sentence for the user."""
+"""A refusal of the API server as a sentence for the user."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client import er
     [(404, errors.NotFound), (409, errors.Conflict), (403, errors.Forbidden), (401, errors.Forbidden),
      (422, errors.Invalid), (500, errors.ApiError)],
 )  # fmt: skip
-def test_class_follows_from_the_code(status: int, kind: type[errors.ApiError]) -> None:
+def test_the_class_follows_from_the_code(status: int, kind: type[errors.ApiError]) -> None:
     error = refusals.refusal("apply X", status, {"message": "why"})
     assert error.__class__ is kind
     assert error.message.startswith("cannot apply X: why")
 
 
-def test_causes_come_instead_of_a_message_that_may_hold_the_object() -> None:
+def test_causes_replace_a_message_that_may_contain_the_object() -> None:
     body = {"message": "secret " * 500, "details": {"causes": [{"field": "spec.x", "message": "unknown"}]}}
     error = refusals.refusal("apply X", 422, body)
     assert error.message == "cannot apply X: spec.x: unknown"
@@ -39,14 +39,14 @@ def test_causes_come_instead_of_a_message_that_may_hold_the_object() -> None:
         ('vms "web" is forbidden: exceeded quota: few, requested: count/vms=1, used: 1, limited: 1', None),
     ],
 )
-def test_what_is_forbidden_has_the_remedy_that_fits(why: str, remedy: str | None) -> None:
+def test_a_forbidden_request_has_a_matching_remedy(why: str, remedy: str | None) -> None:
     message = refusals.refusal("apply X", 403, {"message": why}).message
 
     assert message.partition(why)[2].startswith(remedy) if remedy else message.endswith(why)
 
 
-def test_a_webhook_that_does_not_answer_is_told_from_a_refusal() -> None:
-    """As the API server says it: a cause without a field."""
+def test_a_webhook_that_does_not_respond_is_no_refusal() -> None:
+    """As the API server reports it: a cause without a field."""
     why = 'failed calling webhook "virtualmachines-mutator.kubevirt.io": no endpoints available for service "virt-api"'
     body = {"reason": "InternalError", "details": {"causes": [{"message": why}]}}
     error = refusals.refusal("apply X", 500, body)
@@ -55,8 +55,8 @@ def test_a_webhook_that_does_not_answer_is_told_from_a_refusal() -> None:
     assert "look at the control plane's Pods" in error.message
 
 
-def test_an_aggregated_api_that_does_not_answer_names_who_should() -> None:
-    """The API server says it for another one in plain text, and no more than this."""
+def test_an_aggregated_api_that_does_not_respond_is_named() -> None:
+    """The API server reports it in plain text, with no more than this."""
     error = refusals.refusal("restart VirtualMachine default/web", 503, "service unavailable")
 
     assert error.message.startswith("cannot restart VirtualMachine default/web: service unavailable (")
@@ -69,7 +69,7 @@ def test_foreign_text_is_cut_and_made_printable() -> None:
     assert len(error.message) < errors.MESSAGE_LIMIT + 100
 
 
-def test_no_library_exception_is_a_parent() -> None:
+def test_no_library_exception_is_a_base_class() -> None:
     assert errors.VirtError.__bases__ == (Exception,)
 
 
@@ -84,7 +84,7 @@ def test_no_library_exception_is_a_parent() -> None:
     ],
     ids=str,
 )
-def test_an_answer_of_something_in_between_is_a_refusal_as_well(answer: object) -> None:
+def test_an_error_page_of_a_proxy_is_a_refusal_too(answer: object) -> None:
     error = refusals.refusal("read VirtualMachine default/web", 403, answer)
 
     assert isinstance(error, errors.Forbidden)
@@ -94,8 +94,8 @@ def test_an_answer_of_something_in_between_is_a_refusal_as_well(answer: object) 
 TYPED = "failed to create typed patch object (ty/web; kubevirt.io/v1, Kind=VirtualMachine): "
 
 
-def test_what_an_apply_cannot_read_is_told_by_fields_and_is_the_users_to_correct() -> None:
-    """The API server answers 500 to it, in the words of its own values."""
+def test_an_apply_with_wrong_types_names_the_fields_and_is_a_user_error() -> None:
+    """The API server responds with 500 and quotes its values."""
     lines = (
         "errors:",
         "  .spec.template.spec.domain.cpu.cores: expected numeric (int or float), got string",
@@ -118,14 +118,14 @@ def test_what_an_apply_cannot_read_is_told_by_fields_and_is_the_users_to_correct
     assert "jinja2_native" in error.message
 
 
-def test_one_such_field_is_told_like_several() -> None:
+def test_one_such_field_is_reported_like_several() -> None:
     why = f"{TYPED}.spec.disks[0].bootOrder: expected numeric (int or float), got string"
     error = refusals.refusal("apply X", 500, {"message": why})
 
     assert error.message.startswith("cannot apply X: spec.disks[0].bootOrder: must be a number, and is a text (")
 
 
-def test_a_text_where_a_number_belongs_has_the_remedy_that_older_ansible_needs() -> None:
+def test_a_text_in_a_numeric_field_has_the_remedy_for_older_ansible() -> None:
     causes = [{"field": "spec.cores", "message": "must be a whole number, got a string"}]
     assert "jinja2_native" in refusals.refusal("change X", 422, {"details": {"causes": causes}}).message
     causes = [{"field": "spec.cores", "message": "must be a whole number, got a list"}]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is to be a mapping or a text and is not, said with the option's name before Ansible looks into it."""
+"""Options that must be a mapping or a text, checked by name before Ansible reads inside them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SPEC = {
         {"cpu": "model=[x]"},
     ],
 )
-def test_a_mapping_is_taken_in_writing_too(params: dict[str, Any]) -> None:
+def test_a_mapping_as_a_text_is_accepted(params: dict[str, Any]) -> None:
     assert misshapen(SPEC, params) == ""
 
 
@@ -58,8 +58,8 @@ def test_a_mapping_is_taken_in_writing_too(params: dict[str, Any]) -> None:
         ({"vms": 3}, "vms: must be a list of mappings; item 1 is a number"),
     ],
 )
-def test_what_is_no_mapping_is_refused_by_the_name_of_its_option(params: dict[str, Any], said: str) -> None:
-    """Its value is not said: it may be a secret."""
+def test_a_value_that_is_no_mapping_is_refused_by_the_name_of_its_option(params: dict[str, Any], said: str) -> None:
+    """The message omits the value: it may be a secret."""
     assert misshapen(SPEC, params) == said
 
 
@@ -78,7 +78,7 @@ def test_what_is_no_mapping_is_refused_by_the_name_of_its_option(params: dict[st
         ({"hidden": [None]}, "hidden: must be a list of texts; item 1 is null"),
     ],
 )
-def test_what_is_to_be_a_text_is_not_made_one_by_python(params: dict[str, Any], said: str) -> None:
+def test_a_value_is_not_converted_to_a_text(params: dict[str, Any], said: str) -> None:
     """Ansible would send "{'a': 'b'}"."""
     assert misshapen(SPEC, params).startswith(said)
 
@@ -91,5 +91,5 @@ def test_what_is_to_be_a_text_is_not_made_one_by_python(params: dict[str, Any], 
         ({"cloud_init": {"network_data": {"version": 2}}}, "; write it as a block (|), or '| to_nice_yaml'"),
     ],
 )
-def test_what_is_no_text_is_refused_with_a_remedy(params: dict[str, Any], remedy: str) -> None:
+def test_a_value_that_is_no_text_is_refused_with_a_remedy(params: dict[str, Any], remedy: str) -> None:
     assert remedy in misshapen(SPEC, params)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers of something that is not, or not quite, an API server."""
+"""Responses of a server that is not, or not quite, an API server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SILENCE = b"(silence)"
 
 @contextmanager
 def answering(*answers: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """Serve one canned answer per connection (SILENCE: none, and no end); yield address and the requests' heads."""
+    """Serve one canned response per connection (SILENCE: none, and no end); yield address and request heads."""
     heads: list[bytes] = []
     left = list(answers)
 
@@ -86,7 +86,7 @@ def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
         pytest.param(b"", "cannot talk to", id="closed at once"),
     ],
 )
-def test_strange_answers_are_named(reply: bytes, words: str) -> None:
+def test_malformed_responses_are_named(reply: bytes, words: str) -> None:
     with answering(*[reply] * 8) as (url, _heads):
         transport = Transport(Endpoint(server=url))
         with closing(transport), pytest.raises(Unavailable) as caught:
@@ -94,7 +94,7 @@ def test_strange_answers_are_named(reply: bytes, words: str) -> None:
     assert words in caught.value.message
 
 
-def test_nobody_listens() -> None:
+def test_a_refused_connection_is_named() -> None:
     with pytest.raises(Unavailable, match="Connection refused; check host and kubeconfig"):
         Transport(Endpoint(server="http://127.0.0.1:1")).request("GET", "/")
 
@@ -110,7 +110,7 @@ def test_nobody_listens() -> None:
         pytest.param("http://proxy.invalid", "the proxy proxy.invalid is not known", id="no such host"),
     ],
 )
-def test_a_proxy_that_cannot_be_reached_is_named_without_its_password(proxy: str, words: str) -> None:
+def test_an_unreachable_proxy_is_named_without_its_password(proxy: str, words: str) -> None:
     with pytest.raises(Unavailable) as caught:
         Transport(Endpoint(server="https://api.invalid:6443", proxy=proxy)).request("GET", "/")
     assert words in caught.value.message
@@ -162,7 +162,7 @@ BROKEN = answer("502 Bad Gateway", b"<html>", "Content-Type: text/html", CLOSE)
         pytest.param("GET", BROKEN[:-3], id="hung up half-way"),
     ],
 )
-def test_a_refusal_that_may_pass_is_tried_again(method: str, refusal: bytes) -> None:
+def test_a_transient_refusal_is_retried(method: str, refusal: bytes) -> None:
     with answering(refusal, refusal, refusal, OK) as (url, heads):
         transport = Transport(Endpoint(server=url))
         assert transport.request(method, "/") == (200, {"a": 1})
@@ -172,7 +172,7 @@ def test_a_refusal_that_may_pass_is_tried_again(method: str, refusal: bytes) -> 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
 @pytest.mark.parametrize("refusal", [BROKEN, b"", SILENCE], ids=["a proxy's page", "hung up", "silence"])
-def test_what_may_have_been_carried_out_is_not_sent_again(
+def test_a_request_that_may_have_been_applied_is_not_sent_again(
     method: str, refusal: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transport_module, "TIMEOUT_SECONDS", 0.4)
@@ -191,7 +191,9 @@ def test_what_may_have_been_carried_out_is_not_sent_again(
         pytest.param("GET", OK[:-2] + SILENCE, id="half of an answer"),
     ],
 )
-def test_what_a_silent_flow_has_lost_is_sent_again(method: str, lost: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_lost_in_a_silent_connection_is_sent_again(
+    method: str, lost: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     times = iter([0.4, 0.4, 60.0])
     monkeypatch.setattr(Transport, "_seconds", lambda _self: next(times))
     with answering(lost, lost, OK) as (url, heads):
@@ -201,7 +203,7 @@ def test_what_a_silent_flow_has_lost_is_sent_again(method: str, lost: bytes, mon
     assert len(heads) == 3
 
 
-def test_who_never_answers_is_not_asked_for_as_long_as_who_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_gets_fewer_retries_than_a_refusing_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport_module, "TIMEOUT_SECONDS", 0.4)
     with answering(*[SILENCE] * 4) as (url, heads):
         transport = Transport(Endpoint(server=url))
@@ -210,8 +212,8 @@ def test_who_never_answers_is_not_asked_for_as_long_as_who_refuses(monkeypatch: 
     assert len(heads) == 3
 
 
-def test_who_cannot_be_reached_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An address of which nothing comes, not even a refusal: no flow was there to be dropped."""
+def test_an_unreachable_address_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing comes back, not even a refusal: there was no established connection to lose."""
     tried: list[float] = []
 
     def connect(_at: object, timeout: float, _source: object = None) -> None:
@@ -224,7 +226,7 @@ def test_who_cannot_be_reached_is_tried_once(monkeypatch: pytest.MonkeyPatch) ->
     assert len(tried) == 1
 
 
-def test_it_is_not_tried_for_ever() -> None:
+def test_retries_are_bounded() -> None:
     with answering(*[BUSY] * 8) as (url, heads):
         transport = Transport(Endpoint(server=url))
         assert transport.request("GET", "/") == (429, "Too many requests")
@@ -233,7 +235,7 @@ def test_it_is_not_tried_for_ever() -> None:
 
 
 @pytest.mark.parametrize(("refusal", "words"), [(BROKEN, "status 502"), (BUSY, None)])
-def test_a_watch_that_is_refused_says_how(refusal: bytes, words: str | None) -> None:
+def test_the_refusal_of_a_watch_is_reported(refusal: bytes, words: str | None) -> None:
     with answering(refusal) as (url, _heads):
         transport = Transport(Endpoint(server=url))
         if words is None:
@@ -244,7 +246,7 @@ def test_a_watch_that_is_refused_says_how(refusal: bytes, words: str | None) -> 
         transport.close()
 
 
-def test_a_stream_that_ends_with_its_connection_keeps_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_that_ends_with_its_connection_closes_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     plain = Transport.ask
 
@@ -262,7 +264,7 @@ def test_a_stream_that_ends_with_its_connection_keeps_no_socket(monkeypatch: pyt
     assert asked[0].isclosed()
 
 
-def test_plain_text_of_a_refusal_is_kept() -> None:
+def test_the_plain_text_of_a_refusal_is_kept() -> None:
     refusal = answer("503 Unavailable", b"service unavailable\n", "Content-Type: text/plain")
     with answering(*[refusal] * 8) as (url, _heads):
         transport = Transport(Endpoint(server=url))
@@ -271,7 +273,7 @@ def test_plain_text_of_a_refusal_is_kept() -> None:
 
 
 @pytest.mark.parametrize("asked", ["\u00b2", "Fri, 31 Dec 2027 23:59:59 GMT", "-1", "1.5", "9" * 5000, "0", ""])
-def test_who_asks_for_no_pause_that_can_be_read_gets_ours(asked: str) -> None:
+def test_an_unreadable_retry_after_gets_our_own_pause(asked: str) -> None:
     assert 0.5 <= transport_module._spread(1.0, asked) <= 1.5
 
 
@@ -287,7 +289,7 @@ def test_who_asks_for_no_pause_that_can_be_read_gets_ours(asked: str) -> None:
         ),
     ],
 )
-def test_what_to_do_about_a_certificate_goes_by_what_is_wrong_with_it(code: int, message: str, remedy: str) -> None:
+def test_the_remedy_for_a_certificate_fits_its_problem(code: int, message: str, remedy: str) -> None:
     error = ssl.SSLCertVerificationError(1, "certificate verify failed")
     error.verify_code, error.verify_message = code, message
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waiting on servers and networks that do not behave. Time is the test's: it goes on with pauses and watches only."""
+"""Waiting on servers and networks that misbehave. The clock is simulated: only pauses and watches advance it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Clock:
 
 
 class Server:
-    """A collection, and what each watch of it does, in turn; the last goes on doing it."""
+    """A collection and the behaviour of each watch in turn; the last one repeats."""
 
     def __init__(self, clock: Clock, *watches: Callable[[Server, float], Iterator[Object]]) -> None:
         self.clock = clock
@@ -96,7 +96,7 @@ class Server:
 
 
 def idle(server: Server, seconds: float) -> Iterator[Object]:
-    """Say nothing until the time is over."""
+    """Send nothing until the time is over."""
     server.clock.now += seconds
     yield from ()
 
@@ -140,7 +140,7 @@ def clock() -> Clock:
     return Clock()
 
 
-def test_what_is_so_already_costs_one_read(clock: Clock) -> None:
+def test_a_condition_that_already_holds_costs_one_read(clock: Clock) -> None:
     server = Server(clock)
     server.put("a", "up")
     server.put("b", "broken")
@@ -150,29 +150,29 @@ def test_what_is_so_already_costs_one_read(clock: Clock) -> None:
     assert server.asked == ["read"]
 
 
-def test_waiting_ends_with_the_event(clock: Clock) -> None:
+def test_the_event_ends_the_wait(clock: Clock) -> None:
     server = Server(clock, telling(event("ADDED", "other", "up", 1), event("MODIFIED", "a", "up", 2)))
     assert wait(server, "a")["a"].obj == event("", "a", "up", 2)["object"]
     assert server.asked == ["read", "0"]
     assert clock.now == 0.0
 
 
-def test_what_is_deleted_is_judged_as_absent(clock: Clock) -> None:
+def test_a_deleted_object_is_judged_as_absent(clock: Clock) -> None:
     server = Server(clock, telling(event("DELETED", "a", "up", 2)))
     server.put("a", "up")
     found = wait(server, "a", judge=lambda _name, obj: Verdict(done=obj is None))
     assert found["a"] == Reached(None, Verdict(done=True))
 
 
-def test_a_watch_is_taken_up_where_the_last_one_was(clock: Clock) -> None:
+def test_a_watch_resumes_where_the_last_one_ended(clock: Clock) -> None:
     bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "70"}}}
     server = Server(clock, telling(event("MODIFIED", "a", "new", 7)), telling(bookmark), idle)
     assert not wait(server, "a")["a"].verdict.done
     assert server.asked[:4] == ["read", "0", "7", "70"]
 
 
-def test_a_watch_in_which_nothing_happens_is_not_trusted_for_long(clock: Clock) -> None:
-    """Something on the way may have dropped it without a word."""
+def test_a_silent_watch_is_replaced_after_a_while(clock: Clock) -> None:
+    """A proxy may have dropped the connection silently."""
     server = Server(clock)
     wait(server, "a", seconds=10 * WATCH_SECONDS)
     assert server.longest == WATCH_SECONDS
@@ -180,7 +180,7 @@ def test_a_watch_in_which_nothing_happens_is_not_trusted_for_long(clock: Clock) 
 
 
 def test_before_giving_up_everything_is_read(clock: Clock) -> None:
-    """What the watch did not tell is found at least then."""
+    """This finds changes that the watch has missed."""
 
     def miss(server: Server, seconds: float) -> Iterator[Object]:
         server.put("a", "up")
@@ -191,7 +191,7 @@ def test_before_giving_up_everything_is_read(clock: Clock) -> None:
     assert server.asked[-1] == "read"
 
 
-def test_when_time_is_up_it_says_what_was_missing(clock: Clock) -> None:
+def test_after_the_deadline_the_result_says_what_was_missing(clock: Clock) -> None:
     server = Server(clock)
     made = server.put("a", "new")
     assert wait(server, "a", "b") == {
@@ -200,7 +200,7 @@ def test_when_time_is_up_it_says_what_was_missing(clock: Clock) -> None:
     }
 
 
-def test_with_no_time_at_all_there_is_still_one_look(clock: Clock) -> None:
+def test_a_timeout_of_zero_still_reads_once(clock: Clock) -> None:
     server = Server(clock)
     server.put("a", "up")
     assert wait(server, "a", seconds=0)["a"].verdict.done
@@ -216,22 +216,22 @@ PASSING = {
 
 
 @pytest.mark.parametrize("trouble", PASSING.values(), ids=PASSING.keys())
-def test_trouble_that_may_pass_is_waited_out(clock: Clock, trouble: VirtError) -> None:
+def test_transient_errors_do_not_end_the_wait(clock: Clock, trouble: VirtError) -> None:
     server = Server(clock, telling(trouble), telling(trouble), telling(event("MODIFIED", "a", "up", 2)))
     server.refusals = [trouble, trouble]
     assert wait(server, "a")["a"].verdict.done
     assert server.asked == ["read"] * 2 + ["read", "0"] * 3
 
 
-def test_trouble_that_does_not_pass_is_told_in_the_end(clock: Clock) -> None:
+def test_an_error_that_lasts_is_reported_at_the_end(clock: Clock) -> None:
     server = Server(clock)
     server.refusals = [Unavailable("cannot talk to it")] * 1000
     assert wait(server, "a")["a"] == Reached(None, Verdict(missing="it could not be read"), "cannot talk to it")
     assert clock.now == pytest.approx(100 + LAST_LOOKS_PAUSE_SECONDS * (LAST_LOOKS - 1))
 
 
-def test_a_last_look_that_is_refused_is_taken_again(clock: Clock) -> None:
-    """A page of a proxy's in that moment says nothing of a machine that came up meanwhile."""
+def test_a_failed_last_read_is_retried(clock: Clock) -> None:
+    """A proxy error at that moment says nothing about a machine that has started meanwhile."""
 
     def miss(server: Server, seconds: float) -> Iterator[Object]:
         server.put("a", "up")
@@ -243,12 +243,12 @@ def test_a_last_look_that_is_refused_is_taken_again(clock: Clock) -> None:
     assert server.asked[-LAST_LOOKS:] == ["read"] * LAST_LOOKS
 
 
-def test_trouble_that_passed_is_not_told(clock: Clock) -> None:
+def test_an_error_that_has_passed_is_not_reported(clock: Clock) -> None:
     server = Server(clock, telling(BUSY), idle)
     assert wait(server, "a")["a"].trouble == ""
 
 
-def test_what_the_api_refuses_for_good_is_raised(clock: Clock) -> None:
+def test_a_permanent_refusal_is_raised(clock: Clock) -> None:
     server = Server(clock, telling(refusal("watch things", 403, {"message": "no right"})))
     with pytest.raises(Forbidden, match="no right"):
         wait(server, "a")
@@ -256,7 +256,7 @@ def test_what_the_api_refuses_for_good_is_raised(clock: Clock) -> None:
 
 
 class Gone:
-    """A transport whose server does not serve the kind any more."""
+    """A transport whose server no longer serves the kind."""
 
     deadline: float | None = None
 
@@ -264,8 +264,8 @@ class Gone:
         return 404, "404 page not found"
 
 
-def test_a_kind_that_is_gone_is_not_waited_for(clock: Clock) -> None:
-    """A removal waits for objects whose definition is removed meanwhile: this 404 does not pass."""
+def test_a_kind_that_is_no_longer_served_ends_the_wait(clock: Clock) -> None:
+    """A removal waits for objects while their definition is removed: this 404 is permanent."""
     waiter = Waiter(Api(Gone()), THINGS, is_up, deadline=100, clock=clock, sleep=clock.sleep)
     with pytest.raises(NotFound, match="does not know this kind"):
         waiter.until(["a"])
@@ -273,13 +273,13 @@ def test_a_kind_that_is_gone_is_not_waited_for(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("error", [refusal("watch things", 410, EXPIRED)])
-def test_a_server_that_has_forgotten_our_version_is_read_anew(clock: Clock, error: ApiError) -> None:
+def test_an_expired_version_causes_a_new_read(clock: Clock, error: ApiError) -> None:
     server = Server(clock, telling(event("MODIFIED", "a", "new", 7), error), idle)
     wait(server, "a")
     assert server.asked[:4] == ["read", "0", "read", "0"]
 
 
-def test_what_could_not_be_judged_is_told_again(clock: Clock) -> None:
+def test_an_object_whose_judge_failed_is_judged_again(clock: Clock) -> None:
     """The judge may read other objects, and fail at that."""
     calls = []
 
@@ -295,7 +295,7 @@ def test_what_could_not_be_judged_is_told_again(clock: Clock) -> None:
     assert server.asked == ["read", "0", "read", "0"]
 
 
-def test_a_server_that_ends_every_watch_is_asked_ever_less_often(clock: Clock) -> None:
+def test_a_server_that_ends_every_watch_gets_fewer_requests_over_time(clock: Clock) -> None:
     server = Server(clock, ends_at_once)
     wait(server, "a", seconds=100)
     assert server.asked.count("0") <= 1 + 4 + 100 / LAST_PAUSE_SECONDS * 1.25
@@ -303,8 +303,8 @@ def test_a_server_that_ends_every_watch_is_asked_ever_less_often(clock: Clock) -
 
 
 @pytest.mark.parametrize("refusal", [BUSY, Unavailable("cannot connect"), None], ids=["busy", "proxy", "ended"])
-def test_what_comes_true_behind_a_watch_that_tells_nothing_is_read(clock: Clock, refusal: VirtError | None) -> None:
-    """A server that refuses or ends every watch, and lets reads through: nobody waits until time is up."""
+def test_a_change_that_no_watch_reports_is_read(clock: Clock, refusal: VirtError | None) -> None:
+    """The server refuses or ends every watch but serves reads: the wait ends before its deadline."""
 
     def behave(server: Server, _seconds: float) -> Iterator[Object]:
         if server.clock.now > 5:
@@ -318,7 +318,7 @@ def test_what_comes_true_behind_a_watch_that_tells_nothing_is_read(clock: Clock,
     assert clock.now < 20
 
 
-def test_a_good_watch_makes_up_for_the_bad_ones_before(clock: Clock) -> None:
+def test_a_good_watch_resets_the_back_off(clock: Clock) -> None:
     server = Server(clock, *[ends_at_once] * 6, idle, ends_at_once, idle)
     wait(server, "a", seconds=200)
     assert clock.pauses[:5] == pytest.approx([1, 2, 4, 8, 8], rel=0.21)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A stream of an object, from a server of another make (aiohttp), and from what is no such server."""
+"""A stream of an object, from another server implementation (aiohttp), and from servers without such a stream."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORBIDDEN = {"kind": "Status", "status": "Failure", "code": 403, "message": "no"
 
 
 async def echo(request: web.Request) -> web.WebSocketResponse:
-    """Say hello with the handshake, then everything once more."""
+    """Say hello with the handshake, then echo everything."""
     stream = web.WebSocketResponse(protocols=(PLAIN,))
     await stream.prepare(request)
     await stream.send_bytes(b"hello")
@@ -84,22 +84,22 @@ def _api() -> Iterator[Api]:
         yield api
 
 
-def test_a_stream_is_opened_and_nothing_that_came_with_the_handshake_is_lost(api: Api) -> None:
+def test_data_that_came_with_the_handshake_is_not_lost(api: Api) -> None:
     stream = websocket.opened(api, VMI, "web", "console", PLAIN)
     with closing(stream):
         assert stream.reader.read(7) == b"\x82\x05hello"
-        stream.socket.sendall(b"\x82\x83\0\0\0\0abc")  # a client's frame is masked, here with nothing
+        stream.socket.sendall(b"\x82\x83\0\0\0\0abc")  # a client masks its frames, here with zeros
         assert stream.reader.read(5) == b"\x82\x03abc"
 
 
-def test_what_is_asked_next_goes_over_another_connection(api: Api) -> None:
+def test_the_next_request_uses_another_connection(api: Api) -> None:
     with closing(websocket.opened(api, VMI, "web", "console", PLAIN)) as stream:
         assert api.ask(VMI, "web", "sev") == {"kind": "Told", "asked": None}
         assert stream.reader.read(7) == b"\x82\x05hello"
 
 
 @pytest.mark.parametrize("subresource", ["vnc", "usbredir"])
-def test_an_answer_that_is_no_such_stream_is_refused(api: Api, subresource: str) -> None:
+def test_a_response_that_is_no_stream_is_refused(api: Api, subresource: str) -> None:
     with pytest.raises(Unavailable, match="unexpected answer, no WebSocket that speaks plain"):
         websocket.opened(api, VMI, "web", subresource, PLAIN)
 
@@ -110,10 +110,10 @@ def test_a_refused_stream_says_why(api: Api) -> None:
     assert api.ask(VMI, "web", "sev") == {"kind": "Told", "asked": None}
 
 
-def test_a_question_may_have_a_body(api: Api) -> None:
+def test_a_request_may_have_a_body(api: Api) -> None:
     assert api.ask(VMI, "web", "sev", {"nonce": "x"})["asked"] == {"nonce": "x"}
 
 
-def test_a_subresource_that_nobody_serves_is_named(api: Api) -> None:
+def test_a_subresource_that_is_not_served_is_named(api: Api) -> None:
     with pytest.raises((NotFound, Unavailable)):
         api.ask(VMI, "web", "memorydump")

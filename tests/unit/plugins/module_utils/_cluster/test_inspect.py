@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is looked for in a cluster before its control plane comes or goes."""
+"""Checks of a cluster before its control plane is installed or removed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ASKED: dict[str, Any] = {"node_selector": {}, "tolerations": [], "launcher_image
 ROLE = Path(__file__).resolve().parents[5] / "roles" / "control_plane"
 
 
-def test_no_kind_that_users_make_is_left_behind_unnoticed() -> None:
+def test_every_kind_of_users_is_checked_for_remaining_objects() -> None:
     kinds = yaml.safe_load((ROLE / "files" / "kinds.yaml").read_text())
 
     assert {item.plural for item in _MACHINES} == {item["plural"] for item in kinds if item["is_users"]}
@@ -31,8 +31,8 @@ def test_sets_are_deleted_before_the_instances_that_they_would_replace() -> None
     assert order[2:4] == ["virtualmachineinstancemigrations", "virtualmachines"], "and what moves them before those"
 
 
-def test_a_name_that_no_namespace_can_have_is_refused_before_the_cluster_is_asked() -> None:
-    """The role would write definitions and rights first, and the API server refuse the namespace after them."""
+def test_an_invalid_namespace_is_refused_before_any_request() -> None:
+    """Otherwise the role writes CRDs and RBAC first, and the API server then refuses the namespace."""
     params = {"namespace": "Kube_Virt", **ASKED, "definitions": [], "wait": False, "wait_timeout": 0}
     nowhere = Api.connect(Endpoint(server="http://127.0.0.1:1"))
 
@@ -41,7 +41,7 @@ def test_a_name_that_no_namespace_can_have_is_refused_before_the_cluster_is_aske
 
 
 class Empty:
-    """A cluster in which nothing is."""
+    """A cluster without any object."""
 
     def get(self, *_unused: Any) -> None:
         return None
@@ -56,7 +56,7 @@ class Empty:
         return False
 
 
-def test_where_nothing_is_installed_nothing_is_waited_for() -> None:
+def test_without_a_control_plane_waiting_is_an_error() -> None:
     params = {"namespace": None, **ASKED, "definitions": [], "wait": True, "wait_timeout": 1}
     with pytest.raises(VirtError, match="nothing to wait for: the cluster has no control plane and"):
         run(params, Empty(), check_mode=False)  # type: ignore[arg-type]
@@ -65,7 +65,7 @@ def test_where_nothing_is_installed_nothing_is_waited_for() -> None:
 
 
 class Populated(Empty):
-    """One whose first node is of the control plane."""
+    """A cluster whose first node is a control-plane node."""
 
     def list(self, resource: Any, **_options: Any) -> list[Any]:
         label = {"node-role.kubernetes.io/control-plane": ""}
@@ -73,7 +73,7 @@ class Populated(Empty):
         return nodes if resource.kind == "Node" else []
 
 
-def test_the_control_plane_nodes_are_told_that_suit_what_is_to_run_there() -> None:
+def test_control_plane_nodes_that_match_the_selector_are_returned() -> None:
     params = {**ASKED, "namespace": None, "definitions": [], "wait": False, "wait_timeout": 1}
 
     found = run(params, Populated(), check_mode=False)  # type: ignore[arg-type]
@@ -84,7 +84,7 @@ def test_the_control_plane_nodes_are_told_that_suit_what_is_to_run_there() -> No
 
 
 class Older(Empty):
-    """One with a machine in another launcher, on a node that is not Ready."""
+    """A cluster with a machine in another launcher, on a node that is not Ready."""
 
     def list(self, resource: Any, **_options: Any) -> list[Any]:
         kind, status = resource.kind, {"phase": "Running", "launcherContainerImageVersion": "old"}
@@ -93,7 +93,7 @@ class Older(Empty):
 
 
 @pytest.mark.parametrize(("image", "names"), [("new", ["web"]), ("old", []), (None, [])])
-def test_who_is_in_another_launcher_is_told_to_whoever_names_one(image: str | None, names: list[str]) -> None:
+def test_machines_in_other_launchers_are_returned_for_a_launcher_image(image: str | None, names: list[str]) -> None:
     params = {**ASKED, "namespace": None, "definitions": [], "wait": False, "wait_timeout": 1, "launcher_image": image}
 
     found = run(params, Older(), check_mode=False)  # type: ignore[arg-type]

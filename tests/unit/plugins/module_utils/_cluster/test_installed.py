@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose control plane a cluster has."""
+"""Who installed the control plane of a cluster."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def deployment(version: str) -> dict[str, Any]:
     return {"metadata": {"name": "virt-api", "namespace": "virt", "labels": labels}}
 
 
-def test_the_version_is_that_of_the_components_where_there_are_any() -> None:
-    """After a rollback the definitions stay newer than the rest."""
+def test_the_version_is_that_of_the_components_if_any() -> None:
+    """After a rollback the CRDs stay newer than the components."""
     installed = assess(definition(**{**OURS, "app.kubernetes.io/version": "0.2.0"}), deployments=[deployment("0.1.0")])
 
     assert (installed.version, installed.definitions_version, installed.namespace) == ("0.1.0", "0.2.0", "virt")
 
 
-def test_an_upgrade_that_was_broken_off_counts_as_the_newer_version() -> None:
+def test_an_interrupted_upgrade_counts_as_the_newer_version() -> None:
     found = [deployment("0.10.0"), deployment("0.9.0")]
 
     assert assess(definition(**OURS), deployments=found).version == "0.10.0"
 
 
-def test_somebody_elses_definitions_have_no_version_of_ours() -> None:
+def test_definitions_of_another_installer_have_no_version() -> None:
     installed = assess(definition(**UPSTREAM), deployments=[deployment("0.1.0")])
 
     assert (installed.version, installed.definitions_version) == (None, None)
@@ -71,12 +71,12 @@ def test_somebody_elses_definitions_have_no_version_of_ours() -> None:
         pytest.param(None, "other", id="somebody's, without labels"),
     ],
 )
-def test_whose_a_namespace_is(labels: dict[str, str] | None, owner: str) -> None:
-    """Whatever else is installed: also where nothing is, a namespace may be there and be somebody's."""
+def test_the_owner_of_a_namespace(labels: dict[str, str] | None, owner: str) -> None:
+    """Even without an installation, the namespace may exist and belong to somebody."""
     assert assess(None, namespace={"metadata": {"name": "production", "labels": labels}}).namespace_owner == owner
 
 
-def test_a_namespace_that_is_not_there_is_nobodys() -> None:
+def test_a_missing_namespace_has_no_owner() -> None:
     assert assess(definition(**OURS)).namespace_owner == "none"
 
 
@@ -103,7 +103,7 @@ def test_a_vmi_of_a_vm_is_not_a_workload_of_its_own() -> None:
 
 
 def test_a_replica_set_and_its_instances_are_waited_for() -> None:
-    """A set is gone at once when it is deleted; its machines still shut down."""
+    """The set is gone right after its deletion; its machines still shut down."""
     found = [
         machine("VirtualMachineInstanceReplicaSet", "set"),
         machine("VirtualMachineInstance", "one", owner="VirtualMachineInstanceReplicaSet"),
@@ -112,13 +112,13 @@ def test_a_replica_set_and_its_instances_are_waited_for() -> None:
     assert assess(definition(**OURS), workloads=found).workloads == ["shop/one", "shop/set"]
 
 
-def test_workloads_come_as_objects_to_delete() -> None:
+def test_workloads_are_returned_as_objects_to_delete() -> None:
     assert assess(definition(**OURS), workloads=[machine("VirtualMachine", "web")]).workload_objects == [
         {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": "web", "namespace": "shop"}}
     ]
 
 
-def test_only_our_keys_are_taken_off_a_node() -> None:
+def test_only_our_keys_are_removed_from_a_node() -> None:
     labels = {"kubevirt.io/schedulable": "true", "cpu-model.node.kubevirt.io/x": "true", "evil.com/kubevirt.io-x": "1"}
     node = {"metadata": {"name": "n1", "labels": labels, "annotations": {"kubevirt.io/heartbeat": "t"}}}
 
@@ -136,7 +136,7 @@ def test_only_our_keys_are_taken_off_a_node() -> None:
 
 
 def keys_of_nodes() -> list[str]:
-    """Return every key of which the vocabulary says that it is on Nodes."""
+    """Return every key that `names` documents as "On Nodes"."""
     lines = pairwise(ast.parse(Path(names.__file__).read_text()).body)
     return [
         line.value.value
@@ -148,18 +148,18 @@ def keys_of_nodes() -> list[str]:
 
 @pytest.mark.parametrize("key", [*keys_of_nodes(), "kubevirt.io/heartbeat"])
 @pytest.mark.parametrize("part", ["labels", "annotations"])
-def test_every_key_that_the_vocabulary_has_for_nodes_is_taken_off_them(part: str, key: str) -> None:
-    """Also a value of somebody's own: nobody is left who would heed it."""
+def test_every_documented_node_key_is_removed(part: str, key: str) -> None:
+    """Also with a user's value: no component remains that would read it."""
     node = {"metadata": {"name": "n1", part: {key: "maintenance"}}}
 
     assert [item["metadata"][part] for item in assess(definition(**OURS), nodes=[node]).node_patches] == [{key: None}]
 
 
-def test_the_vocabulary_has_keys_for_nodes() -> None:
+def test_node_keys_are_documented() -> None:
     assert {names.SCHEDULABLE, names.QUARANTINED} <= set(keys_of_nodes())
 
 
-def test_as_much_is_left_of_an_object_as_it_takes_to_delete_it() -> None:
+def test_an_identity_is_enough_to_delete_an_object() -> None:
     metadata = {"namespace": "kubevirt", "name": "virt-api", "uid": "1"}
     policy = {"apiVersion": "v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": {}}
     assert identity(policy) == {

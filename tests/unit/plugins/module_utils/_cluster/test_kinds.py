@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No kind that the role makes is missing where pruning and removal look."""
+"""Pruning and removal know every kind that the role creates."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def kinds_of_the_role() -> set[tuple[str, str]]:
     return {pair for found in pairs for pair in found}
 
 
-def test_all_kinds_that_the_role_makes_are_known() -> None:
+def test_all_kinds_that_the_role_creates_are_listed() -> None:
     assert kinds_of_the_role() == {(item.api_version, item.kind) for item in MADE_KINDS}
 
 
-def test_all_kinds_that_are_waited_for_are_known() -> None:
+def test_all_kinds_that_the_role_waits_for_are_listed() -> None:
     assert set(RULES) <= {item.kind for item in MADE_KINDS}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which objects the role made, which of them nobody wants any more, and which only have the name of one."""
+"""Which objects the role made, which of them are obsolete, and which only have the same name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ APPLIED = [{"manager": "virtops.kubevirt", "operation": "Apply"}, {"manager": "v
 
 
 def an_object(kind: str, name: str, namespace: str | None = None, **metadata: Any) -> dict[str, Any]:
-    """Return an object that we made, but for what is said of its metadata."""
+    """Return an object of the role, with changes to its metadata."""
     place = {"namespace": namespace} if namespace else {}
     known = {"name": name, "labels": OURS, "managedFields": APPLIED, **place, **metadata}
     return {"apiVersion": "v1", "kind": kind, "metadata": known}
@@ -34,18 +34,18 @@ def titles(objects: list[dict[str, Any]]) -> list[str]:
         pytest.param({"app.kubernetes.io/managed-by": "virtops.kubevirt"}, id="one is missing"),
     ],
 )
-def test_what_does_not_carry_all_marks_was_not_made_by_the_role(labels: dict[str, str] | None) -> None:
-    """A namespace that was handed over and that no run has taken yet carries one of them."""
+def test_an_object_without_all_marks_was_not_made_by_the_role(labels: dict[str, str] | None) -> None:
+    """A namespace that was handed over and not yet adopted by a run has only one of them."""
     assert owned_objects.owned([an_object("Namespace", "production", labels=labels)], "production") == []
 
 
-def test_an_older_versions_objects_are_the_roles() -> None:
+def test_objects_of_an_older_version_belong_to_the_role() -> None:
     old = an_object("ClusterRole", "old", labels={**OURS, "app.kubernetes.io/version": "0.0.1"})
 
     assert owned_objects.owned([old], "kubevirt") == [old]
 
 
-def test_what_is_in_somebody_elses_namespace_was_not_made_by_the_role() -> None:
+def test_objects_in_a_foreign_namespace_were_not_made_by_the_role() -> None:
     places = ("kubevirt", "kube-system", "shop")
     found = [an_object("RoleBinding", "reader", place) for place in places]
 
@@ -55,7 +55,7 @@ def test_what_is_in_somebody_elses_namespace_was_not_made_by_the_role() -> None:
     ]
 
 
-def test_configuration_goes_first_then_webhooks_then_components_then_what_they_may_and_definitions_last() -> None:
+def test_deletion_order_is_configuration_webhooks_components_rbac_definitions() -> None:
     found = [
         an_object("CustomResourceDefinition", "kubevirts.kubevirt.io"),
         an_object("Namespace", "kubevirt"),
@@ -76,30 +76,30 @@ POLICY = an_object("NetworkPolicy", "virt-api", "kubevirt")
 ROLE = an_object("ClusterRole", "kubevirt-controller")
 
 
-def test_what_is_not_wanted_any_more_is_superfluous() -> None:
+def test_an_object_that_is_no_longer_wanted_is_obsolete() -> None:
     assert owned_objects.superfluous([POLICY, ROLE], [ROLE]) == [POLICY]
 
 
-def test_what_came_by_another_version_of_its_api_is_still_wanted() -> None:
+def test_an_object_in_another_api_version_is_still_wanted() -> None:
     assert owned_objects.superfluous([ROLE], [{**ROLE, "apiVersion": "rbac.authorization.k8s.io/v2"}]) == []
 
 
-def test_where_nothing_is_said_to_be_wanted_nothing_is_superfluous() -> None:
+def test_without_wanted_objects_nothing_is_obsolete() -> None:
     assert owned_objects.superfluous([POLICY, ROLE], []) == []
 
 
 @pytest.mark.parametrize("kind", ["CustomResourceDefinition", "Namespace", "Secret", "KubeVirt"])
-def test_what_holds_data_is_never_superfluous(kind: str) -> None:
+def test_kinds_with_data_are_never_obsolete(kind: str) -> None:
     assert owned_objects.superfluous([an_object(kind, "old", "kubevirt")], [ROLE]) == []
 
 
 @pytest.mark.parametrize("name", ["kubevirt-migration-source-certs", "kubevirt-migration-target-certs"])
-def test_a_secret_whose_pair_is_no_longer_issued_is_superfluous(name: str) -> None:
+def test_a_secret_of_a_key_pair_that_is_no_longer_issued_is_obsolete(name: str) -> None:
     secret = an_object("Secret", name, "kubevirt")
     assert owned_objects.superfluous([secret], [ROLE]) == [secret]
 
 
-def test_a_former_secrets_name_makes_nothing_else_superfluous() -> None:
+def test_the_name_of_a_former_secret_makes_no_other_kind_obsolete() -> None:
     assert owned_objects.superfluous([an_object("Namespace", "kubevirt-migration-source-certs")], [ROLE]) == []
 
 
@@ -111,11 +111,11 @@ def test_a_former_secrets_name_makes_nothing_else_superfluous() -> None:
         pytest.param([{"manager": "virtops.kubevirt", "operation": "Update"}], id="a patch of ours"),
     ],
 )
-def test_a_copy_that_somebody_made_with_our_labels_is_not_superfluous(fields: Any) -> None:
+def test_a_copy_by_a_user_with_our_labels_is_not_obsolete(fields: Any) -> None:
     assert owned_objects.superfluous([an_object("ClusterRole", "my-copy", managedFields=fields)], [ROLE]) == []
 
 
-def test_somebody_elses_object_of_a_wanted_name_is_named() -> None:
+def test_a_foreign_object_with_a_wanted_name_is_named() -> None:
     foreign = an_object("Namespace", "production", labels={"team": "shop"})
     inside = an_object("Secret", "kubevirt-ca", "production", labels=None)
 
@@ -125,7 +125,7 @@ def test_somebody_elses_object_of_a_wanted_name_is_named() -> None:
     ]
 
 
-def test_what_is_not_wanted_and_what_goes_with_our_namespace_is_not_named() -> None:
+def test_unwanted_objects_and_those_in_our_namespace_are_not_named() -> None:
     ours = an_object("Namespace", "kubevirt")
     inside = an_object("Secret", "kubevirt-ca", "kubevirt", labels=None)
     other = an_object("ClusterRole", "other", labels=None)

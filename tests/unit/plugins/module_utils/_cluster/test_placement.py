@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which nodes are control-plane nodes on which a Pod may run."""
+"""Control-plane nodes where a Pod can run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def node(*taints: dict[str, str], **labels: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_control_plane_node_is_named(found: dict[str, Any]) -> None:
+def test_a_control_plane_node_is_returned(found: dict[str, Any]) -> None:
     assert control_plane_nodes([found], LINUX, [TOLERATED]) == ["a"]
 
 
@@ -52,7 +52,7 @@ def test_a_control_plane_node_is_named(found: dict[str, Any]) -> None:
         pytest.param(node(TAINT, OWN), id="a taint of somebody's"),
     ],
 )
-def test_a_node_where_the_pod_cannot_run_is_not_named(found: dict[str, Any]) -> None:
+def test_a_node_where_the_pod_cannot_run_is_not_returned(found: dict[str, Any]) -> None:
     assert control_plane_nodes([found], LINUX, [TOLERATED]) == []
 
 
@@ -70,12 +70,12 @@ def test_a_node_where_the_pod_cannot_run_is_not_named(found: dict[str, Any]) -> 
         pytest.param({"key": "team", "operator": "Gt", "value": "1"}, False, id="an operator that is not known here"),
     ],
 )
-def test_a_taint_is_tolerated_as_the_scheduler_has_it(toleration: dict[str, str], *, is_tolerated: bool) -> None:
+def test_taints_are_tolerated_as_in_the_scheduler(toleration: dict[str, str], *, is_tolerated: bool) -> None:
     assert control_plane_nodes([node(OWN)], {}, [toleration]) == (["a"] if is_tolerated else [])
 
 
-def test_nodes_are_named_in_one_order() -> None:
-    """Another order would be a change to a second run."""
+def test_nodes_are_returned_in_a_stable_order() -> None:
+    """Another order would be a change in a second run."""
     nodes = [{**node(), "metadata": {**node()["metadata"], "name": name}} for name in ("b", "a")]
     assert control_plane_nodes(nodes, {}, []) == ["a", "b"]
 
@@ -90,8 +90,8 @@ def test_nodes_are_named_in_one_order() -> None:
         pytest.param(node(OWN), False, id="a taint of somebody's"),
     ],
 )
-def test_a_control_plane_node_is_kept_by_its_taint(found: dict[str, Any], *, is_kept: bool) -> None:
-    """Where virt-handler offers the node to machines, they are there to be evicted."""
+def test_a_tainted_control_plane_node_is_kept_free_of_machines(found: dict[str, Any], *, is_kept: bool) -> None:
+    """Where virt-handler makes the node schedulable, it has machines to evict."""
     assert kept_control_plane_nodes([found], LINUX, [{"operator": "Exists"}]) == (["a"] if is_kept else [])
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an object of the installation is still waiting for."""
+"""Why an object of the installation is not ready."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def crashing(**container: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_troubles_a_pod(obj: dict[str, Any], expected: str | None) -> None:
+def test_the_problem_of_a_pod(obj: dict[str, Any], expected: str | None) -> None:
     assert pod_trouble(obj) == expected
 
 
@@ -192,7 +192,7 @@ def nodes(**ready: str) -> list[dict[str, Any]]:
 
 
 def held_back(node: str) -> dict[str, Any]:
-    """Return a Pod that was made for a node on which there is no room for it."""
+    """Return a DaemonSet's Pod that does not fit on its node."""
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     return {"metadata": {}, "spec": {"affinity": {"nodeAffinity": required}}, "status": {}}

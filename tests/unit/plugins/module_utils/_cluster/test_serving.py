@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waiting until what the role made serves, and what is said when it does not."""
+"""Waiting until the objects of the role serve, and the messages when they do not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def condition(kind: str, status: str) -> dict[str, Any]:
 
 
 class Cluster:
-    """Objects as they are now; no time passes in it."""
+    """Objects as they are now; the time does not advance."""
 
     def __init__(self, *objects: dict[str, Any], pods: Any = (), nodes: Any = ()) -> None:
         self.objects = objects
@@ -56,13 +56,13 @@ def wait(cluster: Cluster, *others: dict[str, Any]) -> list[str]:
 COMPLETE = {"updatedReplicas": 1, "availableReplicas": 1, "replicas": 1}
 
 
-def test_what_serves_is_not_waited_for_and_what_has_no_rule_is_not_looked_at() -> None:
+def test_a_serving_object_is_not_waited_for_and_a_kind_without_a_rule_is_not_read() -> None:
     cluster = Cluster(an_object("Deployment", "virt-api", status=COMPLETE), an_object("Secret", "kubevirt-ca"))
 
     assert wait(cluster) == []
 
 
-def test_all_that_is_missing_is_said_what_others_rest_on_first() -> None:
+def test_everything_missing_is_reported_with_dependencies_first() -> None:
     waiting = {"name": "it", "state": {"waiting": {"reason": "Error", "message": "not found"}}}
     cluster = Cluster(
         an_object("APIService", "v1.subresources.kubevirt.io", status=condition("Available", "False")),
@@ -80,7 +80,7 @@ def test_all_that_is_missing_is_said_what_others_rest_on_first() -> None:
     )
 
 
-def test_what_is_missing_is_said_also_where_its_pods_cannot_be_read() -> None:
+def test_the_report_does_not_need_the_right_to_read_pods() -> None:
     class Busy(Cluster):
         def list(self, resource: Resource, *, labels: str = "") -> list[dict[str, Any]]:
             raise Unavailable("too busy")
@@ -89,7 +89,7 @@ def test_what_is_missing_is_said_also_where_its_pods_cannot_be_read() -> None:
         wait(Busy(an_object("Deployment", "virt-api", status={})))
 
 
-def test_to_say_what_is_missing_takes_no_longer_than_the_wait_may() -> None:
+def test_the_report_does_not_take_longer_than_the_wait_may() -> None:
     bounds: list[str] = []
 
     class Watched(Cluster):
@@ -108,7 +108,7 @@ def test_to_say_what_is_missing_takes_no_longer_than_the_wait_may() -> None:
     assert bounds == []
 
 
-def test_what_was_deleted_meanwhile_is_missing() -> None:
+def test_an_object_deleted_during_the_wait_is_missing() -> None:
     with pytest.raises(TimedOut, match="Deployment virt-api: it does not exist"):
         wait(Cluster(), an_object("Deployment", "virt-api"))
 
@@ -133,11 +133,11 @@ def on_two_nodes(second: str) -> Cluster:
     )
 
 
-def test_a_daemon_set_serves_when_it_does_on_all_nodes_that_are_ready_and_the_others_are_named() -> None:
+def test_a_daemon_set_serves_when_it_serves_on_all_ready_nodes_and_the_others_are_named() -> None:
     assert wait(on_two_nodes("Unknown")) == ["b"]
 
 
-def test_what_a_node_that_is_not_ready_holds_up_is_said_with_what_lets_it_go_on() -> None:
+def test_a_node_that_is_not_ready_is_reported_with_a_remedy() -> None:
     cluster = on_two_nodes("Unknown")
     cluster.objects[0]["status"]["updatedNumberScheduled"] = 0
     for pod in cluster.beside["Pod"]:
@@ -147,6 +147,6 @@ def test_what_a_node_that_is_not_ready_holds_up_is_said_with_what_lets_it_go_on(
         wait(cluster)
 
 
-def test_a_daemon_set_that_does_not_serve_on_a_node_that_is_ready_is_waited_for() -> None:
+def test_a_daemon_set_that_does_not_serve_on_a_ready_node_is_waited_for() -> None:
     with pytest.raises(TimedOut, match="DaemonSet virt-node: 2 of 2 updated, 1 ready"):
         wait(on_two_nodes("True"))

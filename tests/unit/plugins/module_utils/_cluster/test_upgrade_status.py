@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where an upgrade stands is read from what there is, and who stays in an older launcher."""
+"""The progress of an upgrade, read from the cluster: components, and machines in older launchers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def component(kind: str, name: str, status: dict[str, int], **labels: str) -> An
     return {"kind": kind, "metadata": metadata, "spec": {"replicas": 2}, "status": {"observedGeneration": 1, **status}}
 
 
-def test_each_component_says_its_version_and_what_it_waits_for() -> None:
+def test_each_component_has_its_version_and_what_is_missing() -> None:
     label = {"app.kubernetes.io/version": "0.2.0"}
     done = component("Deployment", "virt-api", {"updatedReplicas": 2, "availableReplicas": 2, "replicas": 2}, **label)
     stuck = component("DaemonSet", "virt-handler", {"desiredNumberScheduled": 3, "updatedNumberScheduled": 1})
@@ -60,7 +60,7 @@ def test_each_component_says_its_version_and_what_it_waits_for() -> None:
         pytest.param({**instance(OLD), "status": None}, id="nobody has seen it"),
     ],
 )
-def test_who_is_in_no_other_launcher(found: Any) -> None:
+def test_machines_that_are_in_no_other_launcher(found: Any) -> None:
     assert in_other_launchers([found], NEW) == []
 
 
@@ -75,7 +75,7 @@ def test_who_is_in_no_other_launcher(found: Any) -> None:
         pytest.param(instance(OLD, MOVES, phase=""), "it is not yet seen by virt-controller", id="seen by nobody"),
     ],
 )
-def test_who_is_in_another_launcher_and_why_it_does_not_move(found: Any, reason: str) -> None:
+def test_machines_in_another_launcher_and_why_they_do_not_move(found: Any, reason: str) -> None:
     (item,) = in_other_launchers([found], NEW)
 
     assert (item["namespace"], item["name"], item["node"], item["launcher"]) == ("shop", "web", "node-1", OLD)
@@ -92,10 +92,10 @@ def test_who_is_in_another_launcher_and_why_it_does_not_move(found: Any, reason:
         pytest.param(instance(OLD, MOVES, phase="Unknown"), False, id="its node is lost"),
     ],
 )
-def test_of_whom_it_will_be_said_yet(found: Any, expected: bool) -> None:
+def test_machines_without_a_verdict_yet(found: Any, expected: bool) -> None:
     assert [item["undecided"] for item in in_other_launchers([found], NEW)] == [expected]
 
 
-def test_they_come_by_name() -> None:
+def test_machines_are_sorted_by_name() -> None:
     found = [instance(OLD, name="b"), instance(OLD, name="a")]
     assert [item["name"] for item in in_other_launchers(found, NEW)] == ["a", "b"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the versions of a cluster's programs tell."""
+"""Version strings of the programs in a cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.versions
         pytest.param("", None, id="nothing"),
     ],
 )
-def test_the_release_is_found_in_what_a_program_says(said: str, expected: str | None) -> None:
+def test_the_release_is_parsed_from_a_version_string(said: str, expected: str | None) -> None:
     assert release(said) == expected
 
 
@@ -45,9 +45,9 @@ def node(runtime: str) -> dict[str, Any]:
         pytest.param("", [], id="not said yet"),
     ],
 )
-def test_a_runtime_that_is_too_old_for_image_volumes_is_named(runtime: str, expected: list[str]) -> None:
+def test_a_runtime_too_old_for_image_volumes_is_named(runtime: str, expected: list[str]) -> None:
     assert without_image_volumes([node(runtime)]) == expected
 
 
-def test_a_node_that_says_nothing_of_itself_is_not_named() -> None:
+def test_a_node_without_version_information_is_not_named() -> None:
     assert without_image_volumes([{"metadata": {"name": "a"}}]) == []

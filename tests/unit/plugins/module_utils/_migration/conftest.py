@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Three nodes with guests, and the calls that kubevirt_migration would make."""
+"""Three nodes with guests, and calls of kubevirt_migration."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def api(world: World) -> Iterator[Api]:
 
 @pytest.fixture
 def migrate(api: Api) -> Migrate:
-    """Run one task of kubevirt_migration with these options; check_mode and diff are keywords as well."""
+    """Run one task of kubevirt_migration with these options; check_mode and diff are keywords too."""
 
     def run(*, check_mode: bool = False, diff: bool = False, **options: Any) -> dict[str, Any]:
         named = {} if {"vms", "from_node"} & options.keys() else {"name": "web"}

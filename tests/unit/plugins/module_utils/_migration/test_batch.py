@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several machines in a task: so many at a time, one result."""
+"""Several machines in one task: limited parallelism, one result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_m
 BOTH = [{"name": "web"}, {"name": "database"}]
 
 
-def test_each_of_several_is_told_with_its_object_and_all_are_counted(migrate: Migrate) -> None:
+def test_the_result_has_each_object_and_a_summary(migrate: Migrate) -> None:
     result = migrate(vms=BOTH, target_node="node-3", diff=True)
     assert [(item["name"], item["node"], item["result"]["spec"]["vmiName"]) for item in result["results"]] == [
         ("web", "node-3", "web"),
@@ -29,7 +29,7 @@ def test_each_of_several_is_told_with_its_object_and_all_are_counted(migrate: Mi
     assert (again["changed"], again["summary"]["unchanged"]) == (False, 2)
 
 
-def test_one_that_fails_keeps_nobody_else(migrate: Migrate, world: World) -> None:
+def test_a_failure_does_not_stop_the_others(migrate: Migrate, world: World) -> None:
     world.put("virtualmachineinstances", a_guest("web", phase="Scheduling"))
     with pytest.raises(VirtError, match=r"1 of 2 machines failed: .*default/web cannot be migrated") as caught:
         migrate(vms=BOTH)
@@ -40,7 +40,7 @@ def test_one_that_fails_keeps_nobody_else(migrate: Migrate, world: World) -> Non
     assert facts["results"][0]["failed"] is True
 
 
-def test_all_machines_of_a_node_are_moved_in_all_namespaces_and_then_nothing(migrate: Migrate, world: World) -> None:
+def test_all_machines_of_a_node_are_moved_in_all_namespaces_and_only_once(migrate: Migrate, world: World) -> None:
     world.put("virtualmachineinstances", a_guest("far", "node-2"))
     world.put("virtualmachineinstances", a_guest("over", phase="Succeeded"))
     world.put("virtualmachineinstances", a_guest("foreign", namespace="other"))
@@ -65,22 +65,20 @@ def test_all_machines_of_a_node_are_moved_in_all_namespaces_and_then_nothing(mig
         pytest.param({"from_node": "node-3"}, [], id="nothing is there"),
     ],
 )
-def test_a_node_to_be_left_that_does_not_exist_is_named(
-    migrate: Migrate, options: dict[str, object], named: list[str]
-) -> None:
-    """It may have been removed when all had left it, so it is no failure."""
+def test_a_missing_from_node_gets_a_warning(migrate: Migrate, options: dict[str, object], named: list[str]) -> None:
+    """The node may have been removed after it was drained, so it is no failure."""
     assert [item.partition(",")[0] for item in migrate(**options).get("warnings", [])] == [
         f"from_node: the cluster has no node {name}" for name in named
     ]
 
 
-def test_all_machines_of_a_node_may_be_those_of_a_namespace(migrate: Migrate, world: World) -> None:
+def test_machines_of_a_node_can_be_limited_to_a_namespace(migrate: Migrate, world: World) -> None:
     world.put("virtualmachineinstances", a_guest("foreign", namespace="other"))
     result = migrate(from_node="node-1", namespace="other")
     assert [item["name"] for item in result["results"]] == ["foreign"]
 
 
-def test_what_cannot_be_moved_may_be_left(migrate: Migrate, world: World) -> None:
+def test_an_unmovable_machine_may_be_left(migrate: Migrate, world: World) -> None:
     fixed = {"type": "LiveMigratable", "status": "False", "reason": "HostDevice"}
     world.put("virtualmachineinstances", a_guest("web", conditions=[fixed]))
     result = migrate(from_node="node-1", unmovable="leave")
@@ -91,7 +89,7 @@ def test_what_cannot_be_moved_may_be_left(migrate: Migrate, world: World) -> Non
     assert migrate(name="web", unmovable="leave")["unmovable"] == [left]
 
 
-def test_one_of_several_that_does_not_exist_is_a_failure_and_none_that_cannot_be_moved(migrate: Migrate) -> None:
+def test_a_missing_machine_is_a_failure_and_not_unmovable(migrate: Migrate) -> None:
     with pytest.raises(VirtError, match=r"1 of 2 machines failed: .*default/nope .*no such machine") as caught:
         migrate(vms=[{"name": "nope"}, {"name": "web"}], from_node="node-1", namespace="default", unmovable="leave")
     facts = caught.value.facts
@@ -99,8 +97,8 @@ def test_one_of_several_that_does_not_exist_is_a_failure_and_none_that_cannot_be
     assert facts["summary"] == {"moved": 1, "cancelled": 0, "unchanged": 0, "unmovable": 0, "failed": 1}
 
 
-def test_one_of_a_node_s_that_is_gone_by_its_turn_is_no_failure(migrate: Migrate, world: World) -> None:
-    """Nobody has named it."""
+def test_a_machine_of_a_node_that_ends_before_its_turn_is_no_failure(migrate: Migrate, world: World) -> None:
+    """No option names it."""
 
     def end(method: str, path: str) -> None:
         if method == "GET" and path.startswith("/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances/web"):
@@ -111,7 +109,7 @@ def test_one_of_a_node_s_that_is_gone_by_its_turn_is_no_failure(migrate: Migrate
     assert (result["summary"]["moved"], result["summary"]["unchanged"], result["summary"]["failed"]) == (1, 1, 0)
 
 
-def test_no_more_than_so_many_are_under_way_at_a_time(migrate: Migrate, world: World) -> None:
+def test_parallel_limits_the_migrations_in_progress(migrate: Migrate, world: World) -> None:
     world.migrations = fake_migrations.STAY
     most = [0]
 
@@ -137,7 +135,7 @@ def test_no_more_than_so_many_are_under_way_at_a_time(migrate: Migrate, world: W
     assert (result["summary"]["moved"], most[0]) == (4, 1)
 
 
-def test_who_has_no_turn_in_time_is_told(migrate: Migrate, world: World) -> None:
+def test_a_machine_without_a_turn_before_the_timeout_is_reported(migrate: Migrate, world: World) -> None:
     world.migrations = fake_migrations.STAY
     with pytest.raises(VirtError, match="database was not migrated: its turn did not come within 1 s"):
         migrate(vms=BOTH, parallel=1, wait_timeout=1)

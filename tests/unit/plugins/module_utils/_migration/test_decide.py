@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The table of what is done about one machine."""
+"""The decision table for one machine."""
 
 from __future__ import annotations
 
@@ -65,25 +65,25 @@ def on(node: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_is_done(
+def test_the_decision(
     migration_request: MigrationRequest, vmi: Any, migrations: list[Any], place: Any, deed: str
 ) -> None:
     assert decide.decide(migration_request, vmi, migrations, place).action == deed
 
 
-def test_one_that_leads_elsewhere_is_not_waited_for() -> None:
+def test_a_migration_to_another_node_is_an_error() -> None:
     for other in (migration("Running", "node-3"), migration(**{decide.HOSTNAME: "node-3"}), migration()):
         with pytest.raises(VirtError, match="wait for that, or cancel it first"):
             decide.decide(TO_2, on("node-2"), [other], a_node("node-2"))
 
 
-def test_a_machine_that_says_nothing_of_it_is_left_to_the_server() -> None:
+def test_a_machine_without_a_live_migratable_condition_is_left_to_the_server() -> None:
     vmi = on("node-1")
     vmi["status"]["conditions"] = []
     assert decide.decide(ANYWHERE, vmi, []) == Plan(decide.CREATE)
 
 
-def test_one_that_cannot_move_is_let_be_where_it_is_wanted() -> None:
+def test_an_unmovable_machine_on_the_wanted_node_needs_no_action() -> None:
     vmi = on("node-2")
     vmi["status"]["conditions"] = [{"type": "LiveMigratable", "status": "False"}]
     assert decide.decide(TO_2, vmi, [], a_node("node-2")) == Plan(decide.NOTHING)

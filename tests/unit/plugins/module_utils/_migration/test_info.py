@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kubevirt_migration_info finds and waits for."""
+"""Results and waits of kubevirt_migration_info."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def several(world: World) -> World:
         ({"name": "m9", "namespace": "default"}, []),
     ],
 )
-def test_what_is_found(read: Migrate, several: World, options: dict[str, Any], names: list[str]) -> None:
+def test_the_result(read: Migrate, several: World, options: dict[str, Any], names: list[str]) -> None:
     found = read(**options)
     assert (found["api_found"], [item["metadata"]["name"] for item in found["resources"]]) == (True, names)
 
 
-def test_a_cluster_that_does_not_know_the_kind_says_so(read: Migrate, world: World) -> None:
+def test_a_cluster_without_the_kind_is_reported(read: Migrate, world: World) -> None:
     world.kubevirt_installed = False
     assert read()["api_found"] is False
     with pytest.raises(NotFound):
         read(wait=True)
 
 
-def test_they_are_waited_for_until_they_are_over(read: Migrate, several: World) -> None:
+def test_waiting_ends_when_all_migrations_are_over(read: Migrate, several: World) -> None:
     timers = [threading.Timer(0.1, fake_migrations.end, (several, name)) for name in ("m2", "m3")]
     for timer in timers:
         timer.start()
@@ -57,19 +57,19 @@ def test_they_are_waited_for_until_they_are_over(read: Migrate, several: World) 
     assert [item["status"]["phase"] for item in found] == ["Succeeded", "Succeeded"]
 
 
-def test_one_that_is_not_over_in_time_is_told(read: Migrate, several: World) -> None:
+def test_a_migration_that_is_not_over_in_time_is_named(read: Migrate, several: World) -> None:
     fake_migrations.move(several, "m3", "Scheduling")
     with pytest.raises(TimedOut, match="m3 is not over after 1 s: it is Scheduling") as caught:
         read(name="m3", namespace="default", wait=True, wait_timeout=1)
     assert caught.value.facts["phase"] == "Scheduling"
 
 
-def test_one_that_comes_later_is_waited_for(read: Migrate, world: World) -> None:
+def test_a_migration_created_later_is_waited_for(read: Migrate, world: World) -> None:
     with pytest.raises(TimedOut, match="m9 is not over after 1 s: it does not exist"):
         read(name="m9", namespace="default", wait=True, wait_timeout=1)
 
 
-def test_a_condition_that_can_never_come_is_told_at_once(read: Migrate, several: World) -> None:
+def test_a_condition_that_can_never_come_is_reported_at_once(read: Migrate, several: World) -> None:
     wanted = {"type": "migrationAbortRequested"}
     with pytest.raises(TimedOut, match=r"it is over \(Succeeded\) without its condition migrationAbortRequested"):
         read(name="m1", namespace="default", wait=True, wait_condition=wanted)

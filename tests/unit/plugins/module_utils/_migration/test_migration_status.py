@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a migration stands, by what it and its instance tell."""
+"""The progress of a migration, read from it and its instance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._migration import
 MIGRATION: dict[str, Any] = {"metadata": {"name": "m", "namespace": "default", "uid": "u"}}
 
 
-def test_one_that_nobody_has_looked_at_is_told_so() -> None:
+def test_a_migration_without_a_status_is_reported_as_such() -> None:
     assert migration_status.phase(MIGRATION) == ""
     assert migration_status.phase_text(MIGRATION) == "not yet seen by virt-controller"
     assert not migration_status.is_over(MIGRATION)
@@ -22,11 +22,11 @@ def test_one_that_nobody_has_looked_at_is_told_so() -> None:
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_two_phases_are_the_end(phase: str) -> None:
+def test_two_phases_are_final(phase: str) -> None:
     assert migration_status.is_over({**MIGRATION, "status": {"phase": phase}})
 
 
-def test_what_an_instance_tells_of_another_migration_is_not_of_this_one() -> None:
+def test_the_migration_state_of_another_migration_is_ignored() -> None:
     vmi = {"status": {"migrationState": {"migrationUid": "other", "targetNode": "node-2", "completed": True}}}
     assert migration_status.target_of(MIGRATION, vmi) == ""
     assert not migration_status.has_moved(MIGRATION, vmi)
@@ -35,7 +35,7 @@ def test_what_an_instance_tells_of_another_migration_is_not_of_this_one() -> Non
     assert migration_status.has_moved(MIGRATION, vmi)
 
 
-def test_one_that_has_no_uid_is_not_the_one_of_which_an_instance_tells_without_any() -> None:
+def test_a_migration_without_a_uid_does_not_match_a_state_without_one() -> None:
     vmi = {"status": {"migrationState": {"targetNode": "node-2"}}}
     assert migration_status.target_of({"metadata": {"name": "m"}}, vmi) == ""
 
@@ -54,7 +54,7 @@ def test_one_that_has_no_uid_is_not_the_one_of_which_an_instance_tells_without_a
         ),
     ],
 )
-def test_the_most_telling_reason_is_first(api: Api, status: Any, state: Any, reason: str) -> None:
+def test_the_most_specific_reason_comes_first(api: Api, status: Any, state: Any, reason: str) -> None:
     vmi = {"status": {"migrationState": {"migrationUid": "u", **state}}} if state else None
     assert migration_status.explain(api, "default", {**MIGRATION, "status": status}, vmi)["reason"] == reason
 
@@ -69,7 +69,7 @@ def test_the_most_telling_reason_is_first(api: Api, status: Any, state: Any, rea
         ("Running", "it is Running"),
     ],
 )
-def test_what_its_pod_has_waited_for_is_no_reason_when_it_is_up(
+def test_the_reason_of_a_target_pod_that_has_started_is_ignored(
     api: Api, monkeypatch: pytest.MonkeyPatch, phase: str, reason: str
 ) -> None:
     said = "FailedScheduling: 0/2 nodes are available"

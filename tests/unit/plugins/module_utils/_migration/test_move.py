@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One machine, against an API server whose migrations go as a test wants."""
+"""One machine, on an API server whose migrations behave as the test says."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def test_a_machine_is_moved_and_waited_for(migrate: Migrate, world: World) -> No
     assert "duration" in result
 
 
-def test_without_a_place_it_is_moved_each_time(migrate: Migrate, world: World) -> None:
+def test_without_a_target_each_run_moves_the_machine(migrate: Migrate, world: World) -> None:
     assert migrate()["changed"] is True
     assert migrate()["changed"] is True
     assert len(migrations(world)) == 2
 
 
-def test_a_named_node_is_asked_for_by_its_host_name_and_is_enough_once(migrate: Migrate, world: World) -> None:
+def test_a_target_node_is_selected_by_its_host_name_and_needs_one_move(migrate: Migrate, world: World) -> None:
     world.put("nodes", a_node("node-3", **{"kubernetes.io/hostname": "third"}))
     world.migrations = fake_migrations.STAY
     begun = migrate(target_node="node-3", wait=False)
@@ -70,7 +70,7 @@ def test_a_named_node_is_asked_for_by_its_host_name_and_is_enough_once(migrate: 
     assert (again["changed"], again["node"], again["result"]) == (False, "node-3", {})
 
 
-def test_labels_are_enough_once(migrate: Migrate, world: World) -> None:
+def test_a_node_selector_needs_one_move(migrate: Migrate, world: World) -> None:
     world.migrations = fake_migrations.STAY
     world.put("virtualmachineinstances", a_guest("web", "node-3"))
     assert migrate(node_selector={"disks": "fast"})["changed"] is False
@@ -79,14 +79,14 @@ def test_labels_are_enough_once(migrate: Migrate, world: World) -> None:
     }
 
 
-def test_from_a_node_it_is_moved_once(migrate: Migrate) -> None:
+def test_from_node_needs_one_move(migrate: Migrate) -> None:
     assert migrate(name="web", from_node="node-1")["changed"] is True
     again = migrate(name="web", from_node="node-1")
     assert (again["changed"], again["node"]) == (False, "node-2")
 
 
 @pytest.mark.parametrize("place", [{}, {"target_node": "node-3"}, {"name": "web", "from_node": "node-1"}])
-def test_one_that_is_under_way_there_is_waited_for_and_not_doubled(
+def test_a_matching_migration_in_progress_is_waited_for_and_not_duplicated(
     migrate: Migrate, world: World, place: dict[str, Any]
 ) -> None:
     under_way(world, addedNodeSelector={"kubernetes.io/hostname": "node-3"})
@@ -97,13 +97,13 @@ def test_one_that_is_under_way_there_is_waited_for_and_not_doubled(
     assert len(migrations(world)) == 1
 
 
-def test_one_that_is_under_way_elsewhere_is_told(migrate: Migrate, world: World) -> None:
+def test_a_migration_in_progress_to_another_node_is_an_error(migrate: Migrate, world: World) -> None:
     under_way(world, addedNodeSelector={"kubernetes.io/hostname": "node-2"})
     with pytest.raises(VirtError, match=r"cannot be moved to node node-3: migration m1 .*cancel it first"):
         migrate(target_node="node-3")
 
 
-def test_one_that_is_being_cancelled_is_waited_for_and_then_another_is_made(migrate: Migrate, world: World) -> None:
+def test_a_migration_being_cancelled_is_waited_for_and_then_replaced(migrate: Migrate, world: World) -> None:
     under_way(world)["metadata"]["deletionTimestamp"] = "2026-01-31T12:00:00Z"
     timer = later(world.drop, MIGRATIONS, "default", "m1")
     result = migrate()
@@ -111,7 +111,7 @@ def test_one_that_is_being_cancelled_is_waited_for_and_then_another_is_made(migr
     assert (result["changed"], result["method"]) == (True, "create")
 
 
-def test_who_is_faster_is_waited_for(migrate: Migrate, world: World) -> None:
+def test_a_rivals_migration_is_waited_for(migrate: Migrate, world: World) -> None:
     def rival(method: str, _path: str) -> None:
         if method == "POST" and not migrations(world):
             under_way(world)
@@ -122,7 +122,7 @@ def test_who_is_faster_is_waited_for(migrate: Migrate, world: World) -> None:
     assert (result["changed"], result["phase"], len(migrations(world))) == (False, "Succeeded", 1)
 
 
-def test_a_failure_tells_where_it_stands_and_why(migrate: Migrate, world: World) -> None:
+def test_a_failure_reports_node_and_reason(migrate: Migrate, world: World) -> None:
     world.migrations = fake_migrations.FAIL
     with pytest.raises(VirtError, match=r"failed: the tunnel broke; .* default/web is on node node-1") as caught:
         migrate()
@@ -131,7 +131,7 @@ def test_a_failure_tells_where_it_stands_and_why(migrate: Migrate, world: World)
     assert [item["phase"] for item in facts["phases"]] == ["Scheduling", "Failed"]
 
 
-def test_a_wait_in_vain_tells_what_the_targets_pod_says(migrate: Migrate, world: World) -> None:
+def test_a_timeout_reports_the_message_of_the_target_pod(migrate: Migrate, world: World) -> None:
     migration = under_way(world)
     fake_migrations.move(world, "m1", "Scheduling")
     labels = {"kubevirt.io/migrationJobUID": migration["metadata"]["uid"]}
@@ -153,7 +153,7 @@ def test_a_wait_in_vain_tells_what_the_targets_pod_says(migrate: Migrate, world:
         pytest.param("Failed", r"failed, for an unknown reason; .* is on node node-1$", id="failed"),
     ],
 )
-def test_a_phase_without_a_reason_is_told_once(migrate: Migrate, world: World, phase: str, words: str) -> None:
+def test_a_phase_without_a_reason_is_reported_once(migrate: Migrate, world: World, phase: str, words: str) -> None:
     under_way(world)
     timer = later(fake_migrations.move, world, "m1", phase)
     with pytest.raises(VirtError, match=words) as caught:
@@ -163,7 +163,7 @@ def test_a_phase_without_a_reason_is_told_once(migrate: Migrate, world: World, p
     assert caught.value.facts["migration"] == "m1"
 
 
-def test_one_that_somebody_cancels_is_a_failure(migrate: Migrate, world: World) -> None:
+def test_a_migration_that_somebody_cancels_is_a_failure(migrate: Migrate, world: World) -> None:
     under_way(world)
     timer = later(world.drop, MIGRATIONS, "default", "m1")
     with pytest.raises(VirtError, match="was cancelled"):
@@ -171,7 +171,7 @@ def test_one_that_somebody_cancels_is_a_failure(migrate: Migrate, world: World) 
     timer.join()
 
 
-def test_one_whose_name_another_has_by_now_was_cancelled_however_that_one_ends(migrate: Migrate, world: World) -> None:
+def test_a_migration_replaced_by_another_of_its_name_was_cancelled(migrate: Migrate, world: World) -> None:
     under_way(world)
     other = {"metadata": {"name": "m1", "namespace": "default"}, "spec": {"vmiName": "web"}}
     timer = later(world.put, MIGRATIONS, {**other, "status": {"phase": "Succeeded"}})
@@ -180,7 +180,7 @@ def test_one_whose_name_another_has_by_now_was_cancelled_however_that_one_ends(m
     timer.join()
 
 
-def test_one_that_is_cleared_away_after_it_succeeded_is_a_success(migrate: Migrate, world: World) -> None:
+def test_a_migration_deleted_after_its_success_is_a_success(migrate: Migrate, world: World) -> None:
     vmi = copy.deepcopy(world.objects["virtualmachineinstances", "default", "web"])
     vmi["status"]["migrationState"] = {"migrationUid": under_way(world)["metadata"]["uid"], "completed": True}
     vmi["status"]["nodeName"] = "node-2"
@@ -202,7 +202,7 @@ def test_one_that_is_cleared_away_after_it_succeeded_is_a_success(migrate: Migra
         ),
     ],
 )
-def test_what_cannot_be_moved_is_said_before_anything_is_made(
+def test_an_unmovable_machine_is_refused_before_any_write(
     migrate: Migrate, world: World, status: dict[str, Any], words: str
 ) -> None:
     world.put("virtualmachineinstances", a_guest("web", **status))
@@ -211,7 +211,7 @@ def test_what_cannot_be_moved_is_said_before_anything_is_made(
     assert world.sent("POST") == []
 
 
-def test_what_does_not_run_cannot_be_moved(migrate: Migrate, world: World) -> None:
+def test_a_machine_that_does_not_run_cannot_be_moved(migrate: Migrate, world: World) -> None:
     world.put("virtualmachines", {"metadata": {"name": "other", "namespace": "default"}, "spec": {}})
     with pytest.raises(Unmovable, match="default/other cannot be migrated: it does not run; start it first"):
         migrate(name="other")
@@ -219,10 +219,10 @@ def test_what_does_not_run_cannot_be_moved(migrate: Migrate, world: World) -> No
 
 @pytest.mark.parametrize("options", [{"name": "wbe"}, {"name": "web", "namespace": "defualt"}])
 @pytest.mark.parametrize("more", [{}, {"from_node": "node-1"}, {"unmovable": "leave"}])
-def test_what_does_not_exist_is_an_error_whatever_is_wanted_of_it(
+def test_a_missing_machine_is_an_error_with_every_option(
     migrate: Migrate, options: dict[str, str], more: dict[str, str]
 ) -> None:
-    """It is none that cannot be moved: to leave it would hide a mistyped name."""
+    """It does not count as unmovable: unmovable=leave would hide a mistyped name."""
     title = f"{options.get('namespace', 'default')}/{options['name']}"
     with pytest.raises(VirtError, match=f"{title} cannot be migrated: there is no such machine; look at its") as caught:
         migrate(**options, **more)
@@ -230,7 +230,7 @@ def test_what_does_not_exist_is_an_error_whatever_is_wanted_of_it(
     assert migrate(**options, state="absent")["changed"] is False
 
 
-def test_what_exists_and_is_not_on_the_node_is_left_alone(migrate: Migrate, world: World) -> None:
+def test_a_machine_that_is_not_on_from_node_stays(migrate: Migrate, world: World) -> None:
     world.put("virtualmachines", {"metadata": {"name": "other", "namespace": "default"}, "spec": {}})
     world.put("virtualmachineinstances", a_guest("far", "node-2"))
     for name in ("other", "far"):
@@ -245,7 +245,7 @@ def test_what_exists_and_is_not_on_the_node_is_left_alone(migrate: Migrate, worl
         pytest.param(a_node("node-3", **{"kubevirt.io/schedulable": "false"}), "is 'false', not 'true'", id="not ours"),
     ],
 )
-def test_a_node_that_takes_nothing_is_named_before_anything_is_made(
+def test_a_node_that_accepts_no_machine_is_refused_before_any_write(
     migrate: Migrate, world: World, node: dict[str, Any] | None, words: str
 ) -> None:
     world.drop("nodes", "", "node-3")
@@ -256,12 +256,12 @@ def test_a_node_that_takes_nothing_is_named_before_anything_is_made(
     assert world.sent("POST") == []
 
 
-def test_labels_that_no_node_has_are_named(migrate: Migrate) -> None:
+def test_a_selector_that_matches_no_node_is_refused(migrate: Migrate) -> None:
     with pytest.raises(VirtError, match="a node with zone=x: no other node has them"):
         migrate(node_selector={"zone": "x"})
 
 
-def test_who_may_not_read_nodes_moves_all_the_same(migrate: Migrate, world: World) -> None:
+def test_a_user_who_may_not_read_nodes_can_name_a_target_node(migrate: Migrate, world: World) -> None:
     def guarded(_method: str, path: str) -> None:
         if path.startswith("/api/v1/nodes"):
             world.refuse_next = [Refused(403, "Forbidden", 'User "x" cannot get resource "nodes"')]
@@ -272,7 +272,7 @@ def test_who_may_not_read_nodes_moves_all_the_same(migrate: Migrate, world: Worl
         migrate(node_selector={"disks": "slow"})
 
 
-def test_check_mode_asks_the_server_and_makes_nothing(migrate: Migrate, world: World) -> None:
+def test_check_mode_sends_a_dry_run_and_creates_nothing(migrate: Migrate, world: World) -> None:
     result = migrate(check_mode=True, diff=True, target_node="node-3")
     assert (result["changed"], result["node"]) == (True, "node-1")
     assert result["diff"]["after"]["spec"]["vmiName"] == "web"
@@ -286,7 +286,7 @@ def test_check_mode_asks_the_server_and_makes_nothing(migrate: Migrate, world: W
         migrate(check_mode=True)
 
 
-def test_an_unfinished_one_is_cancelled_and_its_end_waited_for(migrate: Migrate, world: World) -> None:
+def test_an_unfinished_migration_is_cancelled_and_its_end_waited_for(migrate: Migrate, world: World) -> None:
     under_way(world)
     result = migrate(state="absent", diff=True)
     assert (result["changed"], result["method"], result["node"]) == (True, "delete", "node-1")
@@ -295,13 +295,13 @@ def test_an_unfinished_one_is_cancelled_and_its_end_waited_for(migrate: Migrate,
     assert migrate(state="absent")["changed"] is False
 
 
-def test_what_is_over_is_not_cancelled(migrate: Migrate, world: World) -> None:
+def test_a_finished_migration_is_not_cancelled(migrate: Migrate, world: World) -> None:
     migrate()
     assert migrate(state="absent")["changed"] is False
     assert len(migrations(world)) == 1
 
 
-def test_cancelling_is_foreseen(migrate: Migrate, world: World) -> None:
+def test_check_mode_predicts_a_cancellation(migrate: Migrate, world: World) -> None:
     under_way(world)
     assert migrate(state="absent", check_mode=True)["changed"] is True
     assert len(migrations(world)) == 1

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which nodes take a machine."""
+"""Which nodes accept a machine."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._migra
         (a_node("n", **{"kubevirt.io/schedulable": "false"}), "is 'false', not 'true'"),
     ],
 )
-def test_why_a_node_takes_none(node: dict[str, Any], words: str) -> None:
+def test_why_a_node_does_not_accept_a_machine(node: dict[str, Any], words: str) -> None:
     found = trouble(node)
     assert found is None if words == "" else words in str(found)
 
 
-def test_the_node_where_it_is_is_no_other_one(api: Api) -> None:
+def test_the_current_node_is_no_target(api: Api) -> None:
     """It may have got the labels a moment ago."""
     request = MigrationRequest("default", "web", node_selector={"disks": "fast"})
     with pytest.raises(VirtError, match="no other node has them"):

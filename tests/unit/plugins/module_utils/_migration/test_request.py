@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task's options mean, and which are refused before anything is sent."""
+"""The meaning of a task's options, and refusals before any request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.reques
 WEB = {"name": "web", "namespace": "default"}
 
 
-def test_an_entry_has_the_task_s_options_where_it_has_none_of_its_own() -> None:
+def test_an_entry_inherits_the_options_of_the_task() -> None:
     task = {"namespace": "default", "target_node": "node-1", "from_node": "node-9", "state": "present"}
     vms = [
         {"name": "a"},
@@ -28,7 +28,7 @@ def test_an_entry_has_the_task_s_options_where_it_has_none_of_its_own() -> None:
     ]
 
 
-def test_a_node_alone_means_all_that_is_there() -> None:
+def test_a_node_alone_means_all_its_machines() -> None:
     assert requests_from({"from_node": "node-1"}) is None
 
 
@@ -72,7 +72,7 @@ def test_a_node_alone_means_all_that_is_there() -> None:
         pytest.param({"vms": [{"name": "a"}, {"namespace": "b"}]}, r"vms\[0\]: .*; vms\[1\]: name", id="all at once"),
     ],
 )
-def test_what_cannot_be_is_refused(options: dict[str, Any], words: str) -> None:
+def test_invalid_options_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(BadArgument, match=words):
         requests_from(options)
 
@@ -81,5 +81,5 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], words: str) -> None:
     "labels",
     [{"disks": "fast"}, {"node-role.kubernetes.io/control-plane": ""}, {"A.b_c-1": "X.y_Z-2"}, {"a" * 63: "1"}],
 )
-def test_labels_that_a_node_can_have_are_taken(labels: dict[str, str]) -> None:
+def test_valid_labels_are_accepted(labels: dict[str, str]) -> None:
     assert requests_from({**WEB, "node_selector": labels}) == [MigrationRequest(**WEB, node_selector=labels)]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs of container runtimes that are scripts: they write down how they were called, and answer from a file."""
+"""Scripts in place of the programs of container runtimes: they record their calls and answer from a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ for verb in sys.argv[1:]:
 
 @dataclass
 class Node:
-    """A folder of programs. calls: what was called, in order; typed, creds: what came otherwise with the last call."""
+    """A folder of programs. calls: the command lines; typed, creds: other input of the last call."""
 
     folder: Path
 
@@ -68,7 +68,7 @@ class Node:
 
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
-    """A node on which nothing is installed."""
+    """A node without any runtime."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the modules of a node's images do: nothing where nothing is missing, and never half of it."""
+"""The modules for images on a node: idempotent, and never half done."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def verbs(node: Node) -> list[str]:
     return [call.split()[4] for call in node.calls]
 
 
-def test_the_runtime_is_the_one_whose_socket_is_there_unless_it_is_named() -> None:
+def test_the_runtime_is_the_option_or_the_one_with_a_socket() -> None:
     assert kind_of_runtime("auto", lambda path: path == "/run/crio/crio.sock") == "cri-o"
     assert kind_of_runtime("auto", lambda _path: False) == "containerd"
     assert kind_of_runtime("containerd", lambda _path: True) == "containerd"
@@ -58,14 +58,14 @@ def test_a_node_is_described(containerd: Node) -> None:
     assert describe(asked, check_mode=False) == expected
 
 
-def test_an_archive_that_the_node_has_is_not_imported(containerd: Node) -> None:
+def test_an_archive_with_the_same_digest_is_not_imported(containerd: Node) -> None:
     holds(containerd, (NAME, "sha256:aa"))
     result = ensure(params(archive="/tmp/a.tar", digest="sha256:aa"), check_mode=False)
     assert result == {"changed": False, "digest": "sha256:aa"}
     assert verbs(containerd) == ["list"]
 
 
-def test_another_archive_under_the_same_name_is_imported_in_its_place(
+def test_another_archive_under_the_same_name_replaces_the_image(
     containerd: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holds(containerd, (NAME, "sha256:old"))
@@ -82,13 +82,13 @@ def test_another_archive_under_the_same_name_is_imported_in_its_place(
     assert verbs(containerd) == ["list", "import", "list"]
 
 
-def test_an_import_of_which_nothing_came_is_an_error(containerd: Node) -> None:
+def test_an_import_without_effect_is_an_error(containerd: Node) -> None:
     holds(containerd, (NAME, "sha256:old"))
     with pytest.raises(VirtError, match="was loaded and is missing: the node has sha256:old under this name"):
         ensure(params(archive="/tmp/a.tar", digest="sha256:new"), check_mode=False)
 
 
-def test_check_mode_asks_and_does_nothing(containerd: Node) -> None:
+def test_check_mode_only_lists(containerd: Node) -> None:
     assert ensure(params(archive="/nowhere", digest="sha256:aa"), check_mode=True) == {
         "changed": True,
         "digest": "sha256:aa",
@@ -100,7 +100,7 @@ def test_check_mode_asks_and_does_nothing(containerd: Node) -> None:
     assert set(verbs(containerd)) == {"list"}
 
 
-def test_a_registry_is_asked_when_the_image_is_missing_or_always(containerd: Node) -> None:
+def test_an_image_is_pulled_when_missing_or_always(containerd: Node) -> None:
     holds(containerd, (NAME, "sha256:aa"))
     assert ensure(params(), check_mode=False) == {"changed": False, "digest": "sha256:aa"}
     assert verbs(containerd) == ["list"]
@@ -108,7 +108,7 @@ def test_a_registry_is_asked_when_the_image_is_missing_or_always(containerd: Nod
     assert verbs(containerd) == ["list", "list", "pull", "list"]
 
 
-def test_all_of_a_repository_goes(containerd: Node) -> None:
+def test_all_records_of_a_repository_are_removed(containerd: Node) -> None:
     holds(containerd, (NAME, "sha256:aa"), ("sha256:bb", "sha256:aa"))
     assert ensure(params(state="absent"), check_mode=False) == {"changed": True, "removed": [NAME, "sha256:bb"]}
     holds(containerd)
@@ -124,13 +124,15 @@ def test_all_of_a_repository_goes(containerd: Node) -> None:
         ({"username": "a:b", "password": "canary"}, "username has a colon"),
     ],
 )
-def test_half_of_what_belongs_together_is_refused(containerd: Node, given: dict[str, str], words: str) -> None:
+def test_options_that_belong_together_are_required_together(
+    containerd: Node, given: dict[str, str], words: str
+) -> None:
     with pytest.raises(BadArgument, match=words) as caught:
         ensure(params(**given), check_mode=False)
     assert "canary" not in caught.value.message
 
 
-def test_a_runtime_that_does_not_answer_is_named_with_the_option(node: Node) -> None:
+def test_a_runtime_that_does_not_respond_is_named_with_the_option(node: Node) -> None:
     with pytest.raises(VirtError, match=r"containerd on this node cannot list.*/nowhere/ctr.*launcher_image_ctr"):
         ensure(params(ctr="/nowhere/ctr"), check_mode=False)
     with pytest.raises(VirtError, match=r"cri-o on this node cannot list.*cannot run crictl.*launcher_image_crictl"):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a node's images goes with a repository."""
+"""Which records of images are removed with a repository."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ RECORDS = [
 ]
 
 
-def test_with_a_repository_go_the_nameless_records_that_hold_its_content() -> None:
+def test_untagged_records_of_its_content_go_with_a_repository() -> None:
     assert names_of(OURS, RECORDS) == [f"{OURS}:0.1.0", f"{OURS}@sha256:new", f"{OURS}@sha256:old"]
     assert removable(OURS, RECORDS) == [*names_of(OURS, RECORDS), "sha256:config-of-new", "sha256:config-of-old"]
 
 
-def test_what_somebody_else_has_under_a_name_of_theirs_stays() -> None:
+def test_images_under_other_names_stay() -> None:
     records = [*RECORDS, Record("registry.example/copy:1", "sha256:old")]
     assert "sha256:config-of-old" not in removable(OURS, records)
     assert "sha256:config-of-new" in removable(OURS, records)
 
 
-def test_of_what_is_not_there_nothing_goes() -> None:
+def test_a_missing_repository_removes_nothing() -> None:
     assert removable("localhost/virtops/none", RECORDS) == []

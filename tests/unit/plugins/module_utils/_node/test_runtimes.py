@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""containerd and CRI-O: what their programs are called with, and what is made of what they say."""
+"""containerd and CRI-O: the command lines of their programs, and the parsing of their output."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def test_containerd_imports_under_the_repository(node: Node) -> None:
     assert node.calls == [f"k3s ctr --namespace k8s.io images import --local --digests --base-name {OURS} /tmp/a.tar"]
 
 
-def test_containerd_pulls_by_the_settings_of_the_node(node: Node) -> None:
+def test_containerd_pulls_with_the_settings_of_the_node(node: Node) -> None:
     node.has("ctr")
     Containerd(hosts_directory="/etc/rke2/certs.d").pull(f"{OURS}:1")
     assert node.calls == [f"ctr --namespace k8s.io images pull --hosts-dir /etc/rke2/certs.d {OURS}:1"]
 
 
-def test_a_password_is_typed_to_containerds_client_and_no_argument(node: Node) -> None:
+def test_a_password_goes_to_containerds_client_by_stdin_and_not_by_argument(node: Node) -> None:
     node.has("ctr")
     Containerd().pull(f"{OURS}:1", "nodes", "canary pass:word!")
     assert node.typed == "canary pass:word!"
@@ -67,9 +67,7 @@ def test_containerd_removes_names_and_content_and_waits_for_it(node: Node) -> No
     assert node.calls[-1] == "ctr --namespace k8s.io images list"
 
 
-def test_containerd_waits_for_containers_that_are_still_to_be_taken_away(
-    node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_containerd_waits_for_containers_about_to_be_removed(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     node.has("ctr")
     node.says("ctr", "list", LISTED)
     node.says("ctr", "containers", f"CONTAINER IMAGE RUNTIME\n11 {OURS}:1 io.containerd.runc.v2\n22 other:1 runc\n")
@@ -85,9 +83,7 @@ def test_containerd_waits_for_containers_that_are_still_to_be_taken_away(
     assert node.calls[-1].startswith("ctr --namespace k8s.io images remove")
 
 
-def test_containerd_does_not_wait_for_ever_for_who_goes_on_using_an_image(
-    node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_containerd_does_not_wait_for_ever_for_an_image_in_use(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     node.has("ctr")
     node.says("ctr", "list", LISTED)
     node.says("ctr", "containers", f"CONTAINER IMAGE RUNTIME\n11 {OURS}:1 io.containerd.runc.v2\n")
@@ -114,7 +110,7 @@ def test_crio_lists_names_with_all_their_digests(node: Node) -> None:
     assert node.calls == [f"{CRICTL} images --output json"]
 
 
-def test_crio_that_has_nothing_has_nothing(node: Node) -> None:
+def test_crio_without_images_lists_nothing(node: Node) -> None:
     node.has("crictl")
     node.says("crictl", "images", "{}")
     assert Crio().records() == []
@@ -127,19 +123,19 @@ def test_skopeo_imports_into_the_storage_of_crio(node: Node) -> None:
     assert node.calls == [f"skopeo copy --quiet oci-archive:/tmp/a.tar containers-storage:{OURS}:1"]
 
 
-def test_podman_does_where_there_is_no_skopeo(node: Node) -> None:
+def test_podman_imports_without_skopeo(node: Node) -> None:
     node.has("podman")
     node.says("podman", "pull", "cc")
     Crio().load(f"{OURS}:1", "/tmp/a.tar")
     assert node.calls == ["podman pull --quiet oci-archive:/tmp/a.tar", f"podman tag cc {OURS}:1"]
 
 
-def test_without_either_the_remedy_is_said(node: Node) -> None:
+def test_without_skopeo_and_podman_the_error_names_the_remedy(node: Node) -> None:
     with pytest.raises(VirtError, match=r"skopeo or podman is needed to import archives .* install one .* or pull"):
         Crio().load(f"{OURS}:1", "/tmp/a.tar")
 
 
-def test_a_password_is_handed_to_crictl_and_no_argument(node: Node) -> None:
+def test_a_password_goes_to_crictl_and_not_by_argument(node: Node) -> None:
     node.has("crictl")
     Crio().pull(f"{OURS}:1", "nodes", "canary")
     assert node.creds == "nodes:canary"
@@ -148,21 +144,21 @@ def test_a_password_is_handed_to_crictl_and_no_argument(node: Node) -> None:
     assert node.creds == ""
 
 
-def test_crio_removes_an_image_that_is_nobody_elses_by_its_id(node: Node) -> None:
+def test_crio_removes_an_image_without_other_names_by_its_id(node: Node) -> None:
     node.has("crictl")
     node.says("crictl", "images", images(IMAGE))
     assert Crio().remove(OURS) == [f"{OURS}:1", f"{OURS}@sha256:aa", f"{OURS}@sha256:list"]
     assert node.calls[-1] == f"{CRICTL} rmi cc"
 
 
-def test_crio_takes_only_our_name_off_an_image_that_has_another(node: Node) -> None:
+def test_crio_removes_only_our_name_of_an_image_with_others(node: Node) -> None:
     node.has("crictl")
     node.says("crictl", "images", images({**IMAGE, "repoTags": [f"{OURS}:1", "registry.example/copy:1"]}))
     assert Crio().remove(OURS) == [f"{OURS}:1"]
 
 
-def test_crio_removes_what_an_earlier_build_left_under_the_same_tag(node: Node) -> None:
-    """CRI-O keeps an image whose tag stands for another one now, and says the repository that it had."""
+def test_crio_removes_images_of_earlier_builds_under_the_same_tag(node: Node) -> None:
+    """CRI-O keeps an image whose tag moved to another one, and lists its former repository."""
     node.has("crictl")
     former = {"id": "dd", "repoTags": [], "repoDigests": [f"{OURS}@sha256:old"]}
     node.says("crictl", "images", images(IMAGE, former))
@@ -173,10 +169,10 @@ def test_crio_removes_what_an_earlier_build_left_under_the_same_tag(node: Node) 
 HELD = 'level=fatal msg="error of removing image \\"cc\\": image used by 11: image is in use by a container"'
 
 
-def test_crio_is_asked_again_until_a_container_that_ended_is_taken_away(
-    node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """CRI-O refuses to remove what a container holds, ended or not; the kubelet takes that one away within a minute."""
+def test_crio_retries_until_an_ended_container_is_removed(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CRI-O does not remove an image that a container uses, even an ended one; the kubelet removes that within a
+    minute.
+    """
     node.has("crictl")
     node.says("crictl", "images", images(IMAGE))
     node.fails("crictl", "rmi", HELD)
@@ -192,7 +188,7 @@ def test_crio_is_asked_again_until_a_container_that_ended_is_taken_away(
     assert [call for call in node.calls if " rmi " in call] == [f"{CRICTL} rmi cc"] * 2
 
 
-def test_what_goes_meanwhile_is_not_removed_again(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_removed_meanwhile_is_not_removed_again(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     node.has("crictl")
     node.says("crictl", "images", images(IMAGE, {**IMAGE, "id": "dd", "repoTags": [f"{OURS}:2"]}))
     node.fails("crictl", "rmi", HELD)
@@ -206,9 +202,7 @@ def test_what_goes_meanwhile_is_not_removed_again(node: Node, monkeypatch: pytes
     assert node.calls[-1] == f"{CRICTL} rmi cc"
 
 
-def test_an_image_that_somebody_goes_on_using_is_an_error_that_says_what_to_do(
-    node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_image_that_stays_in_use_is_an_error_with_a_remedy(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     node.has("crictl")
     node.says("crictl", "images", images(IMAGE))
     node.fails("crictl", "rmi", HELD)
@@ -217,7 +211,7 @@ def test_an_image_that_somebody_goes_on_using_is_an_error_that_says_what_to_do(
         Crio().remove(OURS)
 
 
-def test_another_failure_of_crictl_is_not_waited_for(node: Node) -> None:
+def test_other_errors_of_crictl_are_not_retried(node: Node) -> None:
     node.has("crictl")
     node.says("crictl", "images", images(IMAGE))
     node.fails("crictl", "rmi", "connection refused")
@@ -225,7 +219,7 @@ def test_another_failure_of_crictl_is_not_waited_for(node: Node) -> None:
         Crio().remove(OURS)
 
 
-def test_what_a_program_says_when_it_fails_is_shown(node: Node) -> None:
+def test_the_error_output_of_a_program_is_shown(node: Node) -> None:
     node.has("ctr")
     node.fails("ctr", "pull", "ctr: failed to resolve: 401 Unauthorized")
     with pytest.raises(VirtError, match="exit code 7: ctr: failed to resolve: 401") as caught:
@@ -233,7 +227,7 @@ def test_what_a_program_says_when_it_fails_is_shown(node: Node) -> None:
     assert "canary" not in caught.value.message
 
 
-def test_a_program_that_is_not_there_is_named(node: Node) -> None:
+def test_a_missing_program_is_named(node: Node) -> None:
     with pytest.raises(VirtError, match="cannot run /nowhere/ctr: No such file"):
         Containerd("/nowhere/ctr").records()
     with pytest.raises(BadArgument, match="empty"):

@@ -35,7 +35,7 @@ def world() -> World:
 
 @pytest.fixture
 def expose(world: World) -> Iterator[Expose]:
-    """Run one task of kubevirt_service with these options; check_mode and diff are keywords as well."""
+    """Run one task of kubevirt_service with these options; check_mode and diff are keywords too."""
     with serving(world) as url:
         api = Api.connect(Endpoint(server=url))
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""kubevirt_service against an API server with behaviour: what is selected, what stays, who owns it."""
+"""kubevirt_service on a fake API server: selector, kept fields, owner."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_a_vm_is_exposed_once(world: World, expose: Expose) -> None:
     assert [method for method, _path in world.requests] == ["GET", "GET"]
 
 
-def test_one_that_is_owned_is_given_up_and_keeps_its_other_owners(world: World, expose: Expose) -> None:
-    """Else it would go with a machine that it is said not to belong to."""
+def test_an_owned_service_is_released_and_keeps_its_other_owners(world: World, expose: Expose) -> None:
+    """Otherwise it would be deleted with a machine that no longer owns it."""
     expose(vm="web", ports=PORT)
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "web", "uid": "u"}
     world.objects[KEY]["metadata"]["ownerReferences"].append(other)
@@ -55,7 +55,7 @@ def test_without_an_owner_one_request_is_enough(world: World, expose: Expose) ->
     assert "ownerReferences" not in world.objects[KEY]["metadata"]
 
 
-def test_ports_of_the_interfaces_are_the_default_of_a_new_one(world: World, expose: Expose) -> None:
+def test_the_ports_of_the_interfaces_are_the_default_of_a_new_service(world: World, expose: Expose) -> None:
     expose(vm="web")
     ports = [(item["name"], item["port"], item["protocol"]) for item in world.objects[KEY]["spec"]["ports"]]
     assert ports == [("port-22", 22, "TCP"), ("dns", 53, "UDP")]
@@ -63,7 +63,7 @@ def test_ports_of_the_interfaces_are_the_default_of_a_new_one(world: World, expo
         expose(vmi="bare")
 
 
-def test_what_is_not_said_stays(world: World, expose: Expose) -> None:
+def test_fields_without_an_option_stay(world: World, expose: Expose) -> None:
     expose(vm="web", ports=PORT, labels={"a": "1"})
     world.objects[KEY]["spec"]["sessionAffinity"] = "ClientIP"
     assert expose(vm="web", type="NodePort", labels={"b": "2"})["method"] == "patch"
@@ -73,7 +73,7 @@ def test_what_is_not_said_stays(world: World, expose: Expose) -> None:
     assert expose(vm="web", type="NodePort", ports=PORT)["changed"] is False
 
 
-def test_a_port_that_is_not_listed_is_taken_away(world: World, expose: Expose) -> None:
+def test_a_port_that_is_not_listed_is_removed(world: World, expose: Expose) -> None:
     expose(vm="web", ports=[{"name": "a", "port": 80}, {"name": "b", "port": 81, "target_port": "http"}])
     assert expose(vm="web", ports=[{"name": "a", "port": 80}])["changed"] is True
     assert [item["port"] for item in world.objects[KEY]["spec"]["ports"]] == [80]
@@ -89,7 +89,7 @@ def test_another_selector_replaces_the_old_one(world: World, expose: Expose) -> 
     assert world.objects[KEY]["spec"]["selector"] == {"app": "web"}
 
 
-def test_a_replica_set_goes_by_its_labels(world: World, expose: Expose) -> None:
+def test_a_replica_set_is_selected_by_its_labels(world: World, expose: Expose) -> None:
     assert expose(replicaset="workers", ports=PORT)["result"]["spec"]["selector"] == {"app": "workers"}
     world.objects["virtualmachineinstancereplicasets", "default", "workers"]["spec"]["selector"] = {
         "matchExpressions": [{"key": "app", "operator": "Exists"}]
@@ -98,7 +98,7 @@ def test_a_replica_set_goes_by_its_labels(world: World, expose: Expose) -> None:
         expose(replicaset="workers", ports=PORT)
 
 
-def test_the_owner_of_the_same_name_that_is_gone_makes_way_and_others_stay(world: World, expose: Expose) -> None:
+def test_a_deleted_owner_of_the_same_name_is_replaced_and_others_stay(world: World, expose: Expose) -> None:
     expose(vm="web", ports=PORT)
     other = {"kind": "ConfigMap", "name": "c", "uid": "other"}
     world.objects[KEY]["metadata"]["ownerReferences"].append(other)
@@ -108,7 +108,7 @@ def test_the_owner_of_the_same_name_that_is_gone_makes_way_and_others_stay(world
     assert [item["uid"] for item in world.objects[KEY]["metadata"]["ownerReferences"]] == ["other", "new"]
 
 
-def test_a_rivals_port_is_not_overwritten(world: World, expose: Expose) -> None:
+def test_a_concurrent_port_change_is_not_overwritten(world: World, expose: Expose) -> None:
     expose(vm="web", ports=PORT)
     rounds = []
 
@@ -123,7 +123,7 @@ def test_a_rivals_port_is_not_overwritten(world: World, expose: Expose) -> None:
     assert (len(rounds), world.objects[KEY]["spec"]["seen"]) == (2, True)
 
 
-def test_check_mode_foresees_and_does_nothing(world: World, expose: Expose) -> None:
+def test_check_mode_predicts_and_changes_nothing(world: World, expose: Expose) -> None:
     assert expose(vm="web", ports=PORT, check_mode=True)["method"] == "create"
     assert expose(vm="not-yet", ports=PORT, check_mode=True)["changed"] is True, "an earlier task would make it"
     assert KEY not in world.objects
@@ -140,7 +140,7 @@ def test_absent_is_idempotent(world: World, expose: Expose) -> None:
     assert expose(vm="web", state="absent")["changed"] is False
 
 
-def test_an_address_is_waited_for(world: World, expose: Expose) -> None:
+def test_waiting_ends_with_an_address(world: World, expose: Expose) -> None:
     with pytest.raises(TimedOut, match="default/web is not reachable after 1 s: it has no address") as caught:
         expose(vm="web", ports=PORT, type="LoadBalancer", wait=True, wait_timeout=1)
     assert caught.value.facts["changed"] is True
@@ -178,7 +178,7 @@ def test_bad_options_are_named(expose: Expose, options: dict[str, Any], words: s
         expose(**options)
 
 
-def test_what_is_not_there_is_not_exposed(expose: Expose) -> None:
+def test_a_missing_machine_is_not_exposed(expose: Expose) -> None:
     with pytest.raises(
         VirtError, match="VirtualMachine default/none does not exist, so Service default/none cannot belong"
     ):
@@ -196,7 +196,7 @@ def test_a_long_name_has_the_id_that_kubevirt_gives_it() -> None:
     assert exposure.instance_id("x" * 64) == "x" * 54 + "-bb2fa3ee"
 
 
-def test_each_example_does_something_and_nothing_again(world: World, expose: Expose) -> None:
+def test_each_example_makes_a_change_and_a_second_run_none(world: World, expose: Expose) -> None:
     for task in yaml.safe_load(kubevirt_service.EXAMPLES):
         options = task["virtops.kubevirt.kubevirt_service"]
         assert expose(**options)["changed"] is True, task["name"]

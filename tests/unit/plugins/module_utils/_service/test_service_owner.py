@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose a Service is that has the name of what is exposed: what is not seen to be for it stays as it is."""
+"""An existing Service with the name of the exposed machine: it stays as it is unless it clearly belongs to the
+machine.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def put_service(world: World, spec: dict[str, Any], owners: list[dict[str, Any]]
 
 @pytest.mark.parametrize("state", ["present", "absent"])
 @pytest.mark.parametrize(("spec", "owners", "words"), OTHERS)
-def test_what_is_not_seen_to_be_the_machines_is_left_alone(
+def test_a_service_that_does_not_belong_to_the_machine_stays(
     world: World, expose: Expose, spec: dict[str, Any], owners: list[dict[str, Any]], words: str, state: str
 ) -> None:
     put_service(world, spec, owners)
@@ -57,7 +59,7 @@ def test_what_is_not_seen_to_be_the_machines_is_left_alone(
         pytest.param({}, [MACHINE], id="belongs to it, and finds nothing"),
     ],
 )
-def test_what_is_the_machines_is_changed_and_deleted(
+def test_a_service_of_the_machine_is_changed_and_deleted(
     world: World, expose: Expose, spec: dict[str, Any], owners: list[dict[str, Any]], state: str
 ) -> None:
     put_service(world, spec, owners)
@@ -65,7 +67,7 @@ def test_what_is_the_machines_is_changed_and_deleted(
     assert expose(vm="web", ports=PORT, state=state)["changed"] is True
 
 
-def test_a_service_is_moved_to_another_machine_where_its_name_is_said(world: World, expose: Expose) -> None:
+def test_a_service_moves_to_another_machine_when_its_name_is_given(world: World, expose: Expose) -> None:
     put_service(world, {"selector": {"vmi.kubevirt.io/id": "db"}})
     with pytest.raises(VirtError, match="selects other Pods"):
         expose(name="web", vm="web", state="absent")
@@ -76,15 +78,17 @@ def test_a_service_is_moved_to_another_machine_where_its_name_is_said(world: Wor
 
 
 @pytest.mark.parametrize("spec", [{}, {"selector": {"app": "shop"}}])
-def test_a_name_that_is_said_makes_nothing_else_a_machines(world: World, expose: Expose, spec: dict[str, Any]) -> None:
+def test_a_given_name_does_not_claim_a_service_without_a_machine(
+    world: World, expose: Expose, spec: dict[str, Any]
+) -> None:
     put_service(world, spec)
 
     with pytest.raises(VirtError, match="Service default/web "):
         expose(name="web", vm="web", ports=PORT)
 
 
-def test_a_replica_sets_service_is_known_by_the_sets_labels(world: World, expose: Expose) -> None:
-    """One that does not belong to it; without the set nobody can tell any more whose it is."""
+def test_the_service_of_a_replica_set_is_recognized_by_the_labels_of_the_set(world: World, expose: Expose) -> None:
+    """It has no owner: without the set, nothing shows that it belongs to it."""
     workers = {"replicaset": "workers", "owned": False}
     expose(**workers, ports=PORT)
     assert expose(**workers, ports=[{"port": 81}])["changed"] is True
@@ -97,10 +101,10 @@ def test_a_replica_sets_service_is_known_by_the_sets_labels(world: World, expose
 
 
 @pytest.mark.parametrize("state", ["present", "absent"])
-def test_somebody_elses_service_of_the_name_is_neither_taken_over_nor_deleted(
+def test_a_foreign_service_of_that_name_is_neither_adopted_nor_deleted(
     world: World, expose: Expose, state: str
 ) -> None:
-    """It has its name from what is exposed: nobody has said that this very Service is meant."""
+    """The name comes from the machine: the user did not name this Service."""
     world.put("services", {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": {"app": "shop"}}})
     before = copy.deepcopy(world.objects[KEY])
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A world to work in, and the calls that a module would make."""
+"""A fake cluster, and the calls that a module would make."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def api(world: World) -> Iterator[Api]:
 
 @pytest.fixture
 def task(api: Api) -> Task:
-    """Run one task of kubevirt_vm with these options; check_mode and diff are keywords as well."""
+    """Run one task of kubevirt_vm with these options; check_mode and diff are keywords too."""
     return _tasks(api, kinds.VM)
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A play of a hundred tasks through something that answers in the API server's place for two requests of five."""
+"""A hundred tasks through a proxy that fails two of five requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EMPTY_WATCH = an_answer("200 OK", "application/json", b"")
 
 @pytest.fixture
 def in_the_way(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
-    """Whether a request gets through is chance of a known beginning; pauses are none, and as many as they are."""
+    """Make each request fail at random, from a fixed seed; pauses take no time."""
     monkeypatch.setattr(transport, "PAUSES_SECONDS", tuple(0.0 for _pause in transport.PAUSES_SECONDS))
     monkeypatch.setattr(waiter, "FIRST_PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(waiter, "LAST_PAUSE_SECONDS", 0.001)
@@ -41,7 +41,7 @@ def in_the_way(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
         if chance.random() > 0.4:
             return None
         if method != "GET":
-            return TOO_MANY  # of the others nobody knows whether a write was done
+            return TOO_MANY  # whether other writes were applied is unknown
         return EMPTY_WATCH if "watch=" in path else chance.choice(OF_READS)
 
     world.mischief = answer

@@ -16,18 +16,18 @@ Task = Callable[..., dict[str, Any]]
 MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
 
 
-def test_entries_may_have_states_of_their_own(world: World, task: Task) -> None:
+def test_entries_may_have_their_own_state(world: World, task: Task) -> None:
     task(vms=[{"name": "vm-0"}, {"name": "vm-1"}], **MACHINE)
     result = task(vms=[{"name": "vm-0", "state": "absent"}, {"name": "vm-1", "state": "stopped"}])
     assert [item["method"] for item in result["results"]] == ["delete", "stop"]
     assert list(world.objects) == [("virtualmachines", "default", "vm-1")]
 
 
-def test_an_empty_list_is_nothing_to_do(task: Task) -> None:
+def test_an_empty_list_changes_nothing(task: Task) -> None:
     assert task(vms=[]) == {"changed": False, "results": []}
 
 
-def test_what_is_wrong_with_one_vm_is_the_error_of_a_task_that_has_no_other(world: World, task: Task) -> None:
+def test_the_failure_of_a_single_vm_is_the_error_of_the_task(world: World, task: Task) -> None:
     with pytest.raises(VirtError, match=r"^cannot apply VirtualMachine default/web: spec\.colour"):
         task(name="web", definition={"spec": {"colour": 1, "template": {}}})
     assert world.objects == {}

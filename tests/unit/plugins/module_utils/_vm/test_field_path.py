@@ -18,19 +18,19 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import field_
         ("a[b][c].d", ["a", "b", "c", "d"]),
     ],
 )
-def test_path_is_split_into_keys(text: str, keys: list[str]) -> None:
+def test_a_path_is_split_into_keys(text: str, keys: list[str]) -> None:
     assert field_path.parse(text) == keys
 
 
 @pytest.mark.parametrize(
     ("text", "column"), [("metadata..x[", 10), ("a[b", 2), ("", 1), ("a[]", 4), ("a[b]c", 5), (".a", 1)]
 )
-def test_what_is_no_path_is_refused_with_the_column(text: str, column: int) -> None:
+def test_a_malformed_path_is_refused_with_the_column(text: str, column: int) -> None:
     with pytest.raises(BadArgument, match=f"error at column {column}"):
         field_path.parse(text)
 
 
-def test_paths_are_left_out_of_a_copy() -> None:
+def test_the_result_omits_the_fields() -> None:
     obj = {"a": {"b": 1, "c": 2}, "l": [{"x": 1, "y": 2}]}
     assert field_path.without(obj, [["a", "b"], ["l", "x"], ["no", "such"]]) == {"a": {"c": 2}, "l": [{"y": 2}]}
     assert obj["a"]["b"] == 1

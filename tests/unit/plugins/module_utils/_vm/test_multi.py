@@ -20,7 +20,7 @@ def names(count: int) -> list[dict[str, Any]]:
     return [{"name": f"vm-{index}"} for index in range(count)]
 
 
-def test_a_hundred_vms_that_are_right_cost_one_request(world: World, task: Task) -> None:
+def test_a_hundred_unchanged_vms_cost_one_request(world: World, task: Task) -> None:
     assert task(vms=names(100), **MACHINE)["changed"] is True
     world.requests.clear()
     result = task(vms=names(100), **MACHINE)
@@ -29,7 +29,7 @@ def test_a_hundred_vms_that_are_right_cost_one_request(world: World, task: Task)
     assert world.requests == [("GET", "/apis/kubevirt.io/v1/namespaces/default/virtualmachines?limit=500")]
 
 
-def test_one_failure_does_not_keep_the_others_from_being_done(world: World, task: Task) -> None:
+def test_a_failure_does_not_stop_the_others(world: World, task: Task) -> None:
     wrong = {"name": "wrong", "definition": {"spec": {"colour": 1, "template": {}}}}
     with pytest.raises(VirtError) as caught:
         task(vms=[*names(2), wrong], diff=True, **MACHINE)
@@ -41,14 +41,14 @@ def test_one_failure_does_not_keep_the_others_from_being_done(world: World, task
     assert world.vm("vm-1")
 
 
-def test_each_result_has_the_name_that_the_server_made(world: World, task: Task) -> None:
+def test_each_result_has_its_generated_name(world: World, task: Task) -> None:
     result = task(vms=[{"generate_name": "vm-"}, {"generate_name": "vm-"}], **MACHINE)
     assert sorted(item["name"] for item in result["results"]) == sorted(
         name for kind, _unused, name in world.objects if kind == "virtualmachines"
     )
 
 
-def test_a_made_name_is_told_of_a_machine_that_is_waited_for_in_vain(world: World, task: Task) -> None:
+def test_a_timeout_reports_the_generated_name(world: World, task: Task) -> None:
     world.unschedulable = "no node"
     with pytest.raises(VirtError) as caught:
         task(vms=[{"generate_name": "vm-"}], wait=True, wait_timeout=1, **MACHINE)
@@ -56,7 +56,7 @@ def test_a_made_name_is_told_of_a_machine_that_is_waited_for_in_vain(world: Worl
     assert world.vm(result["name"])
 
 
-def test_what_was_not_created_has_an_empty_name(task: Task) -> None:
+def test_a_machine_that_was_not_created_has_an_empty_name(task: Task) -> None:
     with pytest.raises(VirtError) as caught:
         task(vms=[{"generate_name": "vm-", "definition": {"spec": {"colour": 1, "template": {}}}}], **MACHINE)
     assert [item["name"] for item in caught.value.facts["results"]] == [""]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tasks leave alone, and what they take away: stories of several tasks, and of others who write meanwhile."""
+"""What tasks keep and what they remove: sequences of several tasks, with concurrent writes of others."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def names(items: list[dict[str, Any]]) -> list[str]:
 
 
 def plug(world: World, item: dict[str, Any]) -> None:
-    """Add a volume as the control plane does when somebody plugs one in for good."""
+    """Add a volume as the control plane does for a permanent hotplug."""
     body = with_value(world.vm("web"), shape.VOLUMES, [*volumes(world), item])
     world.patch("virtualmachines", "default", "web", {"spec": body["spec"]}, dry_run=False, manager="virt-controller")
 
 
 def faster(world: World, *items: dict[str, Any]) -> None:
-    """Have somebody make the VM between the next task's look and its write."""
+    """Create the VM between the read and the write of the next task."""
 
     def appear(method: str, _path: str) -> None:
         if method != "GET" and ("virtualmachines", "default", "web") not in world.objects:
@@ -64,10 +64,10 @@ def faster(world: World, *items: dict[str, Any]) -> None:
     "options", [{"volumes": [DATA]}, {"definition": {"spec": {"template": {"spec": {"volumes": [DATA]}}}}}]
 )
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_a_machine_that_somebody_made_meanwhile_is_not_made_again(
+def test_a_machine_created_concurrently_is_not_created_again(
     world: World, task: Task, options: dict[str, Any], check_mode: bool
 ) -> None:
-    """It would have started, and without its disk: what is created says all that it is."""
+    """Otherwise it would start, and without its disk: a create sends the whole object."""
     faster(world, ROOT)
     result = task(memory="1Gi", check_mode=check_mode, **options)
 
@@ -79,13 +79,13 @@ def test_a_machine_that_somebody_made_meanwhile_is_not_made_again(
 
 @pytest.fixture(params=[False, True], ids=["atomic lists", "keyed lists"])
 def machine(request: pytest.FixtureRequest, world: World, task: Task) -> World:
-    """A VM with volumes root and data, declared by a definition; on both kinds of server."""
+    """A VM with volumes root and data from a definition, on both kinds of server."""
     world.keyed_lists = request.param
     task(definition=a_definition(ROOT, DATA))
     return world
 
 
-def test_options_that_name_a_list_add_to_it_and_keep_its_order(machine: World, task: Task) -> None:
+def test_options_that_name_a_list_extend_it_and_keep_its_order(machine: World, task: Task) -> None:
     more = {"name": "more", "emptyDisk": {"capacity": "2Gi"}}
     options: dict[str, Any] = {"volumes": [more, DATA], "disks": [{"name": "more", "disk": {"bus": "sata"}}]}
     assert task(**options)["changed"] is True
@@ -93,7 +93,7 @@ def test_options_that_name_a_list_add_to_it_and_keep_its_order(machine: World, t
     assert task(**options)["changed"] is False
 
 
-def test_a_new_image_leaves_cloud_init_and_the_disk_alone(world: World, task: Task) -> None:
+def test_a_new_image_keeps_cloud_init_and_the_disk(world: World, task: Task) -> None:
     task(image="registry/guest:1", cloud_init={"user_data": "#!/bin/sh", "type": "no_cloud"}, memory="1Gi")
     task(disks=[{"name": "containerdisk", "disk": {"bus": "sata"}}])
     task(image="registry/guest:2")
@@ -102,19 +102,19 @@ def test_a_new_image_leaves_cloud_init_and_the_disk_alone(world: World, task: Ta
     assert disks(world)[0]["disk"] == {"bus": "sata"}, "the option names the image, not the bus"
 
 
-def test_what_an_entry_names_is_merged_key_by_key(machine: World, task: Task) -> None:
+def test_an_item_is_merged_key_by_key(machine: World, task: Task) -> None:
     task(disks=[{"name": "root", "bootOrder": 1}])
     assert disks(machine)[0] == {"name": "root", "disk": {"bus": "virtio"}, "bootOrder": 1}
 
 
-def test_another_kind_of_source_or_target_replaces_the_old_one(machine: World, task: Task) -> None:
+def test_another_source_or_target_type_replaces_the_old_one(machine: World, task: Task) -> None:
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "d"}}
     task(volumes=[claim], disks=[{"name": "data", "cdrom": {"bus": "sata"}}])
     assert volumes(machine) == [ROOT, claim]
     assert disks(machine)[1] == {"name": "data", "cdrom": {"bus": "sata"}}
 
 
-def test_null_takes_a_field_an_item_and_a_list_away(machine: World, task: Task) -> None:
+def test_null_removes_a_field_an_item_and_a_list(machine: World, task: Task) -> None:
     task(disks=[{"name": "root", "bootOrder": 1, "cache": "none"}])
     task(disks=[{"name": "root", "cache": None, "bootOrder": 2}])
     assert disks(machine)[0] == {"name": "root", "disk": {"bus": "virtio"}, "bootOrder": 2}
@@ -126,7 +126,7 @@ def test_null_takes_a_field_an_item_and_a_list_away(machine: World, task: Task) 
     assert volumes(machine) is None
 
 
-def test_a_disk_that_others_plugged_in_stays_whatever_a_definition_changes(machine: World, task: Task) -> None:
+def test_a_disk_hotplugged_by_others_survives_changes_of_the_definition(machine: World, task: Task) -> None:
     plug(machine, HOT)
     assert task(definition=a_definition(ROOT, DATA))["changed"] is False
     for definition, left in (
@@ -142,7 +142,7 @@ def test_a_disk_that_others_plugged_in_stays_whatever_a_definition_changes(machi
     assert volumes(machine)[0] == HOT
 
 
-def test_a_list_that_is_not_declared_any_more_leaves_what_others_plugged_in(machine: World, task: Task) -> None:
+def test_a_list_removed_from_the_definition_keeps_items_hotplugged_by_others(machine: World, task: Task) -> None:
     plug(machine, HOT)
     task(definition=a_definition(ROOT))
     definition = a_definition(ROOT)
@@ -154,7 +154,7 @@ def test_a_list_that_is_not_declared_any_more_leaves_what_others_plugged_in(mach
         assert task(definition=definition)["changed"] is False
 
 
-def test_others_labels_stay_when_ours_are_no_longer_declared(world: World, task: Task) -> None:
+def test_labels_of_others_stay_when_ours_are_no_longer_declared(world: World, task: Task) -> None:
     task(definition={**a_definition(ROOT), "metadata": {"labels": {"ours": "1", "both": "2"}}})
     theirs = {"metadata": {"labels": {"theirs": "3", "both": "4"}}}
     world.patch("virtualmachines", "default", "web", theirs, dry_run=False)
@@ -164,7 +164,7 @@ def test_others_labels_stay_when_ours_are_no_longer_declared(world: World, task:
     assert world.vm("web")["metadata"]["labels"] == {"theirs": "3", "both": "4"}
 
 
-def test_a_key_of_an_item_that_is_no_longer_declared_goes(machine: World, task: Task) -> None:
+def test_a_key_of_an_item_that_is_no_longer_declared_is_removed(machine: World, task: Task) -> None:
     definition = a_definition(ROOT, DATA)
     definition["spec"]["template"]["spec"]["domain"]["devices"]["disks"][0]["cache"] = "none"
     task(definition=definition)
@@ -173,7 +173,7 @@ def test_a_key_of_an_item_that_is_no_longer_declared_goes(machine: World, task: 
     assert disks(machine)[0] == {"name": "root", "disk": {"bus": "virtio"}}
 
 
-def test_a_key_inside_a_list_that_is_a_whole_goes_too(world: World, task: Task) -> None:
+def test_a_key_inside_an_atomic_list_is_removed_too(world: World, task: Task) -> None:
     where = ("spec", "template", "spec", "tolerations")
     task(definition=a_definition(tolerations=[{"key": "a", "effect": "NoSchedule"}, {"key": "b"}]))
     assert task(definition=a_definition(tolerations=[{"key": "a"}, {"key": "b"}]))["changed"] is True
@@ -192,7 +192,7 @@ def test_a_disk_that_others_unplugged_and_plugged_in_again_is_theirs(world: Worl
     assert names(volumes(world)) == ["root", "data"]
 
 
-def test_an_item_that_appears_between_reading_and_writing_stays(world: World, task: Task) -> None:
+def test_an_item_added_between_read_and_write_stays(world: World, task: Task) -> None:
     task(definition=a_definition(ROOT))
     for options in ({"volumes": [DATA]}, {"definition": a_definition(ROOT, DATA, hostname="h")}):
         original = world._existing if "volumes" in options else world.apply
@@ -209,8 +209,8 @@ def test_an_item_that_appears_between_reading_and_writing_stays(world: World, ta
         assert {plugged["name"], "data"} <= set(names(volumes(world)))
 
 
-def test_a_vm_of_an_earlier_version_without_a_note_gives_back_what_it_declared(world: World, task: Task) -> None:
-    """Its lists were applied as wholes; as long as nobody changed one, all of its items are ours."""
+def test_a_vm_of_an_earlier_version_without_the_annotation_loses_undeclared_items(world: World, task: Task) -> None:
+    """That version applied whole lists; while nobody has changed one, all its items are ours."""
     task(definition=a_definition(ROOT, DATA))
     del world.vm("web")["metadata"]["annotations"]
     assert task(definition=a_definition(ROOT))["changed"] is True
@@ -218,7 +218,7 @@ def test_a_vm_of_an_earlier_version_without_a_note_gives_back_what_it_declared(w
 
 
 @pytest.mark.parametrize("is_check", [False, True], ids=["run", "check mode"])
-def test_a_definition_exchanges_fields_that_exclude_one_another(world: World, task: Task, is_check: bool) -> None:
+def test_a_definition_switches_mutually_exclusive_fields(world: World, task: Task, is_check: bool) -> None:
     task(definition=a_definition(ROOT))
     firmware = {"spec": {"template": {"spec": {"domain": {"firmware": BIOS}}}}}
     world.patch("virtualmachines", "default", "web", firmware, dry_run=False)
@@ -226,7 +226,7 @@ def test_a_definition_exchanges_fields_that_exclude_one_another(world: World, ta
     assert result["result"]["spec"]["template"]["spec"]["domain"]["firmware"]["bootloader"] == EFI["bootloader"]
 
 
-def test_a_field_that_was_written_beside_a_null_is_taken_back(world: World, task: Task) -> None:
+def test_a_field_written_beside_a_null_is_removed_when_no_longer_declared(world: World, task: Task) -> None:
     task(definition=a_definition(ROOT))
     selector = {"spec": {"template": {"spec": {"nodeSelector": {"zone": "a"}}}}}
     world.patch("virtualmachines", "default", "web", selector, dry_run=False)
@@ -239,10 +239,8 @@ def test_a_field_that_was_written_beside_a_null_is_taken_back(world: World, task
 
 
 @pytest.mark.parametrize("force", [False, True], ids=["changed", "replaced"])
-def test_what_was_written_stays_ours_although_a_controller_writes_at_once(
-    world: World, task: Task, force: bool
-) -> None:
-    """It acts as soon as the spec changes, so that the record of whose the fields are is refused at first."""
+def test_written_fields_stay_ours_although_a_controller_writes_at_once(world: World, task: Task, force: bool) -> None:
+    """The controller reacts to the change of the spec, and the first write of our annotation conflicts."""
     task(definition=a_definition(ROOT))
     selector = {"spec": {"template": {"spec": {"nodeSelector": {"zone": "a"}}}}}
     world.patch("virtualmachines", "default", "web", selector, dry_run=False)
@@ -265,23 +263,23 @@ def test_what_was_written_stays_ours_although_a_controller_writes_at_once(
     assert "hostname" not in world.vm("web")["spec"]["template"]["spec"]
 
 
-def test_a_null_in_spec_takes_away_what_is_there(world: World, task: Task) -> None:
+def test_a_null_in_spec_removes_the_field(world: World, task: Task) -> None:
     task(definition=a_definition(ROOT, nodeSelector={"zone": "a"}))
     assert task(spec={"nodeSelector": None})["changed"] is True
     assert "nodeSelector" not in world.vm("web")["spec"]["template"]["spec"]
     assert task(spec={"nodeSelector": None})["changed"] is False
 
 
-def test_cores_alone_change_cores_alone(world: World, task: Task) -> None:
+def test_cores_change_only_cores(world: World, task: Task) -> None:
     task(definition=a_definition(ROOT, domain={"cpu": {"sockets": 2, "model": "host-model"}}))
-    cpu = {"cores": 4, "sockets": None, "threads": None, "model": None}  # what Ansible makes of `cpu: {cores: 4}`
+    cpu = {"cores": 4, "sockets": None, "threads": None, "model": None}  # Ansible's value for `cpu: {cores: 4}`
     task(cpu=cpu)
     assert world.vm("web")["spec"]["template"]["spec"]["domain"]["cpu"] == {
         "cores": 4, "sockets": 2, "model": "host-model"
     }  # fmt: skip
 
 
-def test_force_changes_once_although_others_annotate_and_fill_in(world: World, task: Task) -> None:
+def test_force_changes_once_although_others_add_annotations_and_defaults(world: World, task: Task) -> None:
     task(definition=a_definition(ROOT), annotations={"mine": "1"})
     note = {"metadata": {"annotations": {"controller.example.org/seen": "1"}}}
     world.patch("virtualmachines", "default", "web", note, dry_run=False, manager="a-controller")
@@ -297,7 +295,7 @@ def test_force_changes_once_although_others_annotate_and_fill_in(world: World, t
     assert names(volumes(world)) == ["root", "data"], "what is not declared goes, whoever plugged it in"
 
 
-def test_force_undoes_what_a_person_changed_in_the_spec(world: World, task: Task) -> None:
+def test_force_reverts_manual_changes_of_the_spec(world: World, task: Task) -> None:
     task(definition=a_definition(ROOT))
     by_hand = {"spec": {"template": {"spec": {"hostname": "h"}}}}
     world.patch("virtualmachines", "default", "web", by_hand, dry_run=False, manager="kubectl-edit")

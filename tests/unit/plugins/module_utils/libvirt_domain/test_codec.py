@@ -38,7 +38,7 @@ class Chair:
     legs: tuple[Leg, ...] = children(default=())
 
 
-def test_each_form_is_spelled_its_way() -> None:
+def test_each_type_is_formatted_its_way() -> None:
     chair = Chair(
         color="red",
         is_soft=True,
@@ -54,7 +54,7 @@ def test_each_form_is_spelled_its_way() -> None:
     )
 
 
-def test_nothing_is_left_of_what_is_absent() -> None:
+def test_absent_values_leave_no_element() -> None:
     assert render_text(Chair(color="red", is_soft=False, arms=False)) == '<chair color="red" soft="off" />\n'
 
 

@@ -16,25 +16,25 @@ def test_equal_files_give_equal_bytes() -> None:
     assert write_iso("cidata", FILES) == write_iso("cidata", dict(reversed(FILES.items())))
 
 
-def test_the_image_is_whole_sectors_and_as_long_as_it_says() -> None:
+def test_the_image_is_whole_sectors_and_as_long_as_its_header_says() -> None:
     image = write_iso("cidata", FILES)
     said = int.from_bytes(image[16 * SECTOR + 80 : 16 * SECTOR + 84], "little")
     assert (len(image) % SECTOR, len(image) // SECTOR) == (0, said)
 
 
 @pytest.mark.parametrize("size", [0, 1, 2048, 100_000])
-def test_qemu_can_open_it_without_cache_wherever_it_lies(size: int) -> None:
-    """Direct I/O refuses a file whose size is no multiple of what its disk, or a tmpfs, transfers at once."""
+def test_qemu_can_open_it_without_cache_on_any_file_system(size: int) -> None:
+    """Direct I/O needs a size that is a multiple of the block size of its disk, or of a tmpfs."""
     assert len(write_iso("cidata", {"user-data": bytes(size)})) % 65536 == 0
 
 
-def test_the_label_is_where_guests_look_for_it() -> None:
+def test_the_label_is_where_guests_read_it() -> None:
     image = write_iso("cidata", FILES)
     assert image[16 * SECTOR + 40 : 16 * SECTOR + 72] == b"cidata".ljust(32)
     assert image[17 * SECTOR + 40 : 17 * SECTOR + 72] == "cidata".ljust(16).encode("utf-16-be")
 
 
-def test_it_is_not_smaller_than_what_busybox_reads() -> None:
+def test_the_image_has_the_minimum_size_of_busybox() -> None:
     assert len(write_iso("cidata", {"meta-data": b""})) > 0x11000
 
 
@@ -46,14 +46,14 @@ def test_another_reader_finds_names_and_contents() -> None:
         if child.is_file():
             name, content = child.file_identifier().decode("utf-16-be"), io.BytesIO()
             iso.get_file_from_iso_fp(content, joliet_path=f"/{name}")
-            found[name.removesuffix(";1")] = content.getvalue()  # the file's version
+            found[name.removesuffix(";1")] = content.getvalue()  # the version of the file
     iso.close()
     assert found == FILES
 
 
 @pytest.mark.parametrize("at", [16, 17], ids=["plain", "joliet"])
-def test_each_tree_has_a_path_table_of_its_own_that_leads_to_its_root(at: int) -> None:
-    """In either order of bytes: Windows goes by it, Linux by the root's own record."""
+def test_each_tree_has_its_own_path_table_that_leads_to_its_root(at: int) -> None:
+    """In both byte orders: Windows reads the table, Linux the record of the root."""
     image = write_iso("cidata", FILES)
     descriptor = image[at * SECTOR : (at + 1) * SECTOR]
     root = int.from_bytes(descriptor[158:162], "little")
@@ -63,8 +63,8 @@ def test_each_tree_has_a_path_table_of_its_own_that_leads_to_its_root(at: int) -
     assert int.from_bytes(image[big * SECTOR + 2 : big * SECTOR + 6], "big") == root
 
 
-def test_every_record_of_a_directory_has_an_even_length() -> None:
-    """Whoever reads them by halves of a word (ECMA-119, 9.1) loses the next one else."""
+def test_every_directory_record_has_an_even_length() -> None:
+    """ECMA-119, 9.1: a reader that relies on it would lose the next record."""
     image = write_iso("cidata", {**FILES, "a": b"", "ab": b""})
     for directory in (23, 24):
         at, lengths = directory * SECTOR, list[int]()
@@ -86,6 +86,6 @@ def test_every_record_of_a_directory_has_an_even_length() -> None:
         pytest.param("cidata", {str(number): b"" for number in range(17)}, id="many files"),
     ],
 )
-def test_what_the_small_writer_cannot_do_is_refused(label: str, files: dict[str, bytes]) -> None:
+def test_unsupported_input_is_refused(label: str, files: dict[str, bytes]) -> None:
     with pytest.raises(ValueError, match="ISO"):
         write_iso(label, files)

@@ -16,7 +16,7 @@ def test_a_seed_without_user_data_has_an_empty_file() -> None:
     assert write_seed(b"{}") == write_iso("cidata", {"meta-data": b"{}", "user-data": b""})
 
 
-def test_empty_network_data_is_carried() -> None:
+def test_empty_network_data_is_written() -> None:
     expected = write_iso("cidata", {"meta-data": b"{}", "user-data": b"x", "network-config": b""})
     assert write_seed(b"{}", b"x", b"") == expected
 

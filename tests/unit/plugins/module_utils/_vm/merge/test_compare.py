@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Differences: what is sent, and what is not one."""
+"""Differences between objects: what is sent, and what does not count."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.merge import 
         pytest.param({"a": 1}, {"a": {"b": 1}}, {"a": {"b": 1}}, id="another shape"),
     ],
 )
-def test_a_patch_makes_one_of_the_other(live: dict[str, Any], wanted: dict[str, Any], patch: dict[str, Any]) -> None:
+def test_applying_the_patch_gives_the_other_object(
+    live: dict[str, Any], wanted: dict[str, Any], patch: dict[str, Any]
+) -> None:
     assert compare.merge_patch(live, wanted) == patch
 
 
@@ -36,7 +38,7 @@ def test_a_patch_makes_one_of_the_other(live: dict[str, Any], wanted: dict[str, 
         pytest.param({"a": {}}, False, False, False, id="an empty mapping adds"),
     ],
 )
-def test_what_a_patch_does(patch: dict[str, Any], nulls: bool, only_nulls: bool, lists: bool) -> None:
+def test_the_effect_of_a_patch(patch: dict[str, Any], nulls: bool, only_nulls: bool, lists: bool) -> None:
     assert compare.has_nulls(patch) is nulls
     assert compare.has_only_nulls(patch) is only_nulls
     assert compare.has_lists(patch) is lists
@@ -46,11 +48,11 @@ def test_what_a_patch_does(patch: dict[str, Any], nulls: bool, only_nulls: bool,
     ("text", "number"),
     [("1Ki", 1024), ("1k", 1000), ("500m", Decimal("0.5")), ("1e3", 1000), (2, 2), ("many", None), ("", None)],
 )
-def test_quantity_is_read_as_kubernetes_does(text: object, number: object) -> None:
+def test_quantities_are_compared_as_in_kubernetes(text: object, number: object) -> None:
     assert compare.quantity(text) == number
 
 
-def test_status_and_bookkeeping_are_no_content() -> None:
+def test_status_and_bookkeeping_do_not_count() -> None:
     one = {"metadata": {"name": "a", "resourceVersion": "1", "generation": 1, "managedFields": []}, "status": {"x": 1}}
     one["metadata"]["annotations"] = {"virtops.kubevirt/declared-items": "{}"}
     assert compare.is_same_content(one, {"metadata": {"name": "a", "resourceVersion": "2"}})

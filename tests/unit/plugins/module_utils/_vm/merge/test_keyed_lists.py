@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fields that exclude one another, wherever they are."""
+"""Mutually exclusive fields, at any path."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ VOLUME = ("spec", "template", "spec", "volumes", ITEM)
         pytest.param((*DOMAIN, "cpu"), {"cores"}, {"sockets", "model"}, set(), id="others stand beside one another"),
     ],
 )
-def test_naming_one_takes_its_rivals_away(path: Path, given: set[str], there: set[str], goes: set[str]) -> None:
+def test_setting_one_removes_its_rivals(path: Path, given: set[str], there: set[str], goes: set[str]) -> None:
     assert excluded(path, given, there) == goes
 
 
 @pytest.mark.parametrize("item", [None, "text", {}, {"name": 1}, {"name": ""}])
-def test_what_has_no_key_is_told_so(item: object) -> None:
+def test_an_item_without_a_key_is_an_error(item: object) -> None:
     assert all(key_of(path, item) is None for path in KEYS)

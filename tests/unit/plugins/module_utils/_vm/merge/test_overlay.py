@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Declarations over what is there: mappings key by key, known lists item by item, others whole."""
+"""Merging declarations into objects: mappings by key, known lists by item, other lists as a whole."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def patch_of(live: dict[str, Any], declared: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_patch_holds_what_differs(declared: dict[str, Any], live: dict[str, Any], patch: dict[str, Any]) -> None:
+def test_a_patch_contains_the_differences(
+    declared: dict[str, Any], live: dict[str, Any], patch: dict[str, Any]
+) -> None:
     assert patch_of(live, declared) == patch
     after = overlay.over_live(live, declared)
     assert overlay.over_live(after, declared) is after, "what is as declared is not copied"
@@ -63,13 +65,13 @@ A = {"name": "a", "disk": {"bus": "virtio"}, "cache": "none"}
         pytest.param(None, None, id="null takes the list away"),
     ],
 )
-def test_items_are_joined_by_their_key(declared: Any, after: Any) -> None:
+def test_items_are_merged_by_their_key(declared: Any, after: Any) -> None:
     live: dict[str, Any] = {"spec": {"template": {"spec": {"domain": {"devices": {"disks": [B, A]}}}}}}
     declaration = {"spec": {"template": {"spec": {"domain": {"devices": {"disks": declared}}}}}}
     assert value_at(overlay.over_live(live, declaration), shape.DISKS) == after
 
 
-def test_templates_of_data_volumes_are_joined_by_the_name_in_their_metadata() -> None:
+def test_data_volume_templates_are_merged_by_the_name_in_their_metadata() -> None:
     path = ("spec", "dataVolumeTemplates")
     live = {
         "spec": {"dataVolumeTemplates": [{"metadata": {"name": "a"}, "spec": {"pvc": {}, "source": {"blank": {}}}}]}
@@ -79,13 +81,13 @@ def test_templates_of_data_volumes_are_joined_by_the_name_in_their_metadata() ->
     assert value_at(after, path) == above, "storage excludes pvc, and there is one kind of source"
 
 
-def test_nulls_stay_between_declarations_and_act_on_what_is_there() -> None:
+def test_nulls_survive_a_merge_of_declarations_and_remove_fields_of_the_object() -> None:
     declared = overlay.over_declared({"a": 1, "b": {"c": 1}}, {"a": None, "b": {"c": None}, "d": None})
     assert declared == {"a": None, "b": {"c": None}, "d": None}
     assert overlay.over_live({"a": 2, "b": {"c": 2, "e": 3}}, declared) == {"b": {"e": 3}}
 
 
-def test_a_mapping_over_something_else_of_a_user_is_refused_and_of_the_server_replaces() -> None:
+def test_a_mapping_over_a_scalar_is_refused_in_a_declaration_and_replaces_it_in_the_object() -> None:
     with pytest.raises(overlay.Mismatch, match=r"a\.b"):
         overlay.over_declared({"a": {"b": "text"}}, {"a": {"b": {"c": 1}}})
     assert overlay.over_live({"a": "text"}, {"a": {"c": 1}}) == {"a": {"c": 1}}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Removed keys are noticed from the fields that an earlier apply owned."""
+"""Removed keys are found through the fields that an earlier apply owned."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def fields() -> dict[str, Any]:
         ),
     ],
 )
-def test_what_was_applied_and_is_not_declared_is_dropped(declared: dict[str, Any], left: dict[str, Any] | None) -> None:
+def test_applied_and_no_longer_declared_fields_are_removed(
+    declared: dict[str, Any], left: dict[str, Any] | None
+) -> None:
     after = ownership.without_dropped(LIVE, fields(), declared)
     if left is None:
         assert after is LIVE
@@ -58,7 +60,7 @@ def test_what_was_applied_and_is_not_declared_is_dropped(declared: dict[str, Any
         assert (after["metadata"]["labels"], after["spec"]["set"]) == (left["labels"], left["set"])
 
 
-def test_what_another_applied_as_well_is_not_ours_to_take() -> None:
+def test_fields_that_another_manager_applied_too_stay() -> None:
     labels = {"f:metadata": {"f:labels": {"f:a": {}, "f:b": {}}}}
     theirs = {"f:metadata": {"f:labels": {"f:b": {}}}}
     entries = [("me", labels), ("other", theirs)]
@@ -68,7 +70,7 @@ def test_what_another_applied_as_well_is_not_ours_to_take() -> None:
     assert after["metadata"]["labels"] == {"b": "2"}
 
 
-def test_who_never_applied_owns_nothing() -> None:
+def test_without_an_apply_nothing_is_owned() -> None:
     assert ownership.applied_fields(LIVE, "somebody") is None
 
 
@@ -76,7 +78,7 @@ VOLUMES = ("spec", "template", "spec", "volumes")
 
 
 def a_vm(*names: str, declared: tuple[str, ...] | None = None, listed: Any = None) -> dict[str, Any]:
-    """Return a VM with these volumes; declared: what the note says, listed: what the server says of the list."""
+    """Return a VM with these volumes. declared: the annotation; listed: the managed fields of the list."""
     volumes = [{"name": name, "emptyDisk": {}} for name in names]
     applied = {"f:spec": {"f:template": {"f:spec": {} if listed is None else {"f:volumes": listed}}}}
     metadata: dict[str, Any] = {"managedFields": [{"manager": "me", "operation": "Apply", "fieldsV1": applied}]}
@@ -107,7 +109,7 @@ def test_items_of_others_stay(live: dict[str, Any], declared: list[str], left: l
     assert [item["name"] for item in after["spec"]["template"]["spec"]["volumes"]] == left
 
 
-def test_a_note_holds_names_of_fields_and_no_values() -> None:
+def test_the_annotation_contains_names_of_fields_and_no_values() -> None:
     secret = {"name": "seed", "cloudInitNoCloud": {"userData": "canary"}}
     note = ownership.encoded(ownership.note({"spec": {"template": {"spec": {"hostname": "h", "volumes": [secret]}}}}))
     assert "canary" not in note
@@ -116,22 +118,22 @@ def test_a_note_holds_names_of_fields_and_no_values() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null"])
-def test_a_note_that_cannot_be_read_is_none(text: str) -> None:
+def test_an_unreadable_annotation_counts_as_none(text: str) -> None:
     assert ownership.noted({"metadata": {"annotations": {"virtops.kubevirt/declared-items": text}}}) == {}
 
 
-def test_a_note_that_claims_what_is_not_declared_is_outdated() -> None:
+def test_an_annotation_with_more_than_the_declaration_is_outdated() -> None:
     assert ownership.is_outdated(a_vm("a", declared=("a", "b")), a_vm("a"))
     assert not ownership.is_outdated(a_vm("a", declared=("a",)), a_vm("a", "b"))
     assert not ownership.is_outdated(a_vm("a"), a_vm("a"))
 
 
-def test_lists_that_the_server_tracks_show_in_the_fields() -> None:
+def test_keyed_lists_are_tracked_by_managed_fields() -> None:
     assert ownership.tracks_items(LIVE, ("spec", "disks"))
     assert not ownership.tracks_items(a_vm("a", listed={}), VOLUMES)
 
 
-def test_a_replacement_leaves_what_is_not_its_users_to_say() -> None:
+def test_a_replacement_keeps_fields_that_users_do_not_declare() -> None:
     live = {
         "metadata": {
             "labels": {"mine": "1", "theirs": "2"},

@@ -50,7 +50,7 @@ def test_absent_and_uninstalled_are_no_errors(world: World, api: Api) -> None:
 
 
 @pytest.mark.parametrize("read", [info.virtual_machines, info.instances, info.replica_sets])
-def test_waiting_where_the_kind_is_unknown_fails_at_once(world: World, api: Api, read: Task) -> None:
+def test_waiting_for_an_unknown_kind_fails_at_once(world: World, api: Api, read: Task) -> None:
     world.kubevirt_installed = False
     for where in ({}, {"name": "web", "namespace": "d"}):
         with pytest.raises(NotFound, match=r"is KubeVirt .* installed in this cluster"):
@@ -61,7 +61,9 @@ def test_waiting_where_the_kind_is_unknown_fails_at_once(world: World, api: Api,
 GUEST = {**DEFAULTS, "hidden_fields": [], "namespace": "default", "guest": True}
 
 
-def test_agents_are_asked_and_who_has_none_is_named(world: World, task: Task, of_instances: Task, api: Api) -> None:
+def test_agents_are_queried_and_guests_without_one_are_named(
+    world: World, task: Task, of_instances: Task, api: Api
+) -> None:
     of_instances(name="mute", memory="1Gi")
     world.has_agents = True
     of_instances(name="talks", memory="1Gi")
@@ -81,7 +83,7 @@ def test_agents_are_asked_and_who_has_none_is_named(world: World, task: Task, of
     assert "guests" not in info.instances({**GUEST, "guest": False}, api)
 
 
-def test_a_control_plane_that_asks_no_agents_is_told(world: World, of_instances: Task, api: Api) -> None:
+def test_a_control_plane_without_guest_agent_queries_is_reported(world: World, of_instances: Task, api: Api) -> None:
     world.has_agents = True
     of_instances(memory="1Gi")
     world.unknown = {"guestosinfo"}
@@ -89,13 +91,13 @@ def test_a_control_plane_that_asks_no_agents_is_told(world: World, of_instances:
         info.instances(GUEST, api)
 
 
-def test_wait_for_what_does_not_come_fails(api: Api) -> None:
+def test_waiting_for_a_missing_machine_fails(api: Api) -> None:
     with pytest.raises(TimedOut, match="is not running after 1 s: it does not exist"):
         info.virtual_machines({**DEFAULTS, "name": "web", "namespace": "d", "wait": True}, api)
 
 
 def test_waiting_for_a_halted_machine_names_its_strategy(task: Task, api: Api) -> None:
-    """It asked whether virt-controller is running, and the cause was the strategy."""
+    """The message once suggested to check virt-controller, although the strategy was the cause."""
     task(**MACHINE, run_strategy="Halted")
     with pytest.raises(TimedOut) as caught:
         info.virtual_machines({**DEFAULTS, "name": "web", "namespace": "default", "wait": True, "running": True}, api)
@@ -104,7 +106,7 @@ def test_waiting_for_a_halted_machine_names_its_strategy(task: Task, api: Api) -
     assert "virt-controller" not in str(caught.value)
 
 
-def test_all_namespaces_share_the_time_of_the_task(task: Task, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_namespaces_share_the_timeout_of_the_task(task: Task, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     for namespace in ("default", "other"):
         task(namespace=namespace, **MACHINE)
     began = []
@@ -120,7 +122,7 @@ def test_all_namespaces_share_the_time_of_the_task(task: Task, api: Api, monkeyp
     assert began[0][1] == DEFAULTS["wait_timeout"]
 
 
-def test_wait_for_what_is_there(task: Task, api: Api) -> None:
+def test_waiting_for_an_existing_machine(task: Task, api: Api) -> None:
     task(**MACHINE)
     assert len(info.virtual_machines({**DEFAULTS, "namespace": "default", "wait": True}, api)["resources"]) == 1
     assert len(info.instances({**DEFAULTS, "namespace": "default", "wait": True}, api)["resources"]) == 1
@@ -132,7 +134,7 @@ def test_wait_for_what_is_there(task: Task, api: Api) -> None:
 AGENT = {"type": "AgentConnected", "status": "True", "reason": None}
 
 
-def test_a_condition_is_waited_for_in_the_place_of_readiness(world: World, task: Task, of_sets: Task, api: Api) -> None:
+def test_a_condition_replaces_readiness(world: World, task: Task, of_sets: Task, api: Api) -> None:
     task(**MACHINE, run_strategy="Halted")
     of_sets(name="web", definition={"spec": {"replicas": 1, "paused": True, "selector": {}, "template": {"spec": {}}}})
     waits = {**DEFAULTS, "name": "web", "namespace": "default", "wait": True, "wait_condition": AGENT}
@@ -144,7 +146,7 @@ def test_a_condition_is_waited_for_in_the_place_of_readiness(world: World, task:
         assert len(read(waits, api)["resources"]) == 1
 
 
-def test_a_condition_of_an_instance_is_looked_at_there(world: World, task: Task, api: Api) -> None:
+def test_a_condition_of_an_instance_is_read_from_the_instance(world: World, task: Task, api: Api) -> None:
     task(**MACHINE)
     waits = {**DEFAULTS, "namespace": "default", "wait": True, "wait_condition": AGENT}
     for read in (info.virtual_machines, info.instances):

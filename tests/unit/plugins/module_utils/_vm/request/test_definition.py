@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a definition to the object that options are laid over."""
+"""From option definition to the object under the other options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def declared(params: dict[str, Any]) -> dict[str, Any]:
     return manifest.build(params).obj
 
 
-def test_what_the_server_made_is_left_aside() -> None:
+def test_fields_of_the_server_are_dropped() -> None:
     vm = declared(
         {
             "definition": {
@@ -32,7 +32,7 @@ def test_what_the_server_made_is_left_aside() -> None:
     assert "status" not in vm
 
 
-def test_a_note_of_another_vm_is_left_aside() -> None:
+def test_the_annotation_of_another_vm_is_dropped() -> None:
     metadata = {**NAMED, "annotations": {"virtops.kubevirt/declared-items": "{}", "mine": "1"}}
     assert declared({"definition": {"metadata": metadata}})["metadata"]["annotations"] == {"mine": "1"}
 
@@ -53,11 +53,11 @@ def test_a_note_of_another_vm_is_left_aside() -> None:
         ),
     ],
 )
-def test_a_definition_of_something_else_is_refused_by_its_field(params: dict[str, Any], words: str) -> None:
+def test_a_definition_of_another_kind_is_refused_by_its_field(params: dict[str, Any], words: str) -> None:
     with pytest.raises(BadArgument) as caught:
         declared({**NAMED, **params})
     assert words in caught.value.message
 
 
-def test_an_older_version_is_declared_as_it_is_named() -> None:
+def test_an_older_api_version_is_sent_as_given() -> None:
     assert declared({**NAMED, "api_version": "kubevirt.io/v1alpha3"})["apiVersion"] == "kubevirt.io/v1alpha3"

@@ -65,7 +65,7 @@ def test_friendly_options_make_a_whole_machine() -> None:
     }
 
 
-def test_options_lie_over_spec_and_spec_over_the_definition() -> None:
+def test_options_override_spec_and_spec_overrides_the_definition() -> None:
     definition = {
         "spec": {
             "running": True,
@@ -97,7 +97,7 @@ def test_labels_alone_do_not_touch_the_template() -> None:
     assert not manifest.has_machine({**NAMED, "labels": {"a": "b"}})
 
 
-def test_null_over_a_definition_stays_because_it_takes_away() -> None:
+def test_null_over_a_definition_stays_because_it_removes_the_field() -> None:
     definition = {"spec": {"template": {"spec": {"nodeSelector": {"zone": "a"}}}}}
     vm = declared({**NAMED, "definition": definition, "spec": {"nodeSelector": None, "affinity": None}})
     machine = vm["spec"]["template"]["spec"]
@@ -132,7 +132,7 @@ def test_bad_options_are_refused_by_name(params: dict[str, Any], words: str) -> 
     [(VM, ("spec", "template")), (REPLICA_SET, ("spec", "template")), (VMI, ())],
     ids=lambda entry: getattr(entry, "name", None),
 )
-def test_how_a_run_is_tried_and_evicted_is_said_where_its_kind_has_it(kind: Kind, place: tuple[str, ...]) -> None:
+def test_retries_and_eviction_are_set_where_their_kind_has_them(kind: Kind, place: tuple[str, ...]) -> None:
     params = {**NAMED, "further_attempts": 0, "run_timeout": 90, "eviction_strategy": "LiveMigrate"}
     inside = manifest.build(params, kind).obj
     for step in place:
@@ -144,11 +144,11 @@ def test_how_a_run_is_tried_and_evicted_is_said_where_its_kind_has_it(kind: Kind
 
 
 @pytest.mark.parametrize("option", ["further_attempts", "run_timeout"])
-def test_less_than_nothing_is_refused(option: str) -> None:
+def test_negative_numbers_are_refused(option: str) -> None:
     with pytest.raises(BadArgument, match=f"{option} is -1; it must be 0 or more"):
         declared({**NAMED, option: -1})
 
 
-def test_every_option_of_a_machine_is_laid() -> None:
+def test_every_option_of_a_machine_is_applied() -> None:
     """An option in the argument spec without a row here would be ignored."""
     assert argspec.machine().keys() <= manifest.OPTIONS.keys()

@@ -18,9 +18,7 @@ MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
 
 
 @pytest.mark.parametrize("of_the_task", [False, True])
-def test_what_an_entry_says_of_drains_and_attempts_is_in_its_machine(
-    world: World, task: Task, of_the_task: bool
-) -> None:
+def test_eviction_and_retries_of_an_entry_are_in_its_machine(world: World, task: Task, of_the_task: bool) -> None:
     said = {"eviction_strategy": "None", "further_attempts": 3, "run_timeout": 99}
     task(vms=[{"name": "vm-0", **({} if of_the_task else said)}], **MACHINE, **(said if of_the_task else {}))
     template = world.vm("vm-0")["spec"]["template"]
@@ -46,7 +44,7 @@ def test_several_instances_are_frozen_and_thawed_by_one_task_each(world: World, 
     assert [item["method"] for item in mixed["results"]] == ["unfreeze", "delete"]
 
 
-def test_what_is_wrong_with_instances_is_told_by_entry(world: World, of_instances: Task) -> None:
+def test_problems_of_instances_are_reported_by_entry(world: World, of_instances: Task) -> None:
     with pytest.raises(VirtError) as refused:
         of_instances(vmis=[{"name": "A"}, {"name": "b"}, {"name": "b"}], **MACHINE)
     assert "vmis[0]: name 'A'" in refused.value.message

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a refused field back to the option that made it."""
+"""From a refused field back to the option that set it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_refused_field_has_an_option(field: str, option: str | None) -> None:
     assert option_origin.option_of(field, GIVEN, BODY) == option
 
 
-def test_an_option_of_the_users_own_comes_before_the_one_that_would_make_such_a_volume() -> None:
+def test_an_explicit_option_comes_before_the_one_that_generates_such_a_volume() -> None:
     given = {**GIVEN, "volumes": frozenset({"cloudinit"})}
 
     assert option_origin.option_of(f"{VOLUMES}[2].emptyDisk", given, BODY) == "volumes (cloudinit)"

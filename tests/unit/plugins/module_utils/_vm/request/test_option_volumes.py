@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Volumes that options make, and the disks that these need."""
+"""Volumes generated from options, and their disks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request impor
 NAMED = {"name": "web", "namespace": "default"}
 
 
-def test_a_disk_that_is_declared_for_a_volume_of_an_option_is_left_as_it_is() -> None:
+def test_a_declared_disk_for_a_generated_volume_stays() -> None:
     found = manifest.build({**NAMED, "image": "x", "disks": [{"name": "containerdisk", "cdrom": {"bus": "sata"}}]})
     assert found.obj["spec"]["template"]["spec"]["domain"]["devices"]["disks"] == [
         {"name": "containerdisk", "cdrom": {"bus": "sata"}}
@@ -20,7 +20,7 @@ def test_a_disk_that_is_declared_for_a_volume_of_an_option_is_left_as_it_is() ->
     assert found.default_disks == frozenset()
 
 
-def test_a_disk_of_an_option_is_there_by_default() -> None:
+def test_a_generated_volume_has_a_disk_by_default() -> None:
     found = manifest.build({**NAMED, "image": "x", "cloud_init": {"user_data_secret": "first", "type": "config_drive"}})
     machine = found.obj["spec"]["template"]["spec"]
     assert machine["volumes"] == [
@@ -30,6 +30,6 @@ def test_a_disk_of_an_option_is_there_by_default() -> None:
     assert found.default_disks == {"containerdisk", "cloudinit"}
 
 
-def test_cloud_init_that_says_nothing_is_refused() -> None:
+def test_empty_cloud_init_is_refused() -> None:
     with pytest.raises(BadArgument, match="cloud_init: it is empty"):
         manifest.build({**NAMED, "cloud_init": {"type": "no_cloud"}})

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every wrong shape is named by option and field, without its value."""
+"""Every type error is named by option and field, without its value."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def a_machine(machine: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_wrong_shape_is_named(option: str, value: Any, where: tuple[str, ...], words: str) -> None:
+def test_a_type_error_is_named(option: str, value: Any, where: tuple[str, ...], words: str) -> None:
     with pytest.raises(BadArgument) as caught:
         shape.check(option, value, where)
     assert caught.value.message.startswith(option)
@@ -50,5 +50,5 @@ def test_a_wrong_shape_is_named(option: str, value: Any, where: tuple[str, ...],
         pytest.param(a_machine({"tolerations": [{"key": "a"}, {"key": "a"}]}), id="a list that is a whole"),
     ],
 )
-def test_what_can_be_looked_into_is_let_through(value: Any) -> None:
+def test_well_formed_values_pass(value: Any) -> None:
     shape.check("definition", value)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is checked before anything is sent, and how entries of a list are filled up."""
+"""Checks before any request, and the defaults of list entries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DELETE = {"delete_options": {"propagationPolicy": "Orphan", "preconditions": Non
 
 
 @pytest.mark.parametrize("state", ["present", "started", "absent", "paused", "reset"])
-def test_a_grace_period_is_refused_where_no_guest_is_shut_down(state: str) -> None:
+def test_a_grace_period_without_a_shutdown_is_refused(state: str) -> None:
     with pytest.raises(BadArgument) as caught:
         requests_from({**NAMED, **GRACE, "state": state})
     assert f"grace_period_seconds says how long a guest may take to shut down; with state={state} it has no effect" in (
@@ -56,7 +56,7 @@ def test_a_grace_period_is_refused_where_no_guest_is_shut_down(state: str) -> No
 
 @pytest.mark.parametrize("state", ["present", "started", "stopped", "restarted", "unpaused"])
 @pytest.mark.parametrize("kind", [VM, VMI, REPLICA_SET])
-def test_options_of_a_deletion_are_refused_where_nothing_is_deleted(kind: Kind, state: str) -> None:
+def test_delete_options_without_a_deletion_are_refused(kind: Kind, state: str) -> None:
     words = f"delete_options says how to delete; with state={state} it has no effect: set state=absent, or leave it out"
     with pytest.raises(BadArgument, match=words):
         requests_from({**NAMED, **DELETE, "state": state, "force": True}, kind)
@@ -72,12 +72,12 @@ def test_options_of_a_deletion_are_refused_where_nothing_is_deleted(kind: Kind, 
         pytest.param({"state": "absent", "memory": "1Gi", "run_strategy": "Always", "force": True}, id="what it was"),
     ],
 )
-def test_what_says_how_an_end_comes_is_taken_where_one_comes(params: dict[str, Any]) -> None:
-    """So are options of the machine beside absent: a play that keeps them and switches the state is ordinary."""
+def test_options_of_a_shutdown_or_deletion_are_accepted_with_one(params: dict[str, Any]) -> None:
+    """So are options of the machine with state=absent: plays often keep them and only switch the state."""
     assert requests_from({**NAMED, **params})
 
 
-def test_machines_may_share_options_of_which_some_make_use() -> None:
+def test_machines_may_share_options_that_only_some_use() -> None:
     mixed = [{"name": "a"}, {"name": "b", "state": "absent"}, {"name": "c", "state": "stopped"}]
     assert len(requests_from({"namespace": "default", **GRACE, **DELETE, "vms": mixed})) == 3
     assert requests_from({"namespace": "default", **GRACE, **DELETE, "vms": []}) == []
@@ -95,8 +95,8 @@ def test_machines_may_share_options_of_which_some_make_use() -> None:
         ({"cloud_init": {"user_data": "x", "network_data_secret": ""}}, "cloud_init.network_data_secret"),
     ],
 )
-def test_an_empty_text_that_means_nothing_is_refused(params: dict[str, Any], option: str) -> None:
-    """A machine without a disk is not what somebody wanted who named an image, in a variable that is empty."""
+def test_an_empty_text_is_refused(params: dict[str, Any], option: str) -> None:
+    """A user who names an image in an empty variable does not want a machine without a disk."""
     with pytest.raises(BadArgument, match=rf"vms\[0\]: {option} is empty; .*default\(omit, true\)"):
         requests_from({"vms": [{**NAMED, **params}]})
 
@@ -108,7 +108,7 @@ def test_all_problems_of_a_list_are_reported_at_once() -> None:
     assert "vms[2]: name 'c_'" in caught.value.message
 
 
-def test_the_task_stands_in_for_what_an_entry_leaves_out() -> None:
+def test_an_entry_inherits_the_options_of_the_task() -> None:
     params = {
         "namespace": "default",
         "memory": "1Gi",
@@ -134,7 +134,7 @@ def test_times_must_be_positive(option: str) -> None:
         terms_from({option: 0}, check_mode=False, diff=False)
 
 
-def test_what_cannot_be_used_is_named_with_its_object_field_and_remedy() -> None:
+def test_an_unusable_value_is_named_with_object_field_and_remedy() -> None:
     with pytest.raises(BadArgument) as caught:
         requests_from({**NAMED, "definition": {"spec": {"template": {"spec": {"domain": None}}}}})
     assert caught.value.message == (

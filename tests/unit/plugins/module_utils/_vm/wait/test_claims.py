@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waiting for the claims that go with a VM."""
+"""Waiting for the deletion of a VM's claims."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GONE = {"state": "absent", "wait": True, "wait_timeout": 1, "wait_for_claims": T
 
 
 def claim(world: World, name: str, owner: tuple[str, str, str] | None = None) -> dict[str, Any]:
-    """Put a claim; owner: kind, name and UID."""
+    """Create a claim; owner: kind, name and UID."""
     owners = [{"kind": owner[0], "name": owner[1], "uid": owner[2]}] if owner else []
     return world.put(
         "persistentvolumeclaims", {"metadata": {"name": name, "namespace": "default", "ownerReferences": owners}}
@@ -51,7 +51,7 @@ def volume(world: World, owner_uid: str) -> None:
         pytest.param(None, "its own", False, id="nobody's"),
     ],
 )
-def test_those_go_that_the_vm_owns(
+def test_claims_that_the_vm_owns_are_deleted(
     world: World, task: Task, api: Api, owner: tuple[str, str, str] | None, volume_of: str | None, goes: bool
 ) -> None:
     task(**MACHINE)
@@ -67,7 +67,7 @@ def test_those_go_that_the_vm_owns(
     assert found == (["root"] if goes else [])
 
 
-def test_a_deletion_waits_for_them_when_that_is_asked_for(world: World, task: Task) -> None:
+def test_a_deletion_waits_for_the_claims_with_the_option(world: World, task: Task) -> None:
     task(**MACHINE)
     claim(world, "root", ("VirtualMachine", "web", world.vm("web")["metadata"]["uid"]))
 
@@ -85,7 +85,7 @@ def test_a_deletion_waits_for_them_when_that_is_asked_for(world: World, task: Ta
     assert world.objects == {}
 
 
-def test_one_that_stays_is_named(world: World, task: Task) -> None:
+def test_a_claim_that_stays_is_named(world: World, task: Task) -> None:
     task(**MACHINE)
     claim(world, "root", ("VirtualMachine", "web", world.vm("web")["metadata"]["uid"]))
 
@@ -95,7 +95,7 @@ def test_one_that_stays_is_named(world: World, task: Task) -> None:
     assert caught.value.facts["changed"] is True
 
 
-def test_nobody_waits_for_them_unasked(world: World, task: Task) -> None:
+def test_without_the_option_claims_are_not_waited_for(world: World, task: Task) -> None:
     task(**MACHINE)
     claim(world, "root", ("VirtualMachine", "web", world.vm("web")["metadata"]["uid"]))
 
@@ -103,8 +103,8 @@ def test_nobody_waits_for_them_unasked(world: World, task: Task) -> None:
     assert not [path for _method, path in world.requests if "persistentvolumeclaims" in path]
 
 
-def test_who_may_not_read_claims_is_told(world: World, task: Task) -> None:
-    """Who asked for that must not take it for done."""
+def test_without_the_right_to_read_claims_the_task_fails(world: World, task: Task) -> None:
+    """A task with the option must not report success without the check."""
     task(**MACHINE)
     original = world._existing
 
@@ -127,7 +127,7 @@ def test_who_may_not_read_claims_is_told(world: World, task: Task) -> None:
         ({"delete_options": {"propagationPolicy": "Orphan"}}, "Orphan"),
     ],
 )
-def test_what_makes_no_sense_beside_it_is_refused(task: Task, options: dict[str, Any], words: str) -> None:
+def test_contradicting_options_are_refused(task: Task, options: dict[str, Any], words: str) -> None:
     with pytest.raises(BadArgument, match=f"wait_for_claims.*{words}"):
         task(**{**GONE, **options})
 
@@ -143,7 +143,7 @@ ENTRIES = {**GONE, "state": "present"}
         ([{"name": "a", "state": "started"}, {"name": "b", "state": "stopped"}], "state=absent"),
     ],
 )
-def test_what_makes_no_sense_in_an_entry_is_refused_before_anything_is_sent(
+def test_contradicting_options_of_an_entry_are_refused_before_any_request(
     world: World, task: Task, entries: list[dict[str, Any]], words: str
 ) -> None:
     with pytest.raises(BadArgument, match=f"wait_for_claims.*{words}"):
@@ -158,16 +158,14 @@ def test_what_makes_no_sense_in_an_entry_is_refused_before_anything_is_sent(
         pytest.param([{"name": "a", "state": "absent"}, {"name": "b", "state": "stopped", **MACHINE}], id="b"),
     ],
 )
-def test_entries_that_are_not_deleted_are_no_business_of_claims(task: Task, entries: list[dict[str, Any]]) -> None:
+def test_entries_without_a_deletion_ignore_claims(task: Task, entries: list[dict[str, Any]]) -> None:
     assert "results" in task(**ENTRIES, vms=entries)
 
 
 @pytest.mark.parametrize(
     "refused", [pytest.param("claims/of-a", id="when it is read"), pytest.param("name%3Dof-a", id="when it is watched")]
 )
-def test_a_claim_that_may_not_be_read_fails_the_vm_that_it_goes_with_and_no_other(
-    world: World, task: Task, refused: str
-) -> None:
+def test_an_unreadable_claim_fails_only_its_own_vm(world: World, task: Task, refused: str) -> None:
     for name in ("a", "b"):
         task(**{**MACHINE, "name": name, "data_volume_templates": [{"metadata": {"name": f"of-{name}"}}]})
     claim(world, "of-a", ("VirtualMachine", "a", world.vm("a")["metadata"]["uid"]))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The most telling reason is chosen."""
+"""The most specific reason is reported."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_reason(vmi: dict[str, Any] | None, pods: list[Any], events: list[str], 
 
 
 class Unreadable:
-    """An API that says nothing of instances, and has neither Pods nor events."""
+    """An API that cannot read instances, and has neither Pods nor Events."""
 
     def get(self, _resource: object, _name: str) -> None:
         raise Unavailable("no time is left")
@@ -58,13 +58,13 @@ class Unreadable:
         return []
 
 
-def test_that_there_is_no_instance_is_not_said_where_it_could_not_be_read() -> None:
+def test_an_unreadable_instance_is_not_reported_as_missing() -> None:
     told = diagnose.explain(Unreadable(), VM, "default", "web")
     assert told["reason"] == "its status is Starting, and its instance could not be read: no time is left"
 
 
 @pytest.mark.parametrize("kind", ["VirtualMachine", "VirtualMachineInstance"])
-def test_of_what_was_never_seen_nothing_is_said_but_that(kind: str) -> None:
+def test_an_object_that_was_never_seen_is_reported_as_such(kind: str) -> None:
     reason = diagnose.explain(Unreadable(), None, "default", "web", kind)["reason"]
     expected = "does not exist" if kind == "VirtualMachine" else "it could not be read: no time is left"
     assert expected in reason
@@ -95,10 +95,10 @@ HELD = a_leaving(finalizers=["example.com/backup", "example.com/dns"])
         pytest.param(a_leaving(), None, "it has no finalizers", id="nothing of its own"),
     ],
 )
-def test_what_holds_a_deletion_is_the_reason_whatever_the_run_strategy(vm: Any, vmi: Any, words: str) -> None:
+def test_the_reason_of_a_blocked_deletion_wins_over_the_strategy(vm: Any, vmi: Any, words: str) -> None:
     assert words in diagnose.reason(vm, vmi, [ENDED], ["Old: event"])
     assert "run strategy" not in diagnose.reason(vm, vmi, [], [])
 
 
-def test_what_holds_an_instance_that_is_deleted_is_the_reason() -> None:
+def test_the_reason_of_a_blocked_deletion_of_an_instance_is_reported() -> None:
     assert "finalizers: example.com/backup" in diagnose.reason(None, HELD, [], [], "VirtualMachineInstance")

@@ -111,8 +111,6 @@ NO_DISK = {"type": "DataVolumesReady", "status": "False", "reason": "NotBound"}
         (("DataVolumesReady", "True", None), [], "should be True and is missing"),
     ],
 )
-def test_a_condition_that_is_waited_for_is_told_as_wanted_and_as_found(
-    wanted: Any, conditions: Any, words: str
-) -> None:
+def test_a_condition_is_reported_with_wanted_and_actual_status(wanted: Any, conditions: Any, words: str) -> None:
     vm = {"metadata": {}, "status": {"conditions": conditions}}
     assert judge(Goal("exists", condition=wanted), vm, None).missing == f"its condition DataVolumesReady {words}"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pools against an API server with behaviour: made, scaled, changed, paused, waited for, deleted."""
+"""Pools on a fake API server: create, scale, change, pause, wait, delete."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_first_run_creates_and_the_second_sends_one_request(world: World, of_poo
     assert len(world.requests) == 1
 
 
-def test_options_of_a_machine_go_where_a_pool_has_them(world: World, of_pools: Task) -> None:
+def test_options_of_a_machine_are_set_in_the_template(world: World, of_pools: Task) -> None:
     of_pools(
         replicas=1, run_strategy="Halted", further_attempts=2, cpu={"cores": 2}, instancetype={"name": "small"},
         data_volume_templates=[{"metadata": {"name": "root"}, "spec": {}}],
@@ -124,13 +124,13 @@ def test_strategies_are_options(
     assert of_pools(**options)["changed"] is False
 
 
-def test_another_type_of_strategy_takes_the_old_one_away(world: World, of_pools: Task) -> None:
+def test_another_type_of_strategy_replaces_the_old_one(world: World, of_pools: Task) -> None:
     of_pools(update_strategy={"type": "proactive", "sort_policy": "Oldest"}, **MACHINE)
     of_pools(update_strategy={"type": "opportunistic"})
     assert pool(world)["updateStrategy"] == {"opportunistic": {}}
 
 
-def test_what_is_not_declared_of_a_whole_stays(world: World, of_pools: Task) -> None:
+def test_undeclared_fields_of_an_option_stay(world: World, of_pools: Task) -> None:
     of_pools(definition={"spec": WHOLE})
     pool(world)["replicas"] = 5
     pool(world)["virtualMachineTemplate"]["spec"]["runStrategy"] = "Halted"
@@ -174,7 +174,7 @@ def test_what_is_not_declared_of_a_whole_stays(world: World, of_pools: Task) -> 
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused_before_anything_is_sent(
+def test_invalid_options_are_refused_before_any_request(
     world: World, of_pools: Task, options: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(BadArgument, match=words):
@@ -187,7 +187,7 @@ def test_a_paused_pool_is_not_waited_for(of_pools: Task) -> None:
     assert of_pools(paused=True, wait=True)["changed"] is False
 
 
-def test_waiting_in_vain_tells_what_is_wrong_with_a_machine(world: World, of_pools: Task) -> None:
+def test_a_timeout_reports_the_problem_of_a_machine(world: World, of_pools: Task) -> None:
     world.unschedulable = "0/1 nodes are available"
     with pytest.raises(TimedOut) as caught:
         of_pools(replicas=2, wait=True, wait_timeout=1, **MACHINE)
@@ -197,18 +197,18 @@ def test_waiting_in_vain_tells_what_is_wrong_with_a_machine(world: World, of_poo
     )
 
 
-def test_a_change_is_waited_for_until_all_run_with_it(world: World, of_pools: Task) -> None:
+def test_a_change_is_waited_for_until_all_machines_run_with_it(world: World, of_pools: Task) -> None:
     of_pools(replicas=2, wait=True, **MACHINE)
     assert of_pools(memory="2Gi", wait=True)["changed"] is True
     world.pools_change = False
     with pytest.raises(TimedOut) as caught:
         of_pools(memory="3Gi", wait=True, wait_timeout=1)
     assert caught.value.facts["reason"] == "machine web-0: it is as it was before the change"
-    with pytest.raises(TimedOut):  # what is taken away is nowhere else to be seen
+    with pytest.raises(TimedOut):  # nothing else shows a removed field
         of_pools(definition={"spec": {**WHOLE, "replicas": 2}}, force=True, wait=True, wait_timeout=1)
 
 
-def test_a_machine_that_runs_is_waited_for_until_it_was_restarted(world: World, of_pools: Task) -> None:
+def test_a_running_machine_is_waited_for_until_its_restart(world: World, of_pools: Task) -> None:
     of_pools(replicas=1, wait=True, **MACHINE)
     run = dict(world.objects["virtualmachineinstances", "default", "web-0"])
     world.pools_change = False
@@ -241,7 +241,7 @@ def of_template(spec: dict[str, Any], **strategy: Any) -> dict[str, Any]:
         pytest.param(of_template(NEW, proactive={"selectionPolicy": {"selectors": {"x": 1}}}), None, id="a selection"),
     ],
 )
-def test_what_is_waited_for_after_a_change(after: dict[str, Any], restarts: bool | None) -> None:
+def test_which_machines_are_waited_for_after_a_change(after: dict[str, Any], restarts: bool | None) -> None:
     found = pool_change.change_of({}, of_template(OLD), after)
     assert (None if found is None else found.restarts) == restarts
 
@@ -296,7 +296,7 @@ def test_pools_are_read_and_waited_for(of_pools: Task, api: Api) -> None:
     assert [item["status"]["readyReplicas"] for item in found["resources"]] == [2]
 
 
-def test_one_that_is_being_deleted_is_named(world: World, of_pools: Task) -> None:
+def test_a_pool_being_deleted_is_named(world: World, of_pools: Task) -> None:
     of_pools(**MACHINE)
     world.objects[KEY]["metadata"]["deletionTimestamp"] = "2026-11-24T08:00:00Z"
     with pytest.raises(VirtError, match="VirtualMachinePool default/web is being deleted; wait for that"):

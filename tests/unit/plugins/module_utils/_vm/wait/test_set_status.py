@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Replica sets against an API server with behaviour: made, scaled, paused, waited for, deleted."""
+"""Replica sets on a fake API server: create, scale, pause, wait, delete."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_scaling_is_one_write_and_is_waited_for(world: World, of_sets: Task) -> 
     assert of_sets(replicas=0, wait=True)["result"]["status"]["replicas"] == 0
 
 
-def test_what_is_not_declared_of_a_whole_stays_where_an_autoscaler_put_it(world: World, of_sets: Task) -> None:
+def test_undeclared_replicas_stay_where_an_autoscaler_set_them(world: World, of_sets: Task) -> None:
     whole = {"spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE}}
     of_sets(definition=whole)
     world.objects[KEY]["spec"]["replicas"] = 5
@@ -92,7 +92,7 @@ def test_what_is_not_declared_of_a_whole_stays_where_an_autoscaler_put_it(world:
         pytest.param({"definition": {"kind": "VirtualMachine"}}, "this module is for VirtualMachineIn", id="kind"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_sent(
+def test_invalid_options_are_refused_before_any_request(
     world: World, of_sets: Task, options: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(BadArgument, match=words):
@@ -111,7 +111,7 @@ def an_instance(world: World, **status: Any) -> dict[str, Any]:
     return world.put("virtualmachineinstances", {"metadata": metadata, "status": status})
 
 
-def test_waiting_in_vain_tells_what_is_wrong_with_an_instance(world: World, of_sets: Task) -> None:
+def test_a_timeout_reports_the_problem_of_an_instance(world: World, of_sets: Task) -> None:
     world.unschedulable = "no node"
     of_sets(replicas=2, **MACHINE)
     why = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available"}
@@ -124,7 +124,7 @@ def test_waiting_in_vain_tells_what_is_wrong_with_an_instance(world: World, of_s
     )
 
 
-def test_what_the_set_could_not_do_goes_before(world: World, api: Api, of_sets: Task) -> None:
+def test_a_failure_of_the_set_is_reported_first(world: World, api: Api, of_sets: Task) -> None:
     of_sets(**MACHINE)
     told = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota"}
     world.objects[KEY]["status"]["conditions"] = [told]
@@ -132,7 +132,7 @@ def test_what_the_set_could_not_do_goes_before(world: World, api: Api, of_sets: 
     assert (facts["reason"], facts["conditions"]) == ("FailedCreate: exceeded quota", [told])
 
 
-def test_deletion_waits_for_its_instances_and_for_no_others(world: World, of_sets: Task) -> None:
+def test_deletion_waits_only_for_its_own_instances(world: World, of_sets: Task) -> None:
     of_sets(**MACHINE)
     an_instance(world, phase="Running")
     foreign = {"name": "foreign", "namespace": "default", "labels": {"app": "web"}}
@@ -150,7 +150,7 @@ def test_sets_are_read_and_waited_for(of_sets: Task, api: Api) -> None:
     assert [item["status"]["readyReplicas"] for item in found["resources"]] == [2]
 
 
-def test_what_holds_a_set_that_is_deleted_is_told(world: World, of_sets: Task) -> None:
+def test_the_reason_of_a_blocked_deletion_is_reported(world: World, of_sets: Task) -> None:
     of_sets(replicas=0, **MACHINE)
     world.objects[KEY]["metadata"].update(deletionTimestamp="2026-11-24T08:00:00Z", finalizers=["example.com/backup"])
     with pytest.raises(TimedOut, match=r"is not gone after 1 s: it is being deleted .*finalizers: example.com/backup"):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waiting: for what, on which watch, and why in vain."""
+"""Waiting: the condition, the watch, and the reason of a timeout."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def wait(api: Api, *names: str, goal: str = "running", **known: Any) -> dict[str
 
 
 def pause_until(happened: Callable[[], bool]) -> None:
-    """Wait for something that another thread does; at most some seconds."""
+    """Wait for another thread, at most some seconds."""
     for _attempt in range(5000):
         if happened():
             return
         threading.Event().wait(0.001)
 
 
-def test_no_watch_when_it_is_so_already(world: World, task: Task) -> None:
+def test_a_condition_that_already_holds_needs_no_watch(world: World, task: Task) -> None:
     task(**MACHINE)
     world.requests.clear()
     task(wait=True, **MACHINE)
     assert len(world.requests) == 1
 
 
-def test_waiting_ends_with_the_event(world: World, task: Task, api: Api) -> None:
+def test_the_event_ends_the_wait(world: World, task: Task, api: Api) -> None:
     world.unschedulable = "0/1 nodes are available: 1 Insufficient memory."
     task(**MACHINE)
     instance = world.objects["virtualmachineinstances", "default", "web"]
@@ -60,7 +60,7 @@ def test_waiting_ends_with_the_event(world: World, task: Task, api: Api) -> None
     assert found["web"]["status"]["printableStatus"] == "Running"
 
 
-def test_a_timeout_says_what_the_scheduler_said(world: World, task: Task) -> None:
+def test_a_timeout_reports_the_message_of_the_scheduler(world: World, task: Task) -> None:
     world.unschedulable = "0/1 nodes are available: 1 Insufficient memory."
     with pytest.raises(TimedOut) as caught:
         task(wait=True, wait_timeout=1, **MACHINE)
@@ -70,7 +70,7 @@ def test_a_timeout_says_what_the_scheduler_said(world: World, task: Task) -> Non
     assert caught.value.facts["changed"] is True
 
 
-def test_the_reason_of_a_pod_goes_before_the_others(world: World, task: Task) -> None:
+def test_the_reason_of_a_pod_comes_first(world: World, task: Task) -> None:
     world.unschedulable = "no node"
     task(**MACHINE)
     uid = world.objects["virtualmachineinstances", "default", "web"]["metadata"]["uid"]
@@ -94,23 +94,21 @@ def test_one_list_serves_all_vms_of_a_namespace(world: World, task: Task) -> Non
 
 
 def instances_read(world: World) -> tuple[int, int]:
-    """Return how many lists of instances were asked for, and how many single ones."""
+    """Return the number of lists of instances, and of reads of single ones."""
     read = [path for method, path in world.requests if method == "GET" and "watch=" not in path]
     lists = [path for path in read if "/virtualmachineinstances?" in path]
     return len(lists), len([path for path in read if "/virtualmachineinstances/" in path])
 
 
 @pytest.mark.parametrize(("names", "read"), [("abcd", (1, 0)), ("abc", (0, 3))])
-def test_from_some_vms_on_one_list_serves_for_their_instances(
-    world: World, task: Task, names: str, read: tuple[int, int]
-) -> None:
-    """Where something ends every watch at once, all are read again and again."""
+def test_many_instances_are_read_with_one_list(world: World, task: Task, names: str, read: tuple[int, int]) -> None:
+    """When a proxy ends every watch at once, all of them are read again and again."""
     task(wait=True, vms=[{"name": name} for name in names], **MACHINE)
 
     assert instances_read(world) == read
 
 
-def test_who_may_not_list_instances_has_each_read(world: World, task: Task) -> None:
+def test_without_the_right_to_list_each_instance_is_read(world: World, task: Task) -> None:
     world.mischief = lambda _method, path: FORBIDDEN if "/virtualmachineinstances?" in path else None
 
     result = task(wait=True, vms=[{"name": name} for name in "abcd"], **MACHINE)
@@ -119,7 +117,7 @@ def test_who_may_not_list_instances_has_each_read(world: World, task: Task) -> N
     assert instances_read(world)[1] == 4
 
 
-def test_an_event_is_judged_by_the_instance_as_it_is_then(world: World, task: Task, api: Api) -> None:
+def test_an_event_is_judged_with_the_current_instance(world: World, task: Task, api: Api) -> None:
     world.unschedulable = "no node"
     task(vms=[{"name": name} for name in "abcd"], **MACHINE)
 
@@ -185,7 +183,7 @@ def test_an_orphaned_instance_is_not_waited_for(world: World, task: Task) -> Non
     assert ("virtualmachineinstances", "default", "web") in world.objects
 
 
-def test_what_cannot_be_waited_for_tells_of_each_whether_it_was_changed(world: World, task: Task) -> None:
+def test_a_failed_wait_reports_for_each_machine_whether_it_changed(world: World, task: Task) -> None:
     task(run_strategy="Halted", **MACHINE)
     world.mischief = lambda _method, path: FORBIDDEN if "watch=" in path or "limit=" in path else None
 
@@ -197,7 +195,7 @@ def test_what_cannot_be_waited_for_tells_of_each_whether_it_was_changed(world: W
     assert [item["changed"] for item in caught.value.facts["results"]] == [False, True]
 
 
-def test_what_somebody_deletes_is_not_waited_for(api: Api) -> None:
+def test_a_machine_that_somebody_deletes_ends_the_wait(api: Api) -> None:
     error = wait(api, "web")["web"]
     assert isinstance(error, VirtError)
     assert "will not be running: somebody deleted it meanwhile" in error.message

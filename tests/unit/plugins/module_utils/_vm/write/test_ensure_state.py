@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One VM against an API server with behaviour: what is sent, what is stored, what the user is told."""
+"""One VM on a fake API server: the requests, the stored object, the messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_first_run_creates_and_the_second_sends_one_request(world: World, task: 
     assert "managedFields" not in second["result"]["metadata"]
 
 
-def test_a_change_is_one_write_and_keeps_what_the_server_added(world: World, task: Task) -> None:
+def test_a_change_is_one_write_and_keeps_defaults_of_the_server(world: World, task: Task) -> None:
     task(**MACHINE)
     world.requests.clear()
     assert task(memory="2Gi")["method"] == "patch"
@@ -50,7 +50,7 @@ def test_a_change_is_one_write_and_keeps_what_the_server_added(world: World, tas
 
 
 @pytest.mark.parametrize("keyed", [False, True], ids=["atomic lists", "keyed lists"])
-def test_a_definition_is_the_whole(world: World, task: Task, keyed: bool) -> None:
+def test_a_definition_is_complete(world: World, task: Task, keyed: bool) -> None:
     world.keyed_lists = keyed
     volumes = [{"name": "a", "emptyDisk": {"capacity": "1Gi"}}, {"name": "b", "emptyDisk": {"capacity": "1Gi"}}]
     definition = {
@@ -70,7 +70,7 @@ def test_a_definition_is_the_whole(world: World, task: Task, keyed: bool) -> Non
     assert task(definition=definition)["changed"] is False
 
 
-def test_run_strategy_is_kept_over_a_stop_and_a_change(world: World, task: Task) -> None:
+def test_run_strategy_survives_a_stop_and_a_change(world: World, task: Task) -> None:
     definition = {"spec": {"template": {"spec": {"domain": {"devices": {}}}}}}
     task(definition=definition)
     task(state="stopped")
@@ -80,7 +80,7 @@ def test_run_strategy_is_kept_over_a_stop_and_a_change(world: World, task: Task)
     assert world.vm("web")["spec"]["runStrategy"] == "Halted"
 
 
-def test_check_mode_stores_nothing_and_tells_what_it_would_do(world: World, task: Task) -> None:
+def test_check_mode_stores_nothing_and_reports_the_change(world: World, task: Task) -> None:
     assert task(check_mode=True, **MACHINE)["changed"] is True
     assert world.objects == {}
     task(**MACHINE)
@@ -110,7 +110,7 @@ def test_restart_makes_a_new_instance_and_returns_the_new_state(world: World, ta
     assert world.objects["virtualmachineinstances", "default", "web"]["metadata"]["uid"] != old
 
 
-def test_a_power_state_creates_what_is_declared_and_nothing_else(world: World, task: Task) -> None:
+def test_a_power_state_creates_the_declared_machine_only(world: World, task: Task) -> None:
     with pytest.raises(BadArgument, match="does not exist, and nothing says what it should be"):
         task(state="started")
     assert world.sent(*WRITES) == []
@@ -119,7 +119,7 @@ def test_a_power_state_creates_what_is_declared_and_nothing_else(world: World, t
     assert task(state="started", **MACHINE)["method"] == "start"
 
 
-def test_absent_is_one_request_when_it_is_so(world: World, task: Task) -> None:
+def test_absent_is_one_request_for_a_missing_machine(world: World, task: Task) -> None:
     assert task(state="absent")["changed"] is False
     assert len(world.requests) == 1
     task(**MACHINE)
@@ -127,14 +127,14 @@ def test_absent_is_one_request_when_it_is_so(world: World, task: Task) -> None:
     assert (result["changed"], result["result"], result["diff"]["after"]) == (True, {}, {})
 
 
-def test_a_precondition_that_fails_is_reported(task: Task) -> None:
+def test_a_failed_precondition_is_reported(task: Task) -> None:
     task(**MACHINE)
     with pytest.raises(Conflict, match="precondition"):
         task(state="absent", delete_options={"propagationPolicy": "Foreground", "preconditions": {"uid": "other"}})
 
 
 def losing(world: World, method: str, rounds: int) -> None:
-    """Let others be faster this many times."""
+    """Let other writers win this many times."""
     original = getattr(world, method)
     left = [None] * rounds
 
@@ -151,7 +151,7 @@ def a_request(state: str = "present", **params: Any) -> VmRequest:
     return requests_from({"name": "web", "namespace": "default", "state": state, **params})[0]
 
 
-def test_a_conflict_begins_anew_after_a_pause(world: World, task: Task, api: Api) -> None:
+def test_a_conflict_restarts_the_task_after_a_pause(world: World, task: Task, api: Api) -> None:
     task(**MACHINE)
     losing(world, "patch", 3)
     pauses: list[float] = []
@@ -160,7 +160,7 @@ def test_a_conflict_begins_anew_after_a_pause(world: World, task: Task, api: Api
     assert len(pauses) == 3
 
 
-def test_rivals_without_end_are_a_conflict(world: World, task: Task, api: Api) -> None:
+def test_endless_conflicts_are_an_error(world: World, task: Task, api: Api) -> None:
     task(**MACHINE)
     losing(world, "patch", 99)
     pauses: list[float] = []
@@ -169,15 +169,15 @@ def test_rivals_without_end_are_a_conflict(world: World, task: Task, api: Api) -
     assert len(pauses) == ensure_state.ATTEMPTS - 1
 
 
-def test_pauses_grow_to_a_bound_and_differ() -> None:
+def test_pauses_grow_to_a_limit_with_jitter() -> None:
     longest = [ensure_state.backoff(attempt, lambda: 1.0) for attempt in range(1, ensure_state.ATTEMPTS)]
     assert longest == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
     assert [ensure_state.backoff(attempt, lambda: 0.0) for attempt in (1, 2)] == [0.05, 0.1]
     assert ensure_state.backoff(3) != ensure_state.backoff(3)
 
 
-def test_what_was_changed_before_a_conflict_is_told(world: World, task: Task, api: Api) -> None:
-    """The change is written, the start is refused, and by the next round somebody else has started it."""
+def test_changes_before_a_conflict_are_reported(world: World, task: Task, api: Api) -> None:
+    """The change is written, the start is refused, and somebody else starts it before the next attempt."""
     task(run_strategy="Manual", **MACHINE)
 
     def refuse(namespace: str, name: str, *_rest: Any) -> None:
@@ -190,7 +190,7 @@ def test_what_was_changed_before_a_conflict_is_told(world: World, task: Task, ap
     assert (outcome.before or {})["spec"]["template"]["spec"]["domain"]["memory"] == {"guest": "1Gi"}
 
 
-def test_a_failure_tells_what_was_changed_before_it(world: World, task: Task) -> None:
+def test_a_failure_reports_the_changes_before_it(world: World, task: Task) -> None:
     task(run_strategy="Once", **MACHINE)
     world.reconcile("default", "web", start=True)
     with pytest.raises(VirtError, match="does not allow a restart") as caught:
@@ -204,7 +204,7 @@ def test_a_refusal_names_the_fields_and_is_short(task: Task) -> None:
     assert caught.value.message == "cannot apply VirtualMachine default/web: spec.colour: unknown field"
 
 
-def test_a_vm_that_is_being_deleted_is_not_changed(world: World, task: Task) -> None:
+def test_a_vm_being_deleted_is_not_changed(world: World, task: Task) -> None:
     task(**MACHINE)
     world.vm("web")["metadata"]["deletionTimestamp"] = "now"
     with pytest.raises(VirtError, match="is being deleted"):
@@ -221,7 +221,7 @@ def test_a_cluster_without_kubevirt_is_named_but_has_no_vm_to_delete(world: Worl
     assert task(state="absent", vms=[{"name": f"n{index}"} for index in range(5)])["changed"] is False
 
 
-def test_a_server_that_is_no_api_server_does_not_say_that_a_vm_is_gone(world: World, task: Task) -> None:
+def test_a_404_of_another_server_does_not_count_as_absent(world: World, task: Task) -> None:
     world.kubevirt_installed = False
     world.is_api_server = False
     with pytest.raises(VirtError):
@@ -236,7 +236,7 @@ def test_a_vm_that_is_declared_stopped_never_runs(world: World, task: Task, stra
     assert task(state="stopped", run_strategy=strategy, **MACHINE)["changed"] is False
 
 
-def test_an_option_that_is_refused_is_named(world: World, task: Task) -> None:
+def test_a_refused_option_is_named(world: World, task: Task) -> None:
     field = "spec.template.spec.volumes[1].cloudInitConfigDrive"
     causes = [{"field": field, "message": "not built"}]
     world.refuse_next = [Refused(404, "NotFound", "no", name="web"), Refused(422, "Invalid", "no", causes=causes)]
@@ -244,7 +244,7 @@ def test_an_option_that_is_refused_is_named(world: World, task: Task) -> None:
         task(cloud_init={"user_data": "x", "type": "config_drive"}, **MACHINE)
 
 
-def test_generate_name_makes_another_every_time(task: Task) -> None:
+def test_generate_name_creates_a_new_machine_each_time(task: Task) -> None:
     names = {task(name=None, generate_name="web-", **MACHINE)["result"]["metadata"]["name"] for _unused in range(2)}
     assert len(names) == 2
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is asked of a guest, in every state that it may be in."""
+"""Requests to a guest, in each of its states."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FROZEN = a_vmi("Ready", "AgentConnected", fsFreezeStatus="frozen")
         pytest.param("unfrozen", WITH_AGENT, None, id="not frozen"),
     ],
 )
-def test_only_what_is_needed_is_asked_for(state: str, vmi: dict[str, Any], asked: str | None) -> None:
+def test_only_necessary_requests_are_sent(state: str, vmi: dict[str, Any], asked: str | None) -> None:
     ask = guest_power.decide(state, vmi, 300)
     assert (ask.subresource if ask else None) == asked
     assert ask is None or ask.of_instance
@@ -56,14 +56,14 @@ def test_only_what_is_needed_is_asked_for(state: str, vmi: dict[str, Any], asked
         pytest.param("frozen", RUNS, "takes a guest agent", id="no agent"),
     ],
 )
-def test_what_cannot_be_is_told_with_the_remedy(state: str, vmi: dict[str, Any] | None, words: str) -> None:
+def test_an_impossible_request_is_refused_with_a_remedy(state: str, vmi: dict[str, Any] | None, words: str) -> None:
     with pytest.raises(Impossible, match=words):
         guest_power.decide(state, vmi, 300)
 
 
 @pytest.mark.parametrize("vmi", [None, a_vmi(deleting=True), a_vmi(phase="Scheduling")])
-def test_the_remedy_is_one_that_the_module_takes(vmi: dict[str, Any] | None) -> None:
-    """An instance of its own is not started; it is made, and runs."""
+def test_the_remedy_is_a_valid_option(vmi: dict[str, Any] | None) -> None:
+    """An instance without a VM is not started: it runs from its creation."""
     with pytest.raises(Impossible, match=r"first \(state=started, with wait=true\)"):
         guest_power.decide("paused", vmi, 300)
     with pytest.raises(Impossible, match=r"kubevirt_vmi with state=present, or kubevirt_vm with state=started where"):
@@ -71,15 +71,15 @@ def test_the_remedy_is_one_that_the_module_takes(vmi: dict[str, Any] | None) -> 
 
 
 @pytest.mark.parametrize(("given", "sent"), [(300, "300s"), (0, "0s")])
-def test_a_freeze_says_when_it_ends(given: int, sent: str) -> None:
-    """Upstream refuses one that does not."""
+def test_a_freeze_has_a_timeout(given: int, sent: str) -> None:
+    """Upstream refuses a freeze without one."""
     ask = guest_power.decide("frozen", WITH_AGENT, given)
     assert ask is not None
     assert ask.body == {"unfreezeTimeout": sent}
 
 
 @pytest.mark.parametrize("state", ["reset", "softrebooted", "frozen", "unfrozen"])
-def test_what_takes_no_dry_run_is_known(state: str) -> None:
+def test_subresources_without_dry_run_are_listed(state: str) -> None:
     ask = guest_power.decide(state, FROZEN if state == "unfrozen" else WITH_AGENT, 300)
     assert ask is not None
     assert not ask.has_dry_run

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Instances of their own against an API server with behaviour: what is sent, what is stored, what the user is told."""
+"""Instances without a VM on a fake API server: the requests, the stored object, the messages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_first_run_creates_and_the_second_sends_one_request(world: World, of_ins
     assert world.requests == [("GET", "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances/web")]
 
 
-def test_what_it_is_cannot_be_changed_but_labels_can(world: World, of_instances: Task) -> None:
+def test_the_spec_is_immutable_but_labels_can_change(world: World, of_instances: Task) -> None:
     of_instances(labels={"old": "1"}, **MACHINE)
     world.requests.clear()
     with pytest.raises(VirtError, match=r"spec\.domain\.memory\.guest differ .* force=true"):
@@ -41,14 +41,14 @@ def test_what_it_is_cannot_be_changed_but_labels_can(world: World, of_instances:
     assert world.objects[KEY]["metadata"]["labels"] == {"old": "1", "new": "2"}
 
 
-def test_a_definition_that_says_less_changes_nothing(of_instances: Task) -> None:
+def test_a_definition_that_declares_less_changes_nothing(of_instances: Task) -> None:
     whole = {"spec": {"hostname": "h", "domain": {"devices": {}}}}
     of_instances(definition=whole)
     del whole["spec"]["hostname"]
     assert of_instances(definition=whole)["changed"] is False
 
 
-def test_one_that_does_not_run_yet_is_not_said_to_be_started(world: World, of_instances: Task) -> None:
+def test_an_instance_that_does_not_run_yet_is_not_reported_as_started(world: World, of_instances: Task) -> None:
     of_instances(**MACHINE)
     world.objects[KEY]["status"]["phase"] = "Scheduling"
     with pytest.raises(VirtError, match=r"is Scheduling, not Running; .*kubevirt_vmi with state=present"):
@@ -56,7 +56,7 @@ def test_one_that_does_not_run_yet_is_not_said_to_be_started(world: World, of_in
 
 
 @pytest.mark.parametrize("phase", ["Running", "Failed"])
-def test_force_makes_it_anew_where_it_differs_or_is_over(world: World, of_instances: Task, phase: str) -> None:
+def test_force_recreates_an_instance_that_differs_or_is_over(world: World, of_instances: Task, phase: str) -> None:
     of_instances(**MACHINE)
     assert of_instances(force=True, **MACHINE)["changed"] is False, "it is as declared"
     old = world.objects[KEY]["metadata"]["uid"]
@@ -72,10 +72,8 @@ def test_force_makes_it_anew_where_it_differs_or_is_over(world: World, of_instan
     ("kind", "module"),
     [("VirtualMachine", "kubevirt_vm"), ("VirtualMachineInstanceReplicaSet", "kubevirt_replicaset"), ("Pool", "Pool")],
 )
-def test_one_that_another_object_makes_is_not_made_anew(
-    world: World, of_instances: Task, kind: str, module: str
-) -> None:
-    """It was deleted, its owner made it as before, and the task failed: the guest was lost for nothing."""
+def test_an_instance_with_an_owner_is_not_recreated(world: World, of_instances: Task, kind: str, module: str) -> None:
+    """It was once deleted, its owner recreated it as before, and the task failed: the guest was lost for nothing."""
     of_instances(**MACHINE)
     world.objects[KEY]["metadata"]["ownerReferences"] = [{"kind": kind, "name": "web", "uid": "u", "controller": True}]
     for options in ({}, {"force": True}, {"force": True, "check_mode": True}):
@@ -91,7 +89,7 @@ def test_one_that_another_object_makes_is_not_made_anew(
     assert of_instances(**MACHINE)["changed"] is False
 
 
-def test_what_somebody_made_meanwhile_is_not_deleted(world: World, of_instances: Task) -> None:
+def test_an_instance_created_concurrently_is_not_deleted(world: World, of_instances: Task) -> None:
     of_instances(**MACHINE)
 
     def others(command: str, _path: str) -> None:
@@ -107,7 +105,7 @@ def test_what_somebody_made_meanwhile_is_not_deleted(world: World, of_instances:
     assert len(world.sent("DELETE")) == 1
 
 
-def test_what_does_not_go_is_not_made_anew(world: World, of_instances: Task) -> None:
+def test_an_instance_that_does_not_go_is_not_recreated(world: World, of_instances: Task) -> None:
     of_instances(**MACHINE)
     world.delete = lambda *_args: {}  # type: ignore[method-assign]
     with pytest.raises(TimedOut, match="was deleted to be created again and still exists after 1 s") as caught:
@@ -135,7 +133,7 @@ def test_pausing_is_idempotent_and_the_result_shows_it(of_instances: Task) -> No
     assert of_instances(state="unpaused", wait=True)["changed"] is False
 
 
-def test_check_mode_foresees_and_does_nothing(world: World, of_instances: Task) -> None:
+def test_check_mode_predicts_and_changes_nothing(world: World, of_instances: Task) -> None:
     assert of_instances(check_mode=True, **MACHINE)["changed"] is True
     assert world.objects == {}
     of_instances(**MACHINE)
@@ -148,13 +146,13 @@ def test_check_mode_foresees_and_does_nothing(world: World, of_instances: Task) 
     assert world.objects[KEY]["metadata"]["resourceVersion"] == version
 
 
-def test_what_is_not_there_is_not_operated(world: World, of_instances: Task) -> None:
+def test_a_missing_instance_is_not_operated(world: World, of_instances: Task) -> None:
     with pytest.raises(BadArgument, match=r"only a running guest can be paused; create .*start_paused=true"):
         of_instances(state="paused", **MACHINE)
     assert world.objects == {}
 
 
-def test_freezing_takes_an_agent(world: World, of_instances: Task) -> None:
+def test_freezing_needs_an_agent(world: World, of_instances: Task) -> None:
     of_instances(**MACHINE)
     with pytest.raises(VirtError, match="cannot be frozen: that takes a guest agent"):
         of_instances(state="frozen")
@@ -165,13 +163,13 @@ def test_freezing_takes_an_agent(world: World, of_instances: Task) -> None:
     assert of_instances(name="second", state="unfrozen", wait=True)["changed"] is True
 
 
-def test_a_guest_that_begins_paused_is_as_it_should_be(of_instances: Task) -> None:
+def test_a_guest_that_starts_paused_meets_the_state(of_instances: Task) -> None:
     result = of_instances(start_paused=True, wait=True, **MACHINE)
     assert result["result"]["spec"]["startStrategy"] == "Paused"
     assert of_instances(start_paused=True, wait=True, **MACHINE)["changed"] is False
 
 
-def test_waiting_for_a_run_that_is_over_is_given_up(world: World, of_instances: Task) -> None:
+def test_waiting_for_a_finished_run_fails(world: World, of_instances: Task) -> None:
     of_instances(**MACHINE)
     world.objects[KEY]["status"] = {"phase": "Failed", "conditions": []}
     with pytest.raises(VirtError, match=r"VirtualMachineInstance default/web will not be ready: its run is over"):
@@ -189,7 +187,7 @@ def test_absent_waits_until_the_pod_is_gone(world: World, of_instances: Task) ->
     assert of_instances(state="absent", wait=True)["changed"] is False
 
 
-def test_an_instance_that_a_vm_makes_again_is_another(world: World, of_instances: Task) -> None:
+def test_an_instance_recreated_by_its_vm_is_another_one(world: World, of_instances: Task) -> None:
     of_instances(**MACHINE)
     original = world.delete
 

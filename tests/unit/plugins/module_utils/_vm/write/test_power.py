@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is asked for, in every run strategy and with every instance."""
+"""Power requests for every run strategy and instance."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ RUNS, DONE, FAILED, LEAVING = a_vmi("Running"), a_vmi("Succeeded"), a_vmi("Faile
         pytest.param("restarted", a_vm("Always"), LEAVING, None, id="is being replaced already"),
     ],
 )
-def test_only_what_is_needed_is_asked_for(
+def test_only_necessary_requests_are_sent(
     state: str, vm: dict[str, Any], vmi: dict[str, Any] | None, ask: Operation | None
 ) -> None:
     assert power.decide(state, vm, vmi) == ask
@@ -77,12 +77,12 @@ def test_only_a_start_leaves_the_guest_paused() -> None:
 @pytest.mark.parametrize(
     ("state", "vmi"), [pytest.param("started", DONE, id="start"), pytest.param("restarted", RUNS, id="restart")]
 )
-def test_what_once_does_not_allow_names_the_remedy(state: str, vmi: dict[str, Any]) -> None:
+def test_a_request_that_once_refuses_names_the_remedy(state: str, vmi: dict[str, Any]) -> None:
     with pytest.raises(Impossible, match="set run_strategy to"):
         power.decide(state, a_vm("Once"), vmi)
 
 
-def test_grace_period_travels_under_the_name_that_each_verb_has() -> None:
+def test_the_grace_period_has_the_name_of_each_subresource() -> None:
     assert power.decide("stopped", a_vm("Always"), RUNS, 5) == Operation("stop", {"gracePeriod": 5})
     assert power.decide("restarted", a_vm("Always"), RUNS, 0) == Operation("restart", {"gracePeriodSeconds": 0})
 
@@ -107,7 +107,7 @@ def test_grace_period_travels_under_the_name_that_each_verb_has() -> None:
         ),
     ],
 )
-def test_what_a_request_makes_of_the_run_strategy_is_foreseen(
+def test_the_run_strategy_after_a_request_is_predicted(
     spec: dict[str, Any], ask: Operation, after: dict[str, Any]
 ) -> None:
     vm = {"spec": {**spec, "template": {}}, "status": {}}

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guests of VMs: paused, unpaused, reset, rebooted, started paused; what a control plane does not do."""
+"""The guests of VMs: pause, unpause, reset, reboot, paused start; and requests that a control plane does not
+support.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def test_a_vm_is_paused_and_unpaused_through_its_instance(world: World, task: Ta
     assert conditions(world) == {"Ready"}
 
 
-def test_what_is_declared_is_changed_as_well(world: World, task: Task) -> None:
+def test_declared_changes_are_made_too(world: World, task: Task) -> None:
     task(**MACHINE)
     assert task(state="paused", memory="2Gi")["method"] == "pause"
     assert world.vm("web")["spec"]["template"]["spec"]["domain"]["memory"] == {"guest": "2Gi"}
@@ -46,7 +48,7 @@ def test_resets_and_reboots_happen_each_time(world: World, task: Task, state: st
     assert world.objects[INSTANCE]["metadata"]["uid"] == uid
 
 
-def test_only_a_guest_that_runs_is_operated(world: World, task: Task) -> None:
+def test_only_a_running_guest_is_operated(world: World, task: Task) -> None:
     with pytest.raises(BadArgument, match="does not exist, and only a running guest can be reset"):
         task(state="reset", **MACHINE)
     assert world.objects == {}
@@ -63,7 +65,7 @@ def test_a_start_that_leaves_the_guest_paused(world: World, task: Task, strategy
     assert again["changed"] is False
 
 
-def test_an_existing_vm_never_runs_unpaused_on_the_way(world: World, task: Task) -> None:
+def test_an_existing_vm_never_runs_unpaused_before_its_pause(world: World, task: Task) -> None:
     task(running=False, **MACHINE)
     world.requests.clear()
     task(state="started", start_paused=True, run_strategy="Always", wait=True)
@@ -78,19 +80,19 @@ def test_an_existing_vm_never_runs_unpaused_on_the_way(world: World, task: Task)
         pytest.param({"run_strategy": "Once"}, "run strategy is Once starts by itself", id="starts by itself"),
     ],
 )
-def test_a_paused_start_that_cannot_be_is_refused(task: Task, options: dict[str, Any], words: str) -> None:
+def test_an_impossible_paused_start_is_refused(task: Task, options: dict[str, Any], words: str) -> None:
     with pytest.raises(BadArgument, match=words):
         task(**{"state": "started", "start_paused": True, **MACHINE, **options})
 
 
-def test_waiting_for_a_guest_that_a_user_paused_is_given_up(task: Task) -> None:
+def test_waiting_for_a_guest_that_a_user_paused_fails(task: Task) -> None:
     task(**MACHINE)
     task(state="paused", wait=True)
     with pytest.raises(VirtError, match="will not be running: its guest is paused; unpause it"):
         task(state="started", wait=True, memory="2Gi")
 
 
-def test_what_a_control_plane_does_not_do_is_told(world: World, task: Task) -> None:
+def test_a_request_that_the_control_plane_does_not_support_is_reported(world: World, task: Task) -> None:
     task(**MACHINE)
     world.not_built, world.unknown = {"pause"}, {"reset"}
     with pytest.raises(VirtError, match=r"cannot pause .*the control plane of this cluster does not do that \("):
@@ -99,8 +101,8 @@ def test_what_a_control_plane_does_not_do_is_told(world: World, task: Task) -> N
         task(state="reset")
 
 
-def test_who_is_faster_is_noticed(world: World, task: Task) -> None:
-    """The guest is paused by somebody between the look and the request; the next round finds it so."""
+def test_a_concurrent_pause_is_noticed(world: World, task: Task) -> None:
+    """Somebody pauses the guest between the read and the request; the next attempt finds it paused."""
     task(**MACHINE)
 
     def others(command: str, _path: str) -> None:
@@ -113,7 +115,7 @@ def test_who_is_faster_is_noticed(world: World, task: Task) -> None:
     assert len(world.sent("PUT")) == 1
 
 
-def test_a_condition_is_waited_for_as_well(world: World, task: Task) -> None:
+def test_a_condition_is_waited_for_too(world: World, task: Task) -> None:
     wanted = {"type": "AgentConnected", "status": "True"}
     with pytest.raises(
         TimedOut, match="not running after 1 s: its condition AgentConnected should be True and is missing"
@@ -131,17 +133,17 @@ def test_a_condition_is_waited_for_as_well(world: World, task: Task) -> None:
         pytest.param({"wait": True, "state": "absent"}, "no object is left that could have a condition", id="absent"),
     ],
 )
-def test_a_condition_that_nobody_waits_for_is_refused(task: Task, options: dict[str, Any], words: str) -> None:
+def test_a_condition_without_wait_is_refused(task: Task, options: dict[str, Any], words: str) -> None:
     with pytest.raises(BadArgument, match=words):
         task(wait_condition={"type": "Ready", "status": "True"}, **MACHINE, **options)
 
 
 @pytest.mark.parametrize("spelt", [{"run_strategy": "Always"}, {"run_strategy": "Manual"}, {"running": False}])
 @pytest.mark.parametrize("options", [{"state": "started"}, {"state": "stopped"}, {"state": "restarted"}])
-def test_check_mode_shows_the_run_strategy_that_a_power_state_ends_with(
+def test_check_mode_shows_the_run_strategy_after_a_power_state(
     world: World, task: Task, spelt: dict[str, Any], options: dict[str, Any]
 ) -> None:
-    for machine in ({**spelt, **MACHINE}, {}):  # it is created, and then there
+    for machine in ({**spelt, **MACHINE}, {}):  # first it is created, then it exists
         foreseen = task(check_mode=True, diff=True, **options, **machine)
         assert ("virtualmachines", "default", "web") not in world.objects or not machine
         done = task(diff=True, **options, **machine)
@@ -152,7 +154,7 @@ def test_check_mode_shows_the_run_strategy_that_a_power_state_ends_with(
         task(**strategy)
 
 
-def test_check_mode_foresees_a_start_of_what_is_created_halted(task: Task) -> None:
+def test_check_mode_predicts_the_start_of_a_machine_created_halted(task: Task) -> None:
     foreseen = task(check_mode=True, state="started", start_paused=True, **MACHINE)
 
     assert (foreseen["method"], foreseen["result"]["spec"]["runStrategy"]) == ("start", "Always")
@@ -163,10 +165,10 @@ def test_check_mode_foresees_a_start_of_what_is_created_halted(task: Task) -> No
     ("strategy", "method"),
     [("Always", "create"), ("Halted", "create"), ("Once", "create"), ("RerunOnFailure", "create"), ("Manual", "start")],
 )
-def test_what_is_created_starts_by_itself_or_is_started_and_never_restarted(
+def test_a_created_machine_starts_by_itself_or_is_started_and_never_restarted(
     world: World, task: Task, strategy: str, method: str, state: str
 ) -> None:
-    """Its instance may be there by the time that it is looked for, and Once allows no restart."""
+    """Its instance may exist by the next read, and Once allows no restart."""
     foreseen = task(check_mode=True, state=state, run_strategy=strategy, **MACHINE)
     done = task(state=state, run_strategy=strategy, **MACHINE)
 

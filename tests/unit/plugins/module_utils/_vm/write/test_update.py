@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which write makes a VM be as declared."""
+"""Which write makes a VM match its declaration."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def a_vm(*, applied: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any
     }
 
 
-def test_a_new_vm_runs_unless_told_otherwise() -> None:
+def test_a_new_vm_runs_by_default() -> None:
     write = replace.for_creation(a_request(memory="1Gi"))
     assert (write.method, write.body["spec"]["runStrategy"]) == ("apply", "Always")
     assert replace.for_creation(a_request("stopped", memory="1Gi")).body["spec"]["runStrategy"] == "Halted"
@@ -51,7 +51,7 @@ def test_a_new_vm_runs_unless_told_otherwise() -> None:
         pytest.param("present", {"run_strategy": "Halted"}, {"runStrategy": "Halted"}, id="as declared"),
     ],
 )
-def test_a_new_vm_gets_no_strategy_that_undoes_its_state(
+def test_a_new_vm_gets_no_strategy_that_contradicts_its_state(
     state: str, given: dict[str, Any], created: dict[str, Any]
 ) -> None:
     spec = replace.for_creation(a_request(state, memory="1Gi", **given)).body["spec"]
@@ -63,23 +63,23 @@ def test_a_generated_name_is_created_by_post() -> None:
     assert replace.for_creation(request).method == "create"
 
 
-def test_a_halted_vm_stays_halted_when_no_strategy_is_declared() -> None:
+def test_a_halted_vm_stays_halted_without_a_declared_strategy() -> None:
     assert ensure_state.decide(a_request(memory="1Gi"), a_vm(runStrategy="Halted")) is None
 
 
-def test_options_send_only_what_differs() -> None:
+def test_options_send_only_differences() -> None:
     write = ensure_state.decide(a_request(memory="2Gi"), a_vm())
     assert write == Write("patch", {"spec": {"template": {"spec": {"domain": {"memory": {"guest": "2Gi"}}}}}})
 
 
-def test_either_spelling_of_the_run_strategy_is_understood() -> None:
+def test_running_and_run_strategy_are_compared() -> None:
     assert ensure_state.decide(a_request(run_strategy="Always"), a_vm(running=True)) is None
     assert ensure_state.decide(a_request(running=True), a_vm(runStrategy="Always")) is None
     write = ensure_state.decide(a_request(running=False), a_vm(running=True))
     assert write == Write("patch", {"spec": {"runStrategy": "Halted", "running": None}})
 
 
-def test_power_states_set_the_strategy_aside_that_contradicts_them() -> None:
+def test_a_power_state_overrides_a_contradicting_strategy() -> None:
     for strategy in ("Always", "RerunOnFailure", "Once"):
         assert ensure_state.decide(a_request("stopped", run_strategy=strategy), a_vm(runStrategy="Halted")) is None
     assert ensure_state.decide(a_request("started", running=False), a_vm(runStrategy="Always")) is None
@@ -88,7 +88,7 @@ def test_power_states_set_the_strategy_aside_that_contradicts_them() -> None:
 DEFINITION = {"metadata": {"labels": {"a": "1"}}, "spec": {"template": {"spec": MACHINE}}}
 
 
-def test_a_definition_takes_back_what_it_no_longer_holds() -> None:
+def test_a_definition_removes_fields_that_it_no_longer_declares() -> None:
     live = a_vm(applied={"f:metadata": {"f:labels": {"f:a": {}, "f:old": {}}}, "f:spec": {"f:runStrategy": {}}})
     live["metadata"]["labels"] = {"a": "1", "old": "2", "foreign": "3"}
     write = ensure_state.decide(a_request(definition=DEFINITION), live)
@@ -99,13 +99,13 @@ def test_a_definition_takes_back_what_it_no_longer_holds() -> None:
     assert write.body["metadata"]["resourceVersion"] == "7", "and nobody may have stopped it meanwhile"
 
 
-def test_options_take_nothing_back() -> None:
+def test_options_remove_nothing() -> None:
     live = a_vm(applied={"f:metadata": {"f:labels": {"f:old": {}}}})
     live["metadata"]["labels"] = {"old": "2"}
     assert ensure_state.decide(a_request(memory="1Gi"), live) is None
 
 
-def test_a_definition_with_nulls_is_a_patch_that_takes_away() -> None:
+def test_a_definition_with_nulls_is_a_patch_that_removes_fields() -> None:
     live = a_vm(applied={"f:metadata": {"f:labels": {"f:old": {}}}})
     live["metadata"]["labels"] = {"a": "1", "old": "2"}
     live["spec"]["template"]["spec"]["nodeSelector"] = {"x": "y"}
@@ -129,7 +129,7 @@ def test_force_replaces_and_keeps_identity_and_strategy() -> None:
     assert write.body["spec"]["runStrategy"] == "Manual"
 
 
-def test_what_rests_on_a_list_holds_for_the_version_that_was_read_only() -> None:
+def test_a_change_of_a_list_has_the_read_version_as_precondition() -> None:
     live = a_vm()
     live["spec"]["template"]["spec"]["volumes"] = [{"name": "hot", "emptyDisk": {}}]
     added = ensure_state.decide(a_request(volumes=[{"name": "a", "emptyDisk": {}}]), live)
