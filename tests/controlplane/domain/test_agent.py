@@ -168,8 +168,7 @@ def test_an_unreadable_answer_raises_only_unreadable_response(read: Callable[[st
     ids=["lists", "objects", "a text that is not printable"],
 )
 def test_the_worst_answer_is_read_quickly(answer: str) -> None:
-    """virt-handler reads it on its event loop; measured: 1 to 4 ms. The best of five runs: garbage collection adds
-    time."""
+    """virt-handler reads it on its event loop; measured: 1 to 4 ms. The best run counts: others collect garbage."""
 
     def once() -> float:
         began = time.thread_time()

@@ -11,8 +11,7 @@ UID = "6a1a24a1-4061-4607-8bf4-a3963d0c5895"
 
 
 def test_a_derived_address_never_changes() -> None:
-    """virt-controller and virt-handler derive it independently: a changed value would cut running guests off from
-    DHCP."""
+    """virt-controller and virt-handler both derive it: a changed value would cut running guests off from DHCP."""
     assert guest_mac(UID, "default") == "02:fd:dc:9e:5b:fb"
 
 

@@ -49,8 +49,8 @@ def test_the_current_number_of_cpus_is_read(vcpu: str, expected: int) -> None:
 
 
 def channels(*targets: str) -> str:
-    listed = "".join(f"<channel type='unix'><source mode='bind'/><target {target}/></channel>" for target in targets)
-    return f"<domain><devices>{listed}</devices></domain>"
+    elements = "".join(f"<channel type='unix'><source mode='bind'/><target {target}/></channel>" for target in targets)
+    return f"<domain><devices>{elements}</devices></domain>"
 
 
 AGENTS = "type='virtio' name='org.qemu.guest_agent.0'"

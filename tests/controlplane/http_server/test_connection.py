@@ -49,8 +49,7 @@ async def exchange(port: int, data: bytes) -> bytes:
 
 
 async def send_until_closed(port: int, data: bytes, piece: bytes, limit: int) -> int:
-    """Send the data and then pieces until the connection ends or the limit is reached. Return the bytes of the
-    pieces."""
+    """Send the data and then pieces until the connection ends or the limit is reached. Return the bytes in pieces."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(data)
     sent = 0
@@ -87,7 +86,7 @@ async def test_headers_up_to_the_limit_are_read() -> None:
 
 
 async def test_headers_over_the_limit_close_the_connection() -> None:
-    """aiohttp by itself would buffer a megabyte for each connection."""
+    """aiohttp alone would buffer a megabyte for each connection."""
     async with listening() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(HEADER)

@@ -131,11 +131,11 @@ def much_before(procedure: int) -> Behaviour:
 
 def silent_from_second(procedure: int) -> Behaviour:
     """Answer everything until this call arrives a second time, and nothing afterwards."""
-    seen: list[int] = []
+    calls: list[int] = []
 
     def behave(caller: Caller, program: int, called: int, serial: int) -> bool:
-        seen.append(called)
-        return seen.count(procedure) > 1 and silent_from(procedure)(caller, program, called, serial)
+        calls.append(called)
+        return calls.count(procedure) > 1 and silent_from(procedure)(caller, program, called, serial)
 
     return behave
 
@@ -220,19 +220,19 @@ class Lingering:
 
         If the client read it first, our close would be the last and block. Therefore a thread closes it.
         """
-        one = socket.create_connection(self._listener.getsockname())
+        lingering = socket.create_connection(self._listener.getsockname())
         self._peers.append(self._listener.accept()[0])
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 1 << 24))
-        one.setblocking(False)
+        lingering.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 1 << 24))
+        lingering.setblocking(False)
         with suppress(BlockingIOError):
             while True:
-                one.send(b"x" * 65536)
-        one.setblocking(True)  # a non-blocking socket would not block in close
+                lingering.send(b"x" * 65536)
+        lingering.setblocking(True)  # a non-blocking socket would not block in close
 
         def send_and_let_go() -> None:
             with suppress(OSError):
-                socket.send_fds(caller.transport, [EVENT_OF_START], [one.fileno()])
-            one.close()
+                socket.send_fds(caller.transport, [EVENT_OF_START], [lingering.fileno()])
+            lingering.close()
 
         try:
             caller.transport.sendall(EVENT_OF_START * 100)
@@ -242,8 +242,8 @@ class Lingering:
             sending.join(LET_GO_SECONDS)
 
     def release(self) -> None:
-        for item in (self._listener, *self._peers):
-            item.close()
+        for sock in (self._listener, *self._peers):
+            sock.close()
 
 
 def give_lingering(lingering: Lingering, procedure: int) -> Behaviour:
@@ -420,7 +420,7 @@ class Hostile:
     @property
     def descriptors(self) -> int:
         """The number of open descriptors of this server."""
-        return sum(item.fileno() >= 0 for item in (self._listener, *self._connections))
+        return sum(sock.fileno() >= 0 for sock in (self._listener, *self._connections))
 
     @property
     def callers(self) -> int:
@@ -428,10 +428,10 @@ class Hostile:
         return len(self._connections)
 
     def close(self) -> None:
-        for item in (self._listener, *self._connections):
+        for sock in (self._listener, *self._connections):
             with suppress(OSError):  # already disconnected
-                item.shutdown(socket.SHUT_RDWR)
-            item.close()
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
         for thread in self._threads:
             thread.join()
 

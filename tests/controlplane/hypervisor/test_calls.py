@@ -54,10 +54,10 @@ async def test_a_call_over_its_cpu_quota_is_cut() -> None:
 async def test_the_cpu_time_of_a_short_call_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short calls end before the first look of the watchdog."""
     monkeypatch.setattr("controlplane.hypervisor.calls._FIRST_LOOK_SECONDS", 3600.0)
-    transport, taken = Transport(), list[float]()
+    transport, charges = Transport(), list[float]()
 
     def take(amount: float, _unused: float) -> bool:
-        taken.append(amount)
+        charges.append(amount)
         return False
 
     monkeypatch.setattr(transport.cpu_quota, "take", take)
@@ -67,7 +67,7 @@ async def test_the_cpu_time_of_a_short_call_is_charged(monkeypatch: pytest.Monke
             pass
 
     await call("ask", read_for_a_while, transport=transport)
-    assert sum(taken) >= 0.009
+    assert sum(charges) >= 0.009
     assert transport.because == CPU_QUOTA_EXCEEDED
 
 
@@ -76,19 +76,19 @@ async def test_the_bytes_read_by_a_short_call_are_charged_once(
 ) -> None:
     """Otherwise data before each of many quick answers would be free."""
     monkeypatch.setattr("controlplane.hypervisor.calls._FIRST_LOOK_SECONDS", 3600.0)
-    transport, taken = Transport(), list[int]()
-    monkeypatch.setattr(transport, "count_received", lambda amount, _unused: taken.append(amount))
+    transport, charges = Transport(), list[int]()
+    monkeypatch.setattr(transport, "count_received", lambda amount, _unused: charges.append(amount))
     await call("ask", read_bytes, 50_000, transport=transport)
-    assert 50_000 <= sum(taken) < 51_000
+    assert 50_000 <= sum(charges) < 51_000
 
 
 async def test_bytes_charged_during_a_call_are_not_charged_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("controlplane.hypervisor.calls._FIRST_LOOK_SECONDS", 0.0)
-    transport, taken, was_seen = Transport(), list[int](), threading.Event()
+    transport, charges, was_seen = Transport(), list[int](), threading.Event()
 
     def take(amount: int, _unused: float) -> None:
-        taken.append(amount)
-        if sum(taken) >= 50_000:
+        charges.append(amount)
+        if sum(charges) >= 50_000:
             was_seen.set()
 
     monkeypatch.setattr(transport, "count_received", take)
@@ -99,7 +99,7 @@ async def test_bytes_charged_during_a_call_are_not_charged_again(monkeypatch: py
         read_bytes(30_000)
 
     await call("ask", read_in_two_parts, transport=transport)
-    assert 80_000 <= sum(taken) < 82_000
+    assert 80_000 <= sum(charges) < 82_000
 
 
 def read_bytes(amount: int) -> None:

@@ -169,7 +169,7 @@ async def test_bytes_received_during_close_are_charged(monkeypatch: pytest.Monke
         def close(self) -> None:
             read_bytes(50_000)
 
-    connection, taken = Connection(Talkative(), "test:///default", Transport()), list[int]()
-    monkeypatch.setattr(connection._transport, "count_received", lambda amount, _unused: taken.append(amount))
+    connection, charges = Connection(Talkative(), "test:///default", Transport()), list[int]()
+    monkeypatch.setattr(connection._transport, "count_received", lambda amount, _unused: charges.append(amount))
     await connection.close()
-    assert 50_000 <= sum(taken) < 51_000
+    assert 50_000 <= sum(charges) < 51_000

@@ -39,8 +39,8 @@ def test_callbacks_become_events(on_fake: OnFake) -> None:
 def test_events_have_the_cause_of_a_crash(on_fake: OnFake) -> None:
     """A guest with a crash kernel continues, and so does a guest that its watchdog resets: these are no crashes."""
     virt, events = on_fake.libvirt, on_fake.events
-    connection, domain, seen = Connection(), Domain(on_fake.libvirt, "web"), []
-    subscribe(events, connection, seen.append)
+    connection, domain, received = Connection(), Domain(on_fake.libvirt, "web"), []
+    subscribe(events, connection, received.append)
     lifecycle = connection.callbacks[virt.VIR_DOMAIN_EVENT_ID_LIFECYCLE]
     watchdog = connection.callbacks[virt.VIR_DOMAIN_EVENT_ID_WATCHDOG]
     lifecycle(connection, domain, virt.VIR_DOMAIN_EVENT_CRASHED, virt.VIR_DOMAIN_EVENT_CRASHED_PANICKED, None)
@@ -48,7 +48,7 @@ def test_events_have_the_cause_of_a_crash(on_fake: OnFake) -> None:
     lifecycle(connection, domain, virt.VIR_DOMAIN_EVENT_STOPPED, virt.VIR_DOMAIN_EVENT_CRASHED_PANICKED, None)
     watchdog(connection, domain, virt.VIR_DOMAIN_EVENT_WATCHDOG_RESET, None)
     watchdog(connection, domain, virt.VIR_DOMAIN_EVENT_WATCHDOG_POWEROFF, None)
-    assert seen == [
+    assert received == [
         events.LifecycleChanged("web", "crashed", "panicked"),
         events.LifecycleChanged("web", "crashed"),
         events.LifecycleChanged("web", "stopped"),

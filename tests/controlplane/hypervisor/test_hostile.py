@@ -353,7 +353,7 @@ async def test_the_peer_with_the_largest_partial_message_is_cut_off_first(
             await connections[-1].ping(5)
     async with asyncio.timeout(10):
         assert await connections[-1].events.get() == ConnectionClosed(PARTIAL_MESSAGES_EXCEEDED)
-    assert [entry.events.drain() for entry in connections[:-1]] == [[], []]
+    assert [other.events.drain() for other in connections[:-1]] == [[], []]
     await neighbour.ping(5)
     for connection in connections:
         await connection.close()

@@ -196,12 +196,12 @@ async def test_other_messages_than_answers_and_events_close_an_open_connection(b
 async def test_the_filter_does_not_read_for_a_peer_that_does_not_read(between: Between) -> None:
     between.message_filter.open()
     between.other.setblocking(False)
-    taken = 0
-    while await sent(between.libvirt, b"x" * 65536) or taken == 0:
-        taken += 1
+    sends = 0
+    while await sent(between.libvirt, b"x" * 65536) or sends == 0:
+        sends += 1
     received = 0
     with suppress(BlockingIOError):
-        while received < taken:
+        while received < sends:
             received += len(between.other.recv(1 << 20))
             await asyncio.sleep(0)
     assert received, "what was kept goes on as soon as there is room"

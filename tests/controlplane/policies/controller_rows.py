@@ -71,7 +71,7 @@ def beside(words: str | None, *more: Json, without: str = "") -> Row:
     """Write these conditions in addition to the existing ones."""
 
     def build(facts: Facts) -> Json:
-        existing = [item for item in facts[LAUNCHER]["status"]["conditions"] if item["type"] != without]
+        existing = [condition for condition in facts[LAUNCHER]["status"]["conditions"] if condition["type"] != without]
         return {"status": {"conditions": [*existing, *more]}}
 
     return patch(build, words, f"{LAUNCHER}/status")

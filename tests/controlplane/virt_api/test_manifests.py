@@ -62,7 +62,7 @@ def render(name: str, **options: Any) -> list[dict[str, Any]]:
 
 
 def webhook_paths() -> list[tuple[str, dict[str, Any]]]:
-    return [(each["kind"], hook) for each in render("webhooks.yaml.j2") for hook in each["webhooks"]]
+    return [(manifest["kind"], hook) for manifest in render("webhooks.yaml.j2") for hook in manifest["webhooks"]]
 
 
 def workloads(name: str, **options: Any) -> list[dict[str, Any]]:
@@ -88,24 +88,26 @@ def test_the_configured_webhooks_are_served() -> None:
 def test_every_write_of_a_kind_and_its_status_is_reviewed(kind: Kind) -> None:
     plural = kind.resource.plural
     reviewed = {
-        (each, operation)
+        (resource, operation)
         for stage, hook in webhook_paths()
         for rule in hook["rules"]
-        for each in rule["resources"]
+        for resource in rule["resources"]
         for operation in rule["operations"]
         if stage.startswith("Validating") and rule["apiGroups"] == [kind.resource.group]
     }
 
-    assert reviewed >= {(each, write) for each in (plural, f"{plural}/status") for write in ("CREATE", "UPDATE")}
+    assert reviewed >= {
+        (resource, write) for resource in (plural, f"{plural}/status") for write in ("CREATE", "UPDATE")
+    }
 
 
 def test_users_may_create_their_kinds_and_read_the_others() -> None:
     granted = {
         role: {
             (resource, verb)
-            for each in render("rbac-users.yaml.j2")
-            for rule in each.get("rules", [])
-            if each["metadata"]["name"] == f"kubevirt.io:{role}" and rule["apiGroups"] != [GROUP]
+            for manifest in render("rbac-users.yaml.j2")
+            for rule in manifest.get("rules", [])
+            if manifest["metadata"]["name"] == f"kubevirt.io:{role}" and rule["apiGroups"] != [GROUP]
             for resource in rule["resources"]
             for verb in rule["verbs"]
         }
@@ -130,9 +132,9 @@ def granted_subresources(role: str) -> set[tuple[str, str]]:
     """Return the subresources that a role grants, in any group, except scale."""
     rules = (
         rule
-        for each in render("rbac-users.yaml.j2")
-        for rule in each.get("rules", [])
-        if each["metadata"]["name"] == f"kubevirt.io:{role}"
+        for manifest in render("rbac-users.yaml.j2")
+        for rule in manifest.get("rules", [])
+        if manifest["metadata"]["name"] == f"kubevirt.io:{role}"
     )
     return {
         (f"{group}/{resource}", verb)
@@ -158,7 +160,9 @@ def test_roles_grant_the_implemented_subresources_in_their_own_group(role: str) 
 
 def test_the_migrate_role_is_not_aggregated() -> None:
     """As upstream: an administrator may bind it."""
-    documents = {(each["kind"], each["metadata"]["name"]): each for each in render("rbac-users.yaml.j2")}
+    documents = {
+        (manifest["kind"], manifest["metadata"]["name"]): manifest for manifest in render("rbac-users.yaml.j2")
+    }
     role = documents["ClusterRole", "kubevirt.io:migrate"]
     everything = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 
@@ -167,12 +171,16 @@ def test_the_migrate_role_is_not_aggregated() -> None:
         {"apiGroups": [GROUP], "resources": ["virtualmachines/migrate"], "verbs": ["update"]},
         {"apiGroups": ["kubevirt.io"], "resources": ["virtualmachineinstancemigrations"], "verbs": everything},
     ]
-    assert not [each for each in documents.values() if each.get("roleRef", {}).get("name") == role["metadata"]["name"]]
+    assert not [
+        manifest
+        for manifest in documents.values()
+        if manifest.get("roleRef", {}).get("name") == role["metadata"]["name"]
+    ]
     assert {kind.own_role for kind in KINDS if kind.own_role} == {role["metadata"]["name"]}
 
 
 def test_virt_api_may_list_and_create_migrations() -> None:
-    rules = [rule for each in render("rbac-api.yaml.j2") for rule in each.get("rules", [])]
+    rules = [rule for manifest in render("rbac-api.yaml.j2") for rule in manifest.get("rules", [])]
     (ours,) = [rule for rule in rules if "virtualmachineinstancemigrations" in rule["resources"]]
 
     assert (ours["resources"], ours["verbs"]) == (["virtualmachineinstancemigrations"], ["list", "create"])
@@ -201,15 +209,18 @@ def test_webhooks_fail_closed_and_exempt_only_our_accounts(hook: dict[str, Any])
 def test_the_aggregated_versions_are_served() -> None:
     services = render("apiservice.yaml.j2")
 
-    assert [each["spec"]["version"] for each in services] == list(VERSIONS)
-    assert {each["spec"]["group"] for each in services} == {GROUP}
+    assert [service["spec"]["version"] for service in services] == list(VERSIONS)
+    assert {service["spec"]["group"] for service in services} == {GROUP}
     assert "caBundle" not in services[0]["spec"]
 
 
 def test_virt_api_may_read_only_its_secrets_and_the_front_proxy_configuration() -> None:
     documents = render("rbac-api.yaml.j2")
-    identities = [(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]) for each in documents]
-    rules = [rule for each in documents for rule in each.get("rules", []) if "secrets" in rule["resources"]]
+    identities = [
+        (document["kind"], document["metadata"].get("namespace"), document["metadata"]["name"])
+        for document in documents
+    ]
+    rules = [rule for document in documents for rule in document.get("rules", []) if "secrets" in rule["resources"]]
 
     assert len(identities) == len(set(identities))
     assert [rule["resourceNames"] for rule in rules] == [[SECRET_NAME, "kubevirt-virt-api-client-certs"]]
@@ -224,7 +235,7 @@ def test_each_pair_is_readable_only_by_the_account_that_uses_it() -> None:
     """
     readers: dict[str, set[str]] = {}
     for template, account in (("rbac-api", "virt-api"), ("rbac-handler", "virt-handler")):
-        for rule in (rule for each in render(f"{template}.yaml.j2") for rule in each.get("rules", [])):
+        for rule in (rule for manifest in render(f"{template}.yaml.j2") for rule in manifest.get("rules", [])):
             if {"secrets", "*"} & set(rule["resources"]):
                 assert set(rule["verbs"]) == {"get", "list", "watch"}
                 for name in rule["resourceNames"]:
@@ -238,11 +249,11 @@ def test_each_pair_is_readable_only_by_the_account_that_uses_it() -> None:
 def test_virt_controller_may_write_only_its_secrets_by_name() -> None:
     rules = [
         rule
-        for each in render("rbac-controller.yaml.j2")
-        for rule in each.get("rules", [])
+        for manifest in render("rbac-controller.yaml.j2")
+        for rule in manifest.get("rules", [])
         if {"secrets", "*"} & set(rule["resources"])
     ]
-    names = [each["metadata"]["name"] for each in render("secrets.yaml.j2")]
+    names = [manifest["metadata"]["name"] for manifest in render("secrets.yaml.j2")]
 
     (rule,) = rules
     assert rule["resourceNames"] == names == [key.name for _unused, key in secrets("virt")]
@@ -252,9 +263,9 @@ def test_virt_controller_may_write_only_its_secrets_by_name() -> None:
 
 def test_virt_controller_reads_leases_of_its_namespace_and_writes_its_own() -> None:
     rules = [
-        (each["kind"], rule.get("resourceNames"), set(rule["verbs"]))
-        for each in render("rbac-controller.yaml.j2")
-        for rule in each.get("rules", [])
+        (manifest["kind"], rule.get("resourceNames"), set(rule["verbs"]))
+        for manifest in render("rbac-controller.yaml.j2")
+        for rule in manifest.get("rules", [])
         if "leases" in rule["resources"]
     ]
 
@@ -304,7 +315,7 @@ def the_ports(name: str) -> dict[str, set[str]]:
     """Return the ports of a component's containers, by the label of its Pods."""
     (workload,) = workloads(name)
     template = workload["spec"]["template"]
-    ports = {port["name"] for each in template["spec"]["containers"] for port in each.get("ports", [])}
+    ports = {port["name"] for container in template["spec"]["containers"] for port in container.get("ports", [])}
     return {template["metadata"]["labels"]["kubevirt.io"]: ports}
 
 
@@ -324,7 +335,7 @@ def allowed(**options: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def is_of(rule: dict[str, Any], port: str) -> bool:
-    return [entry["port"] for entry in rule["ports"]] == [port]
+    return [port_entry["port"] for port_entry in rule["ports"]] == [port]
 
 
 MIGRATIONS = 1024
@@ -450,7 +461,7 @@ def test_all_concurrent_work_of_virt_node_fits_in_its_memory_limit() -> None:
 
 
 def memory_limit(template: str, kind: str) -> int:
-    (workload,) = (each for each in render(template) if each["kind"] == kind)
+    (workload,) = (manifest for manifest in render(template) if manifest["kind"] == kind)
     (container,) = workload["spec"]["template"]["spec"]["containers"]
     return int(container["resources"]["limits"]["memory"].removesuffix("Mi")) * MIB
 

@@ -432,14 +432,14 @@ def test_kubectl_discovers_the_group(installed: Installed) -> None:
 
     assert resources.returncode == 0, resources.stderr
     assert json.loads(raw.stdout)["preferredVersion"]["version"] == "v1"
-    names = {each["name"] for each in json.loads(discovery.stdout)["resources"]}
+    names = {resource["name"] for resource in json.loads(discovery.stdout)["resources"]}
     assert names == {
         *(f"virtualmachines/{verb}" for verb in ("start", "stop", "restart", "migrate", "evacuate/cancel")),
         "virtualmachines/expand-spec",
         "expand-vm-spec",
         "virtualmachineinstances/evacuate/cancel",
         *(f"virtualmachineinstances/{verb}" for verb in VERBS),
-        *(f"virtualmachineinstances/{what}" for what in ("guestosinfo", "userlist", "filesystemlist")),
+        *(f"virtualmachineinstances/{subresource}" for subresource in ("guestosinfo", "userlist", "filesystemlist")),
     }
     assert json.loads(version.stdout)["gitVersion"].startswith("v")
 

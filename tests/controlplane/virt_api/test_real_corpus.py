@@ -64,7 +64,7 @@ def create(installed: Installed, body: Any) -> subprocess.CompletedProcess[str]:
 
 
 async def stored(client: Client) -> list[bytes]:
-    return [item for kind in KINDS for item in (await client.list_page(Selection(kind, "default"))).items]
+    return [raw for kind in KINDS for raw in (await client.list_page(Selection(kind, "default"))).items]
 
 
 def answered(row: Row, resource: Resource, error: ApiError | None) -> bool:

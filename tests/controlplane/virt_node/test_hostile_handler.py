@@ -146,8 +146,7 @@ async def say(node: Node, packets: list[bytes], descriptors: list[int], *, greet
 @pytest.mark.usefixtures("nothing_is_left")
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda value: type(value).__name__)
 async def test_no_request_does_harm(node: Node, message: FromHandler) -> None:
-    """Fields of every wrong type and size, or missing; half a message, one and a half, two. Each ends the
-    connection."""
+    """Fields missing or of every wrong type and size; half a message, one and a half, two. Each ends the connection."""
     for packet in variants(message):
         await say(node, [packet], [])
 
@@ -210,8 +209,8 @@ async def test_silent_connections_block_no_other(node: Node) -> None:
     for connection in silent[:2]:
         send(connection, encode(Hello(PROTOCOL)), [])
     assert await node.answers()
-    for entry in silent:
-        entry.close()
+    for silent_connection in silent:
+        silent_connection.close()
 
 
 async def test_valid_requests_are_answered(node: Node) -> None:

@@ -87,8 +87,8 @@ async def test_every_waiter_looks_after_an_overflow_of_the_queue(
     """The lost events may concern any waiter."""
     is_there: set[Path] = set()
     quiet = [tmp_path / name for name in ("a", "b")]
-    for made in quiet:
-        made.mkdir()
+    for directory_made in quiet:
+        directory_made.mkdir()
 
     def look_into(directory: Path) -> Callable[[], str]:
         def look() -> str:
@@ -161,12 +161,12 @@ async def test_looks_into_an_endlessly_changing_directory_back_off(
         await real(0)  # type: ignore[misc]
 
     turns = 80
-    made = 0
+    files_made = 0
 
     def churn() -> None:
-        nonlocal made
-        made += 1
-        (tmp_path / ("a" if made > turns else f"noise{made}")).touch()
+        nonlocal files_made
+        files_made += 1
+        (tmp_path / ("a" if files_made > turns else f"noise{files_made}")).touch()
 
     monkeypatch.setattr("controlplane.virt_node.inotify.asyncio.sleep", record)
     async with asyncio.timeout(20):

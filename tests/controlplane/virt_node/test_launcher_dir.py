@@ -232,8 +232,7 @@ def test_capabilities_are_written_into_directories_of_the_launcher(run: Path, di
 
 
 def test_libvirt_can_overwrite_an_outdated_capability_cache(run: Path, directory: PodsDirectory) -> None:
-    """The launcher may have another QEMU. libvirt writes the file in place: every start would fail without
-    permission."""
+    """The launcher may have another QEMU. libvirt writes the file in place and needs the permission."""
     directory.write_files(UID, CACHE, {"q.xml": b"<qemuCaps/>"})
     assert run.joinpath(*CACHE, "q.xml").stat().st_uid == layout.UID
 
@@ -256,15 +255,15 @@ def test_existing_entries_keep_their_owner_and_mode(run: Path, directory: PodsDi
     """A chown of existing entries would give root's files to a tenant who planted a name."""
     cache = run.joinpath(*CACHE)
     cache.mkdir(parents=True)
-    for made in (run / "cache", cache):
-        os.chown(made, 4711, 4711)
-        made.chmod(0o710)
+    for existing in (run / "cache", cache):
+        os.chown(existing, 4711, 4711)
+        existing.chmod(0o710)
     (cache / "q.xml").write_text("root's")
     (cache / "q.xml").chmod(0o600)
 
     directory.write_files(UID, CACHE, {"q.xml": b"ours", "r.xml": b"ours"})
 
-    kept = [(each.stat().st_uid, stat.S_IMODE(each.stat().st_mode)) for each in (run / "cache", cache, cache / "q.xml")]
+    kept = [(path.stat().st_uid, stat.S_IMODE(path.stat().st_mode)) for path in (run / "cache", cache, cache / "q.xml")]
     assert kept == [(4711, 0o710), (4711, 0o710), (0, 0o600)]
     assert (cache / "q.xml").read_text() == "root's"
     assert (cache / "r.xml").stat().st_uid == layout.UID

@@ -83,8 +83,7 @@ def test_the_namespace_of_the_listening_process_is_opened(served: int, tmp_path:
 
 
 def test_the_listener_cannot_send_descriptors(served: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closing a descriptor could block for as long as the launcher chooses. The kernel refuses them before we
-    connect."""
+    """Closing a descriptor could block for as long as the launcher chooses. The kernel refuses it before we connect."""
     calls: list[bool] = []
 
     def refuse(client: socket.socket) -> None:

@@ -75,7 +75,7 @@ def after_the_first_of(looks: list[Callable[..., Any]], happens: Callable[[], No
 
         return first
 
-    return [watched(each) for each in looks]
+    return [watched(wrapped) for wrapped in looks]
 
 
 async def test_a_process_that_starts_during_the_search_is_not_missed(

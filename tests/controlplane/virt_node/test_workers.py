@@ -100,8 +100,8 @@ async def test_the_number_of_threads_is_limited(stall: Stall) -> None:
     await asyncio.sleep(0.02)
     assert (stall.begun, threads()) == (3, 3)
     stall.end()
-    for entry in requests[:5]:
-        os.close(await entry)
+    for pending in requests[:5]:
+        os.close(await pending)
     assert await workers.run("pod-19", lambda: 7) == 7, "who waited for a place in vain has left his turn"
 
 

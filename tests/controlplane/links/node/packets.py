@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Malformed packets of the node link: every message with every field wrong in many ways.
-And the descriptors that can come with a packet: of each kind, none, or several.
+
+Also descriptors that can come with a packet: of each kind, none, or several.
 """
 
 from __future__ import annotations
@@ -83,9 +84,9 @@ def _socket() -> int:
 
 
 def _gone() -> int:
-    made, path = tempfile.mkstemp()
+    descriptor, path = tempfile.mkstemp()
     os.unlink(path)
-    return made
+    return descriptor
 
 
 DESCRIPTORS: dict[str, tuple[Open, ...]] = {

@@ -46,19 +46,19 @@ def descriptors() -> int:
 
 
 async def test_packets_arrive_separately(ends: tuple[Channel, Channel]) -> None:
-    one, other = ends
-    await one.send(b"first")
-    await one.send(b"x" * MESSAGE_LIMIT_BYTES)
-    assert await other.receive() == (b"first", None)
-    assert await other.receive() == (b"x" * MESSAGE_LIMIT_BYTES, None)
+    sender, receiver = ends
+    await sender.send(b"first")
+    await sender.send(b"x" * MESSAGE_LIMIT_BYTES)
+    assert await receiver.receive() == (b"first", None)
+    assert await receiver.receive() == (b"x" * MESSAGE_LIMIT_BYTES, None)
 
 
 async def test_a_descriptor_is_passed_to_the_receiver(ends: tuple[Channel, Channel]) -> None:
-    one, other = ends
+    sender, receiver = ends
     read, write = os.pipe()
-    await one.send(b"a pipe", write)
+    await sender.send(b"a pipe", write)
     os.close(write)
-    data, received = await other.receive()
+    data, received = await receiver.receive()
     assert data == b"a pipe"
     assert received is not None
     assert not os.get_inheritable(received)
@@ -69,17 +69,17 @@ async def test_a_descriptor_is_passed_to_the_receiver(ends: tuple[Channel, Chann
 
 
 async def test_a_waiting_receiver_gets_a_later_packet(ends: tuple[Channel, Channel]) -> None:
-    one, other = ends
-    waiting = asyncio.create_task(other.receive())
+    sender, receiver = ends
+    waiting = asyncio.create_task(receiver.receive())
     await asyncio.sleep(0)
-    await one.send(b"late")
+    await sender.send(b"late")
     assert await waiting == (b"late", None)
 
 
 async def test_a_sender_waits_for_room_in_the_socket(ends: tuple[Channel, Channel]) -> None:
-    one, other = ends
-    sending = asyncio.create_task(_send_many(one, 200))
-    packets = [await other.receive() for _unused in range(200)]
+    sender, receiver = ends
+    sending = asyncio.create_task(_send_many(sender, 200))
+    packets = [await receiver.receive() for _unused in range(200)]
     await sending
     assert len(packets) == 200
 
@@ -90,8 +90,8 @@ async def _send_many(channel: Channel, count: int) -> None:
 
 
 async def test_a_closed_end_ends_the_channel(ends: tuple[Channel, Channel]) -> None:
-    one, other = ends
-    one.close()
+    closed_end, other = ends
+    closed_end.close()
     with pytest.raises(Closed):
         await other.receive()
     with pytest.raises(Closed):
@@ -129,34 +129,34 @@ async def test_a_failed_send_also_ends_waiting_receives(
     ends: tuple[Channel, Channel],
 ) -> None:
     """The packet is larger than the send buffer: the channel closes in both directions."""
-    one, other = ends
-    one._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4608)
-    receiving = [asyncio.create_task(end.receive()) for end in (one, other)]
+    sender, other = ends
+    sender._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4608)
+    receiving = [asyncio.create_task(end.receive()) for end in (sender, other)]
     with pytest.raises(Closed):
-        await one.send(b"x" * 60_000)
+        await sender.send(b"x" * 60_000)
     for task in receiving:
         with pytest.raises(Closed):
             await asyncio.wait_for(task, 5)
 
 
 async def test_closing_ends_waiting_senders_and_receivers(ends: tuple[Channel, Channel]) -> None:
-    one, _unused = ends
-    sending = [asyncio.create_task(_send_many(one, 200)) for _unused in range(3)]
-    receiving = asyncio.create_task(one.receive())
+    channel, _unused = ends
+    sending = [asyncio.create_task(_send_many(channel, 200)) for _unused in range(3)]
+    receiving = asyncio.create_task(channel.receive())
     await asyncio.sleep(0.01)
-    one.close()
+    channel.close()
     for task in (*sending, receiving):
         with pytest.raises(Closed):
             await asyncio.wait_for(task, 5)
 
 
 async def test_a_reused_descriptor_number_works_after_a_close(ends: tuple[Channel, Channel]) -> None:
-    """The next socket gets the number of the closed one: the loop must have removed its old handlers."""
-    one, _unused = ends
-    waiting = [asyncio.create_task(_send_many(one, 200)), asyncio.create_task(one.receive())]
+    """The next socket gets the number of the closed channel: the loop must have removed its old handlers."""
+    channel, _unused = ends
+    waiting = [asyncio.create_task(_send_many(channel, 200)), asyncio.create_task(channel.receive())]
     await asyncio.sleep(0.01)
-    number, closed = one._socket.fileno(), asyncio.Event()
-    one.close(closed.set)
+    number, closed = channel._socket.fileno(), asyncio.Event()
+    channel.close(closed.set)
     await asyncio.wait_for(closed.wait(), 5)
     theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     assert number in (theirs.fileno(), ours.fileno())
@@ -171,11 +171,11 @@ async def test_a_reused_descriptor_number_works_after_a_close(ends: tuple[Channe
 
 
 async def test_send_now_closes_a_full_channel(ends: tuple[Channel, Channel]) -> None:
-    one, other = ends
-    one.send_now(b"at once")
-    assert await other.receive() == (b"at once", None)
-    sending = asyncio.create_task(_send_many(one, 200))
+    sender, receiver = ends
+    sender.send_now(b"at once")
+    assert await receiver.receive() == (b"at once", None)
+    sending = asyncio.create_task(_send_many(sender, 200))
     await asyncio.sleep(0.01)
-    one.send_now(b"no room")
+    sender.send_now(b"no room")
     with pytest.raises(Closed):
         await asyncio.wait_for(sending, 5)

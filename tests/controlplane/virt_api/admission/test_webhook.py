@@ -97,8 +97,7 @@ def a_large_review() -> bytes:
 
 
 async def test_the_review_of_a_large_object_does_not_stop_the_event_loop() -> None:
-    """A thread reviews the object, and the loop continues. The time of a review on the loop is measured for
-    comparison."""
+    """A thread reviews the object while the loop continues. A review on the loop is measured for comparison."""
     body, admission, threads = a_large_review(), Admission(Settings), WorkerThreads(1)
     assert 450_000 <= len(body) < 600_000
     pauses = []

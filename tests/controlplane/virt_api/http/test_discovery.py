@@ -73,8 +73,8 @@ def test_only_implemented_subresources_are_announced() -> None:
 
 
 def test_every_listed_openapi_document_exists() -> None:
-    for path, item in fetch("/openapi/v3")["paths"].items():
-        location, _unused, mark = item["serverRelativeURL"].partition("?hash=")
+    for path, entry in fetch("/openapi/v3")["paths"].items():
+        location, _unused, mark = entry["serverRelativeURL"].partition("?hash=")
         assert location == f"/openapi/v3/{path}"
         assert mark
         assert fetch(location)["openapi"].startswith("3.")

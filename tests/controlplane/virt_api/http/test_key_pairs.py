@@ -140,13 +140,13 @@ async def test_clients_are_served_with_a_certificate_that_they_accept(tmp_path: 
 
 
 async def test_a_waiting_pair_does_not_trust_a_former_front_proxy() -> None:
-    clock, gone, proxy = (
+    clock, former, proxy = (
         Used(),
         make_ca("gone", NOW, timedelta(days=1)),
         make_ca("x", NOW, timedelta(days=1)),
     )
     tls = ServingTls(now=lambda: clock.now)
-    tls.use_authority(gone.certificate)
+    tls.use_authority(former.certificate)
     tls.use_pair(a_pair())
     tls.use_pair(a_pair(begins=30 * DAY))
     tls.use_authority(proxy.certificate)

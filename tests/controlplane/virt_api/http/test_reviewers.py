@@ -75,7 +75,7 @@ def a_review() -> bytes:
 async def codes(directory: Path, issue: Issue, *, named: frozenset[str] | None) -> set[Any]:
     """Send a review to every path, with and without headers that claim an identity. Return the codes.
 
-    named: who may send reviews; None: nobody is configured.
+    named: the names of the webhook clients. None: no client is configured.
     """
     reviewers, answers = make_ca("reviewers", now(), DAY), set[Any]()
     clients = None if named is None else WebhookClients(reviewers.certificate, named)

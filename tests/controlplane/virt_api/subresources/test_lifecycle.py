@@ -216,7 +216,7 @@ def test_under_once_a_start_is_always_refused() -> None:
     assert "still being carried out" not in str(refusal.value)
 
 
-def test_a_halted_vm_starts_whatever_is_queued() -> None:
+def test_a_halted_vm_starts_with_any_queue() -> None:
     """A queued request from before a change of strategy does not block a start."""
     assert decide_start(a_vm("Halted", stateChangeRequests=[START]), None, StartOptions()) == (ON,)
 

@@ -44,8 +44,8 @@ def test_only_pause_and_unpause_have_a_dry_run(verb: Verb) -> None:
     if verb in ("pause", "unpause"):
         assert parse_power(verb, b'{"dryRun": ["All"]}') == PowerOptions(dry_run=True)
         return
-    known = "unfreezeTimeout" if verb == "freeze" else "none"
-    with pytest.raises(BadOptionsError, match=f"'dryRun': unknown option; known are {known}"):
+    known_options = "unfreezeTimeout" if verb == "freeze" else "none"
+    with pytest.raises(BadOptionsError, match=f"'dryRun': unknown option; known are {known_options}"):
         parse_power(verb, b'{"dryRun": ["All"]}')
 
 

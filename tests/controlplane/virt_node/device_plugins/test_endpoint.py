@@ -33,7 +33,7 @@ async def test_a_socket_is_removed_when_its_plugin_ends(directory: Path) -> None
 async def test_a_successor_listens_beside_its_predecessor(directory: Path) -> None:
     async with listening(PLUGIN, directory) as (_unused, old):
         async with listening(PLUGIN, directory) as (_unused, new):
-            assert {item.name for item in directory.iterdir()} == {old, new}
+            assert {entry_path.name for entry_path in directory.iterdir()} == {old, new}
             assert len({old, new}) == 2
         assert [path.name for path in directory.iterdir()] == [old]
 
