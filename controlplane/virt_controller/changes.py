@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the watches of several controllers read of a changed object: small views of its bytes. Pure."""
+"""Small views of a changed object's bytes, for the watches of several controllers. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.ports import Cache
 
 BY_NODE = "node"
-"""Index of VMIs by status.nodeName, "" for those without a node."""
+"""Index of VMIs by status.nodeName; "" for VMIs without a node."""
 
 
 class _Spec(Struct, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ def node_of(raw: bytes) -> Node:
 
 
 def schedulable_label(raw: bytes | None) -> tuple[bool, str | None]:
-    """Return whether a Node exists, and its label that says whether VMIs are scheduled to it."""
+    """Return whether a Node exists, and its label that allows VMIs to be scheduled to it."""
     return (False, None) if raw is None else (True, node_of(raw).metadata.labels.get(SCHEDULABLE))
 
 
@@ -88,7 +88,7 @@ def controlling_vmis(key: Key, raw: bytes) -> list[Key]:
 
 
 def vmis_without_node_on_spec_change(vmis: Cache) -> Callable[[Key, bytes | None, bytes | None], Iterator[Key]]:
-    """Map a change of the configuration to the VMIs without a node. The others keep what they were created with."""
+    """Map a change of the configuration to the VMIs without a node. Other VMIs keep the former configuration."""
 
     def keys(_key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
         if spec_of(before) != spec_of(after):

@@ -21,7 +21,7 @@ Enqueue = Callable[[Key], None]
 KeysOf = Callable[[Key, bytes | None, bytes | None], Iterable[Key]]
 """Maps a change (key, before, after) to the keys to enqueue. before is None for an addition, after for a deletion.
 
-A generator: the keys that it yields before an object turns out to be malformed are enqueued all the same.
+It is a generator: keys that it yields before a malformed object raises are enqueued all the same.
 """
 ReconcilerT = TypeVar("ReconcilerT")
 
@@ -46,15 +46,15 @@ def no_sources(_deps: Dependencies, _reconciler: object, _enqueue: Enqueue) -> N
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controller(Generic[ReconcilerT]):
     name: str
-    """In metrics and log lines."""
+    """The name in metrics and log lines."""
     build: Callable[[Dependencies], ReconcilerT]
     watches: Callable[[Dependencies, ReconcilerT], Iterable[Watch]]
     sources: Callable[[Dependencies, ReconcilerT, Enqueue], None] = no_sources
-    """Subscribes to whatever else enqueues keys, e.g. the reconciler itself. Called once, after the watches."""
+    """Subscribes to other sources of keys, e.g. the reconciler itself. Called once, after the watches."""
     begin: Callable[[ReconcilerT], None] | None = None
     """Called when this replica becomes the leader, before the first reconcile."""
     delay: float = 0.0
-    """Seconds from a change to the reconcile, so that many changes cost one."""
+    """Seconds from a change to the reconcile, so that many changes cost one reconcile."""
     indexes: Mapping[Resource, Mapping[str, IndexFunction]] = field(default_factory=dict)
     """Indexes of caches that the reconciler and the watches need."""
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What controllers are built from: caches, API, clock, Events, settings, and state that several of them share."""
+"""The dependencies of controllers: caches, API, clock, Events, settings, and state that several of them share."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ async def no_eviction(pod: Key, _uid: str) -> None:
 @dataclass(frozen=True, kw_only=True)
 class Dependencies:
     caches: Mapping[Resource, ReadYourWritesCache]
-    """Of the kinds that controllers write."""
+    """Caches of the kinds that controllers write."""
     read_only: Mapping[Resource, Cache]
-    """Of the kinds that they only read, e.g. Leases and claims."""
+    """Caches of the kinds that controllers only read, e.g. Leases and claims."""
     api: Api
     clock: Clock
     events: Events
     settings: Settings
     configuration: Callable[[], KubeVirtConfiguration]
-    """The configuration of the KubeVirt object, now."""
+    """The current configuration of the KubeVirt object."""
     quarantined: Callable[[], frozenset[str]] = frozenset
-    """Names of the nodes in quarantine, now."""
+    """Names of the nodes that are in quarantine now."""
     node_labels: Callable[[str], Mapping[str, str]]
     """Labels of a node, by its name."""
     read_claims: ReadClaims = no_claims
@@ -79,14 +79,14 @@ class Dependencies:
 
     @cached_property
     def unfinished(self) -> UnfinishedMigrations:
-        """One for all controllers: refused migrations, which do not count against limits, are noted in it."""
+        """One instance for all controllers: it notes refused migrations, which do not count against limits."""
         pods = self.caches[POD]
         vmis, migrations = self.caches[VIRTUAL_MACHINE_INSTANCE], self.caches[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
         return UnfinishedMigrations(migrations, vmis, lambda pod: pods.get(pod) is not None)
 
     @cached_property
     def candidates(self) -> CandidateCache:
-        """One for the workload updates and for the metric of outdated machines."""
+        """One instance for workload updates and for the metric of outdated machines."""
         return CandidateCache(
             self.caches[VIRTUAL_MACHINE_INSTANCE],
             self.caches[POD],

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-controller's process: caches, controllers and their runners, and what only the leader runs. No decision here.
+"""virt-controller's process: caches, controllers, their runners, and the leader's tasks. It decides nothing.
 
 Every replica keeps the caches filled, so that the next leader can act at once. Only the leader writes: each write
 checks the leadership first. A controller's wiring is in its folder's controller.py.
@@ -73,7 +73,7 @@ READ_ONLY = (LEASE, PERSISTENT_VOLUME_CLAIM)
 
 
 def _selections(namespace: str) -> tuple[Selection, ...]:
-    """Return what is listed and watched. The role's RBAC rules allow exactly this."""
+    """Return the kinds that are listed and watched. The role's RBAC rules allow exactly these."""
     return (
         Selection(VIRTUAL_MACHINE),
         Selection(VIRTUAL_MACHINE_INSTANCE),
@@ -115,7 +115,7 @@ class Process:
         self._register_cache_metrics()
 
     async def run(self) -> None:
-        """Serve until cancelled. Raises LeadershipLostError (in a group) when the Lease could not be kept."""
+        """Serve until cancelled. Raises LeadershipLostError (in a group) if the Lease could not be renewed."""
         await self._health.start()
         try:
             async with asyncio.TaskGroup() as group:
@@ -128,7 +128,7 @@ class Process:
 
     async def _lead(self) -> None:
         for cache in self._caches.values():
-            await cache.wait_synced()  # before that, absence means nothing
+            await cache.wait_synced()  # before that, absence proves nothing
         for controller, reconciler in zip(CONTROLLERS, self._reconcilers, strict=True):
             if controller.begin is not None:
                 controller.begin(reconciler)
@@ -159,7 +159,7 @@ class Process:
         )
 
     def _connect(self) -> list[Runner[Any, Any, Any]]:
-        """Build the runners. Only now, when every reconciler follows its caches, subscribe what enqueues keys."""
+        """Build the runners and subscribe the sources of keys. Every reconciler must follow its caches before that."""
         runners = []
         for controller, reconciler in zip(CONTROLLERS, self._reconcilers, strict=True):
             queue = WorkQueue(BackOff(random.random))

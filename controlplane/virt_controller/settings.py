@@ -18,19 +18,19 @@ class SettingsError(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     namespace: str
-    """Of the control plane: of the Lease, the KubeVirt object and the certificates."""
+    """Namespace of the control plane: of the Lease, the KubeVirt object and the certificates."""
     launcher_image: str
     image: str = ""
-    """Of the control plane, as the role names it. virt-handlers write theirs into an annotation of their node."""
+    """Image of the control plane, as the role names it. virt-handlers write theirs into an annotation of their Node."""
     image_pull_secrets: tuple[str, ...] = ()
     """Names of Secrets in the namespaces of VMIs, for the launcher image."""
     pod_name: str = ""
-    """Names the holder of the Lease and the source of Events."""
+    """Identifies the holder of the Lease and the source of Events."""
     log_level: str = "INFO"
     port: int = 8080
-    """For health and metrics, plain HTTP."""
+    """Port for health and metrics, plain HTTP."""
     address: str = ""
-    """To listen on, "" for every address. The role sets the Pod's."""
+    """Address to listen on; "" for every address. The role sets the Pod's."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:

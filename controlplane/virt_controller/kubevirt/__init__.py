@@ -3,5 +3,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """KubeVirt, the control plane's own object: its configuration is read, its status is written.
 
-configuration: the configuration in effect. status: pure. reconciler: reads the cache, writes the status.
+configuration: the current configuration. status: pure. reconciler: reads the cache, writes the status.
 """

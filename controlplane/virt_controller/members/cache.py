@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Members of a cache as they were last decoded."""
+"""A cache of decoded members."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MemberCache(Generic[MemberT]):
 
     def _member(self, key: Key, raw: bytes) -> MemberT:
         entry = self._members.get(key)
-        # By identity of the bytes: an own write is shown before the cache tells of a change.
+        # The bytes are compared by identity: the cache shows an own write before it reports the change.
         if entry is None or entry[0] is not raw:
             entry = self._members[key] = raw, self._decode(raw)
         return entry[1]

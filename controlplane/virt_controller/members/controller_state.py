@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a process knows of earlier batches of a set: never a count.
+"""What a process knows of earlier batches of a set. It never keeps a count.
 
-A batch that this process began and saw complete is known. A batch of another leader was created before the set's
-status said that it is complete: a cache of members that has read up to that resourceVersion knows it.
+The members of a batch that this process began and completed are in the cache. The members of another leader's batch
+were created before the set's status recorded the batch as complete: a cache of members that has read up to that
+resourceVersion has them.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ Set = VirtualMachineInstanceReplicaSet | VirtualMachinePool
 @dataclass(slots=True)
 class _SetState:
     progress: Progress
-    """UID of the set, number of batches and size of the last, as they were last seen or written."""
+    """UID of the set, number of batches and size of the last one, as last observed or written."""
     version: int
-    """resourceVersion before which every member of the earlier batches was created."""
+    """Every member of the earlier batches was created before this resourceVersion."""
     absent: set[str] = field(default_factory=set)
-    """Names of the batch that the API server did not find, since this process last tried to create one."""
+    """Names of the batch for which the API server returned 404, since this process last tried to create one."""
     confirmed: dict[str, str] = field(default_factory=dict)
-    """By name of the batch: UID that the API server returned, since this process last tried to create one."""
+    """By name of the batch: the UID that the API server returned, since this process last tried to create one."""
     unconfirmed: set[str] = field(default_factory=set)
-    """Names that this process tried to create, without a response about what exists now."""
+    """Names that this process tried to create, and for which it got no response."""
     current: str = ""
-    """resourceVersion of the set that the API server returned, "" for none."""
+    """resourceVersion of the set that the API server returned; "" if none."""
 
 
 class ControllerState:
@@ -40,36 +41,36 @@ class ControllerState:
         self._by_key: dict[Key, _SetState] = {}
 
     def has_read_earlier_batches(self, key: Key, owner: Set, version: int) -> bool:
-        """Return whether a cache of members at this resourceVersion knows every member of the earlier batches."""
+        """Tell whether a cache of members at this resourceVersion has every member of the earlier batches."""
         return version >= self._of(key, owner).version
 
     def is_current(self, key: Key, owner: Set) -> bool:
-        """Return whether the API server itself, not the cache, returned this version of the set."""
+        """Tell whether the API server, not only the cache, returned this version of the set."""
         return self._of(key, owner).current == owner.metadata.resource_version
 
     def note_current(self, key: Key, owner: Set, version: str) -> None:
-        """The API server returned this resourceVersion of the set."""
+        """Note the resourceVersion of the set that the API server returned."""
         self._of(key, owner).current = version
 
     def note_writing(self, key: Key) -> None:
-        """The set is about to be written. If the response is lost, its version is unknown."""
+        """Note that the set is about to be written. If the response is lost, the set's version is unknown."""
         self._by_key[key].current = ""
 
     def note_written(self, key: Key, stored: Set) -> None:
-        """This process wrote the set: what it knew of earlier batches still holds."""
+        """Note that this process wrote the set: its knowledge of earlier batches stays valid."""
         state = self._by_key[key]
         state.progress, state.current = _progress(stored), stored.metadata.resource_version
 
     def absent(self, key: Key, owner: Set) -> frozenset[str]:
-        """Return the names of the batch that are known to be free."""
+        """Return the names of the batch that are free."""
         return frozenset(self._of(key, owner).absent)
 
     def is_confirmed(self, key: Key, owner: Set, name: str, uid: str) -> bool:
-        """Return whether the API server itself returned this member under the name."""
+        """Tell whether the API server returned this member under the name."""
         return self._of(key, owner).confirmed.get(name) == uid
 
     def unconfirmed(self, key: Key, owner: Set) -> frozenset[str]:
-        """Return the names under which this process may have created a member that it has not seen."""
+        """Return the names under which this process may have created a member without a response."""
         return frozenset(self._of(key, owner).unconfirmed)
 
     def note_absent(self, key: Key, name: str) -> None:
@@ -81,7 +82,7 @@ class ControllerState:
         self._by_key[key].unconfirmed.discard(name)
 
     def note_attempt(self, key: Key, name: str) -> None:
-        """A member is about to be created. If the response is lost, it may exist."""
+        """Note that a member is about to be created. If the response is lost, the member may exist."""
         self._by_key[key].absent.discard(name)
         self._by_key[key].confirmed.pop(name, None)
         self._by_key[key].unconfirmed.add(name)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Steps that replica sets and pools decide alike: pure."""
+"""Decisions that replica sets and pools share. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from controlplane.engine.plan import IndependentActions, Plan
 from controlplane.virt_controller.members.world import BeginBatch, ConfirmMember, ConfirmSet, CreateMember, SetWorld
 
 LOOK_AGAIN_SECONDS = 1.0
-"""While the cache of members is behind the set, after a change of leaders: a minute at most. No watch tells."""
+"""Pause between reconciles while the cache of members is behind the set, after a change of leaders. It takes a minute
+at most, and no watch event ends it.
+"""
 
 
 def run_now(world: SetWorld[Any, Any], actions: Sequence[Any], requeue_after: float | None = None) -> Plan[Any]:
-    """Run a burst of independent actions, once the API server has confirmed that the set still wants them."""
+    """Run a burst of independent actions once the API server has confirmed the version of the set."""
     if not actions:
         return Plan(requeue_after=requeue_after)
     if not world.is_current:
@@ -46,8 +48,8 @@ def create_missing(
 
 
 def _creates(world: SetWorld[Any, Any], missing: int, because: str) -> Iterator[Any]:
-    unsure = [name for name in world.unmade if name not in world.absent]
-    if len(world.unmade) > missing and unsure:
-        # A member may exist unseen: creating another one in its place makes one too many.
-        return (ConfirmMember(name, "the batch has more names than members are missing") for name in unsure)
+    unconfirmed = [name for name in world.unmade if name not in world.absent]
+    if len(world.unmade) > missing and unconfirmed:
+        # A member that the cache lacks may exist: another one in its place would be one too many.
+        return (ConfirmMember(name, "the batch has more names than members are missing") for name in unconfirmed)
     return (CreateMember(name, because) for name in world.unmade[:missing])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is read of a member: a set may have thousands, and reads all of them."""
+"""The fields of a member that are read. The view is small: a set may have thousands of members, and reads all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Fingerprint = tuple[object, ...]
 
 
 class MemberView(Node, frozen=True, kw_only=True):
-    """An object that belongs to a set, or might."""
+    """An object that belongs to a set, or may be adopted by one."""
 
     metadata: ObjectMeta = ObjectMeta()
 
@@ -33,7 +33,7 @@ class MemberView(Node, frozen=True, kw_only=True):
 
 
 def identity(member: MemberView) -> Fingerprint:
-    """Return what decides whether an object is a member: its UID, labels and owners."""
+    """Return the fields that make an object a member: its UID, labels and owners."""
     meta = member.metadata
     return meta.uid, pairs(meta.labels.items()), tuple((owner.uid, owner.controller) for owner in meta.owner_references)
 

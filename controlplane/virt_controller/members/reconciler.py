@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The part of a reconciler that replica sets and pools share: reads members, writes actions and status."""
+"""The reconciler that replica sets and pools share: reads members, writes actions and status."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ WorldT = TypeVar("WorldT", bound=SetWorld[Any, Any])
 
 
 class Parts(TypedDict):
-    """What both reconcilers need besides their caches."""
+    """The dependencies of both reconcilers, besides their caches."""
 
     api: Api
     clock: Clock
@@ -56,7 +56,7 @@ class Parts(TypedDict):
 
 
 class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
-    """Subclasses read their own part of the world, and say what a member is and how Events read."""
+    """Subclasses read their own part of the world, and define the member kind and the texts of Events."""
 
     member_kind: ClassVar[Resource]
     reasons: ClassVar[Reasons]
@@ -106,7 +106,7 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
         return self._sets.synced and self._objects.synced
 
     def observe(self, key: Key) -> WorldT | None:
-        """Read the caches. Raises Unavailable while one is not complete: then absence means nothing."""
+        """Read the caches. Raises Unavailable while one of them is not synced: before that, absence proves nothing."""
         if not self._is_synced():
             raise Unavailable(f"cannot judge {self._set_kind.kind} {key}: not everything is known yet")
         raw = self._sets.get(key)
@@ -129,7 +129,9 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
         return tuple(member for member in members if member.is_controlled_by(kind, uid))
 
     def _common(self, key: Key, owner: SetT, names: tuple[str, ...], shown: Iterable[tuple[str, str]]) -> Json:
-        """Return fields of SetWorld. names: of the batch; shown: name and UID of those that exist."""
+        """Return the fields of SetWorld that both share. names: of the batch; shown: name and UID of the existing
+        members.
+        """
         state = self._state
         return {
             "unmade": tuple(name for name in names if self._objects.get(Key(key.namespace, name)) is None),
@@ -184,7 +186,7 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
         self._events.record(self._regarding(world.owner), "Warning", reason, message)
 
     async def _confirm_set(self, owner: Any) -> None:
-        """Read the set. A different one is in the overlay afterwards, and the next decision is based on it."""
+        """Read the set. The read-your-writes cache takes the response in. Raises Conflict if the set has changed."""
         key, meta = key_of(owner), owner.metadata
         fresh = (await self._api.get(self._set_kind, key))["metadata"]
         if (fresh["uid"], fresh["resourceVersion"]) != (meta.uid, meta.resource_version):
@@ -192,7 +194,7 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
         self._state.note_current(key, owner, fresh["resourceVersion"])
 
     async def _confirm_member(self, owner: Any, name: str) -> None:
-        """Read a member. If it exists, it is in the overlay afterwards."""
+        """Read a member. The read-your-writes cache takes the response in."""
         key = key_of(owner)
         try:
             member = await self._api.get(self.member_kind, Key(key.namespace, name))
@@ -208,7 +210,8 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
         try:
             member = await self._api.create(self.member_kind, key.namespace, body)
         except AlreadyExists as error:
-            # Our own, from a create whose response was lost, or somebody else's: read it, then decide again.
+            # The member is ours, from a create whose response was lost, or a foreign object: read it, then decide
+            # again.
             await self._api.get(self.member_kind, key)
             raise Conflict(str(error)) from error
         uid = member["metadata"]["uid"]
@@ -216,14 +219,14 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
         self._record(world.owner, "SuccessfulCreate", self.created_text(key), occurrence=uid)
 
     async def _delete(self, owner: Any, action: DeleteMember) -> None:
-        """Delete the version that was decided on: one that has changed, e.g. lost its owner, is kept."""
+        """Delete the observed version: a member that has changed (e.g. lost its owner) is kept."""
         meta = action.member.metadata
         if await self._delete_version(self.member_kind, action.member):
-            text = self.deleted_text(action.member, action.because)
-            self._record(owner, "SuccessfulDelete", text, occurrence=meta.uid)
+            message = self.deleted_text(action.member, action.because)
+            self._record(owner, "SuccessfulDelete", message, occurrence=meta.uid)
 
     async def _delete_version(self, resource: Resource, member: MemberView) -> bool:
-        """Delete this version of an object; return False when it is gone. Raises Conflict when it has changed."""
+        """Delete this version of an object; return False if it is gone. Raises Conflict if it has changed."""
         meta = member.metadata
         try:
             await self._api.delete(resource, member.key, uid=meta.uid, resource_version=meta.resource_version)
@@ -234,13 +237,13 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
     async def _set_owners(self, owner: Any, member: MemberT, *ours: Json) -> None:
         """Add or remove our owner reference. Other owners stay."""
         meta = member.metadata
-        kept: list[Any] = [
+        others: list[Any] = [
             encode(reference) for reference in meta.owner_references if reference.uid != owner.metadata.uid
         ]
         await self._api.patch(
             self.member_kind,
             member.key,
-            {"metadata": {"ownerReferences": [*kept, *ours] or None}},
+            {"metadata": {"ownerReferences": [*others, *ours] or None}},
             resource_version=meta.resource_version,
             uid=meta.uid,
         )

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Conditions of a set's status, and the words for a refused action: pure."""
+"""Conditions of a set's status, and the message for a refused action. Pure."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ class Reasons:
     ) -> conditions.Conditions:
         """Set or remove ReplicaPaused and ReplicaFailure. warning: a failure without a refused action."""
         timestamp = format_timestamp(world.now)
-        kept: conditions.Conditions = world.owner.status.conditions
+        listed: conditions.Conditions = world.owner.status.conditions
         wanted = {
             condition_types.REPLICA_PAUSED: self.paused if world.owner.spec.paused else None,
             condition_types.REPLICA_FAILURE: self._failure(world, problem, warning),
         }
         for kind, content in wanted.items():
             if content is None:
-                kept = conditions.remove(kept, kind)
+                listed = conditions.remove(listed, kind)
             else:
                 condition = Condition(type=kind, status="True", reason=content[0], message=content[1])
-                kept = conditions.put(kept, condition, timestamp)
-        return kept
+                listed = conditions.put(listed, condition, timestamp)
+        return listed
 
     def _failure(
         self, world: SetWorld[Any, Any], problem: RefusedStep[Any] | None, warning: str

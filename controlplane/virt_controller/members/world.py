@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the controller of a set knows when it decides, and the actions on its members. Values only."""
+"""Input of the decisions about a set, and the actions on its members. Values only."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ MemberT = TypeVar("MemberT", bound=MemberView)
 
 @dataclass(frozen=True, kw_only=True)
 class SetWorld(Generic[SetT, MemberT]):
-    """No slots: subclasses cache what they derive of thousands of members."""
+    """It has no slots, because subclasses cache values that are derived from thousands of members."""
 
     owner: SetT
     """The replica set or pool."""
     members: tuple[MemberT, ...] = ()
     """Objects that it controls, by name."""
     unmade: tuple[str, ...] = ()
-    """Names of the batch that do not exist, as far as the cache knows."""
+    """Names of the batch that the cache does not have."""
     absent: frozenset[str] = frozenset()
-    """Names of unmade that the API server itself did not find, since this process last tried to create them."""
+    """Names of unmade for which the API server returned 404, since this process last tried to create them."""
     shown: tuple[tuple[str, bool], ...] = ()
-    """The other names of the batch, and whether the API server itself returned the object that the cache shows."""
+    """The other names of the batch, and whether the API server confirmed the object that the cache has."""
     unconfirmed: frozenset[str] = frozenset()
     """Names of the batch that this process tried to create without a response."""
     now: float
@@ -38,9 +38,9 @@ class SetWorld(Generic[SetT, MemberT]):
     deletes_sent: frozenset[str] = frozenset()
     """UIDs of objects whose deletion was accepted and is not in the cache yet."""
     problems: tuple[str, ...] = ()
-    """What is wrong with the selector. Admission rejects such a set."""
+    """Errors of the selector. Admission rejects such a set."""
     is_current: bool = True
-    """The API server itself returned this version of the set."""
+    """The API server, not only the cache, returned this version of the set."""
     has_read_earlier_batches: bool = True
     """The cache has every member of the earlier batches that still exists."""
 
@@ -49,7 +49,7 @@ class SetWorld(Generic[SetT, MemberT]):
         return self.owner.metadata.deletion_timestamp is not None
 
     def is_going(self, member: MemberT) -> bool:
-        """Return whether a member is being deleted."""
+        """Tell whether a member is being deleted."""
         return member.is_deleting or member.metadata.uid in self.deletes_sent
 
     @property
@@ -59,9 +59,9 @@ class SetWorld(Generic[SetT, MemberT]):
 
     @property
     def unsure(self) -> tuple[str, ...]:
-        """Names of the batch under which another object may exist than the cache shows: an old one with this name.
+        """Names of the batch under which the cache may have an outdated object: a former member of the name.
 
-        A member that is alive is the right one, unless this process tried to create its name again.
+        A member that is alive is the current one, unless this process tried to create its name again.
         """
         alive = {member.metadata.name for member in self.seen} - self.unconfirmed
         return tuple(name for name, is_confirmed in self.shown if not is_confirmed and name not in alive)
@@ -69,24 +69,24 @@ class SetWorld(Generic[SetT, MemberT]):
 
 @dataclass(frozen=True, slots=True)
 class BeginBatch:
-    """Write into the status that members are about to be created."""
+    """Record in the status that members are about to be created."""
 
     size: int
     because: str
     numbers: tuple[int, ...] = ()
-    """Of the members, in a pool."""
+    """Numbers of the members, in a pool."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmSet:
-    """Ask the API server, not the cache, whether the set is the version that the decision is based on."""
+    """Confirm with the API server that the set is the version that the decision is based on."""
 
     because: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmMember:
-    """Ask the API server, not the cache, whether an object with this name exists."""
+    """Confirm with the API server whether an object of this name exists."""
 
     name: str
     because: str
@@ -103,7 +103,7 @@ class DeleteMember:
     member: Any
     because: str
     is_update: bool = False
-    """It is created again from a changed template."""
+    """The member is created again from a changed template."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Metrics of each machine's state, built from the caches at each scrape. Pure.
 
-Labels are names that the API server validated, our own words and addresses: nothing from a guest. Nothing remains of a
-machine that is gone, so the number of series is bounded by the number of machines.
+Label values are names that the API server validated, our own words and addresses: none comes from a guest. A machine
+that is gone has no series, so their number is bounded by the number of machines.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ GROUPS: dict[str, frozenset[str]] = {
 """KubeVirt's groups of printable statuses; every other status is an "error"."""
 ERROR = "error"
 _SAID_BY = frozenset({"Ready", "Failure", "Paused"})
-"""Conditions whose last change dates a machine's state, as in KubeVirt."""
+"""Conditions whose last change is the time of a machine's state, as in KubeVirt."""
 
 
 class _Meta(msgspec.Struct, rename="camel", gc=False):
@@ -101,7 +101,7 @@ class Machines(Collector):
         self._vms, self._vmis, self._migrations, self._is_leader = vms, vmis, migrations, is_leader
 
     def describe(self) -> Iterator[Metric]:
-        """Declare nothing: the registry would read every machine to learn the names."""
+        """Declare nothing: otherwise the registry would read every machine to get the names."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
@@ -117,7 +117,7 @@ def _read(cached: Iterable[bytes], decoder: msgspec.json.Decoder[Seen]) -> Itera
     for raw in cached:
         try:
             yield decoder.decode(raw)
-        except (msgspec.DecodeError, UnicodeError):  # its reconciler reports that on the object
+        except (msgspec.DecodeError, UnicodeError):  # the object's controller reports that
             continue
 
 
@@ -127,13 +127,13 @@ def status_group(printable_status: str) -> str:
 
 
 def vm_metrics(vms: Iterable[_Vm]) -> Iterator[Metric]:
-    """Yield the metrics of VMs: state, since when, and creation."""
+    """Yield the metrics of VMs: state, time of the state, and creation."""
     info = GaugeMetricFamily(
         "kubevirt_vm_info",
         "Information about Virtual Machines.",
         labels=("name", "namespace", "status", "status_group"),
     )
-    made = GaugeMetricFamily(
+    created = GaugeMetricFamily(
         "kubevirt_vm_create_date_timestamp_seconds",
         "Virtual Machine creation timestamp.",
         labels=("name", "namespace"),
@@ -151,14 +151,14 @@ def vm_metrics(vms: Iterable[_Vm]) -> Iterator[Metric]:
         group = status_group(vm.status.printable_status)
         info.add_metric((*names, vm.status.printable_status, group), 1)
         if (seconds := read_timestamp(vm.metadata.creation_timestamp)) is not None:
-            made.add_metric(names, seconds)
+            created.add_metric(names, seconds)
         if (changed := _last_change(vm.status.conditions)) is not None:
             since[group].add_metric(names, changed)
-    yield from (info, made, *since.values())
+    yield from (info, created, *since.values())
 
 
 def vmi_metrics(vmis: Iterable[_Vmi], moved: list[Moved]) -> Iterator[Metric]:
-    """Yield the metrics of VMIs: phase, node and addresses. moved: collects those with a migration."""
+    """Yield the metrics of VMIs: phase, node and addresses. moved: collects the VMIs with a migration."""
     info = GaugeMetricFamily(
         "kubevirt_vmi_info",
         "Information about VirtualMachineInstances.",
@@ -170,17 +170,17 @@ def vmi_metrics(vmis: Iterable[_Vmi], moved: list[Moved]) -> Iterator[Metric]:
         labels=("node", "namespace", "name", "vnic_name", "address", "type"),
     )
     for vmi in vmis:
-        whole, status = (vmi.status.node_name, vmi.metadata.namespace, vmi.metadata.name), vmi.status
-        info.add_metric((*whole, status.phase.lower() if is_known_phase(status.phase) else "unknown"), 1)
-        shown = {
+        instance, status = (vmi.status.node_name, vmi.metadata.namespace, vmi.metadata.name), vmi.status
+        info.add_metric((*instance, status.phase.lower() if is_known_phase(status.phase) else "unknown"), 1)
+        address_by_name = {
             interface.name: interface.ip_address
             for interface in status.interfaces
             if interface.name and _is_address(interface.ip_address)
         }
-        for name, address in shown.items():
-            addresses.add_metric((*whole, name, address, "ExternalInterface"), 1)
+        for name, address in address_by_name.items():
+            addresses.add_metric((*instance, name, address, "ExternalInterface"), 1)
         if status.migration_state is not None:
-            moved.append(Moved(whole, status.migration_state))
+            moved.append(Moved(instance, status.migration_state))
     yield from (info, addresses)
 
 

@@ -20,7 +20,7 @@ _LABELS = ("node", "namespace", "name", "migration_name")
 
 
 class Moving(msgspec.Struct, rename="camel", gc=False):
-    """The fields of a VMI's migrationState that are shown."""
+    """The fields of a VMI's migrationState that the metrics need."""
 
     migration_uid: str = ""
     start_timestamp: str | None = None
@@ -49,11 +49,11 @@ _decoder = msgspec.json.Decoder(_Migration)
 
 
 def migration_times(moved: list[Moved], migrations: Callable[[], Iterable[bytes]]) -> Iterator[Metric]:
-    """Yield the metrics; migrations are read only if one has to be named."""
-    began = GaugeMetricFamily(
+    """Yield the metrics. Migrations are read only if a VMI has one to name."""
+    starts = GaugeMetricFamily(
         "kubevirt_vmi_migration_start_time_seconds", "The time at which the migration started.", labels=_LABELS
     )
-    ended = GaugeMetricFamily(
+    ends = GaugeMetricFamily(
         "kubevirt_vmi_migration_end_time_seconds",
         "The time at which the migration ended.",
         labels=(*_LABELS, "status"),
@@ -62,10 +62,10 @@ def migration_times(moved: list[Moved], migrations: Callable[[], Iterable[bytes]
     for instance, moving in moved:
         labels = (*instance, names.get(moving.migration_uid, NO_NAME))
         if (seconds := read_timestamp(moving.start_timestamp)) is not None:
-            began.add_metric(labels, seconds)
+            starts.add_metric(labels, seconds)
         if (seconds := read_timestamp(moving.end_timestamp)) is not None:
-            ended.add_metric((*labels, _how(moving)), seconds)
-    yield from (began, ended)
+            ends.add_metric((*labels, _how(moving)), seconds)
+    yield from (starts, ends)
 
 
 def _how(moving: Moving) -> str:
@@ -78,6 +78,6 @@ def _names(cached: Iterable[bytes]) -> Iterator[tuple[str, str]]:
     for raw in cached:
         try:
             meta = _decoder.decode(raw).metadata
-        except (msgspec.DecodeError, UnicodeError):  # its reconciler reports that
+        except (msgspec.DecodeError, UnicodeError):  # the migration controller reports that
             continue
         yield meta.uid, meta.name

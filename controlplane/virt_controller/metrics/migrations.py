@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Metrics of migrations: how many are in which phase, and the end of each. Built at each scrape."""
+"""Metrics of migrations: the number in each phase, and the end of each. Built at each scrape."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IN_PHASE = {
     "scheduling": (SCHEDULING, SCHEDULED),
     "running": (RUNNING,),
 }
-"""Phases by the word in a metric's name. Phases between them last a moment only."""
+"""Phases by the word in a metric's name. The other phases are short."""
 ENDS = {"succeeded": SUCCEEDED, "failed": FAILED}
 
 
@@ -55,7 +55,7 @@ class Migrations(Collector):
         self._migrations, self._is_leader = migrations, is_leader
 
     def describe(self) -> Iterator[Metric]:
-        """Declare nothing: the registry would read every migration to learn the names."""
+        """Declare nothing: otherwise the registry would read every migration to get the names."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
@@ -87,5 +87,5 @@ def _read(cached: Iterable[bytes]) -> Iterator[_Migration]:
     for raw in cached:
         try:
             yield _decoder.decode(raw)
-        except (msgspec.DecodeError, UnicodeError):  # its reconciler reports that
+        except (msgspec.DecodeError, UnicodeError):  # the migration controller reports that
             continue

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Metrics of how long VMIs took from phase to phase, by the timestamps in their status.
 
-Timestamps are whole seconds: for trends and percentiles over many starts, not for a single one.
+Timestamps are whole seconds: the metrics suit trends and percentiles over many starts, not a single start.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _DECODER = msgspec.json.Decoder(_Seen)
 
 
 class Transitions:
-    """Counts on the leader only: every replica sees each change."""
+    """It counts on the leader only, because every replica sees each change."""
 
     def __init__(self, registry: CollectorRegistry, is_leader: Callable[[], bool]) -> None:
         self._is_leader = is_leader
@@ -72,7 +72,7 @@ class Transitions:
         )
 
     def changed(self, _key: Key, before: bytes | None, after: bytes | None) -> None:
-        """Count a change of a VMI; a cache's subscriber."""
+        """Count a change of a VMI. It subscribes to a cache."""
         if before is None or after is None or not self._is_leader():
             return
         old, new = _read(before), _read(after)

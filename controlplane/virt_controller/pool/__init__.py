@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """VirtualMachinePool: keeps a number of VMs of one template, and changes them with it. See members.
 
-A member is named after the pool and its number; a batch is a list of numbers, the lowest free ones. Which members are
-deleted or restarted follows from the members themselves, never from chance: a decision with an older cache chooses
-those that are already gone or changed.
+A member's name consists of the pool's name and a number; a batch is a list of the lowest free numbers. The choice of
+members to delete or restart depends on the members alone, never on chance: a decision with an older cache chooses
+members that are already gone or changed.
 
-member: what is read of a VM and its VMI. machine: manifests of VMs, and changes of them. revision: which template a VM
+member: the views of a VM and its VMI. machine: manifests of VMs, and changes of them. revision: the template that a VM
 was created from, as a hash. order: which members come first.
 """

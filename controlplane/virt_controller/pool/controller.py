@@ -38,7 +38,7 @@ def watches(deps: Dependencies, _reconciler: PoolReconciler) -> tuple[Watch, ...
 
 
 def _pools_of_vm(pools: Cache) -> KeysOf:
-    """Enqueue the pool that controls a VM, when something changed that a pool decides by."""
+    """Enqueue the pool that controls a VM after a change that a pool's decisions depend on."""
 
     def keys(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
         if not pools.keys():
@@ -52,7 +52,7 @@ def _pools_of_vm(pools: Cache) -> KeysOf:
 
 
 def _pool_of_vmi(pools: Cache, vms: Cache) -> KeysOf:
-    """Enqueue the pool that controls the VM of a VMI, when something changed that a pool decides by."""
+    """Enqueue the pool that controls the VM of a VMI after a change that a pool's decisions depend on."""
 
     def keys(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
         vm = vms.get(key) if pools.keys() else None

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do about a pool: pure.
+"""What to do about a pool. Pure.
 
-First release, then create missing members or delete surplus ones, then roll out the template: VMs get it at once,
-running guests by a restart, as many at a time as maxUnavailable allows. A paused pool only releases. A pool that is
-being deleted does nothing: the garbage collector deletes or orphans its members.
+First release, then create missing members or delete surplus ones, then roll out the template. VMs get it at once;
+running guests get it by a restart, as many at a time as maxUnavailable allows. A paused pool only releases. A pool that
+is being deleted does nothing: the garbage collector deletes or orphans its members.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def decide(world: World) -> Plan[Action]:
 
 
 def _deletes(world: World) -> tuple[Action, ...]:
-    """Delete surplus members, if the pool's strategy does. Members being deleted are not surplus any more."""
+    """Delete surplus members, if the pool's strategy does that. Members that are being deleted are not surplus."""
     strategy = world.owner.spec.scale_in_strategy
     surplus = len(world.staying) - world.owner.spec.replicas
     if surplus <= 0 or (strategy is not None and (strategy.unmanaged is not None or strategy.opportunistic)):
@@ -53,7 +53,7 @@ def _deletes(world: World) -> tuple[Action, ...]:
 
 
 def _updates(world: World) -> tuple[Action, ...]:
-    """Give VMs the template, all at once: no guest stops."""
+    """Give all VMs the template at once: no guest stops."""
     if _is_unmanaged(world):
         return ()
     pool, because = world.owner.metadata.name, "the template has changed"
@@ -63,9 +63,10 @@ def _updates(world: World) -> tuple[Action, ...]:
 
 
 def _restarts(world: World) -> tuple[Action, ...]:
-    """Restart guests that run from another template: those that are not ready, then as many ready ones as allowed.
+    """Restart guests with another template: all that are not ready, and as many ready ones as maxUnavailable allows.
 
-    Only VMs that the VM controller starts again. Others get the template with their next start, and report it.
+    Only VMs that the VM controller starts again are restarted. Others get the template with their next start, and
+    report that they need one.
     """
     strategy, spec = world.owner.spec.update_strategy, world.owner.spec
     if _is_unmanaged(world) or (strategy is not None and strategy.opportunistic is not None):
@@ -92,7 +93,7 @@ def _outdated(world: World) -> Iterator[tuple[Member, Run]]:
 
 
 def _unavailable(world: World) -> int:
-    """Count members that should run and are not ready, for whatever reason, and the missing ones."""
+    """Count the members that should run and are not ready for any reason, and the missing ones."""
     kept_running = (member for member in world.counted if member.is_kept_running)
     return max(0, world.missing) + sum(not _is_available(world, member) for member in kept_running)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manifests and names of a pool's VMs: pure.
+"""Manifests and names of a pool's VMs. Pure.
 
 The template is copied as stored, including fields that this version does not know.
 """
@@ -37,7 +37,7 @@ def number_of(pool: str, name: str) -> int | None:
 
 def build_vm(pool: VirtualMachinePool, template: Json, number: int) -> Json:
     """Build a VM's manifest from the stored template, without defaults."""
-    given = pool.spec.virtual_machine_template.metadata
+    metadata = pool.spec.virtual_machine_template.metadata
     labels, annotations = revision_metadata(pool.metadata.name, template)
     spec = _numbered(template["spec"], pool, number)
     vmi_template = spec["template"] = dict(spec["template"])
@@ -53,8 +53,8 @@ def build_vm(pool: VirtualMachinePool, template: Json, number: int) -> Json:
         "metadata": {
             "name": name_of(pool.metadata.name, number),
             "namespace": pool.metadata.namespace,
-            "labels": {**given.labels, **labels},
-            "annotations": dict(given.annotations),
+            "labels": {**metadata.labels, **labels},
+            "annotations": dict(metadata.annotations),
             "ownerReferences": [owner_reference(pool)],
         },
         "spec": spec,
@@ -81,7 +81,9 @@ def _numbered(spec: Json, pool: VirtualMachinePool, number: int) -> Json:
 
 
 def _references(volumes: Any) -> Iterator[tuple[Json, str, str]]:
-    """Yield each reference of the volumes: the object with the name, its field, and the kind that it names."""
+    """Yield each reference of the volumes: the object that has the name, the name's field, and the kind it refers
+    to.
+    """
     for volume in volumes:
         for source, field, kind in (
             ("persistentVolumeClaim", "claimName", "claim"),
@@ -101,7 +103,7 @@ def _references(volumes: Any) -> Iterator[tuple[Json, str, str]]:
 def change(old: Json, wanted: Json) -> Json:
     """Return the patch that gives a VM the pool's template and keeps its identity (UUID, serial number, MAC addresses).
 
-    Labels and annotations become the template's, as in KubeVirt: those that users added are removed.
+    Labels and annotations are replaced by the template's, as in KubeVirt: those that users added are removed.
     """
     new = keep_identity(wanted, old)
     meta = {

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a pool reads of a VM, and of the VMI that runs it."""
+"""The fields of a VM and its VMI that a pool reads."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class Member(MemberView, frozen=True, kw_only=True):
 
     @property
     def revision(self) -> str:
-        """The revision of the pool's template that it has, "" for none."""
+        """The revision of the pool's template that the VM has; "" if none."""
         return self.metadata.labels.get(POOL_REVISION, "")
 
     @property
     def template_hash(self) -> str:
-        """The hash of the template that its next VMI is created from, "" for none."""
+        """The hash of the template that the next VMI is created from; "" if none."""
         return self.spec.template.metadata.annotations.get(POOL_TEMPLATE, "")
 
 
@@ -78,7 +78,7 @@ class Run(MemberView, frozen=True, kw_only=True):
 
     @property
     def template_hash(self) -> str:
-        """The hash of the template that it was created from, "" for none."""
+        """The hash of the template that the VMI was created from; "" if none."""
         return self.metadata.annotations.get(POOL_TEMPLATE, "")
 
 
@@ -97,11 +97,11 @@ def read_run(raw: bytes) -> Run:
 
 
 def fingerprint(member: Member) -> Fingerprint:
-    """Return what a pool's decisions depend on. Other changes of a VM enqueue no pool."""
+    """Return the fields that a pool's decisions depend on. Other changes of a VM enqueue no pool."""
     state = member.is_deleting, member.is_ready, member.is_kept_running, member.template_hash
     return *identity(member), state, pairs(member.spec.template.metadata.labels.items())
 
 
 def run_fingerprint(run: Run) -> Fingerprint:
-    """Return what a pool's decisions depend on of a VMI."""
+    """Return the fields of a VMI that a pool's decisions depend on."""
     return run.metadata.uid, run.is_ending, run.is_ready, run.template_hash

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which members come first when some are deleted or restarted: pure, and always the same for the same members.
+"""The order in which members are deleted or restarted. Pure: the same members always have the same order.
 
-KubeVirt chooses at random by default. Here a decision that is repeated with an older cache must choose the same ones.
+KubeVirt's default is random. Here a decision that is repeated with an older cache must choose the same members.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def in_order(pool: str, policy: PoolSelectionPolicy | None, members: Iterable[Me
 
 
 def _sorted(pool: str, sort_policy: str, members: Iterable[Member]) -> tuple[Member, ...]:
-    """Members created in the same second are in the order of their numbers."""
+    """Sort by the policy. Members that were created in the same second are in the order of their numbers."""
     is_descending = sort_policy in (DESCENDING, NEWEST)
     by_number = sorted(members, key=lambda member: _number(pool, member), reverse=is_descending)
     match sort_policy:
@@ -47,7 +47,7 @@ def _created_at(member: Member) -> str:
 
 
 def _hash(member: Member) -> bytes:
-    """Random looking, and the same for every process."""
+    """A sort key that looks random and is the same in every process."""
     return hashlib.sha256(member.metadata.uid.encode()).digest()
 
 

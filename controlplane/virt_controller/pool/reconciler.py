@@ -50,7 +50,7 @@ class PoolReconciler(SetReconciler[VirtualMachinePool, Member, World]):
         spec, members, template = owner.spec, self._controlled(owner), stored_template(raw)
         runs = {member.metadata.uid: run for member in members for run in self._runs_of(member)}
         sent = (*deletes_sent(self._objects, members), *deletes_sent(self._vmis, runs.values()))
-        labels, at = spec.virtual_machine_template.metadata.labels, "spec.virtualMachineTemplate.metadata.labels"
+        labels, path = spec.virtual_machine_template.metadata.labels, "spec.virtualMachineTemplate.metadata.labels"
         names = tuple(name_of(key.name, number) for number in owner.status.begun)
         uids = ((name, self._objects.uid(Key(key.namespace, name))) for name in names)
         return World(
@@ -61,7 +61,7 @@ class PoolReconciler(SetReconciler[VirtualMachinePool, Member, World]):
             runs=runs,
             free=tuple(islice(self._free(key), min(BURST, max(0, spec.replicas - len(members))))),
             deletes_sent=frozenset(sent),
-            problems=tuple(map(str, check_selector(spec.selector, labels, "spec.selector", at))),
+            problems=tuple(map(str, check_selector(spec.selector, labels, "spec.selector", path))),
             **self._common(key, owner, names, ((name, uid) for name, uid in uids if uid is not None)),
         )
 
@@ -107,7 +107,7 @@ class PoolReconciler(SetReconciler[VirtualMachinePool, Member, World]):
         return f"Deleted VM {member.key} with uid {member.metadata.uid} from pool: {because}"
 
     async def _update(self, world: World, action: UpdateVm) -> None:
-        """Patch the version that was decided on."""
+        """Patch the observed version of the VM."""
         meta, key = action.member.metadata, action.member.key
         raw = self._objects.get(key)
         if raw is None:
@@ -122,7 +122,7 @@ class PoolReconciler(SetReconciler[VirtualMachinePool, Member, World]):
         self._record(world.owner, "SuccessfulUpdate", f"Updated VM {key}: {action.because}", occurrence=version)
 
     async def _restart(self, pool: VirtualMachinePool, action: RestartVm) -> None:
-        """Delete the version of the VMI that was decided on."""
+        """Delete the observed version of the VMI."""
         if await self._delete_version(VIRTUAL_MACHINE_INSTANCE, action.run):
-            text = f"Updated VM {action.run.key} by deleting its instance, which is created again: {action.because}"
-            self._record(pool, "SuccessfulUpdate", text, occurrence=action.run.metadata.uid)
+            message = f"Updated VM {action.run.key} by deleting its instance, which is created again: {action.because}"
+            self._record(pool, "SuccessfulUpdate", message, occurrence=action.run.metadata.uid)

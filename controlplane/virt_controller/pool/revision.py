@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which template a VM was created from, as a hash: pure.
+"""The template that a VM was created from, as a hash. Pure.
 
-KubeVirt keeps every template in a ControllerRevision and compares them. Hashes answer the same questions: whether two
-templates are equal, and whether they differ in their DataVolumes.
+KubeVirt keeps every template in a ControllerRevision and compares them. Hashes are enough to tell whether two templates
+are equal, and whether they differ in their DataVolumes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from controlplane.api.objects.decode import drop_nulls
 Json = dict[str, Any]
 DIGITS = 16
 MAX_NAME_LENGTH = 40
-"""Characters of the pool's name in a revision, which is the value of a label."""
+"""Limit of the pool's name in a revision, which is the value of a label."""
 
 
 class _Spec(msgspec.Struct, rename="camel"):
@@ -41,7 +41,7 @@ def stored_template(pool: bytes) -> Json:
 
 
 def revision(name: str, template: Json) -> str:
-    """Return the revision of a pool's template. name: the pool's."""
+    """Return the revision of a pool's template. name: the name of the pool."""
     return f"{name[:MAX_NAME_LENGTH]}-{_hash(template)}"
 
 
@@ -52,7 +52,7 @@ def template_hash(template: Json) -> str:
 
 
 def has_other_volumes(current: str, wanted: str) -> bool:
-    """Return whether two template hashes differ in the DataVolumes. A missing hash is no reason to delete a disk."""
+    """Tell whether two template hashes differ in the DataVolumes. A missing hash is no reason to delete a disk."""
     before, after = current.partition(".")[2], wanted.partition(".")[2]
     return bool(before and after) and before != after
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the pool controller knows when it decides, and its own actions. The others are those of members.world."""
+"""Input of the pool controller's decisions, and its own actions. Its other actions are those of members.world."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class World(SetWorld[VirtualMachinePool, Member]):
     template: Json = field(default_factory=dict)
     """spec.virtualMachineTemplate as stored."""
     revision: str = ""
-    """Of this template."""
+    """Revision of this template."""
     runs: Mapping[str, Run] = field(default_factory=dict)
     """VMIs of the members, by the VM's UID."""
     free: tuple[int, ...] = ()
-    """The lowest numbers without a VM: as many as are missing, at most a burst."""
+    """The lowest numbers without a VM, one for each missing member, at most BURST."""
 
     @property
     def counted(self) -> tuple[Member, ...]:
@@ -52,7 +52,7 @@ class World(SetWorld[VirtualMachinePool, Member]):
 
     @property
     def missing(self) -> int:
-        """How many members are missing; negative: surplus."""
+        """How many members are missing; negative if there are too many."""
         return self.owner.spec.replicas - len(self.counted)
 
     def run_of(self, member: Member) -> Run | None:

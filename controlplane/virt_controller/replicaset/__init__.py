@@ -3,6 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """VirtualMachineInstanceReplicaSet: keeps a number of VMIs of one template. Its members are VMIs; see members.
 
-member: what is read of a VMI. instance: manifest and names of VMIs. failures: back-off after VMIs that ended before
-they ran.
+member: the view of a VMI. instance: manifests and names of VMIs. failures: back-off after VMIs that ended before they
+ran.
 """

@@ -37,9 +37,10 @@ def watches(deps: Dependencies, _reconciler: ReplicaSetReconciler) -> tuple[Watc
 
 
 def _sets_of_vmi(replica_sets: Cache) -> KeysOf:
-    """Enqueue the set that controls a VMI; for one without a controller all sets of its namespace: one may adopt it.
+    """Enqueue the set that controls a VMI. For a VMI without a controller, enqueue all sets of its namespace, which may
+    adopt it.
 
-    Only when something changed that a set decides by: each VMI is written about ten times while it starts.
+    Only changes that a set's decisions depend on count: each VMI is written about ten times while it starts.
     """
 
     def keys(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:

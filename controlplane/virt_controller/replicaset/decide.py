@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do about a replica set: pure.
+"""What to do about a replica set. Pure.
 
 First adopt and release, then create missing members or delete surplus ones. Members that are final or lose their Pod
-are replaced and deleted, after a growing back-off when they ended before they ran. A paused set only adopts and
-releases. A set that is being deleted does nothing: the garbage collector deletes or orphans its members.
+are deleted and replaced; the replacement of those that ended before they ran waits for a growing back-off. A paused set
+only adopts and releases. A set that is being deleted does nothing: the garbage collector deletes or orphans its
+members.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ def decide(world: World) -> Plan[MemberAction]:
 
 
 def _scale_out(world: World, missing: int) -> Plan[MemberAction]:
-    """Create missing members, except those that the back-off holds back."""
-    now, deletes = missing - world.held_back, _deletes(world, 0)
-    if now <= 0:
+    """Create missing members, except those that wait for the back-off."""
+    due, deletes = missing - world.held_back, _deletes(world, 0)
+    if due <= 0:
         return run_now(world, deletes, requeue_after=world.held_for)
-    batch = BeginBatch(min(now, BURST), _count(world))
-    return create_missing(world, now, batch, deletes=deletes, requeue_after=world.held_for or None)
+    batch = BeginBatch(min(due, BURST), _count(world))
+    return create_missing(world, due, batch, deletes=deletes, requeue_after=world.held_for or None)
 
 
 def _ownership(world: World) -> tuple[MemberAction, ...]:
@@ -52,7 +53,7 @@ def _ownership(world: World) -> tuple[MemberAction, ...]:
 
 
 def _deletes(world: World, surplus: int) -> tuple[MemberAction, ...]:
-    """Delete surplus members and those to replace. The latter do not wait for their replacement: a quota may count."""
+    """Delete surplus members and those to replace. The latter are deleted at once: they may count against a quota."""
     because = _count(world)
     surplus_members = (DeleteMember(member, because) for member in world.active[: max(0, surplus)])
     replaced = (DeleteMember(member, "it is replaced: its run is over, or ends") for member in world.spent)

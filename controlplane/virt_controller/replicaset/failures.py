@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Back-off for the replacement of VMIs that ended before they ran. No decision here.
+"""Back-off for the replacement of VMIs that ended before they ran. It decides nothing.
 
-The delays are those of a VM's start (vm/start_failure.py). Counting starts again with a new leader, when a VMI comes
-to run, and when the set is changed. Members that are missing for another reason do not wait.
+The delays are those of a VM's start (vm/start_failure.py). Counting starts again with a new leader, when a VMI runs,
+and when the set changes. Members that are missing for another reason do not wait.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Failures:
     def note(
         self, key: Key, owner: VirtualMachineInstanceReplicaSet, members: Iterable[Member], monotonic: float
     ) -> tuple[int, float]:
-        """Count new failures. Return how many members are not to be replaced now, and for how many seconds."""
+        """Count new failures. Return how many members must not be replaced now, and for how many seconds."""
         version = owner.metadata.uid, owner.metadata.generation
         back_off = self._by_key.get(key)
         if back_off is None or back_off.version != version:

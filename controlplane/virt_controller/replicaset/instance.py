@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manifests and names of a replica set's VMIs: pure.
+"""Manifests and names of a replica set's VMIs. Pure.
 
 The template's spec is copied as stored, including fields that this version does not know. A name has the prefix that
-KubeVirt uses; its suffix follows from the set, the batch and the place in it, so that no VMI is created twice.
+KubeVirt uses; its suffix is derived from the set, the batch and the place in it, so that no VMI is created twice.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from controlplane.virt_controller.vm.template import plain_template
 
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-"""Of generated suffixes, as in Kubernetes: no vowels, so no words."""
+"""Characters of generated suffixes, as in Kubernetes: without vowels they form no words."""
 SUFFIX_LENGTH = 8
-"""In one of 6,000 sets of 10,000 members two names are equal; the second is created in the next batch."""
+"""In one of 6,000 sets of 10,000 members, two names are equal: the second member gets a name of the next batch."""
 MAX_LENGTH = 63
 
 
 def names_of_batch(replica_set: VirtualMachineInstanceReplicaSet) -> tuple[str, ...]:
-    """Return the names of the current batch, none when it is complete."""
+    """Return the names of the current batch; none if it is complete."""
     status = replica_set.status
     places = range(min(status.batch_size, BURST))
     return tuple(_name(replica_set, f"{status.batches}/{place}") for place in places)
@@ -45,15 +45,15 @@ def _name(replica_set: VirtualMachineInstanceReplicaSet, place: str) -> str:
 
 def build_vmi(replica_set: VirtualMachineInstanceReplicaSet, template: bytes, name: str) -> dict[str, Any]:
     """Build a VMI's manifest from the stored template (JSON), without defaults."""
-    given = replica_set.spec.template.metadata
+    metadata = replica_set.spec.template.metadata
     return {
         "apiVersion": VIRTUAL_MACHINE_INSTANCE.api_version,
         "kind": VIRTUAL_MACHINE_INSTANCE.kind,
         "metadata": {
             "name": name,
             "namespace": replica_set.metadata.namespace,
-            "labels": dict(given.labels),
-            "annotations": dict(given.annotations),
+            "labels": dict(metadata.labels),
+            "annotations": dict(metadata.annotations),
             "finalizers": [VMI_FINALIZER],
             "ownerReferences": [owner_reference(replica_set)],
         },

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a replica set reads of a VMI."""
+"""The fields of a VMI that a replica set reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MemberStatus(Node, frozen=True, kw_only=True):
 
 
 class Member(MemberView, frozen=True, kw_only=True):
-    """A VMI that belongs to a set, or might."""
+    """A VMI that belongs to a set, or may be adopted by one."""
 
     status: MemberStatus = MemberStatus()
 
@@ -32,12 +32,12 @@ class Member(MemberView, frozen=True, kw_only=True):
 
     @property
     def has_run(self) -> bool:
-        """Whether its guest has ever run."""
+        """Whether the guest has ever run."""
         return has_entered(RUNNING, self.status.phase, self.status.phase_transition_timestamps)
 
     @property
     def is_failed_start(self) -> bool:
-        """Whether it ended before it ran, and nobody deleted it."""
+        """Whether the VMI ended before it ran, without being deleted."""
         return self.is_final and not self.has_run and not self.is_deleting
 
     @property
@@ -46,7 +46,7 @@ class Member(MemberView, frozen=True, kw_only=True):
 
     @property
     def is_losing_its_pod(self) -> bool:
-        """Whether its launcher Pod is being deleted, e.g. by a drain: it will end, and is replaced at once."""
+        """Whether the launcher Pod is being deleted, e.g. by a drain: the VMI will end, so it is replaced at once."""
         ready = conditions.find(self.status.conditions, condition_types.READY)
         return ready is not None and (ready.status, ready.reason) == ("False", condition_types.POD_TERMINATING)
 
@@ -62,5 +62,5 @@ def read_member(raw: bytes) -> Member:
 
 
 def fingerprint(member: Member) -> Fingerprint:
-    """Return what a set's decisions depend on. Other changes of a VMI enqueue no set."""
+    """Return the fields that a set's decisions depend on. Other changes of a VMI enqueue no set."""
     return *identity(member), member.is_final, member.is_ready, member.is_losing_its_pod, member.is_deleting

@@ -64,7 +64,7 @@ class ReplicaSetReconciler(SetReconciler[VirtualMachineInstanceReplicaSet, Membe
             problems=tuple(map(str, problems)),
             held_back=held_back,
             held_for=held_for,
-            **self._common(key, owner, names, ((one.metadata.name, one.metadata.uid) for one in existing)),
+            **self._common(key, owner, names, ((member.metadata.name, member.metadata.uid) for member in existing)),
         )
 
     def decide(self, world: World) -> Plan[MemberAction]:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The status of a replica set: pure."""
+"""The status of a replica set. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HELD_BACK = (
 def derive_status(
     world: World, problem: RefusedStep[MemberAction] | None
 ) -> VirtualMachineInstanceReplicaSetStatus | None:
-    """Return the status to write; None when it is up to date."""
+    """Return the status to write; None if it is written already."""
     status = _derive(world, problem)
     return None if status == world.owner.status else status
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the replica set controller knows when it decides. Its actions are those of members.world."""
+"""Input of the replica set controller's decisions. Its actions are those of members.world."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Groups(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class World(SetWorld[VirtualMachineInstanceReplicaSet, Member]):
-    """members are in the order in which surplus ones are deleted."""
+    """members is in the order in which surplus members are deleted."""
 
     template: bytes = b"{}"
     """spec.template.spec as stored, JSON."""
@@ -33,7 +33,7 @@ class World(SetWorld[VirtualMachineInstanceReplicaSet, Member]):
     held_back: int = 0
     """How many members are not replaced yet, because VMIs ended before they ran."""
     held_for: float = 0.0
-    """For how many seconds."""
+    """For how many seconds they wait."""
 
     @property
     def active(self) -> tuple[Member, ...]:
@@ -46,7 +46,7 @@ class World(SetWorld[VirtualMachineInstanceReplicaSet, Member]):
 
     @property
     def spent(self) -> tuple[Member, ...]:
-        """Members to replace: they are final, or lose their Pod."""
+        """Members to replace: they are final or lose their Pod."""
         return self._groups.spent
 
     @property

@@ -4,9 +4,9 @@
 """Events of the reconcilers: recorded while they work, sent in the background. Nothing waits for an Event.
 
 One occurrence is one Event, even if it is recorded again within REPEAT_SECONDS. Two occurrences are two Events, even
-with the same words. A lasting state has no occurrence and is told apart by its message, which may contain changing
-numbers of the server: it gets at most VARIANTS Events within REPEAT_SECONDS. Namespaces take turns; when the queue is
-full, the namespace with the most queued Events loses its oldest.
+with the same message. A lasting state has no occurrence: its Events differ by the message, which may contain changing
+numbers of the server, so it gets at most VARIANTS Events within REPEAT_SECONDS. Namespaces take turns; when the queue
+is full, the namespace with the most queued Events loses its oldest one.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Events(Protocol):
     def record(self, regarding: Regarding, kind: Kind, reason: str, message: str, *, occurrence: str = "") -> None:
         """Record an Event. Never raises, never blocks.
 
-        occurrence: what tells this Event from others with the same message, e.g. the UID of a created object; "" for a
-        lasting state.
+        occurrence: what distinguishes this Event from others with the same message, e.g. the UID of a created object;
+        "" for a lasting state.
         """
 
 
@@ -91,7 +91,7 @@ class EventRecorder:
         if not occurrence and not self._is_below_variants(_digest(regarding.uid, reason), now):
             return
         self._recorded.put(digest, now, now)
-        # With the time, because a state that outlasts REPEAT_SECONDS gets another Event.
+        # It contains the time, because a state that outlasts REPEAT_SECONDS gets another Event.
         once = f"{occurrence} {self._clock.now():.3f}"
         event = QueuedEvent(_object_reference(regarding), EventSpec(reason, message, kind, once=once))
         self._queue.put(regarding.key.namespace, event)
@@ -138,7 +138,7 @@ T = TypeVar("T")
 
 
 class _EventQueue:
-    """A queue per namespace. take() goes round the namespaces, so a busy one delays no other."""
+    """A queue per namespace. take() takes from each namespace in turn, so a busy one delays no other."""
 
     def __init__(self) -> None:
         self._by_namespace: OrderedDict[str, deque[QueuedEvent]] = OrderedDict()
@@ -188,7 +188,7 @@ class _RecentCache(Generic[T]):
 
 
 def _digest(*words: str) -> bytes:
-    """A short key: messages may be kilobytes long, and thousands are kept."""
+    """Return a short key: messages may be kilobytes long, and thousands are kept."""
     return hashlib.sha256("\0".join(words).encode(errors="replace")).digest()[:16]
 
 

@@ -26,7 +26,7 @@ DATA_VOLUMES = "DataVolumes"
 """Value in BY_CLAIM of every object that names any DataVolume. No claim has this value: a claim's is namespace/name."""
 
 ReadClaims = Callable[[str, Iterable[Volume]], Claims]
-"""Given a namespace and volumes: the claims that these name, as far as they exist."""
+"""Given a namespace and volumes: the existing claims that these name."""
 
 
 def claim_reader(cache: Cache) -> ReadClaims:
@@ -105,7 +105,7 @@ def claims_of_vmi(partial: PartialObject) -> Iterable[str]:
 
 
 def _names_claims(partial: PartialObject) -> bool:
-    """A cheap test that spares most objects the decoding."""
+    """Test cheaply whether an object may name claims: most need no decoding then."""
     return any(field in partial.raw for field in _VOLUME_FIELDS)
 
 

@@ -65,8 +65,8 @@ def _read(raw: bytes) -> DataVolume | None:
 def filled_by(volume: Volume, claims: Claims, data_volumes: DataVolumeLookup) -> str | None:
     """Name the DataVolume that fills a volume: the volume names it, or it controls the volume's claim.
 
-    A DataVolume that a volume names and that is gone has left a full claim: CDI deletes finished DataVolumes and
-    keeps their claims.
+    If a DataVolume that a volume names is gone, its claim is full: CDI deletes finished DataVolumes and keeps their
+    claims.
     """
     name = claim_name(volume)
     if name is None:
@@ -89,7 +89,7 @@ def _is_data_volume(api_version: str, kind: str) -> bool:
 def unfilled(volumes: Iterable[Volume], claims: Claims, data_volumes: DataVolumeLookup) -> tuple[str, ...]:
     """Name the DataVolumes that a Pod with these volumes has to wait for.
 
-    A claim without a filler is ready as it is. A claim that a DataVolume controls may hold half of an image.
+    A claim without a DataVolume is ready as it is. A claim that a DataVolume controls may contain half of an image.
     """
     fillers = (filled_by(volume, claims, data_volumes) for volume in volumes)
     return tuple(name for name in fillers if name is not None and not _is_filled(data_volumes.by_name.get(name)))

@@ -46,7 +46,7 @@ def users_of_data_volumes(objects: Cache, enqueue: Enqueue) -> Callable[[], None
 
 
 def _claim_state(raw: bytes | None) -> object:
-    """Return what a start waits for: the claim exists, is not being deleted, is bound, and who fills it."""
+    """Return the fields that a start waits for: the claim exists, is not being deleted, is bound, and its owner."""
     if raw is None:
         return None
     claim = _claim_decoder.decode(raw)
@@ -54,7 +54,7 @@ def _claim_state(raw: bytes | None) -> object:
 
 
 def _data_volume_state(raw: bytes | None) -> object:
-    """Return what a start waits for. CDI's progress, which changes several times a second, is not part of it."""
+    """Return the fields that a start waits for, without CDI's progress, which changes several times a second."""
     if raw is None:
         return None
     try:
