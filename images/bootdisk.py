@@ -50,8 +50,8 @@ def layout(boot_sector: bytes, core: bytes, partition: bytes) -> bytes:
     # Active, CHS addresses that mean "use LBA", type, first sector, number of sectors.
     entry = struct.pack("<B3sB3sII", 0x80, b"\xfe\xff\xff", _PARTITION_TYPE, b"\xfe\xff\xff", _PARTITION_START, sectors)
     table = entry.ljust(64, b"\0") + b"\x55\xaa"
-    head = (boot_sector[:_TABLE] + table + core).ljust(_PARTITION_START * SECTOR, b"\0")
-    disk = head + partition
+    boot_area = (boot_sector[:_TABLE] + table + core).ljust(_PARTITION_START * SECTOR, b"\0")
+    disk = boot_area + partition
     return disk + b"\0" * (-len(disk) % _MEBIBYTE)
 
 

@@ -84,7 +84,7 @@ def packages_file(collection: Path, name: str) -> Path:
 
 
 def recipe(name: str) -> Recipe:
-    """Return a recipe by the image's name; Raises KeyError for an unknown name."""
+    """Return a recipe by the image's name. Raises KeyError for an unknown name."""
     return {recipe.name: recipe for recipe in (_control_plane(), _virt_launcher(), _test_guest())}[name]
 
 

@@ -64,7 +64,7 @@ class Store:
     def piece(self, name: str, key: str, make: Callable[[Path], None], *, fresh: bool = False) -> Path:
         """Return the piece with a key. `make(path)` makes it if it does not exist, or if `fresh` is set.
 
-        Raises NotMadeError if this store is read-only.
+        Raises NotMadeError if this store is read-only and lacks the piece.
         """
         path = self.root / f"{name}-{key}"
         if self._is_read_only and (fresh or not path.exists()):

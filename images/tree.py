@@ -30,7 +30,7 @@ class Node:
     kind: Literal["directory", "file", "symlink"]
     mode: int
     target: str = ""
-    """Of a symbolic link."""
+    """Of a symbolic link: where it points."""
     data: bytes | None = None
     path: Path = Path()
     offset: int = 0

@@ -52,9 +52,9 @@ def trim(tree: Tree, patterns: Sequence[str]) -> dict[str, Node]:
 
     Raises TrimError if a pattern matches nothing (a changed package, a misspelt word) or a library is missing.
     """
-    chosen, idle = _match(tree, patterns)
+    chosen, unmatched = _match(tree, patterns)
     result: dict[str, Node] = {name: tree[name] for name in _MERGED if name in tree}
-    missing = [f"pattern {pattern!r} matches nothing" for pattern in idle]
+    missing = [f"pattern {pattern!r} matches nothing" for pattern in unmatched]
     pending = list(chosen)
     while pending:
         name = pending.pop()
@@ -110,8 +110,8 @@ def _match(tree: Tree, patterns: Sequence[str]) -> tuple[list[str], list[str]]:
         if verdict:
             chosen.append(name)
     # A "!" line may match nothing: the unwanted files do not exist.
-    idle = [pattern for position, (pattern, keep) in enumerate(rules) if keep and position not in used]
-    return chosen, idle
+    unmatched = [pattern for position, (pattern, keep) in enumerate(rules) if keep and position not in used]
+    return chosen, unmatched
 
 
 def _without_privilege(node: Node) -> Node:

@@ -27,6 +27,6 @@ def last_words(machine: Machine) -> list[str]:
 
 def _said(log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    dying = next((number for number, line in enumerate(lines) if _DYING.match(line)), None)
-    shown = lines[-LINES:] if dying is None else lines[dying : dying + LINES]
+    first = next((number for number, line in enumerate(lines) if _DYING.match(line)), None)
+    shown = lines[-LINES:] if first is None else lines[first : first + LINES]
     return "\n".join(line[:WIDTH] for line in shown) or "nothing"

@@ -128,9 +128,9 @@ class Machine:
             answer = self._ask({"operation": "status"})
         except (OSError, ValueError):
             return {}
-        outer = self._outer_pids()
+        host_pids = self._outer_pids()
         return {
-            name: ProgramState(pid=outer.get(status["pid"], 0), restarts=status["restarts"], held=status["held"])
+            name: ProgramState(pid=host_pids.get(status["pid"], 0), restarts=status["restarts"], held=status["held"])
             for name, status in answer["programs"].items()
         }
 

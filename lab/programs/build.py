@@ -24,8 +24,8 @@ def build(module: Module, target: Path, cache: Cache, progress: Progress) -> Non
     cache.programs.mkdir(parents=True, exist_ok=True)
     _check_disk(cache)
     go = toolchain.find_go(cache, progress)
-    patience = "; about 5 minutes on 2 cores" if module.name == "kube" else ""
-    progress(f"building {module.name} with Go {'.'.join(map(str, go.version))}{patience}")
+    estimate = "; about 5 minutes on 2 cores" if module.name == "kube" else ""
+    progress(f"building {module.name} with Go {'.'.join(map(str, go.version))}{estimate}")
     with tempfile.TemporaryDirectory(dir=cache.programs, prefix=f".{module.name}-") as scratch:
         output = Path(scratch) / "out"
         output.mkdir()

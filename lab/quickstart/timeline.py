@@ -73,11 +73,11 @@ def stages(sources: Sources, namespace: str, vm: str) -> Timeline:
     instance = _last(entries, lambda entry: _is(entry, "virtualmachineinstances", namespace, vm, verb="create"))
     if instance is None:
         return Timeline((), skipped)
-    born = instance.received
-    requested = start.received if start else born
-    zero = min(requested, born)  # a restart by the controller has no earlier request
+    created = instance.received
+    requested = start.received if start else created
+    zero = min(requested, created)  # a restart by the controller has no earlier request
     moments = {
-        "request answered (admission in it)": _answered(start) if requested < born else None,
+        "request answered (admission in it)": _answered(start) if requested < created else None,
         "VMI created": _answered(instance),
         "Pod created": _answered(
             _first(entries, lambda entry: _is(entry, "pods", namespace, sources.pod, verb="create"))
@@ -86,13 +86,13 @@ def stages(sources: Sources, namespace: str, vm: str) -> Timeline:
         "sandbox ready": _sandbox(sources),
         "launcher's first line": _logged(sources.launcher_log, lambda _unused: True),
         "disks prepared": _logged(sources.launcher_log, lambda line: '"event":"prepared"' in line),
-        "libvirtd up, connected": _handled(sources.handler_log, "launcher connected", namespace, vm, born),
-        "domain created": _handled(sources.handler_log, "domain started", namespace, vm, born),
-        "phase Running": _answered(_first(entries, lambda entry: _is_running(entry, namespace, vm, born))),
+        "libvirtd up, connected": _handled(sources.handler_log, "launcher connected", namespace, vm, created),
+        "domain created": _handled(sources.handler_log, "domain started", namespace, vm, created),
+        "phase Running": _answered(_first(entries, lambda entry: _is_running(entry, namespace, vm, created))),
         "guest's marker on its console": _logged(sources.launcher_log, lambda line: MARKER in line),
     }
-    moments_in_order = [Stage(name, at - zero) for name, at in moments.items() if at is not None and at >= zero]
-    return Timeline(tuple(sorted(moments_in_order, key=lambda stage: stage.at)), skipped)
+    shown = [Stage(name, at - zero) for name, at in moments.items() if at is not None and at >= zero]
+    return Timeline(tuple(sorted(shown, key=lambda stage: stage.at)), skipped)
 
 
 def _is(entry: Entry, resource: str, namespace: str, name: str, verb: str | None = None) -> bool:
@@ -108,8 +108,8 @@ def _is_users(entry: Entry) -> bool:
 
 def _is_running(entry: Entry, namespace: str, vm: str, born: float) -> bool:
     by_handler = entry.user.endswith(":kubevirt-handler")
-    mine = _is(entry, "virtualmachineinstances/status", namespace, vm, verb="patch")
-    return mine and by_handler and entry.received >= born
+    is_status_patch = _is(entry, "virtualmachineinstances/status", namespace, vm, verb="patch")
+    return is_status_patch and by_handler and entry.received >= born
 
 
 def _first(entries: Iterable[Entry], wanted: Callable[[Entry], bool]) -> Entry | None:

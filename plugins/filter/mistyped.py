@@ -72,13 +72,13 @@ def mistyped(names: Iterable[str], known: Iterable[str], alike: float = 0.0) -> 
         if name in valid:
             continue
         if not alike:
-            near = get_close_matches(_plain(name), plain, n=1, cutoff=0.0)
+            similar = get_close_matches(_plain(name), plain, n=1, cutoff=0.0)
         elif len(_trigrams(_plain(name)) & trigrams) < len(_plain(name)) / 2:
             continue  # skips most of thousands of names: comparing them all in full would take seconds
         else:
-            near = _similar(name, plain, alike)
-        if near or not alike:
-            texts.append(f"{name} (is {plain[near[0]]} meant?)" if near else name)
+            similar = _similar(name, plain, alike)
+        if similar or not alike:
+            texts.append(f"{name} (is {plain[similar[0]]} meant?)" if similar else name)
     return texts
 
 

@@ -126,8 +126,8 @@ _CHECKS = {"bool": _check_bool, "int": _check_int, "str": _check_text, "raw": _c
 
 
 def _is_in_range(amount: Any, kind: Mapping[str, Any], parse: Callable[[Any], Any]) -> bool:
-    least, most = kind.get("least"), kind.get("most")
-    return (least is None or parse(least) <= amount) and (most is None or amount <= parse(most))
+    minimum, maximum = kind.get("least"), kind.get("most")
+    return (minimum is None or parse(minimum) <= amount) and (maximum is None or amount <= parse(maximum))
 
 
 def _range(kind: Mapping[str, Any]) -> str:

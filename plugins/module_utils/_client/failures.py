@@ -47,13 +47,13 @@ def unavailable(
     if isinstance(error, ssl.SSLCertVerificationError):
         remedy = _REMEDIES.get(error.verify_code, _NOT_KNOWN)
         return Unavailable(f"the certificate of {server} is not trusted: {error.verify_message}; {remedy}")
-    way = f" through the proxy {proxy[0]}:{proxy[1]}" if proxy else ""
+    route = f" through the proxy {proxy[0]}:{proxy[1]}" if proxy else ""
     check = "check proxy, host and kubeconfig" if proxy else "check host and kubeconfig"
     if isinstance(error, TimeoutError):
         kind = Silent if is_reached else Unavailable
-        return kind(f"{server} does not answer{way}; {check}, and the network between")
+        return kind(f"{server} does not answer{route}; {check}, and the network between")
     if isinstance(error, socket.gaierror):
         host = f"proxy {proxy[0]}" if proxy else f"host of {server}"
         return Unavailable(f"the {host} is not known: {error.strerror}; {check}")
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return Unavailable(f"cannot talk to {server}{way}: {cut(text, 200)}; {check}")
+    return Unavailable(f"cannot talk to {server}{route}: {cut(text, 200)}; {check}")

@@ -153,8 +153,8 @@ def _user(user: Mapping[str, Any], where: str) -> dict[str, Any]:
                 token = file.read().strip() or token
         except (OSError, ValueError) as error:  # also an invalid path, or a file that is not text
             if not token:  # as in kubectl, `token` is used while tokenFile does not exist
-                why = getattr(error, "strerror", None) or "it is no text"
-                raise BadArgument(f"{where}: cannot read tokenFile {user['tokenFile']!r}: {why}") from None
+                reason = getattr(error, "strerror", None) or "it is no text"
+                raise BadArgument(f"{where}: cannot read tokenFile {user['tokenFile']!r}: {reason}") from None
     return {
         "token": token,
         "username": user.get("username"),

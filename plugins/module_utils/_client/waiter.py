@@ -143,13 +143,13 @@ class Waiter:
 
     def _watch(self) -> bool:
         """Judge the events of one watch until all is done, it ends, or the deadline. Return whether it had events."""
-        watcher, is_heard = self._api.clone(), False
+        watcher, has_events = self._api.clone(), False
         try:
             seconds = min(self._left(), WATCH_SECONDS)
             for event in watcher.watch(
                 self._resource, fields=self._fields(), version=self._version, timeout_seconds=seconds
             ):
-                is_heard = True
+                has_events = True
                 metadata = event["object"]["metadata"]
                 name = metadata.get("name")
                 if event["type"] != "BOOKMARK" and name in self._pending:
@@ -161,7 +161,7 @@ class Waiter:
                     break
         finally:
             watcher.close()
-        return is_heard
+        return has_events
 
     def _consider(self, name: str, obj: Object | None) -> None:
         verdict = self._judge(name, obj)

@@ -52,9 +52,9 @@ def decide(
         return _with_unfinished(request, running, unfinished[0], place)
     if is_there(request, running, place):
         return Plan(NOTHING)
-    movable = condition(running, condition_types.LIVE_MIGRATABLE)
-    if movable is not None and movable.get("status") == "False":
-        raise unmovable(request, running, _immovable_reason(movable))
+    live_migratable = condition(running, condition_types.LIVE_MIGRATABLE)
+    if live_migratable is not None and live_migratable.get("status") == "False":
+        raise unmovable(request, running, _immovable_reason(live_migratable))
     return Plan(CREATE)
 
 

@@ -94,9 +94,9 @@ def _judge(obj: Object | None, terms: Terms, *, existed: bool) -> Verdict:
     if goal.has_condition(obj, terms.condition):
         return Verdict(done=True)
     kind, status, _reason = terms.condition
-    over = f"it is over ({migration_status.phase(obj)}) without its condition {kind} being {status}"
+    reason = f"it is over ({migration_status.phase(obj)}) without its condition {kind} being {status}"
     return Verdict(
-        hopeless=over if migration_status.is_over(obj) else None, missing=f"its condition {kind} is not {status}"
+        hopeless=reason if migration_status.is_over(obj) else None, missing=f"its condition {kind} is not {status}"
     )
 
 

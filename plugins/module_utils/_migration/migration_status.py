@@ -78,8 +78,8 @@ def explain(api: Api, namespace: str, migration: Object, vmi: Object | None) -> 
     """Return the facts about a migration; reason is one sentence, the most specific cause."""
     label = f"{names.MIGRATION_JOB}={migration['metadata'].get('uid')}"
     pods = diagnose.list_or_nothing(api, kinds.pods(namespace), labels=label)
-    about = [migration["metadata"]["name"], *(pod["metadata"]["name"] for pod in pods)]
-    events = diagnose.warnings(api, namespace, about)
+    object_names = [migration["metadata"]["name"], *(pod["metadata"]["name"] for pod in pods)]
+    events = diagnose.warnings(api, namespace, object_names)
     last = [] if phase(migration) in _HANDED_OVER else events[-1:]  # Events of its Pod no longer matter
     reasons = [*_reasons(migration, vmi), *(text for pod in pods for text in diagnose.pod_troubles(pod)), *last]
     return {

@@ -75,8 +75,8 @@ def needs_target(params: Mapping[str, Any], request: ServiceRequest) -> bool:
     """Tell whether the exposed object must be read, for its UID, selector or ports."""
     if request.kind is None:
         return False
-    of_a_set = request.kind is kinds.REPLICA_SET and not params.get("selector")
-    return of_a_set or bool(params.get("owned")) or not params.get("ports")
+    selects_by_set = request.kind is kinds.REPLICA_SET and not params.get("selector")
+    return selects_by_set or bool(params.get("owned")) or not params.get("ports")
 
 
 def declared(params: Mapping[str, Any], request: ServiceRequest, target: Object | None) -> Object:
@@ -123,17 +123,17 @@ def over(live: Object, wanted: Object, former: tuple[str, str] | None = None) ->
         if any(owner.get("uid") == owner_reference["uid"] for owner in owners):
             metadata = {key: value for key, value in metadata.items() if key != "ownerReferences"}
         else:  # an earlier owner of this name is gone: with its reference the Service would be garbage-collected
-            others = [
+            other_owners = [
                 owner
                 for owner in owners
                 if (owner.get("kind"), owner.get("name")) != (owner_reference["kind"], owner_reference["name"])
             ]
-            metadata = {**metadata, "ownerReferences": [*others, owner_reference]}
+            metadata = {**metadata, "ownerReferences": [*other_owners, owner_reference]}
     elif former is not None:
         owners = live["metadata"].get("ownerReferences") or []
-        others = [owner for owner in owners if (owner.get("kind"), owner.get("name")) != former]
-        if len(others) < len(owners):
-            metadata = {**metadata, "ownerReferences": others}
+        other_owners = [owner for owner in owners if (owner.get("kind"), owner.get("name")) != former]
+        if len(other_owners) < len(owners):
+            metadata = {**metadata, "ownerReferences": other_owners}
     return {**wanted, "metadata": metadata, "spec": {**wanted["spec"], "selector": selector}}
 
 
@@ -198,10 +198,10 @@ def _ports_of(request: ServiceRequest, target: Object | None) -> list[Object]:
     for step in (*(request.kind.machine if request.kind else ()), "domain", "devices"):
         machine = machine.get(step) or {}
     ports = [port for interface in machine.get("interfaces") or () for port in interface.get("ports") or ()]
-    several = len(ports) > 1
+    has_several = len(ports) > 1
     return [
         {
-            **({"name": port.get("name") or f"port-{port['port']}"} if several or port.get("name") else {}),
+            **({"name": port.get("name") or f"port-{port['port']}"} if has_several or port.get("name") else {}),
             "port": port["port"],
             "protocol": port.get("protocol") or "TCP",
             "targetPort": port["port"],

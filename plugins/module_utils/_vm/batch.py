@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All objects of a task: ensure their states, then wait for all of them. Makes the task's result."""
+"""All objects of a task: ensure their states, wait for all of them, build the task's result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .write import ensure_state
 from .write.outcome import Outcome
 
 WRITES = ("create", "apply", "patch", "replace", "delete")
-"""Methods that change what an object declares. Any other is an operation on a guest."""
+"""Methods that change the declaration of an object. All others are operations on a guest."""
 
 Object = dict[str, Any]
 
@@ -28,7 +28,7 @@ Object = dict[str, Any]
 def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool, kind: Kind = kinds.VM) -> dict[str, Any]:
     """Bring all objects of a task into their states; return the task's result.
 
-    Raises the error of a single object. With several objects all are tried, and one error lists what failed.
+    Raises the error of a single object. Several objects are all tried; one error then lists the failures.
     """
     terms = terms_from(params, check_mode=check_mode, diff=diff, kind=kind)
     requests = requests_from(params, kind)

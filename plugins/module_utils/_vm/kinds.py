@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kinds that the VM modules read and write, and where each of them has the spec of a machine."""
+"""The kinds that the VM modules read and write, and the path of the machine's spec in each."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ..kubevirt_api import names
 from .field_path import Path
 
 LIST_THRESHOLD = 4
-"""From this number of objects of one namespace on, one list request replaces a read of each."""
+"""From this number of objects in a namespace on, one list request replaces the reads."""
 
 POOL_TEMPLATE: Path = ("spec", "virtualMachineTemplate")
-"""Where a pool has its VirtualMachine."""
+"""The path of the VirtualMachine in a pool."""
 
 
 class Kind:
@@ -79,7 +79,7 @@ POOL = Kind(
     members="machines",
 )
 SETS = {kind.name: kind for kind in (REPLICA_SET, POOL)}
-"""Kinds that own a number of equal members."""
+"""Kinds that own several equal members."""
 MEMBERS = tuple(kind.members for kind in SETS.values())
 MODULES = {
     VM.name: "kubevirt_vm",
@@ -101,7 +101,7 @@ def instances(namespace: str | None, api_version: str = names.API_VERSION) -> Re
 
 
 def operations(kind: Kind, namespace: str) -> Resource:
-    """Return a kind of the aggregated API: VM to start, stop and restart, VMI to pause, reset and so on."""
+    """Return a kind of the aggregated API: VM to start, stop and restart, VMI to pause, reset etc."""
     return kind.resource(namespace, f"{names.SUBRESOURCES_GROUP}/{names.VERSION}")
 
 

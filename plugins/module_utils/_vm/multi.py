@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several objects in a task: read with one list request where they are many, written in parallel, one result each."""
+"""Several objects in a task: many are read with one list request, all are written in parallel, each has a result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ensure(api: Api, requests: list[VmRequest], terms: Terms) -> list[Outcome | 
 
 
 def _listed(api: Api, requests: list[VmRequest], terms: Terms) -> dict[str, dict[str, Object]]:
-    """Return the objects of the namespaces that are worth a list, by namespace and name."""
+    """Return the objects of the namespaces with enough objects for a list, by namespace and name."""
     counts: dict[str, int] = {}
     for request in requests:
         if request.name is not None:

@@ -137,6 +137,6 @@ def _word(tag: str, label: str, spelling: _Spelling, value: object) -> str:
     if isinstance(value, bool):
         return spelling.words[0] if value else spelling.words[1]
     word = str(value)
-    if bad := _REFUSED.search(word):
-        raise ValueError(f"{label} of <{tag}> holds the character {bad.group()!a}, which XML cannot carry")
+    if refused := _REFUSED.search(word):
+        raise ValueError(f"{label} of <{tag}> holds the character {refused.group()!a}, which XML cannot carry")
     return word

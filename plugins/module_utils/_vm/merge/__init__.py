@@ -1,4 +1,4 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One object laid over another, the differences between two, and who declared which field. Pure."""
+"""Merge of two objects, differences between two objects, and ownership of fields. Pure."""

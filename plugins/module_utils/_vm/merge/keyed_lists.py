@@ -39,7 +39,7 @@ _CLOUD_INIT = (
     frozenset({"networkData", "networkDataBase64", "networkDataSecretRef"}),
 )
 STRATEGIES = frozenset({"opportunistic", "proactive", "unmanaged"})
-"""Of a pool, to scale in and to update its machines."""
+"""Strategies of a pool: how it scales in, and how it updates its machines."""
 _PROBE = (frozenset({"exec", "guestAgentPing", "httpGet", "tcpSocket"}),)
 _EXCLUSIVE: dict[Path, tuple[frozenset[str], ...]] = {
     ("disks", ITEM): (frozenset({"disk", "lun", "cdrom", "floppy"}),),

@@ -22,7 +22,7 @@ Object = dict[str, Any]
 _NEVER_DROPPED: frozenset[Path] = frozenset(
     {
         ("apiVersion",), ("kind",),
-        ("spec", "running"), ("spec", "runStrategy"),  # stays as it is when it is not declared
+        ("spec", "running"), ("spec", "runStrategy"),  # keep their value when they are not declared
         ("spec", "replicas"), ("spec", "selector"),  # likewise
         (*POOL_TEMPLATE, "spec", "running"), (*POOL_TEMPLATE, "spec", "runStrategy"),
         ("metadata", "annotations", names.DECLARED_ITEMS),
@@ -51,7 +51,7 @@ def is_applied(live: Object, manager: str, path: Path) -> bool:
 
 
 def noted(live: Object) -> Object:
-    """Return the noted items of a live object, empty if there is no readable note."""
+    """Return the noted items of a live object, empty without a readable note."""
     try:
         fields = json.loads(((live.get("metadata") or {}).get("annotations") or {}).get(names.DECLARED_ITEMS) or "{}")
     except ValueError:
@@ -70,7 +70,7 @@ def encoded(fields: Object) -> str:
 
 
 def is_outdated(live: Object, declared: Object) -> bool:
-    """Tell whether the note names undeclared items. Others' items of that name would be taken for ours."""
+    """Tell whether the note has undeclared items. A later item of that name from others would look like ours."""
     return _claims_more(noted(live), note(declared))
 
 
@@ -108,7 +108,7 @@ def is_patched(live: Object, manager: str, patch: Object) -> bool:
 
 
 def _updated(live: Object, manager: str) -> list[Object]:
-    """Return the fields that this manager wrote by anything but an apply."""
+    """Return the fields that this manager wrote by other requests than an apply."""
     entries = [
         entry for entry in _entries(live) if (entry.get("manager"), entry.get("operation")) == (manager, "Update")
     ]

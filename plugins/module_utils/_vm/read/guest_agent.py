@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What guest agents report: operating system, users, file systems. Guests without an agent are not asked."""
+"""Reports of guest agents: operating system, users, file systems. Guests without an agent get no request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUBRESOURCES = {"info": "guestosinfo", "users": "userlist", "filesystems": "file
 _LISTS = ("users", "filesystems")
 _UNSUPPORTED = (404, 405, 501)
 _NO_AGENT = 500
-"""HTTP status with which KubeVirt reports an agent that does not answer or does not exist."""
+"""HTTP status for an agent that does not respond or does not exist."""
 
 Object = dict[str, Any]
 
@@ -41,7 +41,7 @@ def reports(api: Api, instances: list[Object]) -> list[Object]:
 
 
 def unavailable(vmi: Object) -> str | None:
-    """Return why there is no agent to ask, None if there is one. Pure."""
+    """Return why the guest has no agent, None if it has one. Pure."""
     if not is_running(vmi):
         return f"the guest is not running (phase {(vmi.get('status') or {}).get('phase') or 'not reported'})"
     if not is_condition_true(vmi, condition_types.AGENT_CONNECTED):

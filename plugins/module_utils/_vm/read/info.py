@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read objects for the info modules; wait, if the task says so, until they are ready."""
+"""Read objects for the info modules; optionally wait until they are ready."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _read(params: Mapping[str, Any], api: Api, resource: Resource) -> list[Objec
 
 
 def _names(params: Mapping[str, Any], objects: list[Object]) -> dict[str, list[str]]:
-    """Return the names to wait for, by namespace. A name that the task gives counts before its object exists."""
+    """Return the names to wait for, by namespace. The task's name is one of them even before its object exists."""
     by_namespace: dict[str, list[str]] = {}
     if params.get("name") and params.get("namespace"):
         by_namespace[params["namespace"]] = [params["name"]]

@@ -75,7 +75,7 @@ def _one_vm() -> dict[str, Any]:
 
 
 def identity() -> dict[str, Any]:
-    """Return the options that say which object it is, and how it is marked."""
+    """Return the options of the object's identity, labels and annotations."""
     return {
         "name": {"type": "str"},
         "generate_name": {"type": "str"},
@@ -87,7 +87,7 @@ def identity() -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """Return the options that say what a machine is."""
+    """Return the options that describe a machine."""
     items = {"type": "list", "elements": "dict"}
     return {
         "spec": {"type": "dict"},
@@ -125,7 +125,7 @@ def _cloud_init() -> dict[str, Any]:
 
 
 def delete_options() -> dict[str, Any]:
-    """Return the options that say how to delete."""
+    """Return the suboptions of a deletion."""
     return {
         "propagationPolicy": {"type": "str", "choices": ["Foreground", "Background", "Orphan"]},
         "preconditions": {

@@ -20,7 +20,7 @@ Object = dict[str, Any]
 
 
 def object_from(definition: Mapping[str, Any], api_version: str, kind: Kind) -> Object:
-    """Return a definition as an object of the kind, with metadata; BadArgument where it is of another kind or shape."""
+    """Return a definition as an object of the kind, with metadata. Raises BadArgument for another kind or shape."""
     if definition.get("kind", kind.name) != kind.name:
         other = MODULES.get(str(definition["kind"]))
         hint = f", and {other} for that" if other else ""

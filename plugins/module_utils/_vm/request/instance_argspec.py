@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of kubevirt_vmi, kubevirt_replicaset and kubevirt_pool, of the parts of kubevirt_vm. A test compares them."""
+"""Options of kubevirt_vmi, kubevirt_replicaset and kubevirt_pool. A test compares them with the documentation."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from ..merge.keyed_lists import key_of
 from . import shape
 
 SIZE_LIMIT = 1 << 20
-"""Bytes of JSON; the API server stores no larger object."""
+"""Bytes of JSON. The API server stores no larger object."""
 
 Object = dict[str, Any]
 
@@ -61,8 +61,8 @@ OPTIONS: dict[str, tuple[Path, Callable[[Any], Any] | None]] = {
     "further_attempts": (shape.ANNOTATIONS, _annotation("further_attempts", names.FURTHER_ATTEMPTS)),
     "run_timeout": (shape.ANNOTATIONS, _annotation("run_timeout", names.RUN_TIMEOUT)),
 }
-"""The options that describe a machine, in the order in which one is laid over the other: the path of the fragment in a
-VirtualMachine, and the function that makes the fragment of the option's value (None: it is the value)."""
+"""The options that describe a machine, in the order in which their fragments are merged. For each option: the path of
+the fragment in a VirtualMachine, and the function from the option's value to the fragment (None: it is the value)."""
 
 
 def has_machine(params: Mapping[str, Any]) -> bool:
@@ -83,7 +83,7 @@ class Declaration:
 
 
 def build(params: Mapping[str, Any], kind: Kind = VM) -> Declaration:
-    """Return what the options declare; BadArgument names the option and the field that cannot be used."""
+    """Return the declaration of the options. BadArgument names the option and the field that cannot be used."""
     obj = _from_definition(params.get("definition"), params.get("api_version") or kind.api_version, kind)
     _set_name(obj["metadata"], params)
     for option, path, value in _machine(params, kind):
@@ -112,7 +112,7 @@ def build(params: Mapping[str, Any], kind: Kind = VM) -> Declaration:
 
 
 def without_defaults(declaration: Declaration, live: Object, kind: Kind = VM) -> Object:
-    """Return the declared object without the default disks that the live object has already."""
+    """Return the declared object without default disks that the live object already has."""
     path = kind.inside(shape.DISKS)
     present = declaration.default_disks & {key_of(path, disk) for disk in value_at(live, path) or ()}
     if not present:
@@ -171,7 +171,7 @@ def _with_labels(obj: Object, params: Mapping[str, Any], kind: Kind) -> Object:
 
 
 def _machine(params: Mapping[str, Any], kind: Kind) -> list[tuple[str, Path, Any]]:
-    """Return option, path and value of each fragment of the machine, in the order in which they are laid."""
+    """Return option, path and value of each fragment of the machine, in the order of the merge."""
     fragments = []
     for option, (path, make) in OPTIONS.items():
         value = params.get(option)

@@ -44,14 +44,14 @@ def with_options(error: Invalid, request: VmRequest, body: dict[str, Any]) -> In
 
 
 def option_of(field: str, options: Mapping[str, frozenset[str]], body: dict[str, Any], kind: Kind = VM) -> str | None:
-    """Return the option, and the name of its entry, that a field of the sent object comes from; None if from none.
+    """Return the option and its entry's name from which a field of the sent object comes, or None.
 
     options: of the task, each with the names of its entries.
     """
     path, index = _parsed(field)
     for list_path, list_option in _LISTS.items():
-        path_here = kind.inside(list_path)
-        items = value_at(body, path_here) if path[: len(path_here)] == path_here else None
+        kind_path = kind.inside(list_path)
+        items = value_at(body, kind_path) if path[: len(kind_path)] == kind_path else None
         if isinstance(items, list) and index is not None and index < len(items):
             name = items[index].get("name")
             if name in options.get(list_option, ()):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of a VirtualMachinePool alone: how it updates its machines, and which it deletes first. Pure."""
+"""Options of VirtualMachinePools only: how a pool updates its machines, and which it deletes first. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Object = dict[str, Any]
 
 
 def with_options(pool: Object, params: Mapping[str, Any]) -> Object:
-    """Return a declaration with these options laid over it."""
+    """Return the declaration with these options merged into it."""
     for option, key, value in _values(params):
         if value is not None:
             pool = shape.lay(pool, {"spec": {key: value}}, option)
@@ -52,7 +52,7 @@ def _name_generation(options: Mapping[str, Any] | None) -> Object | None:
 
 
 def _strategy(option: str, options: Mapping[str, Any] | None) -> Object | None:
-    """Return a strategy as the API has it."""
+    """Return a strategy in the form of the API."""
     if options is None:
         return None
     kind, body = options["type"], {}

@@ -36,7 +36,7 @@ _NEVER_NULL = frozenset(
         *((*POOL_TEMPLATE, *path) for path in _MACHINES),
     }
 )  # fmt: skip
-"""Fields that a machine cannot be without. Null removes nothing there: an empty YAML key is a mistake."""
+"""Fields that a machine needs. A null there does not mean a removal; it is an empty YAML key by mistake."""
 
 Object = dict[str, Any]
 
@@ -54,7 +54,7 @@ def check(option: str, value: Any, where: Path = ()) -> None:
 
 
 def lay(declared: Object, fragment: Object, option: str) -> Object:
-    """Return a declaration with the fragment of an option laid over it; BadArgument where the shapes do not fit."""
+    """Return a declaration with an option's fragment merged into it. Raises BadArgument if the shapes do not fit."""
     try:
         merged: Object = overlay.over_declared(declared, fragment)
     except overlay.Mismatch as mismatch:
@@ -66,7 +66,7 @@ def lay(declared: Object, fragment: Object, option: str) -> Object:
 
 
 def texts(option: str, values: Any) -> dict[str, Any]:
-    """Return a mapping of texts, as labels and annotations are; BadArgument for anything else."""
+    """Return a mapping of texts, such as labels and annotations. Raises BadArgument for other values."""
     if not isinstance(values, dict):
         raise BadArgument(f"{option} is not a mapping")
     wrong = [key for key, value in values.items() if value is not None and not isinstance(value, str)]
@@ -76,7 +76,7 @@ def texts(option: str, values: Any) -> dict[str, Any]:
 
 
 def kind_of(value: Any) -> str:
-    """Return what a value is without showing it: it may be a secret."""
+    """Return the kind of a value in words, without the value, which may be a secret."""
     if isinstance(value, bool):
         return "true or false"
     for kind, name in ((dict, "a mapping"), (list, "a list"), (str, "a text"), ((int, float), "a number")):

@@ -124,7 +124,7 @@ def request_of(params: Mapping[str, Any], kind: Kind = VM) -> VmRequest:
 
 
 def useless_options(entries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a problem for each option that the state of no entry uses. Entries may share an option that one uses."""
+    """Return a problem for each option that no entry's state uses. One entry that uses an option is enough."""
     problems = []
     for option, use in STATE_OPTIONS.items():
         states = {entry.get("state") or "present" for entry in entries if _is_set(entry.get(option))}

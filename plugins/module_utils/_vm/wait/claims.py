@@ -16,7 +16,7 @@ Object = dict[str, Any]
 
 
 def check(requests: Sequence[VmRequest], *, wait: bool) -> None:
-    """Refuse wait_for_claims where the task does not wait, deletes nothing, or keeps the claims."""
+    """Refuse wait_for_claims if the task does not wait, deletes nothing, or keeps the claims."""
     if not wait:
         raise BadArgument("wait_for_claims says what to wait for; set wait=true, or leave it out")
     deletions = [request for request in requests if request.state == "absent"]
@@ -34,7 +34,7 @@ def resource(namespace: str) -> Resource:
 
 
 def deleted_with(api: Api, vm: Object, namespace: str) -> list[Object]:
-    """Return the claims that are deleted because the VM is."""
+    """Return the claims that are deleted with the VM."""
     claims = []
     for template in (vm.get("spec") or {}).get("dataVolumeTemplates") or ():
         claim = api.get(resource(namespace), template["metadata"]["name"])
@@ -44,7 +44,7 @@ def deleted_with(api: Api, vm: Object, namespace: str) -> list[Object]:
 
 
 def _is_deleted_with(api: Api, claim: Object, vm: Object, namespace: str) -> bool:
-    """Tell whether the VM owns a claim: through its DataVolume, or directly where CDI has removed the DataVolume."""
+    """Tell whether the VM owns a claim: through its DataVolume, or directly if CDI has removed the DataVolume."""
     name, uid = claim["metadata"]["name"], vm["metadata"].get("uid")
     for owner in claim["metadata"].get("ownerReferences") or ():
         if owner.get("uid") == uid:

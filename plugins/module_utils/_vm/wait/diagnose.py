@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Explain why a VM is not as it should be: from its conditions, its instance, its launcher Pods and their Events.
+"""Explain why a VM is not in its declared state, from its conditions, instance, launcher Pods and their Events.
 
 Reading is best effort: without the right to read Pods or Events, the status of the VM must do.
 """
@@ -80,14 +80,14 @@ def reason(
     # An instance that could not be read may exist.
     not_started = _not_started(vm) if vm is not None and instance is None and not read_error else None
     if not_started is not None:
-        return not_started  # causes of an earlier run do not keep it from running
+        return not_started  # failures of an earlier run are not the cause
     if causes:
         return cut(causes[0], MESSAGE_LIMIT)
     return _progress(vm, instance, kind, read_error)
 
 
 def _progress(vm: Object | None, instance: Object | None, kind: str, read_error: str) -> str:
-    """Say how far the object got, where no cause is known."""
+    """Return the progress of the object in words, for an unknown cause."""
     if read_error and (vm is not None or kind != kinds.VM.name):
         subject = "it" if vm is None else f"its status is {_printable(vm)}, and its instance"
         return cut(f"{subject} could not be read: {read_error}", MESSAGE_LIMIT)
@@ -99,7 +99,7 @@ def _progress(vm: Object | None, instance: Object | None, kind: str, read_error:
 
 
 def deletion(obj: Object | None) -> str | None:
-    """Say since when an object is being deleted and which finalizers it has; None if it is not being deleted."""
+    """Return since when an object is being deleted, and its finalizers. None if it is not being deleted."""
     if obj is None or not desired.is_deleting(obj):
         return None
     finalizers = ", ".join(map(str, obj["metadata"].get("finalizers") or ()))
@@ -123,7 +123,7 @@ def _printable(vm: Object) -> str:
 
 
 def pod_troubles(pod: Object) -> Iterator[str]:
-    """Yield what keeps a launcher Pod from running, or ended it."""
+    """Yield what keeps a launcher Pod from running, or why it ended."""
     status = pod.get("status") or {}
     title = f"launcher Pod {pod['metadata']['name']}"
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]

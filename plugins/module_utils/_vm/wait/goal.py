@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from ..write.pool_change import Change
 
 CRASHES = 3
-"""Failed starts in a row after which the wait gives up. The control plane goes on trying."""
+"""Consecutive failed starts after which the wait gives up. The control plane continues to retry."""
 
 _VM_CONDITIONS = (condition_types.FAILURE, condition_types.RESTART_REQUIRED)
 """Conditions that only a VM has. Others are read from the instance: a VM may still show those of its last instance."""
 _ONE_RUN = (run_strategies.ONCE, run_strategies.RERUN_ON_FAILURE, run_strategies.MANUAL)
-"""Strategies that do not start another run after one that succeeded."""
+"""Strategies that do not start another run after a successful one."""
 
 Object = dict[str, Any]
 Condition = tuple[str, str, "str | None"]
@@ -34,7 +34,7 @@ Condition = tuple[str, str, "str | None"]
 
 @dataclass(frozen=True)
 class Goal:
-    """What an object should become.
+    """The state that a wait is for.
 
     kind: running, stopped, gone or exists; the members of a set (kinds.MEMBERS); a goal of a guest (guest_goal.KINDS).
     """
@@ -47,13 +47,13 @@ class Goal:
     condition: Condition | None = None
     """A condition that the object must also have."""
     uid: str | None = None
-    """UID of the object that is to be gone: another object of its name does not count."""
+    """UID of the object that must be gone: another object of its name does not count."""
     change: Change | None = None
     """A change that the machines of a pool must also take over."""
 
 
 def goal_of(state: str, vm: Object | None, old_instance_uid: str | None = None) -> Goal | None:
-    """Return what a task in this state waits for, None if for nothing."""
+    """Return the goal of a task's state, None if it does not wait."""
     if state == "absent":
         return Goal("gone", uid=((vm or {}).get("metadata") or {}).get("uid"))
     if state == "stopped":
@@ -69,7 +69,7 @@ def goal_of(state: str, vm: Object | None, old_instance_uid: str | None = None) 
 
 
 def judge(goal: Goal, vm: Object | None, vmi: Object | None) -> Verdict:
-    """Compare a goal with a VM and its instance, read after it; or with an instance, given as both."""
+    """Compare a goal with a VM and its instance, which was read after the VM. For an instance pass it as both."""
     verdict = _judge(goal, vm, vmi)
     if goal.condition is None or vm is None or not verdict.done:
         return verdict
@@ -89,7 +89,7 @@ def _status_text(status: str | None, reason: str | None) -> str:
 
 
 def has_condition(obj: Object | None, wanted: Condition) -> bool:
-    """Tell whether a condition is as wanted. A missing condition counts as False: KubeVirt removes some of them."""
+    """Tell whether a condition matches. A missing condition counts as False, because KubeVirt removes some of them."""
     kind, status, reason = wanted
     current = condition(obj or {}, kind)
     if current is None:
@@ -115,7 +115,7 @@ def _judge(goal: Goal, vm: Object | None, vmi: Object | None) -> Verdict:
 
 def _judge_power(goal: Goal, vm: Object, vmi: Object | None) -> Verdict:
     if goal.kind == "stopped":
-        # The instance of a halted VM is deleted when its guest has ended; that of a manual VM stays.
+        # The instance of a halted VM is deleted after its guest has ended. The instance of a manual VM stays.
         stopped = vmi is None or (is_final(vmi) and run_strategy(vm) != run_strategies.HALTED)
         return Verdict(done=stopped, missing="the guest is still running")
     return _judge_running(goal, vm, vmi)

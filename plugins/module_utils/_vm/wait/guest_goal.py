@@ -23,7 +23,7 @@ Object = dict[str, Any]
 
 
 def judge(kind: str, vmi: Object | None, *, may_come: bool = False) -> Verdict:
-    """Compare a goal with an instance. may_come: another instance may follow one that is over or deleted."""
+    """Compare a goal with an instance. may_come: another instance may follow a finished or deleted one."""
     if vmi is None:
         return Verdict(hopeless=None if may_come else "its instance is gone", missing="its instance is gone")
     if not may_come and is_final(vmi):

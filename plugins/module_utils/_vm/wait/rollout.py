@@ -19,7 +19,7 @@ from ..merge import compare, overlay
 from ..write.pool_change import Change, revision
 
 _PER_MACHINE: tuple[tuple[str, ...], ...] = (("dataVolumeTemplates",), ("template", "spec", "volumes"))
-"""Fields of a machine's spec with names that differ from machine to machine."""
+"""Fields of a machine's spec with names that are different for each machine."""
 
 Object = dict[str, Any]
 
@@ -46,7 +46,7 @@ def wait_for_change(
 
 
 def judge(change: Change, before: Object, vm: Object | None) -> Verdict:
-    """Tell whether a machine has the change. A new machine has it, also one that took the name of another. Pure."""
+    """Tell whether a machine has the change. A new machine has it, even with the name of an old one. Pure."""
     uid = before["metadata"]["uid"]
     if vm is None or vm["metadata"]["uid"] != uid or uid not in change.revisions:
         return Verdict(done=True)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a VirtualMachineInstanceReplicaSet or a VirtualMachinePool has its members, and why it has not."""
+"""Whether a VirtualMachineInstanceReplicaSet or VirtualMachinePool has its members, and why not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def replicas(obj: Object) -> int:
 
 
 def is_paused(obj: Object) -> bool:
-    """Tell whether the control plane leaves its members alone."""
+    """Tell whether the control plane neither creates nor deletes its members."""
     return bool((obj.get("spec") or {}).get("paused"))
 
 
@@ -70,7 +70,7 @@ def _first_trouble(api: Api, obj: Object, namespace: str, kind: Kind) -> tuple[s
     try:
         listed = members(api, obj, namespace, kind)
     except VirtError:
-        return None  # without the right to read members, the status of the set must do
+        return None  # without the right to read members, only the set's status is left
     for member in listed:
         if not is_ready(member):
             name = member["metadata"]["name"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wait for all objects of a task: one wait per namespace, none for an object that is known to be as it should be."""
+"""Wait for all objects of a task: one wait per namespace, without objects that have reached their goal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Object = dict[str, Any]
 def wait_all(
     api: Api, requests: list[VmRequest], terms: Terms, outcomes: list[Outcome | VirtError]
 ) -> list[Outcome | VirtError]:
-    """Wait for the objects that are not yet as they should be; return the outcomes after that."""
+    """Wait for the objects that have not reached their goal. Return the outcomes after the wait."""
     goals: dict[str, dict[str, Goal]] = {}
     objects: dict[str, dict[str, Object]] = {}
     for request, outcome in zip(requests, outcomes, strict=True):
@@ -61,8 +61,8 @@ def wait_all(
 
 
 def _final(outcome: Outcome, result: dict[str, Any] | VirtError, *, is_single: bool) -> Outcome | VirtError:
-    """Return the outcome after the wait. result: that of the namespace, by name, or its error."""
-    if isinstance(result, VirtError):  # every object needs an error of its own: facts are added to it
+    """Return the outcome after the wait. result: the results of the namespace by name, or its error."""
+    if isinstance(result, VirtError):  # each object needs its own copy: facts are added to it
         error = result if is_single else VirtError(result.message, **result.facts)
     elif isinstance(result[_name(outcome)], VirtError):
         error = result[_name(outcome)]
@@ -78,7 +78,7 @@ def _name(outcome: Outcome | VirtError) -> str:
 
 
 def _goal(request: VmRequest, outcome: Outcome | VirtError, terms: Terms) -> Goal | None:
-    """Return what to wait for; None also if the object that was read has reached it."""
+    """Return the goal, None without one or if the object has reached it."""
     if isinstance(outcome, VirtError) or not _name(outcome):
         return None
     goal = _goal_of(request, outcome)

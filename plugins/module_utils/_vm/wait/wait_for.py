@@ -30,7 +30,7 @@ def wait_for(
     start: float | None = None,
     with_claims: bool = False,
 ) -> dict[str, Object | VirtError | None]:
-    """Return for every name the object when it has reached its goal (None: gone), or an error that says why it has not.
+    """Return for every name the object at its goal (None: gone), or an error with the reason why it is not there.
 
     resource: VMs, sets or instances of one namespace. objects: as they were before; identifies the instance of a VM
     that is gone by now. start: by time.monotonic, None for now. with_claims: a VM is gone when its claims are gone.
@@ -48,7 +48,7 @@ class _Wait:
     resource: Resource
     goals: dict[str, Goal]
     objects: dict[str, Object]
-    """As they were read last."""
+    """The newest version of each object."""
     timeout_seconds: float
     deadline: float
     with_claims: bool
@@ -65,7 +65,7 @@ class _Wait:
 
     @property
     def _has_instances(self) -> bool:
-        """Tell whether these are VMs, which have an instance of their name."""
+        """Tell whether the objects are VMs, which have an instance of their name."""
         return self.resource.kind == kinds.VM.name
 
     @property
@@ -135,18 +135,18 @@ class _Wait:
             return result
         from . import rollout
 
-        late = rollout.wait_for_change(self.api, self.resource, result, change, self.deadline)
-        if late is not None:
-            noun, reached = late
+        pending = rollout.wait_for_change(self.api, self.resource, result, change, self.deadline)
+        if pending is not None:
+            noun, reached = pending
             title = f"{noun} {reached.obj['metadata']['name']}" if reached.obj else noun
             reason = f"{title}: {reached.trouble or reached.verdict.missing}"
             text = f"{self.resource.title(name)} is not ready after {self.timeout_seconds:g} s: {reason}"
             return TimedOut(text, **{**self._explanation(name), "reason": reason})
-        again = Waiter(self.api, self.resource, self._judge, deadline=self.deadline).until([name])
-        return self._result(name, again[name])
+        reached_again = Waiter(self.api, self.resource, self._judge, deadline=self.deadline).until([name])
+        return self._result(name, reached_again[name])
 
     def _wait_for_members(self, name: str, kind: kinds.Kind) -> VirtError | None:
-        """Wait for the members of a set. A machine exists until its instance is gone, and that until its Pods are."""
+        """Wait for the members of a set. A machine outlives its instance, and the instance its Pods."""
         obj = self.objects.get(name)
         if obj is None:
             return None
@@ -185,7 +185,7 @@ class _Wait:
             return None
 
     def _wait_until_gone(self, name: str, noun: str, resource: Resource, objects: list[Object]) -> VirtError | None:
-        """Wait until none of these objects exists; return an error about the first that does."""
+        """Wait until none of these objects exists. Return an error about the first remaining one."""
         goals = {obj["metadata"]["name"]: Goal("gone", uid=obj["metadata"].get("uid")) for obj in objects}
         if not goals:
             return None

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bring one object into its state: read, decide, write. A conflict starts over with a fresh read. Does not wait."""
+"""Bring one object into its state: read, decide, write. A conflict starts again with a fresh read. Does not wait."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from . import update
 from .outcome import Interrupted, Outcome
 
 ATTEMPTS = 8
-"""Rounds while others write the same object."""
+"""Rounds while other clients write the same object."""
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
 """Seconds between rounds; about 7 in all."""
@@ -61,7 +61,7 @@ def backoff(attempt: int, jitter: Callable[[], float] | None = None) -> float:
 
 
 def _joined(before: Outcome | None, outcome: Outcome) -> Outcome:
-    """Return what all rounds did together."""
+    """Return the combined outcome of all rounds."""
     if before is None or not before.changed:
         return outcome
     return outcome._replace(changed=True, method=outcome.method or before.method, before=before.before)
@@ -82,7 +82,7 @@ def read(api: Api, request: VmRequest, terms: Terms) -> Object | None:
 
 
 def _attempt(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
-    # files for less frequent states are imported only then: Ansible compiles what a task imports on each run
+    # Imported only when needed: Ansible compiles a task's imports on each run.
     if request.state == "absent":
         from . import send
 
@@ -101,7 +101,7 @@ def _attempt(api: Api, request: VmRequest, terms: Terms, live: Object | None) ->
 
 
 def _ensure_present(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
-    """Make the object be as declared."""
+    """Create or change the object as declared."""
     if live is None or is_deleting(live):
         from . import send
 
@@ -121,7 +121,7 @@ def _ensure_present(api: Api, request: VmRequest, terms: Terms, live: Object | N
 
 
 def decide(request: VmRequest, live: Object) -> update.Write | None:
-    """Return the write that makes the object be as declared, None if it is. Pure."""
+    """Return the write that makes the object match its declaration, None if it matches. Pure."""
     is_replaced = request.force and request.has_machine
     if not is_replaced and not request.is_complete:
         return update.for_options(request, live)

@@ -28,7 +28,7 @@ OPERATIONS = {
 _WITH_DRY_RUN = ("pause", "unpause")
 """Operations that take dryRun. Check mode does not send the others."""
 _FROZEN = "frozen"
-"""fsFreezeStatus of frozen file systems. The word for others differs between versions of the agent."""
+"""fsFreezeStatus of frozen file systems. Its value for others differs between versions of the agent."""
 _START = "kubevirt_vmi with state=present, or kubevirt_vm with state=started where a VirtualMachine owns it"
 
 Object = dict[str, Any]
@@ -54,7 +54,7 @@ def decide(state: str, vmi: Object | None, unfreeze_timeout: int, *, of_vm: bool
 
 
 def is_paused(vmi: Object) -> bool:
-    """Tell whether the guest's processors stand still, for whatever reason."""
+    """Tell whether the guest is paused, for any reason."""
     return is_condition_true(vmi, condition_types.PAUSED)
 
 

@@ -31,7 +31,7 @@ Object = dict[str, Any]
 
 
 def ensure(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
-    """Make the instance be as declared and bring its guest into the state of the request."""
+    """Create or change the instance as declared, and bring its guest into the state of the request."""
     if request.state not in OPERATIONS:
         return _ensure_present(api, request, terms, live)
     power_state.check(request, live)
@@ -60,13 +60,13 @@ def _ensure_present(api: Api, request: VmRequest, terms: Terms, live: Object | N
 
 
 def _without_machine(request: VmRequest) -> VmRequest:
-    """Return the request for labels and annotations alone, which can still be changed."""
+    """Return the request reduced to labels and annotations, which can change."""
     declared = {key: value for key, value in request.declaration.obj.items() if key != "spec"}
     return request._replace(declaration=Declaration(declared, frozenset()), is_complete=False, force=False)
 
 
 def differences(request: VmRequest, live: Object) -> list[str]:
-    """Return the paths of the fields that are declared differently from the live instance. Pure.
+    """Return the paths of the declared fields that differ from the live instance. Pure.
 
     A field that an earlier task declared and this one does not is no difference: nothing can be removed.
     """

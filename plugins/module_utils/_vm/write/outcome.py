@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a step did to one object."""
+"""The outcome of a step for one object."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Object = dict[str, Any]
 
 
 class Outcome(NamedTuple):
-    """What was done to one object."""
+    """The outcome for one object."""
 
     changed: bool
     method: str | None = None
     """The last request that changed something: create, apply, patch, replace, delete, or the name of an operation."""
     before: Object | None = None
     after: Object | None = None
-    """The object as the server returned it last; None when it is gone."""
+    """The newest version of the object, None if it is gone."""
     old_instance_uid: str | None = None
     """UID of the instance that a restart replaces."""
     change: Any = None

@@ -21,7 +21,7 @@ from ..merge import compare
 from ..request import pool_options
 
 _RUN_FIELDS = ("template", "dataVolumeTemplates")
-"""Fields of a machine's spec that a running machine takes over with its next start."""
+"""Fields of a machine's spec that take effect at its next start."""
 
 Object = dict[str, Any]
 Revisions = dict[str, str]
@@ -33,9 +33,9 @@ class Change:
     """A change of a pool's template."""
 
     revisions: Revisions
-    """Of the machines, before the change."""
+    """Revisions of the machines before the change."""
     patch: Object
-    """What changes in the spec of a machine, as a merge patch."""
+    """The change of a machine's spec, as a merge patch."""
     restarts: bool
     """Running machines are restarted."""
 

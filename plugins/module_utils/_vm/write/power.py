@@ -31,13 +31,13 @@ class Operation:
 
 
 class Impossible(Exception):
-    """The state cannot be reached from here; the text says what to do."""
+    """The present state does not allow the operation. The text has the remedy."""
 
 
 def decide(
     state: str, vm: Object, vmi: Object | None, grace_period_seconds: int | None = None, *, paused: bool = False
 ) -> Operation | None:
-    """Return the operation that brings the VM into `state`, None if it is there or on its way.
+    """Return the operation that brings the VM into `state`, None if it is there or will be.
 
     paused: the start leaves the guest paused.
     """
@@ -49,7 +49,7 @@ def decide(
 
 
 def predicted(vm: Object, operation: Operation) -> Object:
-    """Return the VM as an operation will leave it: a start or stop may change the run strategy."""
+    """Return the VM after an operation: a start or stop may change the run strategy."""
     spec = dict(vm.get("spec") or {})
     if operation.subresource is None:
         spec.update(operation.body["spec"])
@@ -112,7 +112,7 @@ def _stop(vm: Object, vmi: Object | None, grace_period_seconds: int | None) -> O
     if _is_live(vmi):
         return None if _is_requested(vm, "Stop") else Operation("stop", body)
     if strategy == run_strategies.RERUN_ON_FAILURE and vmi is not None and phase(vmi) == phases.FAILED:
-        return _strategy_patch(run_strategies.HALTED)  # else the control plane would run it again
+        return _strategy_patch(run_strategies.HALTED)  # otherwise the control plane would start it again
     return None
 
 

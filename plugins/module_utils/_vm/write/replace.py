@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decide for an object that is declared completely: one to create, one with a definition, one to replace. Pure.
+"""Decide about objects with a complete declaration: to create, with a definition, or to replace. Pure.
 
 A separate file, because most tasks find an object as their options say and never load it.
 """
@@ -103,7 +103,7 @@ def _first_strategy(request: VmRequest, machine: Object) -> str:
 
 
 def for_definition(declared: Object, live: Object) -> Write | None:
-    """Return the write that makes the object be as a definition says, None if it is."""
+    """Return the write that makes the object match a definition, None if it matches."""
     laid: Object = overlay.over_live(live, declared)
     fields = ownership.applied_fields(live, FIELD_MANAGER)
     clean = overlay.over_live({}, declared)

@@ -35,7 +35,7 @@ class Write(NamedTuple):
 
 
 def for_options(request: VmRequest, live: Object) -> Write | None:
-    """Return the write that makes an object be as the options declare, None if it is."""
+    """Return the write that makes an object match its options, None if it matches."""
     declared = with_strategy(request, manifest.without_defaults(request.declaration, live, request.kind), live)
     patch = compare.merge_patch(live, overlay.over_live(live, declared))
     return Write("patch", guarded(patch, live) if compare.has_lists(patch) else patch) if patch else None
