@@ -164,9 +164,9 @@ def decide(world: World) -> Plan:
     A missing Secret is created only while a verifier exists: a removal deletes the verifiers first, and nothing may
     recreate the Secrets after it.
     """
-    missing = [held for held in (world.authority, *(issued.held for issued in world.pairs)) if not held.version]
+    missing = [secret for secret in (world.authority, *(issued.held for issued in world.pairs)) if not secret.version]
     if missing:
-        actions = tuple(MakeSecret(held.key, "it is missing") for held in missing if world.verifiers)
+        actions = tuple(MakeSecret(secret.key, "it is missing") for secret in missing if world.verifiers)
         return Plan(actions, LONGEST_REST_SECONDS)
     ca = find_ca(world.authority.pair.certificate, world.authority.pair.key)
     if isinstance(ca, UnusableKey):
@@ -184,13 +184,13 @@ def decide(world: World) -> Plan:
 
 
 def _replace_authority(world: World, why: str, *, is_loss: bool = False, ends: float = 0.0) -> Plan:
-    held = world.authority
-    keep = _trusted((*split_bundle(held.pair.certificate), *_handed_out(world)), world.now)
-    return Plan((MakeAuthority(held, keep, why, is_loss, ends),), LONGEST_REST_SECONDS)
+    secret = world.authority
+    keep = _trusted((*split_bundle(secret.pair.certificate), *_handed_out(world)), world.now)
+    return Plan((MakeAuthority(secret, keep, why, is_loss, ends),), LONGEST_REST_SECONDS)
 
 
 def _authority_due_at(certificate: bytes, namespace: str) -> float:
-    """Return when to replace a CA. The lifetime of a CA that somebody wrote into the Secret is theirs to choose."""
+    """Return when to replace a CA. A CA that somebody wrote into the Secret keeps the lifetime that they chose."""
     if is_ours(certificate, namespace):
         return due_at(certificate, AUTHORITY_LIFE)
     return validity(certificate).renew_at()

@@ -90,6 +90,7 @@ class EvacuationReconciler:
     async def apply(self, world: World, action: Action) -> None:
         meta = world.vmi.metadata
         vmi = Key(meta.namespace, meta.name)
+        # Noted before the create: until the index has the migration, the next name would be the same one.
         self._made[vmi] = Key(meta.namespace, action.name)
         annotations = {EVACUATION_MIGRATION: world.vmi.status.node_name}
         body = build_migration(vmi, action.name, annotations, world.priority)

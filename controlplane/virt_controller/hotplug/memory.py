@@ -20,10 +20,10 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 
 def memory_change(vmi: VirtualMachineInstance) -> Condition | None:
     """Return HotMemoryChange while the memory requested of a running guest differs from its spec."""
-    memory, domain = vmi.status.memory, vmi.spec.domain
-    if vmi.status.phase != RUNNING or memory is None or memory.guest_requested is None or not most_bytes(domain):
+    current, domain = vmi.status.memory, vmi.spec.domain
+    if vmi.status.phase != RUNNING or current is None or current.guest_requested is None or not most_bytes(domain):
         return None
-    requested, wanted = amount_in_bytes(memory.guest_requested), guest_bytes(domain)
+    requested, wanted = amount_in_bytes(current.guest_requested), guest_bytes(domain)
     if requested == wanted:
         return None
     text = f"the guest is to have {quantity.from_bytes(wanted)} of memory and not {quantity.from_bytes(requested)}"

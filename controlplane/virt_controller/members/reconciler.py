@@ -176,7 +176,9 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
             uid=owner.metadata.uid,
         )
         self._state.note_written(key, decode(stored, self._set_type))
-        was_paused, is_paused = (conditions.is_true(each.conditions, REPLICA_PAUSED) for each in (owner.status, status))
+        was_paused, is_paused = (
+            conditions.is_true(state.conditions, REPLICA_PAUSED) for state in (owner.status, status)
+        )
         if was_paused != is_paused:
             reason, text = self.pause_events[is_paused]
             self._record(owner, reason, text, occurrence=version)

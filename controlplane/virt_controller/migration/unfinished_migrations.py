@@ -62,6 +62,7 @@ class UnfinishedMigrations:
         return QueueEntry(
             migration,
             state.source_node if state is not None and is_this_one else vmi.status.node_name,
+            # A cancelled migration does not begin: it must not take another one's turn.
             can_begin=can_move(vmi) and not is_in_another and key not in self._held and meta.deletion_timestamp is None,
             has_pod=self._has_pod(Key(key.namespace, name)),
         )

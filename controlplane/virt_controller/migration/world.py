@@ -82,9 +82,9 @@ class World:
     @property
     def preceding_migration(self) -> VirtualMachineInstanceMigration | None:
         """Return the unfinished migration of the VMI that takes precedence over this one, if any."""
-        mine = _rank(self.migration)
+        own_rank = _rank(self.migration)
         unfinished = (migration for migration in self.others if migration.status.phase not in FINAL)
-        return next((migration for migration in unfinished if _rank(migration) < mine), None)
+        return next((migration for migration in unfinished if _rank(migration) < own_rank), None)
 
     @property
     def can_move(self) -> bool:

@@ -63,7 +63,7 @@ class OrphanReconciler:
         migrations.on_resource_version(self._read_on)
 
     def enqueue_by(self, enqueue: Callable[[Key], None]) -> None:
-        """Set what enqueues VMIs when the cache of migrations has read far enough."""
+        """Set the callback that enqueues VMIs when the cache of migrations has read far enough."""
         self._enqueue = enqueue
 
     def observe(self, key: Key) -> World | None:

@@ -161,7 +161,7 @@ class QuarantineReconciler:
         return ObservedNode(node=node, failures=self._failures.of(name), quarantined_for=monotonic - since)
 
     def _see(self, name: str, mark: str | None, monotonic: float) -> float:
-        """Note the label's value; return since when (monotonic) it has been so."""
+        """Note the label's value; return since when (monotonic) the label has it."""
         if mark is None:
             self._marked.pop(name, None)
             return monotonic

@@ -52,6 +52,7 @@ def _read(cache: Cache, namespace: str, names: Iterable[str]) -> Iterator[tuple[
                 claim = decode(raw, PersistentVolumeClaim)
             except DecodeError:
                 continue
+            # A new Pod would wait for a deleting claim, and keep it from being deleted.
             if claim.metadata.deletion_timestamp is None:
                 yield name, claim
 

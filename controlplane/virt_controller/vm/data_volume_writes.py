@@ -28,7 +28,7 @@ async def create_data_volume(api: Api, events: Events, world: World, name: str) 
     try:
         created = await api.create(DATA_VOLUME, vm.metadata.namespace, build_data_volume(vm, template))
     except AlreadyExists as error:
-        # Either ours, from a write whose response was lost, or a foreign one: observe it, then decide again.
+        # The DataVolume is ours, from a write whose response was lost, or a foreign one: observe it, then decide again.
         await api.get(DATA_VOLUME, Key(vm.metadata.namespace, name))
         raise Conflict(str(error)) from error
     message = f"Created DataVolume {name}"

@@ -180,8 +180,8 @@ class VmReconciler:
 
     async def _remove_finalizer(self, vm: VirtualMachine) -> None:
         await self._insist_on_absence(vm)
-        kept = [finalizer for finalizer in vm.metadata.finalizers if finalizer != VM_FINALIZER]
-        await self._patch(vm, {"metadata": {"finalizers": kept or None}})
+        others = [finalizer for finalizer in vm.metadata.finalizers if finalizer != VM_FINALIZER]
+        await self._patch(vm, {"metadata": {"finalizers": others or None}})
 
     async def _insist_on_absence(self, vm: VirtualMachine) -> None:
         """Confirm with the API server that the VMI is gone: removing the VM's finalizer cannot be undone. Raises
@@ -221,7 +221,7 @@ class VmReconciler:
         try:
             created = await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)
         except AlreadyExists as error:
-            # Either ours, from a write whose response was lost, or a foreign one: observe it, then decide again.
+            # The VMI is ours, from a write whose response was lost, or a foreign one: observe it, then decide again.
             await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
             raise Conflict(str(error)) from error
         message = f"Started the virtual machine {_key(vm)}"

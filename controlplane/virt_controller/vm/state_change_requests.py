@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Queued start and stop requests: those that cannot be carried out, and the restart that this controller queues. Pure.
+"""Queued start and stop requests: which are impossible, and the restart that this controller queues. Pure.
 
 A request stays in the VM's status until it is done. One that can never be done would block the queue, so it is dropped
 with an Event. virt-api refuses such requests, but the strategy may change meanwhile, and virt-api can be bypassed.

@@ -97,7 +97,7 @@ def _is_migrating(own: VirtualMachineInstance) -> bool:
 
 
 def _what_it_waits_for(world: World, listed: conditions.Conditions) -> str:
-    """Return the printable status for what keeps the VMI from running; "" if nothing is known."""
+    """Return the printable status for the reason why the VMI does not run; "" if no reason is known."""
     synchronized = conditions.find(listed, condition_types.SYNCHRONIZED)
     scheduled = conditions.find(listed, condition_types.POD_SCHEDULED)
     reason = synchronized.reason if synchronized is not None else ""
@@ -171,14 +171,15 @@ def _instance_generation(world: World) -> int:
     text, newest = annotations.get(VM_GENERATION, ""), world.vm.metadata.generation
     if text != str(newest) and annotations.get(TEMPLATE_HASH) == template_hash(world.template):
         return newest
+    # The length is limited because int() raises for a very long annotation.
     is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(newest))
     return int(text) if is_number and int(text) <= newest else 0
 
 
 def _conditions(world: World, problem: RefusedStep[Action] | None) -> conditions.Conditions:
     stamp = format_timestamp(world.now)
-    theirs = world.own.status.conditions if world.own is not None else ()
-    listed = conditions.put(_mirrored(world.vm.status.conditions, theirs), _ready(world.own), stamp)
+    vmi_conditions = world.own.status.conditions if world.own is not None else ()
+    listed = conditions.put(_mirrored(world.vm.status.conditions, vmi_conditions), _ready(world.own), stamp)
     own_conditions = {
         condition_types.FAILURE: _failure(world, problem),
         condition_types.RESTART_REQUIRED: restart_required(world),
@@ -190,14 +191,14 @@ def _conditions(world: World, problem: RefusedStep[Action] | None) -> conditions
 
 def _mirrored(listed: conditions.Conditions, source: conditions.Conditions) -> conditions.Conditions:
     """Copy the VMI's conditions unchanged, and drop copies of those that it lost."""
-    theirs = {condition.type: condition for condition in source if condition.type not in KEPT}
-    kept = tuple(
-        _newer(condition, theirs.get(condition.type))
+    by_type = {condition.type: condition for condition in source if condition.type not in KEPT}
+    remaining = tuple(
+        _newer(condition, by_type.get(condition.type))
         for condition in listed
-        if condition.type in KEPT or condition.type in theirs
+        if condition.type in KEPT or condition.type in by_type
     )
-    kept_types = {condition.type for condition in kept}
-    return (*kept, *(mirrored for kind, mirrored in theirs.items() if kind not in kept_types))
+    kept_types = {condition.type for condition in remaining}
+    return (*remaining, *(mirrored for kind, mirrored in by_type.items() if kind not in kept_types))
 
 
 def _newer(ours: Condition, theirs: Condition | None) -> Condition:
@@ -215,9 +216,9 @@ def _ready(own: VirtualMachineInstance | None) -> Condition:
             reason=condition_types.VMI_NOT_EXISTS,
             message="VMI does not exist",
         )
-    theirs = conditions.find(own.status.conditions, condition_types.READY)
-    if theirs is not None:
-        return theirs
+    ready = conditions.find(own.status.conditions, condition_types.READY)
+    if ready is not None:
+        return ready
     if not own.status.phase:
         return readiness("", None)  # equals the VMI's first status, which saves a write
     return Condition(

@@ -78,12 +78,12 @@ def former_fixed_hash(template: bytes) -> str:
 def _fixed(template: bytes, live: Mapping[str, str]) -> Json:
     """Return the fields that cannot change live. live: by part of the domain, the field that can."""
     plain = plain_template(template)
-    kept = {name: value for name, value in plain.items() if name not in PLACEMENT}
+    fixed = {name: value for name, value in plain.items() if name not in PLACEMENT}
     domain = dict(plain.get("domain") or {})
     for part, field in live.items():
         rest = {name: value for name, value in (domain.pop(part, None) or {}).items() if name != field}
         domain |= {part: rest} if rest else {}
-    return {**kept, "domain": domain}
+    return {**fixed, "domain": domain}
 
 
 def _hash(plain: Json) -> str:

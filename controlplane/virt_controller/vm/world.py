@@ -41,7 +41,7 @@ class Ownership(Enum):
 class World:
     vm: VirtualMachine
     vmi: VirtualMachineInstance | None
-    """The VMI of the VM's name, whoever owns it."""
+    """The VMI of the VM's name, with any owner or none."""
     template: bytes
     """spec.template.spec as stored, JSON."""
     now: float

@@ -30,8 +30,8 @@ def avoid_nodes(affinity: Json | None, *, failed_on: Iterable[str], kept_from: I
         return affinity
     nodes: Json = dict((affinity or {}).get("nodeAffinity") or {})
     if failed:
-        theirs = list(nodes.get(PREFERRED) or [])
-        nodes[PREFERRED] = [*theirs, *_preferences(theirs, failed)]
+        user_terms = list(nodes.get(PREFERRED) or [])
+        nodes[PREFERRED] = [*user_terms, *_preferences(user_terms, failed)]
     if excluded:
         nodes[REQUIRED] = {"nodeSelectorTerms": _without(nodes.get(REQUIRED) or {}, excluded)}
     return {**(affinity or {}), "nodeAffinity": nodes}

@@ -160,6 +160,7 @@ def _without_pod(world: World) -> NextPhase:
     if world.problems:
         return NextPhase(phase or PENDING)
     unfillable = failed_import(world)
+    # If a Pod was created, it may still come up, even if the cache lacks it.
     if unfillable is not None and not world.was_begun:
         return NextPhase(FAILED, unfillable)
     # Scheduling records the attempt: its Pod may exist from now on. So the finalizer must exist before.
@@ -195,12 +196,12 @@ def _moved(world: World, step: NextPhase) -> VirtualMachineInstanceStatus:
 def _begun(world: World, new: VirtualMachineInstanceStatus) -> VirtualMachineInstanceStatus:
     """Record the attempt and the resources that its Pod will have."""
     domain = world.vmi.spec.domain
-    memory, cpu = domain.memory.guest if domain.memory else None, domain.cpu
+    guest_memory, cpu = domain.memory.guest if domain.memory else None, domain.cpu
     return msgspec.structs.replace(
         new,
         attempt=world.attempt,
         runtime_user=UID,
-        memory=None if memory is None else MemoryStatus(guest_at_boot=memory, guest_requested=memory),
+        memory=None if guest_memory is None else MemoryStatus(guest_at_boot=guest_memory, guest_requested=guest_memory),
         current_cpu_topology=None if cpu is None else CpuTopology.of(cpu),
         volume_status=volume_status(world),
     )
@@ -271,10 +272,10 @@ def _unplaced(world: World, phase: str) -> Condition | None:
         return _false(condition_types.POD_SCHEDULED, Failure(condition_types.UNSCHEDULABLE, missing.message))
     if world.source is None or phase != SCHEDULING:
         return None
-    theirs = conditions.find(world.source.status.conditions, condition_types.POD_SCHEDULED)
-    if theirs is None or theirs.status != "False":
+    scheduled = conditions.find(world.source.status.conditions, condition_types.POD_SCHEDULED)
+    if scheduled is None or scheduled.status != "False":
         return None
-    return _false(condition_types.POD_SCHEDULED, Failure(theirs.reason, theirs.message))
+    return _false(condition_types.POD_SCHEDULED, Failure(scheduled.reason, scheduled.message))
 
 
 def _trouble(

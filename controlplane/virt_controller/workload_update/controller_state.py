@@ -71,7 +71,7 @@ class ControllerState:
 
     def keep_only(self, uids: set[str]) -> None:
         """Drop the state of other VMIs."""
-        self._known = {uid: known for uid, known in self._known.items() if uid in uids}
+        self._known = {uid: state for uid, state in self._known.items() if uid in uids}
 
     def _kept(self, uid: str) -> InstanceState:
         return self._known.setdefault(uid, InstanceState())

@@ -49,12 +49,12 @@ class InstanceView:
     is_outdated: bool = False
     """Its launcher is not the deployed one."""
     is_labelled: bool = False
-    """It has the label for that."""
+    """It has the label of an outdated launcher."""
     is_running: bool = False
     """Its guest runs and is to keep running."""
     is_migratable: bool = False
     is_leaving: bool = False
-    """It is in a migration, or is being evacuated."""
+    """It is migrating or being evacuated."""
     reason: str = ""
     """Why it has to be migrated although its launcher is up to date."""
 

@@ -101,10 +101,10 @@ class WorkloadUpdateReconciler:
         raw = self._kubevirts.get(key)
         if raw is None or key != min(self._kubevirts.keys(), key=str):
             return None  # of several KubeVirt objects only the first one counts
-        ours = [entry for entry in self._unfinished.entries() if _is_ours(entry)]
-        instances = self._instances(ours)
+        own_entries = [entry for entry in self._unfinished.entries() if _is_ours(entry)]
+        instances = self._instances(own_entries)
         self._memory.keep_only({instance.uid for instance in instances})
-        begun = [entry for entry in ours if not entry.is_waiting or entry.can_begin]
+        begun = [entry for entry in own_entries if not entry.is_waiting or entry.can_begin]
         return World(
             kubevirt=decode_kubevirt(raw),
             candidates=tuple(map(self._candidate, instances)),

@@ -167,7 +167,7 @@ BY_PHASE: dict[str, Callable[[World, VirtualMachineInstance], Plan[Action]]] = {
     SUCCEEDED: _over,
     FAILED: _over,
 }
-"""All phases. In any other phase (of another version) nothing is done and nothing is written."""
+"""All phases. In a phase of another version, virt-handler does nothing and writes nothing."""
 
 
 def _look(world: World, liveness: Liveness) -> Plan[Action]:

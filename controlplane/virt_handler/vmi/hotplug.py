@@ -77,14 +77,14 @@ def with_memory(
     spellings = (reported.guest_at_boot, vmi.spec.domain.memory.guest if vmi.spec.domain.memory else None)
     if observed.requested_bytes is None:
         # A requested amount would cause a migration to a bigger Pod, where the guest still could not grow.
-        memory = msgspec.structs.replace(reported, guest_requested=None)
+        updated = msgspec.structs.replace(reported, guest_requested=None)
     else:
-        memory = msgspec.structs.replace(
+        updated = msgspec.structs.replace(
             reported,
             guest_current=_spelled(boot + min(observed.taken_bytes, room), spellings),
             guest_requested=_spelled(boot + min(observed.requested_bytes, room), spellings),
         )
-    return new if memory == reported else msgspec.structs.replace(new, memory=memory)
+    return new if updated == reported else msgspec.structs.replace(new, memory=updated)
 
 
 def is_to_be_still(status: LauncherStatus) -> bool:

@@ -230,8 +230,8 @@ class VmiReconciler:
             refusal = "it is another VMI by now"
         if refusal is not None:
             raise NoContact(f"the start is not granted: {refusal}")
-        if held := self._held():  # an operation that began before the node was cut off must wait as well
-            raise NoContact(f"the start has to wait: {held}")
+        if hold := self._held():  # an operation that began before the node was cut off must wait as well
+            raise NoContact(f"the start has to wait: {hold}")
         return now
 
     async def _destroy_removed(self, session: Session, action: DestroyRemoved) -> None:

@@ -91,7 +91,7 @@ def _move(world: World, vmi: VirtualMachineInstance, liveness: Liveness) -> Virt
         case Dead(outcome=outcome, reason=why):
             phase, reason = outcome, why
         case _:
-            return old  # unknown is no end
+            return old  # no proof of an end
     if phase == old.phase or not is_allowed_transition(old.phase, phase):
         return old
     moved = msgspec.structs.replace(
@@ -171,12 +171,14 @@ def _describe(
 ) -> VirtualMachineInstanceStatus:
     """Add the facts about a running guest to the write that makes it Running."""
     observed = launcher.status.observed
-    memory = moved.memory
+    guest_memory = moved.memory
     return msgspec.structs.replace(
         moved,
         interfaces=_interfaces(vmi, launcher) or moved.interfaces,
         machine=Machine(type=observed.machine) if observed is not None and observed.machine else moved.machine,
-        memory=None if memory is None else msgspec.structs.replace(memory, guest_current=memory.guest_at_boot),
+        memory=None
+        if guest_memory is None
+        else msgspec.structs.replace(guest_memory, guest_current=guest_memory.guest_at_boot),
     )
 
 
