@@ -47,9 +47,8 @@ def check_user_request(
         return RequestCheck("VMI is not running")
     is_paused = is_paused_by_user(vmi, status)
     if verb == "pause" and is_paused and vmi is not None and not is_user_pause_reported(vmi):
-        return RequestCheck(
-            is_done=True
-        )  # paused for an earlier request, which waits for the condition as this one does
+        # An earlier request has paused the guest. Both requests wait for the condition.
+        return RequestCheck(is_done=True)
     refusal = refuse(
         verb, state, is_paused_by_user=is_paused, has_acpi=observed.has_acpi, has_agent=observed.is_agent_connected
     )
