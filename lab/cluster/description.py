@@ -52,7 +52,7 @@ def save(state: State, description: Description) -> None:
 
 
 def allocate(cache: Cache, state: State, *, nodes: int, node_grace_seconds: int, progress: Progress) -> Description:
-    """Reserve an address range for a new lab. A lock prevents that two new labs get the same."""
+    """Reserve an address range for a new lab. A lock keeps two new labs from the same range."""
     check_node_count(nodes)
     with locked(cache, "labs", progress):
         index = choose_index(used=_used_indexes(), host_networks=network.host_networks())

@@ -132,7 +132,7 @@ def make_disk(directory: Path, size_bytes: int) -> None:
 
 
 def attach_disk(directory: Path) -> None:
-    """Attach a loop device to the disk, and a device node whose path does not depend on the loop device's number."""
+    """Attach a loop device to the disk, and create a device node with a path that does not depend on its number."""
     name = loops.attach(disk_path(directory))
     device = device_path(directory)
     number = os.stat(f"/dev/{name}").st_rdev

@@ -282,7 +282,6 @@ from ..module_utils._cluster.inspect import run as inspect
 
 
 def main() -> None:
-    """Run the module."""
     spec = {
         **auth_argument_spec(),
         "namespace": {"type": "str"},

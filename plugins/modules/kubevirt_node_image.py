@@ -100,7 +100,6 @@ from ..module_utils._node.image import ensure, image_spec
 
 
 def main() -> None:
-    """Run the module."""
     run(AnsibleModule(argument_spec=image_spec(), supports_check_mode=True), ensure)
 
 

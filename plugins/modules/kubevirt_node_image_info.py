@@ -47,7 +47,6 @@ from ..module_utils._node.image import describe, runtime_spec
 
 
 def main() -> None:
-    """Run the module."""
     run(AnsibleModule(argument_spec=runtime_spec(), supports_check_mode=True), describe)
 
 

@@ -200,7 +200,7 @@ def _is_object_missing(answer: Any) -> bool:
 
 
 def expect(attempt: str, status: int, answer: Any) -> Any:
-    """Return the answer, or raise the API's error."""
+    """Return the decoded body, or raise the API's error."""
     if status == 404 and not _is_object_missing(answer):
         raise NotFound(
             f"cannot {attempt}: the API server does not know this kind; is KubeVirt (or virtops.kubevirt's control"

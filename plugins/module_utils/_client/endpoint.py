@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From a module's connection options to one address with its credentials. No connection is made here.
 
-Order, as kubernetes.core has it: host with credentials of its own needs no file; else kubeconfig and context; else
-the Pod's service account; else the default kubeconfig. Options that the task sets override the result.
+The order is that of kubernetes.core: host with its own credentials, which needs no file; then kubeconfig and context;
+then the Pod's service account; then the default kubeconfig. Options of the task override the result.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ VirtError             message for the user: object, problem, remedy; facts: data
 +-- BadArgument       an option, or a file that it names, is wrong; no request was sent
 +-- TimedOut          a wait reached its timeout; facts say why
 +-- Unavailable       no connection, or a response that no API server sends
-|   +-- Silent        connected, but no answer
+|   +-- Silent        connected, but no response
 |   +-- TimeIsUp      no request was sent: the deadline has passed
 +-- ApiError          the API server's refusal; status: HTTP code
     +-- NotFound  Conflict  Forbidden  Invalid

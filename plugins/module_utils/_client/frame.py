@@ -40,7 +40,7 @@ def run(module: VirtModule, work: Callable[..., dict[str, Any]]) -> None:
     params = {name: _plain(value) for name, value in module.params.items()}
     config = {
         name: params[name] for name in _FROM_ENVIRONMENT if name in params
-    }  # variables are read by the check only
+    }  # options from the environment are missing until the check
     module.no_log_values.update(redact.secrets_in_arguments(config, module.argument_spec))
     try:
         endpoint = resolve(params, os.environ)

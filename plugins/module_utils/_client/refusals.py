@@ -17,7 +17,7 @@ _NOT_AGGREGATED = "service unavailable"
 """The API server's whole message when an aggregated API server does not respond."""
 _LOOK = "look at the control plane's Pods, of virt-api for ours"
 _UNREADABLE = "failed to create typed patch object"
-"""Begin of the message for an apply with a value of the wrong type. The API server reports it as an internal error."""
+"""Start of the message for an apply with a value of the wrong type. The API server reports it as an internal error."""
 _MISTYPED = re.compile(r"(?:: |\n\s*)\.(\S+): expected ([^,\n]+), got ([^\n]*)")
 _TYPES = {"numeric (int or float)": "a number", "boolean": "true or false", "string": "a text", "map": "a mapping"}
 _MADE_A_TEXT = " (before ansible-core 2.19, a template that ends in a filter gives a text, unless jinja2_native is set)"

@@ -42,7 +42,7 @@ def opened(api: Api, resource: Resource, name: str, subresource: str, protocol: 
 
 
 def upgrade(transport: Transport, target: str, protocol: str, attempt: str) -> tuple[int, Any]:
-    """Return 101 and the WebSocket, or the status and answer of a refusal. protocol: e.g. plain.kubevirt.io.
+    """Return 101 and the WebSocket, or the status and body of a refusal. protocol: e.g. plain.kubevirt.io.
 
     Raises Unavailable and closes the connection if the response is no handshake, or is for another protocol.
     """

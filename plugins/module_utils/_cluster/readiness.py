@@ -14,7 +14,7 @@ Object = Mapping[str, Any]
 
 
 def missing(obj: Object) -> str | None:
-    """Return what keeps an object from serving, in a few words; None when it serves.
+    """Return in a few words what keeps an object from serving, None if it serves.
 
     Kinds without a rule serve as soon as they exist.
     """
@@ -169,6 +169,6 @@ def pod_trouble(pod: Object) -> str | None:
 
 
 def _crash_message(container: Object) -> str | None:
-    """Return the last termination message of a crashing container, else when the kubelet tries again."""
+    """Return the last termination message of a crashing container, or when the kubelet restarts it."""
     ended = container.get("lastState", {}).get("terminated", {}).get("message")
     return " ".join(ended.split()) if ended else container["state"]["waiting"].get("message")

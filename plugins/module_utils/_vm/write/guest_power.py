@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Decide which operation a running guest needs: pause, unpause, reset, softreboot, freeze, unfreeze. Pure.
 
-These are operations on a VirtualMachineInstance, also for a VirtualMachine. The API answers 409 to one that makes no
-sense in the present state. These tables send none of those, so a 409 means that the state has just changed.
+These are operations on a VirtualMachineInstance, also for a VirtualMachine. The API refuses an operation with 409
+if it makes no sense in the present state. These tables avoid such operations, so a 409 means that the state has just
+changed.
 """
 
 from __future__ import annotations

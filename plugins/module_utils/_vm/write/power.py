@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Decide how a VM is started, stopped or restarted. Pure: looks at VM and instance.
 
-The API answers 409 to a start or stop that makes no sense in the present state. These tables send none of those, so a
-409 means that the state has just changed.
+The API refuses a start or stop with 409 if it makes no sense in the present state. These tables avoid such requests, so
+a 409 means that the state has just changed.
 """
 
 from __future__ import annotations
