@@ -50,12 +50,10 @@ def test_the_oldest_supported_version_is_tested() -> None:
     assert claimed == f">={environments.ansible_cores()[0]}.0"
 
 
-def test_ci_runs_every_version() -> None:
-    sessions = re.findall(r'^(?:SESSIONS|TEXTS) = "(.*)"$', (ROOT / "noxfile.py").read_text(), re.MULTILINE)
+def test_each_commit_chooses_one_of_all_versions() -> None:
     versions = environments.ansible_cores()
     turns = {in_turn.chosen(versions, f"{commit:040x}") for commit in range(len(versions))}
 
-    assert {"sanity", "in_turn"} <= set(" ".join(sessions).split())
     assert turns == set(versions)
     assert in_turn.chosen(versions, "f" * 40) == in_turn.chosen(versions, "f" * 40)
 

@@ -76,7 +76,7 @@ async def test_a_guest_that_cannot_be_sent_while_running_is_paused_and_resumes_a
         remaining.append(0 if seen is None else seen.remaining)
 
     order = TransferRequest(
-        decode_vmi(VMI), SLOWLY, "source-pod", guest, is_held=False, writes=Writes(nobody, write_stop)
+        decode_vmi(VMI), SLOWLY, "source-pod", guest, is_paused_by_user=False, writes=Writes(nobody, write_stop)
     )
     sender: Any = Sender
     await sender(None, None, None, time, directory="", progressed=progressed)._send(order, target)

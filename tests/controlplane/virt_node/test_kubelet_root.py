@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,28 +37,3 @@ def test_another_root_moves_the_pods_and_not_the_device_plugins(root: str) -> No
     by_volume = mounts(control_plane_kubelet_root=root)
     assert by_volume["pods"] == (f"{root}/pods", str(Settings().pods_directory))
     assert by_volume["device-plugins"] == (PLUGINS, str(Settings().device_plugins_directory))
-
-
-def test_no_other_file_assumes_the_default_root() -> None:
-    """A further file with the default root would have to use the option, too."""
-    top = Path(__file__).resolve().parents[3]
-    sources = [
-        path
-        for part in ("controlplane", "roles", "plugins")
-        for path in (top / part).rglob("*")
-        if path.suffix != ".pyc"
-    ]
-    naming = {
-        str(source.relative_to(top))
-        for source in sources
-        if source.is_file() and "var/lib/kubelet" in source.read_text()
-    }
-    assert naming == {
-        "controlplane/virt_node/README.md",
-        "controlplane/virt_node/launcher_dir.py",  # an example in a docstring
-        "controlplane/virt_node/settings.py",
-        "roles/control_plane/README.md",
-        "roles/control_plane/defaults/main.yml",
-        "roles/control_plane/meta/argument_specs.yml",
-        "roles/control_plane/templates/virt-node.yaml.j2",
-    }

@@ -53,7 +53,7 @@ def test_the_address_of_the_migration_network_is_used(
 def test_a_link_local_address_does_not_count(in_namespace: Callable[[str], str]) -> None:
     output = in_namespace(MADE)
 
-    assert "NoPlace" in output
+    assert "NoMigrationAddress" in output
 
 
 @pytest.fixture
