@@ -72,7 +72,7 @@ class Api:
         self, resource: Resource, *, labels: str | None = None, fields: str | None = None, pages: int | None = None
     ) -> tuple[list[Object], str | None]:
         """Return the objects and the resourceVersion of the collection to watch from."""
-        objects: list[Object] = []
+        listed: list[Object] = []
         token: str | None = None
         while True:
             query = {"labelSelector": labels, "fieldSelector": fields, "limit": PAGE, "continue": token}
@@ -82,13 +82,13 @@ class Api:
                 _expect_likeness(f"list {resource.plural}", item)
                 item.setdefault("apiVersion", resource.api_version)
                 item.setdefault("kind", resource.kind)
-                objects.append(item)
+                listed.append(item)
             metadata = answer.get("metadata") or {}
             before, token = token, metadata.get("continue")
             if token and token == before:
                 raise Unavailable(f"cannot list {resource.plural}: unexpected answer, a page that follows itself")
-            if not token or (pages is not None and len(objects) >= pages * PAGE):
-                return objects, metadata.get("resourceVersion")
+            if not token or (pages is not None and len(listed) >= pages * PAGE):
+                return listed, metadata.get("resourceVersion")
 
     def apply(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
         """Apply (create or update) the object. It takes over fields of other managers."""
