@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""make quickstart: from an empty machine to a guest that prints on its console.
+"""make quickstart: from a bare machine to a guest that prints on its console.
 
 Each step is a command that a user could type. This file runs the steps in order, shows their output, and reports the
 timeline at the end. The steps are in lab/, images/ and playbooks/.
